@@ -1,0 +1,1 @@
+//! Seeded, pure sources of keys and values.

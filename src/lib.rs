@@ -1,0 +1,7 @@
+//! springload: an honest benchmark and load tester for CouchDB and other document databases.
+
+pub mod clock;
+pub mod embedded;
+pub mod generate;
+pub mod op;
+pub mod schema;

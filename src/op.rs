@@ -1,0 +1,234 @@
+//! The vocabulary of one request: what is asked, what came back, what went wrong.
+//!
+//! Knows nothing of databases, wires or clocks, and imports nothing of ours.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The kind of an operation. Its number indexes every per-kind table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum OpKind {
+    /// Many documents in one request.
+    BulkInsert,
+    /// One new document.
+    Create,
+    /// One document by its key.
+    Read,
+    /// A new version of one document.
+    Update,
+    /// The removal of one document.
+    Delete,
+}
+
+impl OpKind {
+    /// Every kind, in report order.
+    pub const ALL: [Self; 5] =
+        [Self::BulkInsert, Self::Create, Self::Read, Self::Update, Self::Delete];
+    /// The number of kinds: the length of every per-kind table.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// The name used in flags, JSON and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BulkInsert => "bulk_insert",
+            Self::Create => "create",
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+
+    /// The index into per-kind tables.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for OpKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A document's number; drivers spell it as an identifier.
+pub type Key = u64;
+
+/// A CouchDB revision in 20 bytes: generation and hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// The number before the dash, counted from 1.
+    pub generation: u32,
+    /// The 32 hexadecimal digits after the dash.
+    pub hash: [u8; 16],
+}
+
+impl Revision {
+    /// Reads `generation-hash`, where the hash has 32 hexadecimal digits. `None` for any other form.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let dash = text.iter().position(|&b| b == b'-')?;
+        let (digits, hex) = (&text[..dash], &text[dash + 1..]);
+        if hex.len() != 32 || digits.is_empty() || digits.len() > 9 {
+            return None;
+        }
+        let mut generation = 0u32;
+        for &digit in digits {
+            if !digit.is_ascii_digit() {
+                return None;
+            }
+            generation = generation * 10 + u32::from(digit - b'0');
+        }
+        let mut hash = [0u8; 16];
+        for (byte, pair) in hash.iter_mut().zip(hex.chunks_exact(2)) {
+            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        }
+        Some(Self { generation, hash })
+    }
+
+    /// Appends the revision in the form [`Revision::parse`] reads.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        out.extend_from_slice(itoa::Buffer::new().format(self.generation).as_bytes());
+        let mut text = [b'-'; 33];
+        for (pair, byte) in text[1..].chunks_exact_mut(2).zip(self.hash) {
+            pair[0] = HEX[usize::from(byte >> 4)];
+            pair[1] = HEX[usize::from(byte & 15)];
+        }
+        out.extend_from_slice(&text);
+    }
+}
+
+/// The value of a lower- or upper-case hexadecimal digit, without branches on valid input.
+const fn nibble(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// One request to the database. The document itself travels beside it, in the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// What is asked.
+    pub kind: OpKind,
+    /// The document, or the first of `documents` consecutive ones.
+    pub key: Key,
+    /// How many documents the request carries or asks for.
+    pub documents: u32,
+    /// The revision that an update or delete builds upon.
+    pub revision: Option<Revision>,
+}
+
+/// What a server answered to an operation that succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// The document's revision after the operation, where the answer named it.
+    pub revision: Option<Revision>,
+    /// Accepted but not yet on a quorum of nodes (status 202).
+    pub accepted: bool,
+}
+
+/// Why an operation, or one document of a bulk operation, did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Failure {
+    /// 409: the revision was not the current one, or the document existed already.
+    Conflict,
+    /// 404: no such document or database.
+    NotFound,
+    /// 412: a precondition did not hold.
+    PreconditionFailed,
+    /// 413: the request or a document was too large.
+    TooLarge,
+    /// 429: the server asked for less.
+    TooManyRequests,
+    /// 401 or 403: the credentials were refused. Ends the run.
+    Authentication,
+    /// Any other 4xx, or a refusal of one document of a bulk request.
+    Rejected,
+    /// Any 5xx.
+    ServerError,
+    /// No whole answer within the time-out.
+    Timeout,
+    /// No connection could be made.
+    Connect,
+    /// The peer closed or reset the connection before the whole answer.
+    Reset,
+    /// The answer was not what the protocol allows.
+    Protocol,
+}
+
+impl Failure {
+    /// Every class, in report order.
+    pub const ALL: [Self; 12] = [
+        Self::Conflict,
+        Self::NotFound,
+        Self::PreconditionFailed,
+        Self::TooLarge,
+        Self::TooManyRequests,
+        Self::Authentication,
+        Self::Rejected,
+        Self::ServerError,
+        Self::Timeout,
+        Self::Connect,
+        Self::Reset,
+        Self::Protocol,
+    ];
+    /// The number of classes: the length of every per-class table.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// The name used in JSON and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conflict => "conflict",
+            Self::NotFound => "not_found",
+            Self::PreconditionFailed => "precondition_failed",
+            Self::TooLarge => "too_large",
+            Self::TooManyRequests => "too_many_requests",
+            Self::Authentication => "authentication",
+            Self::Rejected => "rejected",
+            Self::ServerError => "server_error",
+            Self::Timeout => "timeout",
+            Self::Connect => "connect",
+            Self::Reset => "reset",
+            Self::Protocol => "protocol",
+        }
+    }
+
+    /// The index into per-class tables.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_follow_the_enum_order() {
+        assert!(OpKind::ALL.iter().enumerate().all(|(i, kind)| kind.index() == i));
+        assert!(Failure::ALL.iter().enumerate().all(|(i, class)| class.index() == i));
+    }
+
+    #[test]
+    fn a_revision_survives_parse_and_write() {
+        let text = b"12-967a00dff5e02add41819138abb3284d";
+        let mut out = Vec::new();
+        Revision::parse(text).unwrap().write(&mut out);
+        assert_eq!(out, text);
+        for bad in [&b"1"[..], b"-967a00dff5e02add41819138abb3284d", b"1-xyz", b"x-", b""] {
+            assert_eq!(Revision::parse(bad), None);
+        }
+    }
+}

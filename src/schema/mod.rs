@@ -1,0 +1,1 @@
+//! Document templates and the documents made from them.
