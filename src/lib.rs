@@ -3,5 +3,6 @@
 pub mod clock;
 pub mod embedded;
 pub mod generate;
+pub mod measure;
 pub mod op;
 pub mod schema;

@@ -1,0 +1,95 @@
+//! Where each connection's time went, summed over a stage.
+
+use super::probe::Timing;
+use super::spread::Spread;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::op::OpKind;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One connection's time in each phase, in nanoseconds, and the documents it moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionTimes {
+    /// Making documents, encoding, decoding: all that is not one of the others.
+    pub local_ns: Nanos,
+    /// Writing requests.
+    pub send_ns: Nanos,
+    /// Waiting for the first byte of answers, per kind.
+    pub remote_ns: [Nanos; OpKind::COUNT],
+    /// Reading answers.
+    pub receive_ns: Nanos,
+    /// Waiting for operations to fall due, in an open loop.
+    pub idle_ns: Nanos,
+    /// Documents that succeeded, per kind.
+    pub ok: [u64; OpKind::COUNT],
+    /// When the connection was done with its last operation, counted from the stage's start.
+    pub ended_ns: Nanos,
+}
+
+impl ConnectionTimes {
+    /// Adds one operation, of which `ok` documents succeeded.
+    #[inline]
+    pub fn add(&mut self, kind: OpKind, timing: &Timing, ok: u64) {
+        self.send_ns += timing.send_ns;
+        self.remote_ns[kind.index()] += timing.remote_ns;
+        self.receive_ns += timing.receive_ns;
+        self.ok[kind.index()] += ok;
+    }
+
+    /// Counts what is left of the connection's life, `elapsed_ns` long, as local time.
+    pub fn close(&mut self, elapsed_ns: Nanos) {
+        let remote: Nanos = self.remote_ns.iter().sum();
+        let counted = self.send_ns + remote + self.receive_ns + self.idle_ns;
+        self.local_ns = elapsed_ns.saturating_sub(counted);
+        self.ended_ns = elapsed_ns;
+    }
+}
+
+/// Time per connection and phase, in seconds; each array has one entry per connection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseTable {
+    /// Spread over the connections of each phase, in seconds.
+    pub spread: BTreeMap<String, Spread>,
+    /// Local time of each connection.
+    pub local_s: Vec<f64>,
+    /// Send time of each connection.
+    pub send_s: Vec<f64>,
+    /// Receive time of each connection.
+    pub receive_s: Vec<f64>,
+    /// Remote time of each connection, per kind.
+    pub remote_s: BTreeMap<OpKind, Vec<f64>>,
+    /// Documents that succeeded on each connection, per kind.
+    pub ok: BTreeMap<OpKind, Vec<u64>>,
+    /// When each connection was done, from the stage's start.
+    pub ended_s: Vec<f64>,
+}
+
+impl PhaseTable {
+    /// The table of `connections`; `kinds` names the kinds that get a column.
+    pub fn new(connections: &[ConnectionTimes], kinds: &[OpKind]) -> Self {
+        let column = |time: &dyn Fn(&ConnectionTimes) -> Nanos| -> Vec<f64> {
+            connections.iter().map(|c| time(c) as f64 / SECOND_NS as f64).collect()
+        };
+        let mut table = Self {
+            local_s: column(&|c| c.local_ns),
+            send_s: column(&|c| c.send_ns),
+            receive_s: column(&|c| c.receive_ns),
+            ended_s: column(&|c| c.ended_ns),
+            ..Self::default()
+        };
+        for &kind in kinds {
+            table.remote_s.insert(kind, column(&|c| c.remote_ns[kind.index()]));
+            table.ok.insert(kind, connections.iter().map(|c| c.ok[kind.index()]).collect());
+        }
+        let remote = column(&|c| c.remote_ns.iter().sum());
+        for (phase, values) in [
+            ("local", &table.local_s),
+            ("send", &table.send_s),
+            ("remote", &remote),
+            ("receive", &table.receive_s),
+        ] {
+            table.spread.insert(phase.to_owned(), Spread::of(values));
+        }
+        table
+    }
+}

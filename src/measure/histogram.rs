@@ -1,0 +1,178 @@
+//! Latency histograms: `HdrHistogram` with three significant digits.
+//!
+//! Values are nanoseconds. The lowest discernible value is 64 ns: times under 131 µs are told
+//! apart to 64 ns, greater ones to 0.1 %, and a histogram stays small.
+
+use crate::clock::Nanos;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use serde::{Deserialize, Serialize};
+
+/// How many samples must lie beyond a percentile before it is printed.
+pub const TRUSTED_TAIL: f64 = 10.0;
+
+const LOWEST_NS: u64 = 64;
+const DIGITS: u8 = 3;
+
+/// A mergeable record of durations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram(hdrhistogram::Histogram<u64>);
+
+/// A stored histogram that could not be read back.
+#[derive(Debug, thiserror::Error)]
+#[error("not a V2-deflate HdrHistogram in base64: {0}")]
+pub struct HistogramError(String);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        let mut inner = hdrhistogram::Histogram::new_with_bounds(LOWEST_NS, 1 << 20, DIGITS)
+            .expect("the bounds are constants");
+        inner.auto(true);
+        Self(inner)
+    }
+}
+
+impl Histogram {
+    /// Adds one duration.
+    #[inline]
+    pub fn record(&mut self, value_ns: Nanos) {
+        // With auto-resizing on, recording fails only when memory does.
+        let _ = self.0.record(value_ns);
+    }
+
+    /// Adds every sample of `other`. Lossless.
+    pub fn merge(&mut self, other: &Self) {
+        let _ = self.0.add(&other.0);
+    }
+
+    /// The number of samples.
+    pub fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value, in nanoseconds, that `percentile` (0 to 100) percent of the samples do not exceed.
+    pub fn percentile(&self, percentile: f64) -> Nanos {
+        self.0.value_at_percentile(percentile).min(self.max())
+    }
+
+    /// The greatest sample, in nanoseconds.
+    pub fn max(&self) -> Nanos {
+        self.0.max()
+    }
+
+    /// The least sample, in nanoseconds.
+    pub fn min(&self) -> Nanos {
+        self.0.min()
+    }
+
+    /// The mean, in nanoseconds.
+    pub fn mean(&self) -> f64 {
+        self.0.mean()
+    }
+
+    /// Whether at least [`TRUSTED_TAIL`] samples lie beyond `percentile`.
+    pub fn earns(&self, percentile: f64) -> bool {
+        // A rounding error must not take away the ten-thousandth sample's p99.9.
+        self.len() as f64 * (100.0 - percentile) / 100.0 >= TRUSTED_TAIL - 1e-6
+    }
+
+    /// The `HdrHistogram` behind, for log writers.
+    pub const fn inner(&self) -> &hdrhistogram::Histogram<u64> {
+        &self.0
+    }
+
+    /// The histogram in `HdrHistogram`'s V2 encoding, deflated, in base64.
+    pub fn encode(&self) -> String {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(&self.0, &mut bytes)
+            .expect("writing to memory does not fail");
+        BASE64.encode(bytes)
+    }
+
+    /// Reads what [`Histogram::encode`] wrote.
+    ///
+    /// # Errors
+    /// When the text is not base64 or holds no V2-deflate histogram.
+    pub fn decode(text: &str) -> Result<Self, HistogramError> {
+        let bytes = BASE64.decode(text).map_err(|error| HistogramError(error.to_string()))?;
+        let mut inner = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| HistogramError(format!("{error:?}")))?;
+        inner.auto(true);
+        Ok(Self(inner))
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.encode())
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::decode(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(values: impl Iterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::default();
+        values.for_each(|value| histogram.record(value));
+        histogram
+    }
+
+    #[test]
+    fn merging_parts_equals_recording_in_one() {
+        let value = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 3_000_000_000;
+        let whole = filled((0..40_000).map(value));
+        let mut merged = Histogram::default();
+        for part in 0..7 {
+            merged.merge(&filled((0..40_000).filter(|i| i % 7 == part).map(value)));
+        }
+        assert_eq!(merged, whole);
+    }
+
+    #[test]
+    fn encoding_loses_nothing() {
+        let histogram = filled([64, 1_000, 52_000, 2_000_000_000].into_iter());
+        assert_eq!(Histogram::decode(&histogram.encode()).unwrap(), histogram);
+        assert!(Histogram::decode("no histogram").is_err());
+    }
+
+    #[test]
+    fn values_are_kept_to_three_digits() {
+        for value in [100_000u64, 1_234_567, 987_654_321, 30_000_000_000] {
+            let read = filled([value].into_iter()).percentile(50.0);
+            assert!(read.abs_diff(value) * 1000 <= value, "{value} was read as {read}");
+        }
+    }
+
+    #[test]
+    fn a_percentile_never_exceeds_the_maximum() {
+        let histogram = filled((1..5_000).map(|i| i * 1_003));
+        let mut last = 0;
+        for percentile in [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 100.0] {
+            assert!(histogram.percentile(percentile) >= last);
+            last = histogram.percentile(percentile);
+        }
+        assert!(last <= histogram.max());
+    }
+
+    #[test]
+    fn ten_samples_beyond_earn_a_percentile() {
+        assert!(filled(0..10_000).earns(99.9));
+        assert!(!filled(0..9_999).earns(99.9));
+    }
+}

@@ -1,0 +1,21 @@
+//! What was measured: marks of one operation, recorders per shard, summaries per stage.
+//!
+//! Knows nothing of databases, plans or reports.
+
+mod connection;
+mod histogram;
+mod interval;
+mod probe;
+mod recorder;
+mod series;
+mod spread;
+mod summary;
+
+pub use connection::{ConnectionTimes, PhaseTable};
+pub use histogram::{Histogram, HistogramError, TRUSTED_TAIL};
+pub use interval::{Interval, KindInterval};
+pub use probe::{Probe, Timing};
+pub use recorder::{Recorder, Sample};
+pub use series::{Series, SeriesKind, SeriesRow};
+pub use spread::Spread;
+pub use summary::{Latency, OperationSummary, Totals};

@@ -1,0 +1,133 @@
+//! The marks taken while one operation runs, and the times between them.
+//!
+//! Order of the marks: intended ≤ began ≤ send ≤ sent ≤ first byte ≤ last byte ≤ done.
+
+use crate::clock::{Clock, Nanos};
+
+/// Takes the marks of one operation. A mark that was never taken reads as the one before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    clock: Clock,
+    intended: Nanos,
+    began: Nanos,
+    send: Nanos,
+    sent: Nanos,
+    first_byte: Nanos,
+    last_byte: Nanos,
+}
+
+impl Probe {
+    /// Starts an operation that was due at `intended` and is begun at `began`.
+    pub const fn new(clock: Clock, intended: Nanos, began: Nanos) -> Self {
+        Self { clock, intended, began, send: 0, sent: 0, first_byte: 0, last_byte: 0 }
+    }
+
+    /// The clock that the marks are read from.
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The request is about to be written. Kept from the first try when a request is sent again.
+    pub fn mark_send(&mut self) {
+        if self.send == 0 {
+            self.send = self.clock.now();
+        }
+    }
+
+    /// The operating system has taken the request's last byte.
+    pub fn mark_sent(&mut self) {
+        self.sent = self.clock.now();
+        self.first_byte = 0;
+    }
+
+    /// Bytes of the answer have arrived. Called at every arrival; the first one is kept as such.
+    pub fn mark_received(&mut self) {
+        self.last_byte = self.clock.now();
+        if self.first_byte == 0 {
+            self.first_byte = self.last_byte;
+        }
+    }
+
+    /// Ends the operation without (more of) an answer: a time-out or a lost connection.
+    pub fn mark_failed(&mut self) {
+        self.last_byte = self.clock.now();
+    }
+
+    /// The operation's times, with `done` as the moment it was fully dealt with.
+    pub fn finish(&self, done: Nanos) -> Timing {
+        let send = self.send.max(self.began);
+        let sent = self.sent.max(send);
+        let last_byte = if self.last_byte == 0 { done } else { self.last_byte }.max(sent);
+        let first_byte =
+            if self.first_byte == 0 { last_byte } else { self.first_byte }.clamp(sent, last_byte);
+        let done = done.max(last_byte);
+        Timing {
+            lag_ns: self.began.saturating_sub(self.intended),
+            send_ns: sent - send,
+            remote_ns: first_byte - sent,
+            receive_ns: last_byte - first_byte,
+            service_ns: last_byte - send,
+            response_ns: last_byte.saturating_sub(self.intended),
+            done,
+        }
+    }
+}
+
+/// The times of one operation, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How late the operation was begun: began − intended.
+    pub lag_ns: Nanos,
+    /// Writing the request: sent − send.
+    pub send_ns: Nanos,
+    /// Waiting for the answer: first byte − sent.
+    pub remote_ns: Nanos,
+    /// Reading the answer: last byte − first byte.
+    pub receive_ns: Nanos,
+    /// last byte − send.
+    pub service_ns: Nanos,
+    /// last byte − intended.
+    pub response_ns: Nanos,
+    /// When the operation was dealt with, on the clock of the run.
+    pub done: Nanos,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn times_are_the_differences_of_the_marks() {
+        let clock = Clock::virtual_time();
+        let step = |ms| tokio::time::advance(std::time::Duration::from_millis(ms));
+        let intended = clock.now();
+        step(5).await;
+        let mut probe = Probe::new(clock, intended, clock.now());
+        step(1).await;
+        probe.mark_send();
+        step(2).await;
+        probe.mark_sent();
+        step(10).await;
+        probe.mark_received();
+        step(3).await;
+        probe.mark_received();
+        step(1).await;
+        let timing = probe.finish(clock.now());
+        let ms = |n: u64| n * 1_000_000;
+        assert_eq!(
+            (timing.lag_ns, timing.send_ns, timing.remote_ns, timing.receive_ns),
+            (ms(5), ms(2), ms(10), ms(3))
+        );
+        assert_eq!((timing.service_ns, timing.response_ns), (ms(15), ms(21)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_operation_that_never_connected_still_has_a_response_time() {
+        let clock = Clock::virtual_time();
+        let mut probe = Probe::new(clock, clock.now(), clock.now());
+        tokio::time::advance(std::time::Duration::from_millis(30)).await;
+        probe.mark_failed();
+        let timing = probe.finish(clock.now());
+        assert_eq!(timing.response_ns, 30_000_000);
+    }
+}

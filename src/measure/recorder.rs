@@ -1,0 +1,156 @@
+//! The recorder of one shard: fills the interval of the running second and hands out full ones.
+
+use super::interval::Interval;
+use super::probe::Timing;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::op::{Failure, OpKind, Reply};
+use std::sync::mpsc::Sender;
+
+/// Everything that is recorded of one finished request.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// What was asked.
+    pub kind: OpKind,
+    /// When, and how long it took.
+    pub timing: &'a Timing,
+    /// How the request as a whole ended.
+    pub result: Result<Reply, Failure>,
+    /// How many documents it was about.
+    pub documents: u32,
+    /// Failures of single documents inside a request that succeeded, per class.
+    pub row_failures: Option<&'a [u32; Failure::COUNT]>,
+    /// Bytes of JSON in the request body.
+    pub bytes_sent: u64,
+    /// Bytes of JSON in the answer's body.
+    pub bytes_received: u64,
+    /// Whether the request had to be sent again on a fresh connection.
+    pub resent: bool,
+}
+
+/// Records the operations of one shard, second by second.
+#[derive(Debug)]
+pub struct Recorder {
+    start: Nanos,
+    boundary: Nanos,
+    interval: Interval,
+    sink: Sender<Interval>,
+}
+
+impl Recorder {
+    /// A recorder for a stage that starts at `start`; full intervals go to `sink`.
+    pub fn new(start: Nanos, sink: Sender<Interval>) -> Self {
+        Self { start, boundary: start + SECOND_NS, interval: Interval::new(0), sink }
+    }
+
+    /// Records one finished request in the second in which it was done.
+    #[inline]
+    pub fn record(&mut self, sample: &Sample<'_>) {
+        if sample.timing.done >= self.boundary {
+            self.rotate(sample.timing.done);
+        }
+        let kind = self.interval.kind_mut(sample.kind);
+        kind.requests += 1;
+        kind.bytes_sent += sample.bytes_sent;
+        kind.bytes_received += sample.bytes_received;
+        kind.resent += u64::from(sample.resent);
+        kind.service.record(sample.timing.service_ns);
+        kind.response.record(sample.timing.response_ns);
+        kind.lag.record(sample.timing.lag_ns);
+        let mut ok = u64::from(sample.documents);
+        match sample.result {
+            Ok(reply) => {
+                if let Some(rows) = sample.row_failures {
+                    for (sum, &part) in kind.failures.iter_mut().zip(rows) {
+                        *sum += u64::from(part);
+                        ok -= u64::from(part);
+                    }
+                }
+                kind.ok += ok;
+                kind.accepted += if reply.accepted { ok } else { 0 };
+            }
+            Err(failure) => kind.failures[failure.index()] += ok,
+        }
+    }
+
+    /// Hands out the running second if `now` lies beyond it.
+    pub fn rotate(&mut self, now: Nanos) {
+        if now < self.boundary {
+            return;
+        }
+        let second = ((now - self.start) / SECOND_NS) as u32;
+        let full = std::mem::replace(&mut self.interval, Interval::new(second));
+        self.boundary = self.start + (Nanos::from(second) + 1) * SECOND_NS;
+        // Nobody listens any more only when the whole run is being torn down.
+        let _ = self.sink.send(full);
+    }
+
+    /// Hands out what is left.
+    pub fn finish(self) {
+        let _ = self.sink.send(self.interval);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timing(done: Nanos) -> Timing {
+        Timing {
+            lag_ns: 0,
+            send_ns: 1_000,
+            remote_ns: 50_000,
+            receive_ns: 0,
+            service_ns: 51_000,
+            response_ns: 52_000,
+            done,
+        }
+    }
+
+    fn sample(timing: &Timing) -> Sample<'_> {
+        Sample {
+            kind: OpKind::Read,
+            timing,
+            result: Ok(Reply::default()),
+            documents: 1,
+            row_failures: None,
+            bytes_sent: 0,
+            bytes_received: 200,
+            resent: false,
+        }
+    }
+
+    #[test]
+    fn an_operation_belongs_to_the_second_in_which_it_was_done() {
+        let (sink, source) = std::sync::mpsc::channel();
+        let mut recorder = Recorder::new(100, sink);
+        for done in [101, SECOND_NS + 99, SECOND_NS + 100, 3 * SECOND_NS + 100] {
+            recorder.record(&sample(&timing(done)));
+        }
+        recorder.finish();
+        let seconds: Vec<_> =
+            source.iter().map(|i| (i.second, i.kind(OpKind::Read).unwrap().requests)).collect();
+        assert_eq!(seconds, [(0, 2), (1, 1), (3, 1)]);
+    }
+
+    #[test]
+    fn rows_that_failed_are_taken_from_the_documents_that_succeeded() {
+        let (sink, source) = std::sync::mpsc::channel();
+        let mut recorder = Recorder::new(0, sink);
+        let mut rows = [0; Failure::COUNT];
+        rows[Failure::Conflict.index()] = 3;
+        let timing = timing(5);
+        let sample = Sample {
+            kind: OpKind::BulkInsert,
+            documents: 10,
+            row_failures: Some(&rows),
+            ..sample(&timing)
+        };
+        recorder.record(&sample);
+        recorder.record(&Sample { result: Err(Failure::Timeout), row_failures: None, ..sample });
+        recorder.finish();
+        let interval = source.recv().unwrap();
+        let bulk = interval.kind(OpKind::BulkInsert).unwrap();
+        assert_eq!((bulk.requests, bulk.ok, bulk.failed()), (2, 7, 13));
+        assert_eq!(bulk.failures[Failure::Timeout.index()], 10);
+    }
+}

@@ -1,0 +1,79 @@
+//! The stage second by second.
+
+use super::histogram::Histogram;
+use super::interval::{Interval, KindInterval};
+use crate::op::{Failure, OpKind};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One kind's measurements in one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesKind {
+    /// Requests that ended in this second.
+    pub requests: u64,
+    /// Documents that succeeded.
+    pub ok: u64,
+    /// Documents that failed, per class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<Failure, u64>,
+    /// Service times.
+    pub service: Histogram,
+    /// Response times.
+    pub response: Histogram,
+    /// Lags.
+    pub lag: Histogram,
+}
+
+/// One second of a stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesRow {
+    /// The second, counted from the stage's start.
+    pub second: u32,
+    /// The kinds that occurred.
+    pub kinds: BTreeMap<OpKind, SeriesKind>,
+}
+
+/// All seconds of a stage in order. A second in which nothing ended has no row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Series {
+    /// The rows, by second.
+    pub rows: Vec<SeriesRow>,
+}
+
+impl Series {
+    /// Adds one shard's second.
+    pub fn add(&mut self, interval: &Interval) {
+        if interval.is_empty() {
+            return;
+        }
+        let place = self.rows.binary_search_by_key(&interval.second, |row| row.second);
+        let index = place.unwrap_or_else(|index| {
+            self.rows.insert(index, SeriesRow { second: interval.second, kinds: BTreeMap::new() });
+            index
+        });
+        for (kind, part) in interval.iter() {
+            self.rows[index].kinds.entry(kind).or_default().merge(part);
+        }
+    }
+}
+
+impl SeriesKind {
+    fn merge(&mut self, part: &KindInterval) {
+        self.requests += part.requests;
+        self.ok += part.ok;
+        for class in Failure::ALL {
+            if part.failures[class.index()] > 0 {
+                *self.failures.entry(class).or_default() += part.failures[class.index()];
+            }
+        }
+        self.service.merge(&part.service);
+        self.response.merge(&part.response);
+        self.lag.merge(&part.lag);
+    }
+
+    /// Documents that failed, over all classes.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+}

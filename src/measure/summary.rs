@@ -1,0 +1,179 @@
+//! The immutable result of one stage, per kind of operation.
+
+use super::histogram::Histogram;
+use super::interval::{Interval, KindInterval};
+use crate::op::{Failure, OpKind};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A distribution of times in microseconds, with the histogram it was read from.
+///
+/// A percentile with fewer than ten samples beyond it is `null`: it is not earned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// The number of samples: requests that ended.
+    pub samples: u64,
+    /// The least time.
+    pub min_us: f64,
+    /// The mean.
+    pub mean_us: f64,
+    /// Half of the samples took at most this.
+    pub p50_us: Option<f64>,
+    /// 90 % took at most this.
+    pub p90_us: Option<f64>,
+    /// 95 % took at most this.
+    pub p95_us: Option<f64>,
+    /// 99 % took at most this.
+    pub p99_us: Option<f64>,
+    /// 99.9 % took at most this.
+    pub p99_9_us: Option<f64>,
+    /// The greatest time.
+    pub max_us: f64,
+    /// `HdrHistogram`, V2, deflated, base64; values in nanoseconds.
+    pub histogram: Histogram,
+}
+
+impl Latency {
+    /// Reads the percentiles off a histogram.
+    pub fn new(histogram: Histogram) -> Self {
+        let earned = |p: f64| histogram.earns(p).then(|| micros(histogram.percentile(p)));
+        Self {
+            samples: histogram.len(),
+            min_us: micros(histogram.min()),
+            mean_us: (histogram.mean() / 10.0).round() / 100.0,
+            p50_us: earned(50.0),
+            p90_us: earned(90.0),
+            p95_us: earned(95.0),
+            p99_us: earned(99.0),
+            p99_9_us: earned(99.9),
+            max_us: micros(histogram.max()),
+            histogram,
+        }
+    }
+}
+
+/// Nanoseconds as microseconds with two decimals.
+fn micros(ns: u64) -> f64 {
+    (ns as f64 / 10.0).round() / 100.0
+}
+
+/// One kind of operation over one stage. Counts are documents; for all kinds but bulk
+/// operations a request is about one document. issued = ok + failures + unfinished, exactly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OperationSummary {
+    /// The kind.
+    pub kind: OpKind,
+    /// Requests that ended.
+    pub requests: u64,
+    /// Documents for which an operation was begun.
+    pub issued: u64,
+    /// Documents that succeeded.
+    pub ok: u64,
+    /// Of these, answered with 202: accepted, not yet on a quorum.
+    pub accepted: u64,
+    /// Documents that failed, per class.
+    pub failures: BTreeMap<Failure, u64>,
+    /// Documents begun whose answer had not come when the run ended.
+    pub unfinished: u64,
+    /// Requests that were sent again on a fresh connection.
+    pub resent: u64,
+    /// Documents that succeeded, per second of the stage.
+    pub throughput_per_s: f64,
+    /// Bytes of JSON sent.
+    pub bytes_sent: u64,
+    /// Bytes of JSON received.
+    pub bytes_received: u64,
+    /// From send to the last byte of the answer.
+    pub service: Latency,
+    /// From the intended start to the last byte of the answer.
+    pub response: Latency,
+    /// From the intended start to the real one.
+    pub lag: Latency,
+}
+
+impl OperationSummary {
+    /// Documents that failed, over all classes.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+
+    fn new(kind: OpKind, part: &KindInterval, issued: u64, elapsed_s: f64) -> Self {
+        let failures: BTreeMap<_, _> = Failure::ALL
+            .into_iter()
+            .map(|class| (class, part.failures[class.index()]))
+            .filter(|&(_, count)| count > 0)
+            .collect();
+        Self {
+            kind,
+            requests: part.requests,
+            issued,
+            ok: part.ok,
+            accepted: part.accepted,
+            unfinished: issued.saturating_sub(part.ok + part.failed()),
+            failures,
+            resent: part.resent,
+            throughput_per_s: if elapsed_s > 0.0 { part.ok as f64 / elapsed_s } else { 0.0 },
+            bytes_sent: part.bytes_sent,
+            bytes_received: part.bytes_received,
+            service: Latency::new(part.service.clone()),
+            response: Latency::new(part.response.clone()),
+            lag: Latency::new(part.lag.clone()),
+        }
+    }
+}
+
+/// The sum of all intervals of a stage.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    sum: Interval,
+    /// Documents for which an operation was begun, per kind.
+    pub issued: [u64; OpKind::COUNT],
+}
+
+impl Totals {
+    /// Adds one shard's second.
+    pub fn add(&mut self, interval: &Interval) {
+        self.sum.merge(interval);
+    }
+
+    /// The sums so far.
+    pub const fn sum(&self) -> &Interval {
+        &self.sum
+    }
+
+    /// The kinds that were issued, in report order.
+    pub fn kinds(&self) -> Vec<OpKind> {
+        OpKind::ALL.into_iter().filter(|kind| self.issued[kind.index()] > 0).collect()
+    }
+
+    /// The summaries of all kinds that were issued, over a stage of `elapsed_s` seconds.
+    pub fn summarise(&self, elapsed_s: f64) -> Vec<OperationSummary> {
+        let none = KindInterval::default();
+        let summary = |kind: OpKind| {
+            let part = self.sum.kind(kind).unwrap_or(&none);
+            OperationSummary::new(kind, part, self.issued[kind.index()], elapsed_s)
+        };
+        self.kinds().into_iter().map(summary).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_did_not_end_is_unfinished() {
+        let mut interval = Interval::new(0);
+        let part = interval.kind_mut(OpKind::Update);
+        (part.requests, part.ok, part.failures[Failure::Conflict.index()]) = (10, 7, 3);
+        let mut totals = Totals::default();
+        totals.add(&interval);
+        totals.issued[OpKind::Update.index()] = 12;
+        let summary = &totals.summarise(2.0)[0];
+        assert_eq!(
+            (summary.issued, summary.ok, summary.failed(), summary.unfinished),
+            (12, 7, 3, 2)
+        );
+        assert_eq!(summary.throughput_per_s, 3.5);
+    }
+}
