@@ -6,3 +6,4 @@ pub mod generate;
 pub mod measure;
 pub mod op;
 pub mod schema;
+pub mod target;

@@ -55,6 +55,12 @@ impl fmt::Display for OpKind {
 /// A document's number; drivers spell it as an identifier.
 pub type Key = u64;
 
+/// Appends the identifier of the document with this number: its decimal digits.
+#[inline]
+pub fn write_id(key: Key, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(key).as_bytes());
+}
+
 /// A CouchDB revision in 20 bytes: generation and hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revision {

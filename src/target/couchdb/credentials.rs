@@ -1,0 +1,113 @@
+//! How requests prove who sends them: not at all, with Basic, or with a session cookie.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+/// A user's name and password, and how they are presented.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// No credentials.
+    None,
+    /// `Authorization: Basic` in every request.
+    Basic {
+        /// The user.
+        name: String,
+        /// The password.
+        password: String,
+    },
+    /// A cookie from `_session`, renewed when the server sends a new one or the old one expires.
+    Cookie {
+        /// The user.
+        name: String,
+        /// The password.
+        password: String,
+        /// `AuthSession=...`; empty before the first log-in.
+        cookie: String,
+    },
+}
+
+impl std::fmt::Debug for Credentials {
+    /// Names the kind only: a password must not reach a log.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Basic { .. } => "Basic",
+            Self::Cookie { .. } => "Cookie",
+        })
+    }
+}
+
+impl Credentials {
+    /// Appends the header line, if there is one.
+    pub(super) fn write_header(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::None => {}
+            Self::Basic { name, password } => {
+                out.extend_from_slice(b"Authorization: Basic ");
+                let text = BASE64.encode(format!("{name}:{password}"));
+                out.extend_from_slice(text.as_bytes());
+                out.extend_from_slice(b"\r\n");
+            }
+            Self::Cookie { cookie, .. } => {
+                if !cookie.is_empty() {
+                    out.extend_from_slice(b"Cookie: ");
+                    out.extend_from_slice(cookie.as_bytes());
+                    out.extend_from_slice(b"\r\n");
+                }
+            }
+        }
+    }
+
+    /// The request that asks for a session cookie; `None` without cookie credentials.
+    pub(super) fn log_in_request(&self, host: &str) -> Option<Vec<u8>> {
+        let Self::Cookie { name, password, .. } = self else { return None };
+        let body = serde_json::json!({ "name": name, "password": password }).to_string();
+        let head = format!(
+            "POST /_session HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        Some([head.as_bytes(), body.as_bytes()].concat())
+    }
+
+    /// Takes over the cookie of a `Set-Cookie` header. `false`: it is not a session's.
+    pub(super) fn renew(&mut self, set_cookie: &[u8]) -> bool {
+        let Self::Cookie { cookie, .. } = self else { return false };
+        let pair = set_cookie.split(|&byte| byte == b';').next().unwrap_or_default();
+        match std::str::from_utf8(pair) {
+            Ok(pair) if pair.starts_with("AuthSession=") && pair.len() > 12 => {
+                pair.trim().clone_into(cookie);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_is_taken_from_set_cookie_alone() {
+        let mut credentials = Credentials::Cookie {
+            name: "a".to_owned(),
+            password: "secret".to_owned(),
+            cookie: String::new(),
+        };
+        assert!(!credentials.renew(b"Other=1; Path=/"));
+        assert!(credentials.renew(b"AuthSession=YWJj; Version=1; Path=/; HttpOnly"));
+        let mut header = Vec::new();
+        credentials.write_header(&mut header);
+        assert_eq!(header, b"Cookie: AuthSession=YWJj\r\n");
+        assert_eq!(format!("{credentials:?}"), "Cookie");
+    }
+
+    #[test]
+    fn basic_credentials_follow_rfc_7617() {
+        let mut header = Vec::new();
+        let (name, password) = ("Aladdin".to_owned(), "open sesame".to_owned());
+        Credentials::Basic { name, password }.write_header(&mut header);
+        assert_eq!(header, b"Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n");
+    }
+}

@@ -1,0 +1,66 @@
+//! Apache CouchDB and what speaks its protocol, over HTTP/1.1.
+
+mod admin;
+mod answer;
+mod credentials;
+mod session;
+
+pub use admin::{Admin, AdminError};
+pub use credentials::Credentials;
+pub use session::CouchSession;
+
+use super::Target;
+use super::deadline::Deadlines;
+use super::wire::{Connection, Endpoint};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// All but the unreserved characters of RFC 3986 is encoded in one segment of a path.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// One segment of a path, percent-encoded: a database's name or a document's identifier.
+pub fn encode_segment(segment: &str) -> String {
+    utf8_percent_encode(segment, SEGMENT).to_string()
+}
+
+/// One database on one server.
+#[derive(Clone, Debug)]
+pub struct CouchDb {
+    endpoint: Arc<Endpoint>,
+    credentials: Credentials,
+    path: String,
+}
+
+impl CouchDb {
+    /// The database `name` on the server at `endpoint`.
+    pub fn new(endpoint: Arc<Endpoint>, credentials: Credentials, name: &str) -> Self {
+        Self { endpoint, credentials, path: format!("/{}/", encode_segment(name)) }
+    }
+}
+
+impl Target for CouchDb {
+    type Session = CouchSession;
+
+    fn session(&self, deadlines: &Rc<Deadlines>) -> CouchSession {
+        let connection = Connection::new(self.endpoint.clone(), deadlines);
+        CouchSession::new(
+            connection,
+            deadlines.clock(),
+            self.credentials.clone(),
+            &self.path,
+            self.endpoint.host(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_encoded_whole() {
+        assert_eq!(encode_segment("a/b +c_d-e"), "a%2Fb%20%2Bc_d-e");
+        assert_eq!(encode_segment("_design/ü"), "_design%2F%C3%BC");
+    }
+}

@@ -1,0 +1,53 @@
+//! Databases that load can be put on: the traits, and one file or folder per driver.
+//!
+//! A driver knows how its database spells an operation. It knows nothing of pace or stages.
+
+pub mod couchdb;
+mod deadline;
+mod payload;
+pub mod wire;
+
+pub use deadline::{Deadline, Deadlines};
+pub use payload::Payload;
+
+use crate::measure::Probe;
+use crate::op::{Failure, Op, Reply};
+use std::rc::Rc;
+
+/// How one request ended, and what it cost in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// The answer, or why there was none that counts.
+    pub result: Result<Reply, Failure>,
+    /// Bytes of the request's body.
+    pub bytes_sent: u64,
+    /// Bytes of the answer's body.
+    pub bytes_received: u64,
+    /// Whether the request was sent again because the connection was found closed.
+    pub resent: bool,
+}
+
+/// A configured database: what is needed to open sessions on it. Shared by all shards.
+pub trait Target: Sync {
+    /// One connection to this database.
+    type Session: Session;
+
+    /// A session that is not yet connected. `deadlines` ends its operations that take too long.
+    fn session(&self, deadlines: &Rc<Deadlines>) -> Self::Session;
+}
+
+/// One connection to a database, with at most one operation in flight.
+pub trait Session {
+    /// Connects if there is no connection, after the pause that earlier failures ask for.
+    /// A failure shows in the next operation.
+    fn ready(&mut self) -> impl Future<Output = ()>;
+
+    /// Carries out `op`, whose document lies in `payload`, and takes the marks of `probe`.
+    /// Of a bulk operation, the rows of the answer are left in the payload.
+    fn execute(
+        &mut self,
+        op: &Op,
+        payload: &mut Payload,
+        probe: &mut Probe,
+    ) -> impl Future<Output = Outcome>;
+}

@@ -1,0 +1,275 @@
+//! One keep-alive connection: sends a request, reads its answer, says how each went.
+//!
+//! An answer that comes while the request is still being sent ends the sending, and after an
+//! error in sending, an answer that is already there is read first: servers that refuse early
+//! answer and hang up. A request that finds its kept connection closed before any byte of an
+//! answer came is sent once more on a fresh one.
+
+use super::decode::{Decoder, Step};
+use super::endpoint::Endpoint;
+use super::stream::Stream;
+use crate::clock::Nanos;
+use crate::measure::Probe;
+use crate::op::Failure;
+use crate::target::deadline::{Deadline, Deadlines};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+const FIRST_BUFFER: usize = 8 * 1024;
+/// Read at least this much at a time once an answer is known to be long.
+const LONG_READ: usize = 64 * 1024;
+/// The pause after the first, second, ... failed attempt to connect doubles from here.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// A whole answer. Its body and headers lie in the connection until the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The length of the decoded body in bytes.
+    pub body_bytes: u64,
+    /// Whether the request was sent a second time.
+    pub resent: bool,
+}
+
+/// A connection to an endpoint, opened when first needed and again when lost.
+#[derive(Debug)]
+pub struct Connection {
+    endpoint: Arc<Endpoint>,
+    deadline: Deadline,
+    stream: Option<Stream>,
+    /// How many answers the present stream has given.
+    answers: u64,
+    failed_connects: u32,
+    storage: Vec<u8>,
+    received: Vec<u8>,
+    decoder: Decoder,
+}
+
+/// How one attempt to send and receive broke.
+struct Broken {
+    failure: Failure,
+    /// Nothing of an answer had arrived.
+    unanswered: bool,
+}
+
+impl Connection {
+    /// A connection that is not yet open.
+    pub fn new(endpoint: Arc<Endpoint>, deadlines: &Rc<Deadlines>) -> Self {
+        Self {
+            endpoint,
+            deadline: deadlines.register(),
+            stream: None,
+            answers: 0,
+            failed_connects: 0,
+            storage: vec![0; FIRST_BUFFER],
+            received: Vec::with_capacity(FIRST_BUFFER),
+            decoder: Decoder::default(),
+        }
+    }
+
+    /// Opens the connection if it is not open, after the pause that earlier failures ask for.
+    /// `began` starts the time-out.
+    pub async fn ready(&mut self, began: Nanos) {
+        if self.stream.is_some() {
+            return;
+        }
+        if let Some(doublings) = self.failed_connects.checked_sub(1) {
+            tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
+        }
+        let paused = self.failed_connects > 0;
+        if !paused {
+            self.deadline.arm(began);
+            let _ = self.connect().await;
+            self.deadline.disarm();
+        }
+    }
+
+    /// Sends `request` and reads its answer; `head_request` tells that it is a HEAD.
+    ///
+    /// # Errors
+    /// When no whole answer came: which [`Failure`] tells why.
+    pub async fn exchange(
+        &mut self,
+        request: &[u8],
+        head_request: bool,
+        probe: &mut Probe,
+    ) -> Result<Answer, Failure> {
+        self.deadline.arm(probe.clock().now());
+        let mut resent = false;
+        let result = loop {
+            if self.stream.is_none()
+                && let Err(failure) = self.connect().await
+            {
+                break Err(failure);
+            }
+            let kept = self.answers > 0;
+            match self.attempt(request, head_request, probe).await {
+                Ok(()) => break Ok(()),
+                Err(broken) => {
+                    self.stream = None;
+                    let stale = kept && broken.unanswered && broken.failure == Failure::Reset;
+                    if !stale || resent {
+                        break Err(broken.failure);
+                    }
+                    resent = true;
+                }
+            }
+        };
+        self.deadline.disarm();
+        result.inspect_err(|_| probe.mark_failed())?;
+        self.answers += 1;
+        let head = self.decoder.head();
+        if !head.keep_alive {
+            self.stream = None;
+        }
+        let body = self.decoder.body();
+        Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
+    }
+
+    /// The body of the last answer.
+    pub fn body(&self) -> &[u8] {
+        &self.received[self.decoder.body()]
+    }
+
+    /// The `ETag` of the last answer, as sent.
+    pub fn etag(&self) -> Option<&[u8]> {
+        Some(&self.received[self.decoder.head().etag.clone()?])
+    }
+
+    /// The first `Set-Cookie` of the last answer, as sent.
+    pub fn set_cookie(&self) -> Option<&[u8]> {
+        Some(&self.received[self.decoder.head().set_cookie.clone()?])
+    }
+
+    async fn connect(&mut self) -> Result<(), Failure> {
+        let endpoint = self.endpoint.clone();
+        let mut connecting = std::pin::pin!(Stream::connect(&endpoint));
+        let deadline = &self.deadline;
+        let result = poll_fn(|context| {
+            if deadline.poll_expired(context) {
+                return Poll::Ready(Err(Failure::Timeout));
+            }
+            connecting.as_mut().poll(context).map_err(|_| Failure::Connect)
+        })
+        .await;
+        self.failed_connects = if result.is_ok() { 0 } else { self.failed_connects + 1 };
+        self.answers = 0;
+        self.stream = Some(result?);
+        Ok(())
+    }
+
+    async fn attempt(
+        &mut self,
+        request: &[u8],
+        head_request: bool,
+        probe: &mut Probe,
+    ) -> Result<(), Broken> {
+        self.decoder = Decoder::new(head_request);
+        self.received.clear();
+        probe.mark_send();
+        let whole = self.send(request, probe).await?;
+        self.receive(probe).await?;
+        if !whole {
+            // The server answered without reading everything: what it reads next is unknown.
+            self.answers += 1;
+            self.stream = None;
+        }
+        Ok(())
+    }
+
+    /// Writes the request. `false`: an answer began, or writing failed, before all was written.
+    async fn send(&mut self, request: &[u8], probe: &mut Probe) -> Result<bool, Broken> {
+        let (stream, deadline) = (self.stream.as_mut().expect("connected"), &self.deadline);
+        let (storage, received) = (&mut self.storage, &mut self.received);
+        let mut written = 0;
+        let result = poll_fn(|context| {
+            loop {
+                let poll = if written < request.len() {
+                    stream.poll_write(context, &request[written..])
+                } else {
+                    stream.poll_flush(context).map_ok(|()| 0)
+                };
+                match poll {
+                    Poll::Ready(Ok(_)) if written == request.len() => return Poll::Ready(Ok(true)),
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Ok(false)),
+                    Poll::Ready(Ok(count)) => {
+                        written += count;
+                        if written == request.len() && !stream_is_tls(stream) {
+                            return Poll::Ready(Ok(true));
+                        }
+                    }
+                    Poll::Pending => break,
+                }
+            }
+            if deadline.poll_expired(context) {
+                return Poll::Ready(Err(Failure::Timeout));
+            }
+            match stream.poll_read(context, storage) {
+                Poll::Ready(Ok(count)) => {
+                    received.extend_from_slice(&storage[..count]);
+                    Poll::Ready(Ok(false))
+                }
+                Poll::Ready(Err(_)) => Poll::Ready(Err(Failure::Reset)),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await;
+        probe.mark_sent();
+        if !self.received.is_empty() {
+            probe.mark_received();
+        }
+        result.map_err(|failure| Broken { failure, unanswered: true })
+    }
+
+    /// Reads until the answer is whole.
+    async fn receive(&mut self, probe: &mut Probe) -> Result<(), Broken> {
+        loop {
+            let mut wanted = 1;
+            if !self.received.is_empty() {
+                match self.decoder.step(&mut self.received) {
+                    Ok(Step::Done) => return Ok(()),
+                    Ok(Step::More(more)) => wanted = more,
+                    Err(_) => return Err(self.broken(Failure::Protocol)),
+                }
+            }
+            if wanted > self.storage.len() {
+                let size = wanted.clamp(LONG_READ, 16 * LONG_READ);
+                self.storage.resize(size.max(self.storage.len()), 0);
+            }
+            let (stream, deadline) = (self.stream.as_mut().expect("connected"), &self.deadline);
+            let storage = &mut self.storage;
+            let read = poll_fn(|context| match stream.poll_read(context, storage) {
+                Poll::Ready(result) => Poll::Ready(result.map_err(|_| Failure::Reset)),
+                Poll::Pending if deadline.poll_expired(context) => {
+                    Poll::Ready(Err(Failure::Timeout))
+                }
+                Poll::Pending => Poll::Pending,
+            })
+            .await;
+            let count = read.map_err(|failure| self.broken(failure))?;
+            if count == 0 {
+                return if self.decoder.close(&self.received) {
+                    Ok(())
+                } else {
+                    Err(self.broken(Failure::Reset))
+                };
+            }
+            probe.mark_received();
+            self.received.extend_from_slice(&self.storage[..count]);
+        }
+    }
+
+    fn broken(&self, failure: Failure) -> Broken {
+        Broken { failure, unanswered: self.received.is_empty() }
+    }
+}
+
+/// Whether written bytes may still be held back by the TLS layer.
+const fn stream_is_tls(stream: &Stream) -> bool {
+    matches!(stream, Stream::Tls(_))
+}

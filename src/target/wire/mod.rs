@@ -1,0 +1,11 @@
+//! The HTTP/1.1 client connection: one request at a time, every phase seen.
+
+mod chunked;
+mod connection;
+mod decode;
+mod endpoint;
+mod stream;
+
+pub use connection::{Answer, Connection};
+pub use decode::{Decoder, Head, Malformed, Step};
+pub use endpoint::{Endpoint, EndpointError, TlsOptions};
