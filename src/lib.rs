@@ -2,8 +2,10 @@
 
 pub mod clock;
 pub mod embedded;
+pub mod engine;
 pub mod generate;
 pub mod measure;
 pub mod op;
 pub mod schema;
 pub mod target;
+pub mod workload;

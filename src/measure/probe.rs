@@ -1,6 +1,6 @@
 //! The marks taken while one operation runs, and the times between them.
 //!
-//! Order of the marks: intended ≤ began ≤ send ≤ sent ≤ first byte ≤ last byte ≤ done.
+//! Order of the marks: intended ≤ began ≤ send ≤ sent ≤ first byte ≤ last byte.
 
 use crate::clock::{Clock, Nanos};
 
@@ -53,14 +53,14 @@ impl Probe {
         self.last_byte = self.clock.now();
     }
 
-    /// The operation's times, with `done` as the moment it was fully dealt with.
-    pub fn finish(&self, done: Nanos) -> Timing {
+    /// The operation's times. An operation without a last byte ends now.
+    pub fn finish(&self) -> Timing {
         let send = self.send.max(self.began);
         let sent = self.sent.max(send);
-        let last_byte = if self.last_byte == 0 { done } else { self.last_byte }.max(sent);
+        let last_byte =
+            if self.last_byte == 0 { self.clock.now() } else { self.last_byte }.max(sent);
         let first_byte =
             if self.first_byte == 0 { last_byte } else { self.first_byte }.clamp(sent, last_byte);
-        let done = done.max(last_byte);
         Timing {
             lag_ns: self.began.saturating_sub(self.intended),
             send_ns: sent - send,
@@ -68,7 +68,7 @@ impl Probe {
             receive_ns: last_byte - first_byte,
             service_ns: last_byte - send,
             response_ns: last_byte.saturating_sub(self.intended),
-            done,
+            done: last_byte,
         }
     }
 }
@@ -88,7 +88,7 @@ pub struct Timing {
     pub service_ns: Nanos,
     /// last byte − intended.
     pub response_ns: Nanos,
-    /// When the operation was dealt with, on the clock of the run.
+    /// When the operation ended: its last byte, on the clock of the run.
     pub done: Nanos,
 }
 
@@ -112,7 +112,7 @@ mod tests {
         step(3).await;
         probe.mark_received();
         step(1).await;
-        let timing = probe.finish(clock.now());
+        let timing = probe.finish();
         let ms = |n: u64| n * 1_000_000;
         assert_eq!(
             (timing.lag_ns, timing.send_ns, timing.remote_ns, timing.receive_ns),
@@ -127,7 +127,7 @@ mod tests {
         let mut probe = Probe::new(clock, clock.now(), clock.now());
         tokio::time::advance(std::time::Duration::from_millis(30)).await;
         probe.mark_failed();
-        let timing = probe.finish(clock.now());
+        let timing = probe.finish();
         assert_eq!(timing.response_ns, 30_000_000);
     }
 }

@@ -1,0 +1,84 @@
+//! The one hot loop: every operation of every workload on every target goes through here.
+
+use super::stop::{Stop, StopReason};
+use super::tickets::Tickets;
+use crate::clock::{Clock, Nanos};
+use crate::measure::{ConnectionTimes, Probe, Recorder, Sample};
+use crate::op::{Failure, Op, OpKind, Revision};
+use crate::target::{Outcome, Payload, Session};
+use crate::workload::Workload;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// What the connections of one shard share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) clock: Clock,
+    pub(super) start: Nanos,
+    pub(super) tickets: Tickets,
+    pub(super) recorder: RefCell<Recorder>,
+    /// Documents for which an operation was begun, per kind.
+    pub(super) issued: Cell<[u64; OpKind::COUNT]>,
+    pub(super) stop: Arc<Stop>,
+}
+
+/// Carries out the operations of one connection until its workload or the stage ends.
+pub(super) async fn drive<S: Session, W: Workload>(
+    shared: &Shared,
+    connection: usize,
+    session: &mut S,
+    workload: &mut W,
+) -> ConnectionTimes {
+    let mut times = ConnectionTimes::default();
+    let mut payload = Payload::default();
+    loop {
+        payload.clear();
+        // The document is made before the wait, so that an operation that is due is sent at once.
+        let Some(op) = workload.next(payload.body_mut()) else { break };
+        session.ready().await;
+        let Some(ticket) = shared.tickets.take(connection).await else { break };
+        let mut issued = shared.issued.get();
+        issued[op.kind.index()] += u64::from(op.documents);
+        shared.issued.set(issued);
+        times.idle_ns += ticket.idle_ns;
+        let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
+        let outcome = session.execute(&op, &mut payload, &mut probe).await;
+        workload.observe(&op, outcome.result, payload.rows());
+        record(shared, &mut times, (&op, &outcome), payload.rows(), &probe);
+        shared.tickets.done();
+        if outcome.result == Err(Failure::Authentication) {
+            shared.stop.raise(StopReason::Authentication);
+        }
+    }
+    times.close(shared.clock.now().saturating_sub(shared.start));
+    times
+}
+
+/// Puts one finished operation on the record of the shard and of its connection.
+#[inline]
+fn record(
+    shared: &Shared,
+    times: &mut ConnectionTimes,
+    (op, outcome): (&Op, &Outcome),
+    rows: &[Result<Revision, Failure>],
+    probe: &Probe,
+) {
+    let timing = probe.finish();
+    let mut row_failures = [0; Failure::COUNT];
+    let mut ok = if outcome.result.is_ok() { u64::from(op.documents) } else { 0 };
+    for failure in rows.iter().filter_map(|row| row.err()) {
+        row_failures[failure.index()] += 1;
+        ok -= 1;
+    }
+    times.add(op.kind, &timing, ok);
+    shared.recorder.borrow_mut().record(&Sample {
+        kind: op.kind,
+        timing: &timing,
+        result: outcome.result,
+        documents: op.documents,
+        row_failures: (!rows.is_empty()).then_some(&row_failures),
+        bytes_sent: outcome.bytes_sent,
+        bytes_received: outcome.bytes_received,
+        resent: outcome.resent,
+    });
+}

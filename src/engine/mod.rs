@@ -1,0 +1,16 @@
+//! Puts load on a target: one hot loop, many connections, one thread per shard.
+//!
+//! Pace, stop, workload, session and recorder are arguments. Knows no database by name.
+
+mod drive;
+mod pace;
+mod shard;
+mod sleeper;
+mod stop;
+mod tickets;
+
+pub use pace::{Arrivals, Pace, Schedule, Segment};
+pub use shard::{Lane, LaneResult, ShardPlan, ShardResult, Start, run_shard};
+pub use sleeper::Sleeper;
+pub use stop::{Stop, StopReason};
+pub use tickets::{LoadCounts, Ticket, Tickets};

@@ -1,0 +1,210 @@
+//! When operations are due. Pure: no clock, no sleep.
+
+use crate::clock::{Nanos, SECOND_NS};
+use crate::generate::mix;
+use serde::{Deserialize, Serialize};
+
+/// Tells the stream of gaps from other uses of the same seed.
+const GAPS: u64 = u64::from_be_bytes(*b"arrivals");
+
+/// When the operations of a stage are due.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "loop", rename_all = "snake_case")]
+pub enum Pace {
+    /// Each connection begins its next operation when its last one is done.
+    Closed {
+        /// Pause between two operations of a connection, in nanoseconds.
+        think_ns: Nanos,
+    },
+    /// Operations are due at given times, whether or not the server keeps up.
+    Open {
+        /// The times.
+        schedule: Schedule,
+        /// The most operations that may be due and not done; what is due beyond is dropped.
+        max_in_flight: u64,
+    },
+}
+
+/// How the gaps between due operations are spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// All gaps are equal.
+    #[default]
+    Constant,
+    /// Gaps are exponential: a Poisson process, as independent users make.
+    Poisson,
+}
+
+/// A stretch of time in which the rate is constant or changes linearly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// Its length in nanoseconds.
+    pub length_ns: Nanos,
+    /// Operations per second at its start.
+    pub from: f64,
+    /// Operations per second at its end.
+    pub to: f64,
+}
+
+impl Segment {
+    /// The number of operations due in the segment.
+    fn operations(&self) -> f64 {
+        self.length_ns as f64 / SECOND_NS as f64 * f64::midpoint(self.from, self.to)
+    }
+
+    /// After how many seconds `count` operations are due.
+    ///
+    /// The number due by time t is from·t + (to − from)·t²/(2·length); this is its inverse, in
+    /// the form that does not cancel when the slope is small or the rate starts at zero.
+    fn inverse(&self, count: f64) -> f64 {
+        if count <= 0.0 {
+            return 0.0;
+        }
+        let slope = (self.to - self.from) / (self.length_ns as f64 / SECOND_NS as f64);
+        let root = (self.from * self.from + 2.0 * slope * count).max(0.0).sqrt();
+        2.0 * count / (self.from + root)
+    }
+}
+
+/// The due times of all operations of a stage: segments one after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// The rates over time.
+    pub segments: Vec<Segment>,
+    /// The gaps.
+    pub arrivals: Arrivals,
+    /// The seed of random gaps.
+    pub seed: u64,
+}
+
+impl Schedule {
+    /// The offset from the stage's start, in nanoseconds, at which the number of operations due
+    /// reaches `count`. `None`: it never does.
+    pub fn due(&self, count: f64) -> Option<Nanos> {
+        let (mut before_ns, mut left) = (0, count);
+        for segment in &self.segments {
+            let operations = segment.operations();
+            if left < operations {
+                let offset = segment.inverse(left) * SECOND_NS as f64;
+                return Some(before_ns + (offset as Nanos).min(segment.length_ns));
+            }
+            left -= operations;
+            before_ns += segment.length_ns;
+        }
+        None
+    }
+
+    /// The gap before operation `n` in units of the mean gap.
+    ///
+    /// Exponential gaps are −ln(u) with u uniform in (0, 1], the inverse of the distribution.
+    fn gap(&self, n: u64) -> f64 {
+        match self.arrivals {
+            Arrivals::Constant => f64::from(u8::from(n > 0)),
+            Arrivals::Poisson => {
+                let draw = mix(self.seed, n, GAPS) >> 11;
+                -((draw + 1) as f64 / (1u64 << 53) as f64).ln()
+            }
+        }
+    }
+
+    /// The due times of every `shards`th operation, from number `shard` on, as offsets from the
+    /// stage's start in nanoseconds. All shards together have each operation once.
+    pub fn steps(&self, shard: u64, shards: u64) -> impl Iterator<Item = Nanos> + 'static {
+        let schedule = self.clone();
+        let (mut n, mut count) = (0u64, 0.0);
+        std::iter::from_fn(move || {
+            loop {
+                count += schedule.gap(n);
+                n += 1;
+                if (n - 1) % shards == shard {
+                    return schedule.due(count);
+                }
+            }
+        })
+    }
+
+    /// The length of the schedule in nanoseconds.
+    pub fn length_ns(&self) -> Nanos {
+        self.segments.iter().map(|segment| segment.length_ns).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn schedule(segments: &[(u64, f64, f64)], arrivals: Arrivals) -> Schedule {
+        let segments = segments
+            .iter()
+            .map(|&(seconds, from, to)| Segment { length_ns: seconds * SECOND_NS, from, to })
+            .collect();
+        Schedule { segments, arrivals, seed: 42 }
+    }
+
+    #[test]
+    fn constant_gaps_are_equal_and_start_at_once() {
+        let steps: Vec<_> = schedule(&[(1, 4.0, 4.0)], Arrivals::Constant).steps(0, 1).collect();
+        assert_eq!(steps, [0, 250_000_000, 500_000_000, 750_000_000]);
+    }
+
+    #[test]
+    fn a_ramp_has_the_area_under_its_line() {
+        let ramp = schedule(&[(10, 0.0, 100.0)], Arrivals::Constant);
+        assert_eq!(ramp.steps(0, 1).count(), 500);
+        // Half of the time brings a quarter of the operations.
+        assert_eq!(ramp.due(125.0), Some(5 * SECOND_NS));
+        let stages = schedule(&[(2, 10.0, 10.0), (2, 10.0, 30.0)], Arrivals::Constant);
+        assert_eq!(stages.steps(0, 1).count(), 60);
+        assert_eq!(stages.due(20.0), Some(2 * SECOND_NS));
+    }
+
+    #[test]
+    fn poisson_gaps_have_the_variation_of_an_exponential() {
+        let count = 100_000;
+        let poisson = schedule(&[(100, 1000.0, 1000.0)], Arrivals::Poisson);
+        let times: Vec<_> = poisson.steps(0, 1).take(count).collect();
+        let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        let variation = variance.sqrt() / mean;
+        assert!((variation - 1.0).abs() < 0.02, "coefficient of variation {variation}");
+        assert!((mean / 1e6 - 1.0).abs() < 0.02, "mean gap {mean} ns");
+    }
+
+    #[test]
+    fn poisson_gaps_pass_kolmogorov_smirnov() {
+        let poisson = schedule(&[(100, 1000.0, 1000.0)], Arrivals::Poisson);
+        let mut gaps: Vec<f64> = (0..10_000).map(|n| poisson.gap(n)).collect();
+        gaps.sort_by(f64::total_cmp);
+        let n = gaps.len() as f64;
+        let distance = gaps
+            .iter()
+            .enumerate()
+            .map(|(i, gap)| {
+                let exact = 1.0 - (-gap).exp();
+                (exact - i as f64 / n).abs().max((exact - (i + 1) as f64 / n).abs())
+            })
+            .fold(0.0, f64::max);
+        // 1.628/√n: the asymptotic critical value at p = 0.01 (Smirnov 1948).
+        assert!(distance < 1.628 / n.sqrt(), "D = {distance}");
+    }
+
+    proptest! {
+        #[test]
+        fn shards_share_out_every_operation(
+            shards in 1u64..5, poisson: bool, from in 0.0f64..500.0, to in 1.0f64..500.0,
+        ) {
+            let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
+            let schedule = schedule(&[(2, from, to), (1, to, to)], arrivals);
+            let whole: Vec<_> = schedule.steps(0, 1).collect();
+            prop_assert!(whole.is_sorted());
+            prop_assert!(whole.iter().all(|&due| due <= 3 * SECOND_NS));
+            let mut parts: Vec<_> =
+                (0..shards).flat_map(|shard| schedule.steps(shard, shards)).collect();
+            parts.sort_unstable();
+            prop_assert_eq!(parts, whole);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! One shard: an OS thread with its own runtime and connections. Shards share nothing but the
+//! wish to stop and the moment at which they start.
+
+use super::drive::{Shared, drive};
+use super::pace::Pace;
+use super::stop::Stop;
+use super::tickets::{LoadCounts, Tickets};
+use crate::clock::{Clock, Nanos, thread_cpu_ns};
+use crate::measure::{ConnectionTimes, Interval, Recorder};
+use crate::op::OpKind;
+use crate::target::{Deadlines, Session, Target};
+use crate::workload::Workload;
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Barrier, OnceLock};
+use std::time::Duration;
+
+/// Lets all shards start a stage at the same moment, once each has connected.
+#[derive(Debug)]
+pub struct Start {
+    barrier: Barrier,
+    moment: OnceLock<Nanos>,
+}
+
+impl Start {
+    /// A start of `shards` shards.
+    pub fn new(shards: usize) -> Self {
+        Self { barrier: Barrier::new(shards), moment: OnceLock::new() }
+    }
+
+    /// Waits for all shards; all return the same moment. Blocks the thread: nothing else runs
+    /// in a shard that has not started.
+    fn wait(&self, clock: Clock) -> Nanos {
+        self.barrier.wait();
+        *self.moment.get_or_init(|| clock.now())
+    }
+
+    /// When the stage started, once it has.
+    pub fn moment(&self) -> Option<Nanos> {
+        self.moment.get().copied()
+    }
+}
+
+/// What a shard is to do.
+#[derive(Clone, Debug)]
+pub struct ShardPlan {
+    /// This shard's number, and how many there are.
+    pub shard: (usize, usize),
+    /// The clock of the run.
+    pub clock: Clock,
+    /// When operations are due.
+    pub pace: Pace,
+    /// How long operations may be begun, in nanoseconds; `None`: as long as there are any.
+    pub length_ns: Option<Nanos>,
+    /// How long one operation may take, in nanoseconds.
+    pub timeout_ns: Nanos,
+    /// The wish to stop.
+    pub stop: Arc<Stop>,
+    /// The common start.
+    pub start: Arc<Start>,
+    /// Where finished seconds go.
+    pub sink: Sender<Interval>,
+}
+
+/// One connection: its number in the run, and its workload.
+#[derive(Debug)]
+pub struct Lane<W> {
+    /// The connection's number in the run.
+    pub connection: usize,
+    /// The source of its operations.
+    pub workload: W,
+}
+
+/// One connection after the stage.
+#[derive(Debug)]
+pub struct LaneResult<W> {
+    /// The connection's number in the run.
+    pub connection: usize,
+    /// Its workload, with what it has learnt.
+    pub workload: W,
+    /// Where its time went.
+    pub times: ConnectionTimes,
+}
+
+/// What a shard leaves behind, beside the intervals it has sent.
+#[derive(Debug)]
+pub struct ShardResult<W> {
+    /// The connections, in the order they were given.
+    pub lanes: Vec<LaneResult<W>>,
+    /// Documents for which an operation was begun, per kind.
+    pub issued: [u64; OpKind::COUNT],
+    /// What became of the operations that were due.
+    pub load: LoadCounts,
+    /// When the last connection was done, from the common start, in nanoseconds.
+    pub elapsed_ns: Nanos,
+    /// CPU time of this shard's thread during the stage, in nanoseconds.
+    pub cpu_ns: Nanos,
+}
+
+/// Runs one shard on the calling thread until all its connections are done.
+///
+/// # Errors
+/// When the operating system refuses a runtime or a timer.
+pub fn run_shard<T: Target, W: Workload + 'static>(
+    plan: &ShardPlan,
+    target: &T,
+    lanes: Vec<Lane<W>>,
+) -> io::Result<ShardResult<W>>
+where
+    T::Session: 'static,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(tokio::runtime::LocalOptions::default())?;
+    runtime.block_on(run_lanes(plan, target, lanes))
+}
+
+async fn run_lanes<T: Target, W: Workload + 'static>(
+    plan: &ShardPlan,
+    target: &T,
+    lanes: Vec<Lane<W>>,
+) -> io::Result<ShardResult<W>>
+where
+    T::Session: 'static,
+{
+    let deadlines = Deadlines::new(plan.clock, plan.timeout_ns);
+    let sweep = tokio::task::spawn_local(deadlines.clone().sweep());
+    let sessions = connect(target, &deadlines, lanes.len()).await;
+    let start = plan.start.wait(plan.clock);
+    let cpu_before = thread_cpu_ns();
+    let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
+    let stop = (plan.clock, plan.stop.clone());
+    let shared = Rc::new(Shared {
+        clock: plan.clock,
+        start,
+        tickets: Tickets::new(stop, &plan.pace, plan.shard, lanes.len(), (start, end)),
+        recorder: RefCell::new(Recorder::new(start, plan.sink.clone())),
+        issued: Cell::default(),
+        stop: plan.stop.clone(),
+    });
+    let pacer = tokio::task::spawn_local({
+        let shared = shared.clone();
+        async move { shared.tickets.pace().await }
+    });
+    let ticker = tokio::task::spawn_local(tick(shared.clone()));
+    let tasks: Vec<_> = lanes
+        .into_iter()
+        .zip(sessions)
+        .enumerate()
+        .map(|(seat, (lane, session))| run_lane(shared.clone(), seat, lane, session))
+        .map(tokio::task::spawn_local)
+        .collect();
+    let mut done = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        done.push(task.await?);
+    }
+    let elapsed_ns = plan.clock.now() - start;
+    let cpu_ns = thread_cpu_ns() - cpu_before;
+    let failed = if pacer.is_finished() { pacer.await?.err() } else { None };
+    sweep.abort();
+    ticker.abort();
+    let _ = ticker.await;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let (issued, load) = (shared.issued.get(), shared.tickets.counts());
+    shared.recorder.replace(Recorder::new(start, plan.sink.clone())).finish();
+    Ok(ShardResult { lanes: done, issued, load, elapsed_ns, cpu_ns })
+}
+
+async fn run_lane<S: Session, W: Workload>(
+    shared: Rc<Shared>,
+    seat: usize,
+    mut lane: Lane<W>,
+    mut session: S,
+) -> LaneResult<W> {
+    let times = drive(&shared, seat, &mut session, &mut lane.workload).await;
+    LaneResult { connection: lane.connection, workload: lane.workload, times }
+}
+
+/// Opens all connections before the start, so that no operation pays for it.
+async fn connect<T: Target>(
+    target: &T,
+    deadlines: &Rc<Deadlines>,
+    count: usize,
+) -> Vec<T::Session> {
+    let mut sessions = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut session = target.session(deadlines);
+        session.ready().await;
+        sessions.push(session);
+    }
+    sessions
+}
+
+/// Hands out full seconds even when nothing ends in the next one.
+async fn tick(shared: Rc<Shared>) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        shared.recorder.borrow_mut().rotate(shared.clock.now());
+    }
+}

@@ -1,0 +1,98 @@
+//! Sleeps to the microsecond. Tokio's timer has steps of a millisecond, too coarse for a pace of
+//! thousands a second; on Linux a timerfd has none.
+
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use std::io;
+use std::time::Duration;
+
+/// Wakes a task at a moment of the run's clock.
+#[derive(Debug)]
+pub struct Sleeper {
+    clock: Clock,
+    #[cfg(target_os = "linux")]
+    timer: Option<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>>,
+}
+
+impl Sleeper {
+    /// A sleeper on `clock`. Must be made inside a runtime.
+    ///
+    /// # Errors
+    /// When the operating system has no timer to give.
+    #[cfg(target_os = "linux")]
+    pub fn new(clock: Clock) -> io::Result<Self> {
+        use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
+        if clock.is_virtual() {
+            return Ok(Self { clock, timer: None });
+        }
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let interest = tokio::io::Interest::READABLE;
+        let timer = tokio::io::unix::AsyncFd::register_with_interest(timer, interest)?;
+        Ok(Self { clock, timer: Some(timer) })
+    }
+
+    /// A sleeper on `clock`. Must be made inside a runtime.
+    ///
+    /// # Errors
+    /// Never on this operating system.
+    #[cfg(not(target_os = "linux"))]
+    pub fn new(clock: Clock) -> io::Result<Self> {
+        Ok(Self { clock })
+    }
+
+    /// Returns at `moment`, or at once if it has passed.
+    pub async fn sleep_until(&self, moment: Nanos) {
+        while self.clock.now() < moment {
+            #[cfg(target_os = "linux")]
+            if let Some(timer) = &self.timer {
+                if arm(timer, moment).is_ok()
+                    && let Ok(mut guard) = timer.readable().await
+                {
+                    // Edge-triggered: arming again resets it, so there is nothing to read.
+                    guard.clear_ready();
+                    continue;
+                }
+            }
+            let left = moment.saturating_sub(self.clock.now());
+            tokio::time::sleep(Duration::from_nanos(left)).await;
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn arm(timer: &tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>, moment: Nanos) -> io::Result<()> {
+    use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
+    let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let at = Timespec {
+        tv_sec: (moment / SECOND_NS).cast_signed(),
+        tv_nsec: (moment % SECOND_NS).cast_signed(),
+    };
+    let value = Itimerspec { it_interval: none, it_value: at };
+    timerfd_settime(timer.get_ref(), TimerfdTimerFlags::ABSTIME, &value)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_never_wakes_early() {
+        let clock = Clock::system();
+        let sleeper = Sleeper::new(clock).unwrap();
+        for step_us in [1, 50, 700, 1_500] {
+            let moment = clock.now() + step_us * 1_000;
+            sleeper.sleep_until(moment).await;
+            assert!(clock.now() >= moment);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn on_virtual_time_it_moves_the_clock() {
+        let clock = Clock::virtual_time();
+        let sleeper = Sleeper::new(clock).unwrap();
+        let moment = clock.now() + 3_600 * SECOND_NS;
+        sleeper.sleep_until(moment).await;
+        assert!(clock.now() >= moment);
+    }
+}

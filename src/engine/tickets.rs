@@ -1,0 +1,298 @@
+//! Hands out the right to begin an operation, with the moment at which it was due.
+//!
+//! In a closed loop that is at once. In an open loop, operations that are due wait in a queue
+//! that is counted; what is due beyond the limit is dropped and counted.
+
+use super::pace::Pace;
+use super::sleeper::Sleeper;
+use super::stop::Stop;
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+/// How often waiting connections look whether they should stop.
+const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
+
+/// The right to begin one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// When the operation was due.
+    pub intended: Nanos,
+    /// When it is begun: now.
+    pub began: Nanos,
+    /// How long the connection waited for it to fall due.
+    pub idle_ns: Nanos,
+}
+
+/// What became of the operations that were due. offered = begun + dropped + unsent, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadCounts {
+    /// Operations that fell due.
+    pub offered: u64,
+    /// Operations that were begun.
+    pub begun: u64,
+    /// Operations dropped because too many were due and not done.
+    pub dropped: u64,
+    /// Operations still waiting when the stage ended.
+    pub unsent: u64,
+}
+
+/// The tickets of one shard.
+pub struct Tickets {
+    clock: Clock,
+    stop: Arc<Stop>,
+    /// No operation is begun from here on.
+    end: Nanos,
+    think_ns: Nanos,
+    counts: Cell<LoadCounts>,
+    queue: Option<RefCell<Queue>>,
+}
+
+struct Queue {
+    start: Nanos,
+    steps: Box<dyn Iterator<Item = Nanos>>,
+    /// When the next operation falls due.
+    next: Option<Nanos>,
+    due: VecDeque<Nanos>,
+    in_flight: u64,
+    limit: u64,
+    /// Connections that wait for an operation, longest first.
+    waiting: VecDeque<usize>,
+    /// The tasks of the connections that wait, by connection, and whether they were called.
+    seats: Vec<Seat>,
+    pacer: Option<Waker>,
+}
+
+#[derive(Default)]
+struct Seat {
+    waker: Option<Waker>,
+    granted: Option<Nanos>,
+}
+
+impl std::fmt::Debug for Tickets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tickets").field("counts", &self.counts.get()).finish_non_exhaustive()
+    }
+}
+
+impl Tickets {
+    /// The tickets of `shard` (number, of how many), for `connections` connections, from `start`
+    /// until `end`.
+    pub fn new(
+        (clock, stop): (Clock, Arc<Stop>),
+        pace: &Pace,
+        (shard, shards): (usize, usize),
+        connections: usize,
+        (start, end): (Nanos, Nanos),
+    ) -> Self {
+        let (think_ns, queue) = match pace {
+            Pace::Closed { think_ns } => (*think_ns, None),
+            Pace::Open { schedule, max_in_flight } => {
+                let mut steps = Box::new(schedule.steps(shard as u64, shards as u64));
+                let next = steps.next().map(|offset| start + offset);
+                let queue = Queue {
+                    start,
+                    next,
+                    steps,
+                    due: VecDeque::new(),
+                    in_flight: 0,
+                    limit: max_in_flight.div_ceil(shards as u64),
+                    waiting: VecDeque::with_capacity(connections),
+                    seats: (0..connections).map(|_| Seat::default()).collect(),
+                    pacer: None,
+                };
+                (0, Some(RefCell::new(queue)))
+            }
+        };
+        Self { clock, stop, end, think_ns, counts: Cell::default(), queue }
+    }
+
+    fn over(&self, now: Nanos) -> bool {
+        now >= self.end || self.stop.reason().is_some()
+    }
+
+    /// Waits until connection number `connection` of this shard may begin an operation.
+    /// `None`: the stage is over.
+    pub async fn take(&self, connection: usize) -> Option<Ticket> {
+        let now = self.clock.now();
+        let Some(queue) = &self.queue else {
+            return self.take_closed(now).await;
+        };
+        let due = {
+            let mut queue = queue.borrow_mut();
+            self.fill(&mut queue, now);
+            queue.due.pop_front()
+        };
+        let (intended, idle_ns) = match due {
+            Some(due) if !self.over(now) => (due, 0),
+            Some(due) => {
+                queue.borrow_mut().due.push_front(due);
+                return None;
+            }
+            None if self.over(now) => return None,
+            None => {
+                let due = wait(queue, connection).await?;
+                // Until it fell due, the connection had nothing to do; after that it was late.
+                (due, due.saturating_sub(now))
+            }
+        };
+        queue.borrow_mut().in_flight += 1;
+        let began = if idle_ns == 0 { now.max(intended) } else { self.clock.now() };
+        self.count(|counts| counts.begun += 1);
+        Some(Ticket { intended, began, idle_ns })
+    }
+
+    async fn take_closed(&self, now: Nanos) -> Option<Ticket> {
+        let mut now = now;
+        if self.think_ns > 0 && self.counts.get().begun > 0 {
+            tokio::time::sleep(std::time::Duration::from_nanos(self.think_ns)).await;
+            now = self.clock.now();
+        }
+        if self.over(now) {
+            return None;
+        }
+        self.count(|counts| {
+            counts.offered += 1;
+            counts.begun += 1;
+        });
+        let idle_ns = self.think_ns;
+        Some(Ticket { intended: now, began: now, idle_ns })
+    }
+
+    /// An operation that was begun is done.
+    pub fn done(&self) {
+        if let Some(queue) = &self.queue {
+            queue.borrow_mut().in_flight -= 1;
+        }
+    }
+
+    fn count(&self, change: impl FnOnce(&mut LoadCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+
+    /// Queues what has fallen due by `now`.
+    fn fill(&self, queue: &mut Queue, now: Nanos) {
+        while let Some(due) = queue.next
+            && due <= now
+            && due < self.end
+        {
+            let dropped = queue.due.len() as u64 + queue.in_flight >= queue.limit;
+            if !dropped {
+                queue.due.push_back(due);
+            }
+            self.count(|counts| {
+                counts.offered += 1;
+                counts.dropped += u64::from(dropped);
+            });
+            let offset = queue.steps.next();
+            queue.next = offset.map(|offset| queue.start + offset);
+        }
+    }
+
+    /// Calls waiting connections when operations fall due, until the stage is over. In a closed
+    /// loop nobody waits.
+    ///
+    /// # Errors
+    /// When the operating system has no timer to give.
+    pub async fn pace(&self) -> std::io::Result<()> {
+        let Some(queue) = &self.queue else { return Ok(()) };
+        let sleeper = Sleeper::new(self.clock)?;
+        loop {
+            let now = self.clock.now();
+            let wake_at = {
+                let mut queue = queue.borrow_mut();
+                self.fill(&mut queue, now);
+                queue.grant();
+                if self.over(now) {
+                    queue.close();
+                    return Ok(());
+                }
+                let due = if queue.waiting.is_empty() { None } else { queue.next };
+                due.unwrap_or(Nanos::MAX).min(now + STOP_CHECK_NS).min(self.end)
+            };
+            let mut sleep = std::pin::pin!(sleeper.sleep_until(wake_at));
+            poll_fn(|context| {
+                if sleep.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(());
+                }
+                let mut queue = queue.borrow_mut();
+                let called = queue.pacer.take().is_none() && !queue.waiting.is_empty();
+                queue.pacer = Some(context.waker().clone());
+                let sooner = queue.next.is_some_and(|next| next < wake_at);
+                if called && sooner { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+        }
+    }
+
+    /// What became of the operations, once the stage is over.
+    pub fn counts(&self) -> LoadCounts {
+        let mut counts = self.counts.get();
+        if let Some(queue) = &self.queue {
+            counts.unsent = queue.borrow().due.len() as u64;
+        }
+        counts
+    }
+
+    /// How many operations are due and not begun.
+    pub fn backlog(&self) -> u64 {
+        self.queue.as_ref().map_or(0, |queue| queue.borrow().due.len() as u64)
+    }
+}
+
+/// Waits until the pacer calls. `None`: the stage is over.
+async fn wait(queue: &RefCell<Queue>, connection: usize) -> Option<Nanos> {
+    let mut queued = false;
+    poll_fn(|context| {
+        let mut queue = queue.borrow_mut();
+        let queue = &mut *queue;
+        let seat = &mut queue.seats[connection];
+        if queued && seat.waker.is_none() {
+            return Poll::Ready(seat.granted.take());
+        }
+        seat.waker = Some(context.waker().clone());
+        if !queued {
+            queued = true;
+            queue.waiting.push_back(connection);
+            if queue.waiting.len() == 1
+                && let Some(pacer) = queue.pacer.take()
+            {
+                pacer.wake();
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+impl Queue {
+    /// Gives what is due to who waits.
+    fn grant(&mut self) {
+        while !self.due.is_empty()
+            && let Some(connection) = self.waiting.pop_front()
+        {
+            self.call(connection, true);
+        }
+    }
+
+    /// Sends all who wait home.
+    fn close(&mut self) {
+        while let Some(connection) = self.waiting.pop_front() {
+            self.call(connection, false);
+        }
+    }
+
+    fn call(&mut self, connection: usize, with_ticket: bool) {
+        let granted = if with_ticket { self.due.pop_front() } else { None };
+        let seat = &mut self.seats[connection];
+        seat.granted = granted;
+        if let Some(waker) = seat.waker.take() {
+            waker.wake();
+        }
+    }
+}

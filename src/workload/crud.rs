@@ -1,0 +1,155 @@
+//! Single-document creates, reads, updates and deletes in random order on random documents.
+
+use super::Workload;
+use super::budget::Budget;
+use super::live::{Entry, Live};
+use crate::generate::{Stream, below, mix};
+use crate::op::{Failure, Key, Op, OpKind, Reply, Revision, write_id};
+use crate::schema::Documents;
+use std::sync::Arc;
+
+/// Tells the stream of operations from other uses of the same seed.
+const OPERATIONS: u64 = u64::from_be_bytes(*b"crud ops");
+
+/// The keys that one connection creates documents under: `next`, `next + step`, ...
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeySequence {
+    /// The next key.
+    pub next: Key,
+    /// The distance to the one after it.
+    pub step: Key,
+}
+
+impl KeySequence {
+    pub(super) const fn take(&mut self) -> Key {
+        let key = self.next;
+        self.next += self.step;
+        key
+    }
+}
+
+/// Writes the document of a create or an update, with its identifier and revision in it.
+pub(super) fn write_document(
+    documents: &Documents,
+    (key, version): (Key, u32),
+    revision: Option<Revision>,
+    members: &mut Vec<u8>,
+    body: &mut Vec<u8>,
+) {
+    members.clear();
+    members.extend_from_slice(b"\"_id\":\"");
+    write_id(key, members);
+    members.push(b'"');
+    if let Some(revision) = revision {
+        members.extend_from_slice(b",\"_rev\":\"");
+        revision.write(members);
+        members.push(b'"');
+    }
+    documents.write(key, version, members, body);
+}
+
+/// The operations of one connection on its own documents, each chosen uniformly.
+#[derive(Debug)]
+pub struct Crud {
+    documents: Arc<Documents>,
+    stream: Stream,
+    budget: Budget,
+    live: Live,
+    keys: KeySequence,
+    /// Where the document of the running operation lies in `live`.
+    place: usize,
+    members: Vec<u8>,
+}
+
+impl Crud {
+    /// The operations of connection number `connection` in a run with `seed`.
+    pub fn new(
+        documents: Arc<Documents>,
+        (seed, connection): (u64, u64),
+        budget: Budget,
+        live: Live,
+        keys: KeySequence,
+    ) -> Self {
+        let stream = Stream::new(mix(seed, connection, OPERATIONS), 0);
+        Self { documents, stream, budget, live, keys, place: 0, members: Vec::new() }
+    }
+
+    /// Goes on with the same documents and another budget, after a warm-up.
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Draws a kind for which there is a document. The last document is kept for the reads and
+    /// updates that are still to come, unless a create can replace it.
+    fn draw(&mut self) -> Option<OpKind> {
+        let (known, readable) = (self.live.known(), self.live.readable());
+        let needed = self.budget.left(OpKind::Read) + self.budget.left(OpKind::Update) > 0
+            && self.budget.left(OpKind::Create) == 0;
+        let budget = self.budget;
+        budget.draw(&mut self.stream, |kind| match kind {
+            OpKind::Read => readable > 0,
+            OpKind::Update => known > 0,
+            OpKind::Delete => known > usize::from(needed),
+            _ => true,
+        })
+    }
+}
+
+impl Workload for Crud {
+    fn next(&mut self, body: &mut Vec<u8>) -> Option<Op> {
+        let kind = self.draw()?;
+        self.budget.spend(kind);
+        let choices = match kind {
+            OpKind::Create => {
+                let key = self.keys.take();
+                write_document(&self.documents, (key, 0), None, &mut self.members, body);
+                return Some(Op { kind, key, documents: 1, revision: None });
+            }
+            OpKind::Read => self.live.readable(),
+            _ => self.live.known(),
+        };
+        self.place = below(self.stream.draw(), choices as u64) as usize;
+        let entry = *self.live.at(self.place);
+        let revision = (kind != OpKind::Read).then(|| entry.revision());
+        if kind == OpKind::Update {
+            let document = (entry.key, entry.version.wrapping_add(1));
+            write_document(&self.documents, document, revision, &mut self.members, body);
+        }
+        Some(Op { kind, key: entry.key, documents: 1, revision })
+    }
+
+    fn observe(
+        &mut self,
+        op: &Op,
+        result: Result<Reply, Failure>,
+        _: &[Result<Revision, Failure>],
+    ) {
+        let place = self.place;
+        match (op.kind, result) {
+            (OpKind::Create, Ok(Reply { revision: Some(revision), .. })) => {
+                self.live.add(Entry::new(op.key, 0, revision));
+            }
+            (OpKind::Read, Ok(Reply { revision: Some(revision), .. })) => {
+                let entry = self.live.at(place);
+                if place >= self.live.known() || entry.revision() != revision {
+                    self.live.set(place, entry.version, revision);
+                }
+            }
+            (OpKind::Update, Ok(Reply { revision: Some(revision), .. })) => {
+                let version = self.live.at(place).version.wrapping_add(1);
+                self.live.set(place, version, revision);
+            }
+            (OpKind::Delete, Ok(_)) => self.live.remove(place),
+            (OpKind::Create | OpKind::BulkInsert, _) => {}
+            (_, Err(Failure::NotFound)) => self.live.remove(place),
+            // Whoever changed it meanwhile, or whether this write arrived, a read will tell.
+            (OpKind::Update | OpKind::Delete, _) => self.live.lose(place),
+            (OpKind::Read, _) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "crud_tests.rs"]
+mod tests;

@@ -1,0 +1,101 @@
+use super::*;
+use crate::workload::Mix;
+use std::collections::BTreeMap;
+
+fn revision(generation: u32) -> Revision {
+    Revision { generation, hash: [0; 16] }
+}
+
+fn workload(budget: Budget, documents: u64) -> Crud {
+    let mut live = Live::default();
+    (0..documents).for_each(|key| live.add(Entry::new(key, 0, revision(1))));
+    let keys = KeySequence { next: documents, step: 3 };
+    Crud::new(Arc::new(crate::schema::sample()), (7, 0), budget, live, keys)
+}
+
+/// Runs a workload against a faithful model of a database; returns the operations done.
+fn run(mut crud: Crud, limit: usize) -> Vec<(OpKind, Key)> {
+    let mut stored: BTreeMap<Key, u32> =
+        (0..crud.live.known()).map(|i| (crud.live.at(i).key, 1)).collect();
+    let mut done = Vec::new();
+    while done.len() < limit {
+        let mut body = Vec::new();
+        let Some(op) = crud.next(&mut body) else { break };
+        done.push((op.kind, op.key));
+        let generation = stored.get(&op.key).copied();
+        let reply = match op.kind {
+            OpKind::Create => {
+                assert_eq!(stored.insert(op.key, 1), None, "a key was created twice");
+                1
+            }
+            OpKind::Read => generation.expect("a document that is there"),
+            _ => {
+                assert_eq!(op.revision.unwrap().generation, generation.unwrap());
+                if op.kind == OpKind::Delete {
+                    stored.remove(&op.key);
+                } else {
+                    stored.insert(op.key, generation.unwrap() + 1);
+                }
+                generation.unwrap() + 1
+            }
+        };
+        let document: Option<serde_json::Value> = (!body.is_empty())
+            .then(|| serde_json::from_slice(&body).expect("the document is JSON"));
+        if let Some(document) = document {
+            assert_eq!(document["_id"], op.key.to_string());
+        }
+        crud.observe(&op, Ok(Reply { revision: Some(revision(reply)), accepted: false }), &[]);
+    }
+    done
+}
+
+fn counts(done: &[(OpKind, Key)]) -> [usize; 4] {
+    [OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete]
+        .map(|kind| done.iter().filter(|(k, _)| *k == kind).count())
+}
+
+#[test]
+fn every_counted_operation_is_done() {
+    for (left, documents) in [
+        ([25, 40, 25, 10], 10),
+        ([0, 100, 0, 0], 5),
+        ([0, 50, 50, 10], 10),
+        ([5, 50, 50, 15], 10),
+        ([1, 1, 1, 1], 0),
+        ([0, 0, 0, 7], 7),
+    ] {
+        let done = run(workload(Budget::Counted(left), documents), usize::MAX);
+        assert_eq!(counts(&done), left.map(|count| count as usize), "{left:?} on {documents}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_operations() {
+    let mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
+    let ops = || run(workload(Budget::Endless(mix), 20), 500);
+    assert_eq!(ops(), ops());
+}
+
+#[test]
+fn a_conflict_sets_the_document_aside_until_it_is_read() {
+    let mut crud = workload(Budget::Counted([0, 1, 2, 0]), 1);
+    let mut body = Vec::new();
+    let mut conflicts = 0;
+    while let Some(op) = crud.next(&mut body) {
+        let result = if op.kind == OpKind::Update && conflicts == 0 {
+            conflicts += 1;
+            Err(Failure::Conflict)
+        } else {
+            let generation = if op.kind == OpKind::Read { 9 } else { 10 };
+            if op.kind == OpKind::Update && conflicts > 0 {
+                assert_eq!(op.revision, Some(revision(9)));
+            }
+            Ok(Reply { revision: Some(revision(generation)), accepted: false })
+        };
+        crud.observe(&op, result, &[]);
+        body.clear();
+        if conflicts == 1 && op.kind == OpKind::Update && result.is_err() {
+            assert_eq!((crud.live.known(), crud.live.readable()), (0, 1));
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Iron Cushion's order: updates and deletes go to the document last created or read.
+
+use super::Workload;
+use super::budget::Budget;
+use super::crud::{KeySequence, write_document};
+use super::live::{Entry, Live};
+use crate::generate::{Stream, mix};
+use crate::op::{Failure, Op, OpKind, Reply, Revision};
+use crate::schema::Documents;
+use std::sync::Arc;
+
+/// Tells this stream of operations from other uses of the same seed.
+const OPERATIONS: u64 = u64::from_be_bytes(*b"iron ops");
+
+/// The operations of one connection, one current document at a time.
+#[derive(Debug)]
+pub struct CurrentDocument {
+    documents: Arc<Documents>,
+    stream: Stream,
+    left: [u64; 4],
+    /// Documents to read, oldest first; `None` where one was deleted.
+    entries: Vec<Option<Entry>>,
+    /// How many of `entries` were bulk inserted.
+    bulk: usize,
+    next_bulk: usize,
+    next_created: usize,
+    current: Option<usize>,
+    reading: usize,
+    keys: KeySequence,
+    members: Vec<u8>,
+}
+
+impl CurrentDocument {
+    /// The operations of connection number `connection` in a run with `seed`: so many creates,
+    /// reads, updates and deletes as `left` says, on the documents in `live`.
+    pub fn new(
+        documents: Arc<Documents>,
+        (seed, connection): (u64, u64),
+        left: [u64; 4],
+        live: &Live,
+        keys: KeySequence,
+    ) -> Self {
+        let entries: Vec<_> = (0..live.known()).map(|place| Some(*live.at(place))).collect();
+        let bulk = entries.len();
+        Self {
+            documents,
+            stream: Stream::new(mix(seed, connection, OPERATIONS), 0),
+            left,
+            bulk,
+            entries,
+            next_bulk: 0,
+            next_created: bulk,
+            current: None,
+            reading: 0,
+            keys,
+            members: Vec::new(),
+        }
+    }
+
+    /// Draws the next kind such that all counts can still be met: every delete needs a create
+    /// or read of its own before it, and updates need a document until the last of them.
+    fn draw(&mut self) -> Option<OpKind> {
+        let [creates, reads, updates, deletes] = self.left;
+        let readable = self.next_read().is_some();
+        let openers = creates + reads;
+        let has_current = self.current.is_some();
+        let spare = openers + u64::from(has_current) > deletes;
+        Budget::Counted(self.left).draw(&mut self.stream, |kind| match kind {
+            OpKind::Create => !has_current || spare,
+            OpKind::Read => readable && (!has_current || spare),
+            OpKind::Update => has_current,
+            OpKind::Delete => has_current && (updates == 0 || openers > 0),
+            OpKind::BulkInsert => false,
+        })
+    }
+
+    /// The oldest document created and not yet read, else the next bulk document, round and
+    /// round; else any that is there.
+    fn next_read(&self) -> Option<usize> {
+        let there = |place: &usize| self.entries[*place].is_some();
+        (self.next_created..self.entries.len())
+            .find(there)
+            .or_else(|| (self.next_bulk..self.bulk).find(there))
+            .or_else(|| (0..self.entries.len()).find(there))
+    }
+}
+
+impl Workload for CurrentDocument {
+    fn next(&mut self, body: &mut Vec<u8>) -> Option<Op> {
+        let kind = self.draw()?;
+        let index = kind.index() - OpKind::Create.index();
+        self.left[index] -= 1;
+        if kind == OpKind::Create {
+            let key = self.keys.take();
+            write_document(&self.documents, (key, 0), None, &mut self.members, body);
+            return Some(Op { kind, key, documents: 1, revision: None });
+        }
+        let place = if kind == OpKind::Read { self.next_read()? } else { self.current? };
+        self.reading = place;
+        if kind == OpKind::Read {
+            if place >= self.next_created {
+                self.next_created = place + 1;
+            } else if place < self.bulk {
+                self.next_bulk = place + 1;
+            }
+        }
+        let entry = self.entries[place]?;
+        let revision = (kind != OpKind::Read).then(|| entry.revision());
+        if kind == OpKind::Update {
+            let document = (entry.key, entry.version.wrapping_add(1));
+            write_document(&self.documents, document, revision, &mut self.members, body);
+        }
+        Some(Op { kind, key: entry.key, documents: 1, revision })
+    }
+
+    fn observe(
+        &mut self,
+        op: &Op,
+        result: Result<Reply, Failure>,
+        _: &[Result<Revision, Failure>],
+    ) {
+        let revision = result.ok().and_then(|reply| reply.revision);
+        match (op.kind, revision) {
+            (OpKind::Create, Some(revision)) => {
+                self.entries.push(Some(Entry::new(op.key, 0, revision)));
+                self.current = Some(self.entries.len() - 1);
+            }
+            (OpKind::Read | OpKind::Update, Some(revision)) => {
+                let updates = u32::from(op.kind == OpKind::Update);
+                if let Some(entry) = &mut self.entries[self.reading] {
+                    *entry = Entry::new(entry.key, entry.version.wrapping_add(updates), revision);
+                }
+                self.current = Some(self.reading);
+            }
+            (OpKind::Delete, _) => {
+                if result.is_ok() {
+                    self.entries[self.reading] = None;
+                }
+                self.current = None;
+                // As the original has it: what was created before a delete is not read again.
+                self.next_created = self.entries.len();
+            }
+            (OpKind::Read, None) if matches!(result, Err(Failure::NotFound)) => {
+                self.entries[self.reading] = None;
+                self.current = None;
+            }
+            // A failed update keeps the document: its next operation tells what became of it.
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "current_tests.rs"]
+mod tests;
