@@ -27,7 +27,11 @@ impl Sleeper {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         let interest = tokio::io::Interest::READABLE;
-        let timer = tokio::io::unix::AsyncFd::register_with_interest(timer, interest)?;
+        #[allow(
+            deprecated,
+            reason = "an OwnedFd stays open while registered: the case that is safe"
+        )]
+        let timer = tokio::io::unix::AsyncFd::with_interest(timer, interest)?;
         Ok(Self { clock, timer: Some(timer) })
     }
 
