@@ -1,11 +1,25 @@
 //! springload: an honest benchmark and load tester for CouchDB and other document databases.
+//!
+//! ```text
+//! argv ─ cli ─► PlanSpec ─ plan::check ─► Plan ─► run ─► RunRecord ─► report
+//!                                                  │
+//!        engine: shards ► tickets ► drive ► workload ► target ► wire ► database
+//!                                     └► probe ► recorder ► measure
+//! ```
+//!
+//! Each room's head says what it knows and what it does not know; ARCHITECTURE.md has the laws.
 
+pub mod cli;
 pub mod clock;
 pub mod embedded;
 pub mod engine;
 pub mod generate;
 pub mod measure;
 pub mod op;
+pub mod plan;
+pub mod record;
+pub mod report;
+pub mod run;
 pub mod schema;
 pub mod target;
 pub mod workload;

@@ -1,3 +1,7 @@
 //! Parse, run, exit: the only place that ends the process.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    springload::cli::main(std::env::args_os()).into()
+}

@@ -2,6 +2,10 @@ use super::*;
 use crate::workload::Mix;
 use std::collections::BTreeMap;
 
+fn sample() -> Documents {
+    Documents::new(1, vec![(crate::schema::Template::parse(crate::schema::DEFAULT).unwrap(), 1)])
+}
+
 fn revision(generation: u32) -> Revision {
     Revision { generation, hash: [0; 16] }
 }
@@ -10,7 +14,7 @@ fn workload(budget: Budget, documents: u64) -> Crud {
     let mut live = Live::default();
     (0..documents).for_each(|key| live.add(Entry::new(key, 0, revision(1))));
     let keys = KeySequence { next: documents, step: 3 };
-    Crud::new(Arc::new(crate::schema::sample()), (7, 0), budget, live, keys)
+    Crud::new(Arc::new(sample()), (7, 0), budget, live, keys)
 }
 
 /// Runs a workload against a faithful model of a database; returns the operations done.

@@ -1,6 +1,10 @@
 use super::*;
 use proptest::prelude::*;
 
+fn sample() -> Documents {
+    Documents::new(1, vec![(crate::schema::Template::parse(crate::schema::DEFAULT).unwrap(), 1)])
+}
+
 fn revision(generation: u32) -> Revision {
     Revision { generation, hash: [0; 16] }
 }
@@ -10,7 +14,7 @@ fn run(left: [u64; 4], bulk: u64) -> Vec<(OpKind, u64)> {
     let mut live = Live::default();
     (0..bulk).for_each(|key| live.add(Entry::new(key, 0, revision(1))));
     let keys = KeySequence { next: 1000, step: 1 };
-    let documents = Arc::new(crate::schema::sample());
+    let documents = Arc::new(sample());
     let mut workload = CurrentDocument::new(documents, (3, 1), left, &live, keys);
     let (mut done, mut body) = (Vec::new(), Vec::new());
     while let Some(op) = workload.next(&mut body) {

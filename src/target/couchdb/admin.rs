@@ -56,7 +56,7 @@ pub struct Admin {
 }
 
 /// A status and a JSON body; `Null` if the body is not JSON.
-type Reply = (u16, Value);
+pub type Reply = (u16, Value);
 
 impl Admin {
     /// A connection that is not yet open.
@@ -133,7 +133,21 @@ impl Admin {
         path: &str,
         body: Option<&[u8]>,
     ) -> Result<Reply, AdminError> {
-        let (status, value) = self.request(method, path, body).await?;
+        let reply = self.request(method, path, body).await?;
+        self.expect_reply(reply, statuses, method, path)
+    }
+
+    /// Passes on a reply with one of `statuses`.
+    ///
+    /// # Errors
+    /// When it has another one.
+    pub fn expect_reply(
+        &self,
+        (status, value): Reply,
+        statuses: &[u16],
+        method: &str,
+        path: &str,
+    ) -> Result<Reply, AdminError> {
         if statuses.contains(&status) {
             return Ok((status, value));
         }

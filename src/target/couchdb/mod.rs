@@ -5,7 +5,7 @@ mod answer;
 mod credentials;
 mod session;
 
-pub use admin::{Admin, AdminError};
+pub use admin::{Admin, AdminError, Reply as AdminReply};
 pub use credentials::Credentials;
 pub use session::CouchSession;
 

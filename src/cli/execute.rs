@@ -1,0 +1,102 @@
+//! What every verb that measures does: check, start the stand-in if need be, run, report.
+
+use super::exit::Exit;
+use super::output::{Folder, OutputArgs};
+use super::progress::View;
+use super::signals;
+use crate::clock::{SECOND_NS, wall_ns};
+use crate::embedded::{Options, StandIn, bind};
+use crate::engine::Stop;
+use crate::plan::{Invalid, Plan, PlanSpec, check};
+use crate::report;
+use crate::run::run;
+use std::sync::Arc;
+
+/// What a dialect hands over.
+pub(super) struct Execution<'a> {
+    pub(super) spec: &'a PlanSpec,
+    /// Mistakes that the dialect has found itself.
+    pub(super) mistakes: Vec<Invalid>,
+    pub(super) output: &'a OutputArgs,
+    /// The dialect's own format, if it is not text.
+    pub(super) preamble: Option<&'static str>,
+}
+
+/// Carries out what was asked, from the check to the report.
+pub(super) fn execute(execution: Execution<'_>) -> Exit {
+    let Execution { spec, mut mistakes, output, preamble } = execution;
+    let plan = match check(spec) {
+        Ok(plan) if mistakes.is_empty() => plan,
+        checked => {
+            mistakes.extend(checked.err().unwrap_or_default());
+            mistakes.iter().for_each(|mistake| eprintln!("error: {mistake}"));
+            return Exit::Usage;
+        }
+    };
+    if output.dry_run {
+        println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is plain data"));
+        return Exit::Passed;
+    }
+    let seconds = (wall_ns() / SECOND_NS).cast_signed();
+    let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+    let folder = match Folder::make(output.output.as_deref(), &now.strftime("%Y%m%dT%H%M%SZ").to_string()) {
+        Ok(folder) => folder,
+        Err(error) => {
+            let place = output.output.as_deref().unwrap_or_else(|| "springload-runs".as_ref());
+            let problem = format!("cannot write in {}: {error}", place.display());
+            eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
+            return Exit::Usage;
+        }
+    };
+    measure(&plan, output, &folder, preamble)
+}
+
+fn measure(
+    plan: &Plan,
+    output: &OutputArgs,
+    folder: &Folder,
+    preamble: Option<&'static str>,
+) -> Exit {
+    let stand_in = match &plan.target.server {
+        Some(_) => None,
+        None => match bind("127.0.0.1:0").and_then(|it| StandIn::start(it, Options::default())) {
+            Ok(stand_in) => Some(stand_in),
+            Err(error) => {
+                eprintln!("error: the stand-in cannot start: {error}");
+                return Exit::Failed;
+            }
+        },
+    };
+    let url = match (&plan.target.server, &stand_in) {
+        (Some(server), _) => server.clone(),
+        (None, Some(stand_in)) => stand_in.url(),
+        (None, None) => String::new(),
+    };
+    let stop = Arc::new(Stop::default());
+    if let Err(error) = signals::listen(stop.clone(), output.quiet) {
+        eprintln!("error: cannot listen for Ctrl-C: {error}");
+        return Exit::Failed;
+    }
+    let mut view = View::new(output.quiet, folder);
+    let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
+    view.clear();
+    match result {
+        Ok(record) => {
+            let format = output.format.or_else(|| report::format(preamble.unwrap_or("text")));
+            if let Some(format) = format {
+                print!("{}", (format.render)(&record));
+            }
+            if !output.quiet {
+                eprintln!("record: {}", folder.file().display());
+            }
+            Exit::of_record(&record)
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            if folder.file().exists() {
+                eprintln!("what was measured until then: {}", folder.file().display());
+            }
+            Exit::of_error(&error)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The exit statuses, for every verb and dialect.
+
+use crate::record::RunRecord;
+use crate::run::RunError;
+
+/// What the process tells its caller. ARCHITECTURE.md documents the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// All is well.
+    Passed = 0,
+    /// springload itself failed.
+    Failed = 1,
+    /// The command line or the plan makes no sense; nothing was sent.
+    Usage = 2,
+    /// The target cannot be reached or used, or the run was aborted.
+    Target = 3,
+    /// Measured, but not trustworthy.
+    Untrustworthy = 5,
+    /// Stopped by the user; the partial result is saved.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The status of a run that left a record.
+    pub(super) fn of_record(record: &RunRecord) -> Self {
+        if record.partial {
+            return Self::Interrupted;
+        }
+        let none_succeeded = record.measured().any(|stage| {
+            !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
+        });
+        if none_succeeded {
+            Self::Target
+        } else if record.measured().all(|stage| stage.verdict.trustworthy()) {
+            Self::Passed
+        } else {
+            Self::Untrustworthy
+        }
+    }
+
+    /// The status of a run that could not be carried out.
+    pub(super) const fn of_error(error: &RunError) -> Self {
+        match error {
+            RunError::Aborted => Self::Interrupted,
+            error if error.is_targets() => Self::Target,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

@@ -1,0 +1,122 @@
+//! The command line: one file per dialect. The only room that prints.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "printing is what a command line does"
+)]
+
+mod cushion;
+mod execute;
+mod exit;
+mod output;
+mod progress;
+mod report;
+mod run;
+mod schema;
+mod schema_source;
+mod serve;
+mod signals;
+
+pub use exit::Exit;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+
+/// An honest benchmark and load tester for CouchDB.
+#[derive(Debug, Parser)]
+#[command(name = "springload", version, arg_required_else_help = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Fill a database, then mix creates, reads, updates and deletes, and report
+    Run(Box<run::Args>),
+    /// Iron Cushion's command line and report
+    Cushion(Box<cushion::Args>),
+    /// Print sample documents of a schema
+    Schema(schema::Args),
+    /// Render a saved run again, in any format
+    Report(report::Args),
+    /// Run the embedded stand-in CouchDB alone
+    Serve(serve::Args),
+}
+
+/// Parses the command line, does what it says, and tells the exit status.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches = Cli::command().try_get_matches_from(&arguments);
+    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => match cli.verb {
+            Verb::Run(args) => run::main(*args, &command_line(&arguments)),
+            Verb::Cushion(args) => cushion::main(&args, &command_line(&arguments)),
+            Verb::Schema(args) => schema::main(&args),
+            Verb::Report(args) => report::main(&args),
+            Verb::Serve(args) => serve::main(&args),
+        },
+        Err(error) => refuse(&error),
+    }
+}
+
+/// The arguments as one line, with passwords in URLs struck out.
+fn command_line(arguments: &[OsString]) -> String {
+    let words = arguments.iter().skip(1).map(|argument| {
+        let word = strike_password(&argument.to_string_lossy());
+        let plain = !word.is_empty()
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:@,+*%[]".contains(c));
+        if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    });
+    std::iter::once("springload".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// `http://user:secret@host` as `http://user:***@host`.
+fn strike_password(word: &str) -> String {
+    let Some(scheme) = word.find("://") else { return word.to_owned() };
+    let authority = scheme + 3;
+    let end = word[authority..].find('/').map_or(word.len(), |i| authority + i);
+    let Some(at) = word[authority..end].rfind('@').map(|i| authority + i) else {
+        return word.to_owned();
+    };
+    let Some(colon) = word[authority..at].find(':').map(|i| authority + i) else {
+        return word.to_owned();
+    };
+    format!("{}:***{}", &word[..colon], &word[at..])
+}
+
+/// Prints help where it was asked for, and any other refusal as one line with its cure.
+fn refuse(error: &clap::Error) -> Exit {
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
+        let _ = error.print();
+        let asked = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+        return if asked { Exit::Passed } else { Exit::Usage };
+    }
+    let plain = error.render().to_string();
+    let first = plain.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let suggestion = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
+        .into_iter()
+        .find_map(|kind| match error.get(kind)? {
+            ContextValue::String(name) => Some(name.clone()),
+            ContextValue::Strings(names) => names.first().cloned(),
+            _ => None,
+        });
+    let missing = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(names))) => {
+            format!(" {}", names.join(", "))
+        }
+        _ => String::new(),
+    };
+    let cure = suggestion.map_or_else(
+        || "see springload --help".to_owned(),
+        |name| format!("did you mean {name}?"),
+    );
+    eprintln!("error: {first}{missing}; {cure}");
+    Exit::Usage
+}

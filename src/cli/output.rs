@@ -1,0 +1,79 @@
+//! Where results go: `run.json` in a folder, a report on stdout.
+
+use crate::record::RunRecord;
+use crate::report;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Flags about results, the same for every verb that measures.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct OutputArgs {
+    /// The folder for run.json [default: springload-runs/TIME]
+    #[arg(short, long, value_name = "DIR")]
+    pub(super) output: Option<PathBuf>,
+    /// The report's format [default: text; the dialects: their own]
+    #[arg(long, value_name = "FORMAT", value_parser = known_format)]
+    pub(super) format: Option<report::Format>,
+    /// No progress, only the report
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+    /// Print the checked plan as JSON and run nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}
+
+/// Finds a format, or names those that there are.
+pub(super) fn known_format(name: &str) -> Result<report::Format, String> {
+    report::format(name).ok_or_else(|| {
+        let names: Vec<_> = report::FORMATS.iter().map(|format| format.name).collect();
+        format!("there is no format {name:?}; give one of {}", names.join(", "))
+    })
+}
+
+/// The folder of one run. Made before anything is sent, so that a bad path fails early.
+#[derive(Debug)]
+pub(super) struct Folder {
+    file: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder and sees that files can be written in it. A `run.json` that is there
+    /// already is moved aside, to `run-1.json` and so on.
+    pub(super) fn make(wanted: Option<&Path>, now: &str) -> io::Result<Self> {
+        let folder = wanted.map_or_else(|| default_folder(now), Path::to_owned);
+        fs::create_dir_all(&folder)?;
+        let file = folder.join("run.json");
+        let probe = folder.join(".run.json.new");
+        fs::write(&probe, b"")?;
+        fs::remove_file(&probe)?;
+        if file.exists() {
+            let aside = (1..).map(|n| folder.join(format!("run-{n}.json"))).find(|p| !p.exists());
+            fs::rename(&file, aside.unwrap_or_else(|| folder.join("run-0.json")))?;
+        }
+        Ok(Self { file })
+    }
+
+    /// Where the record is.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Replaces the record in one step: a reader sees the old one or the new one.
+    pub(super) fn save(&self, record: &RunRecord) -> io::Result<()> {
+        let json = known_format("json").map_err(io::Error::other)?;
+        let new = self.file.with_file_name(".run.json.new");
+        fs::write(&new, (json.render)(record))?;
+        fs::rename(&new, &self.file)
+    }
+}
+
+/// `springload-runs/TIME`, with a number where two runs begin in the same second.
+fn default_folder(now: &str) -> PathBuf {
+    let base = Path::new("springload-runs");
+    let first = base.join(now);
+    if !first.exists() {
+        return first;
+    }
+    (2..).map(|n| base.join(format!("{now}-{n}"))).find(|path| !path.exists()).unwrap_or(first)
+}

@@ -1,0 +1,183 @@
+//! `springload run`: the native verb.
+
+use super::exit::Exit;
+use super::execute::{Execution, execute};
+use super::output::OutputArgs;
+use super::schema_source;
+use crate::engine::{Arrivals, Segment};
+use crate::plan::{self, Auth, CrudOrder, Invalid, LoadSpec, PlanSpec};
+use crate::workload::Mix;
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// `springload run`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// http(s)://[user:password@]host:port[/database]; without it, the embedded stand-in
+    target: Option<String>,
+    /// Connections used at once
+    #[arg(short, long, value_name = "N", default_value = "50", value_parser = plan::count)]
+    connections: u64,
+    /// Documents to insert in bulk first
+    #[arg(long, value_name = "N", default_value = "100k", value_parser = plan::count)]
+    docs: u64,
+    /// Documents in one bulk request
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = plan::count)]
+    batch: u64,
+    /// Operations to do after that, in all; 0 for none
+    #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
+    ops: Option<u64>,
+    /// How long to do operations [default: 15s, unless --ops or --stages is given]
+    #[arg(short, long, value_name = "TIME", value_parser = plan::duration_ns)]
+    duration: Option<u64>,
+    /// How long to do operations before they are measured
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
+    warmup: u64,
+    /// Relative weights of operations
+    #[arg(long, default_value = "create=2,read=3,update=2,delete=1", value_parser = plan::mix)]
+    mix: Mix,
+    /// What documents look like: [WEIGHT:]FILE or [WEIGHT:]http://host/db/id; may be repeated
+    #[arg(long, value_name = "SCHEMA")]
+    schema: Vec<String>,
+    /// What documents and operations are drawn from: the same seed, the same run
+    #[arg(long, value_name = "N", default_value = "42")]
+    seed: u64,
+    /// Threads to share the connections [default: one per core, half of them for the stand-in]
+    #[arg(short, long, value_name = "N", value_parser = plan::count)]
+    threads: Option<u64>,
+    /// How long one operation may take
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
+    timeout: u64,
+    /// Operations due per second, whether or not the server keeps up
+    #[arg(short, long, value_name = "N", value_parser = plan::rate, conflicts_with = "stages")]
+    rate: Option<f64>,
+    /// Rates over time: TIME:RATE or TIME:FROM..TO, separated by commas
+    #[arg(long, value_name = "STAGES", value_parser = stages)]
+    stages: Option<Stages>,
+    /// The gaps between operations at a rate
+    #[arg(long, value_enum, default_value = "constant")]
+    arrivals: ArrivalsArg,
+    /// Operations that may be due and not done before more are dropped [default: 10 s of them]
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    max_in_flight: Option<u64>,
+    /// Pause of a connection between two operations, without a rate
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
+    think: u64,
+    /// Use the database in TARGET although it exists; it will not be deleted
+    #[arg(long)]
+    use_existing: bool,
+    /// Leave the database that this run makes
+    #[arg(long, conflicts_with = "use_existing")]
+    keep: bool,
+    /// How user and password are presented
+    #[arg(long, value_enum, default_value = "cookie")]
+    auth: AuthArg,
+    /// A PEM file with the authorities to trust, instead of the system's
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ArrivalsArg {
+    /// Equal gaps
+    Constant,
+    /// Exponential gaps, as independent users make
+    Poisson,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum AuthArg {
+    /// A session cookie
+    Cookie,
+    /// Basic authentication in every request
+    Basic,
+}
+
+/// A list of rates over time.
+#[derive(Clone, Debug)]
+struct Stages(Vec<Segment>);
+
+/// Reads `30s:1000,1m:1000..5000`.
+fn stages(text: &str) -> Result<Stages, String> {
+    let segment = |part: &str| {
+        let (time, rates) = part
+            .split_once(':')
+            .ok_or_else(|| format!("{part:?} is not TIME:RATE or TIME:FROM..TO, such as 30s:1000"))?;
+        let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
+        let length_ns = plan::duration_ns(time)?;
+        if length_ns == 0 {
+            return Err(format!("{part:?} lasts no time; give for example 30s:1000"));
+        }
+        Ok(Segment { length_ns, from: plan::rate(from)?, to: plan::rate(to)? })
+    };
+    text.split(',').map(|part| segment(part.trim())).collect::<Result<_, _>>().map(Stages)
+}
+
+/// Carries out `springload run`.
+pub(super) fn main(args: Args, command: &str) -> Exit {
+    let mut mistakes = Vec::new();
+    let mut schemas = Vec::new();
+    for text in &args.schema {
+        match schema_source::read(text, args.tls_ca.as_deref()) {
+            Ok((source, weight)) => schemas.push(("--schema", source, weight)),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    if args.target.is_none() && args.use_existing {
+        let cure = "name the server and database, or leave the flag out";
+        mistakes.push(Invalid::new("--use-existing", "the stand-in starts empty", cure));
+    }
+    let output = args.output.clone();
+    let spec = spec(args, command, schemas);
+    let execution = Execution { spec: &spec, mistakes, output: &output, preamble: None };
+    execute(execution)
+}
+
+fn spec(
+    args: Args,
+    command: &str,
+    schemas: Vec<(&'static str, plan::SchemaSource, u32)>,
+) -> PlanSpec {
+    let arrivals = match args.arrivals {
+        ArrivalsArg::Constant => Arrivals::Constant,
+        ArrivalsArg::Poisson => Arrivals::Poisson,
+    };
+    let segments = match (args.stages, args.rate) {
+        (Some(stages), _) => Some(stages.0),
+        (None, Some(rate)) => Some(vec![Segment { length_ns: 0, from: rate, to: rate }]),
+        (None, None) => None,
+    };
+    let has_end = segments.as_ref().is_some_and(|s| s.iter().all(|s| s.length_ns > 0));
+    let default_ns = (args.ops.is_none() && !has_end).then_some(15_000_000_000);
+    let load = segments.map_or(LoadSpec::Closed { think_ns: args.think }, |segments| {
+        LoadSpec::Open { segments, arrivals, max_in_flight: args.max_in_flight }
+    });
+    PlanSpec {
+        command: command.to_owned(),
+        target: args.target,
+        target_flag: "TARGET",
+        database: None,
+        use_existing: args.use_existing,
+        keep: args.keep,
+        auth: match args.auth {
+            AuthArg::Cookie => Auth::Cookie,
+            AuthArg::Basic => Auth::Basic,
+        },
+        tls_ca: args.tls_ca,
+        connections: args.connections,
+        threads: args.threads,
+        seed: args.seed,
+        timeout_ns: args.timeout,
+        schemas,
+        documents: args.docs,
+        batch: args.batch,
+        operations: args.ops,
+        duration_ns: args.duration.or(default_ns),
+        warmup_ns: args.warmup,
+        mix: args.mix,
+        order: CrudOrder::Uniform,
+        load,
+    }
+}

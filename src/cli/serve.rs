@@ -1,0 +1,56 @@
+//! `springload serve`: the stand-in alone.
+
+use super::exit::Exit;
+use super::signals;
+use crate::embedded::{Options, StandIn, bind};
+use crate::engine::Stop;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// `springload serve`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5984")]
+    listen: String,
+    /// Ask for this user and password
+    #[arg(long, value_name = "USER:PASSWORD")]
+    admin: Option<String>,
+    /// Threads to serve with
+    #[arg(short, long, value_name = "N", default_value = "1")]
+    threads: usize,
+}
+
+/// Carries out `springload serve`.
+pub(super) fn main(args: &Args) -> Exit {
+    let admin = match args.admin.as_deref().map(|text| text.split_once(':')) {
+        None => None,
+        Some(Some((user, password))) if !user.is_empty() => {
+            Some((user.to_owned(), password.to_owned()))
+        }
+        Some(_) => {
+            eprintln!("error: --admin: no user and password; give USER:PASSWORD");
+            return Exit::Usage;
+        }
+    };
+    let options = Options { admin, threads: args.threads.max(1), ..Options::default() };
+    let stand_in = match bind(&args.listen).and_then(|it| StandIn::start(it, options)) {
+        Ok(stand_in) => stand_in,
+        Err(error) => {
+            let place = &args.listen;
+            eprintln!("error: --listen: cannot listen on {place}: {error}; give another host:port");
+            return Exit::Usage;
+        }
+    };
+    let stop = Arc::new(Stop::default());
+    if let Err(error) = signals::listen(stop.clone(), true) {
+        eprintln!("error: cannot listen for Ctrl-C: {error}");
+        return Exit::Failed;
+    }
+    println!("the stand-in listens on {}; it keeps all in memory; Ctrl-C ends it", stand_in.url());
+    while stop.reason().is_none() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    stand_in.stop();
+    Exit::Passed
+}

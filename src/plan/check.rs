@@ -1,0 +1,277 @@
+//! Makes a plan of what was asked, or says everything that is wrong with it.
+
+use super::schemas::SchemaPlan;
+use super::spec::{Invalid, LoadSpec, PlanSpec};
+use super::stage::{CrudOrder, StageKind, StagePlan};
+use super::{DatabasePlan, Plan, TargetPlan};
+use crate::clock::SECOND_NS;
+use crate::engine::{Pace, Schedule};
+use crate::workload::Budget;
+use url::Url;
+
+/// Documents have 32-bit counters in places; more than this is no benchmark but a migration.
+const MOST_DOCUMENTS: u64 = 10_000_000_000;
+/// CouchDB itself accepts 65,536 connections.
+const MOST_CONNECTIONS: u64 = 65_536;
+const MOST_BATCH: u64 = 1_000_000;
+const MOST_THREADS: u64 = 256;
+
+/// Makes a plan of what was asked.
+///
+/// # Errors
+/// Every mistake that was found, each with its flag and its cure.
+pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
+    let mut mistakes = Vec::new();
+    check_ranges(spec, &mut mistakes);
+    let target = target_plan(spec).unwrap_or_else(|mistake| {
+        mistakes.push(mistake);
+        stand_in(spec)
+    });
+    let mut schemas = Vec::new();
+    for (flag, source, weight) in &spec.schemas {
+        match SchemaPlan::load(flag, source, *weight) {
+            Ok(schema) => schemas.push(schema),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    if spec.schemas.is_empty() {
+        schemas.push(SchemaPlan::built_in());
+    }
+    let connections = spec.connections.clamp(1, MOST_CONNECTIONS) as usize;
+    let stages = stages(spec);
+    if mistakes.is_empty() {
+        check_documents(spec, &stages, connections, &mut mistakes);
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    // The stand-in lives on this machine too and needs a core of its own.
+    let default_threads = if target.server.is_none() { cores / 2 } else { cores };
+    let threads = spec.threads.map_or(default_threads, |threads| threads as usize);
+    Ok(Plan {
+        command: spec.command.clone(),
+        target,
+        connections,
+        threads: threads.clamp(1, connections),
+        seed: spec.seed,
+        timeout_ns: spec.timeout_ns,
+        schemas,
+        stages,
+    })
+}
+
+fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
+    let cushion = spec.order == CrudOrder::Current;
+    let name = |native, original| if cushion { original } else { native };
+    let connections = name("--connections", "--num_connections");
+    let documents = name("--docs", "--num_documents_per_bulk_insert");
+    let batch = name("--batch", "--num_documents_per_bulk_insert");
+    let operations = name("--ops", "--num_crud_operations");
+    for (flag, value, least, most) in [
+        (connections, spec.connections, 1, MOST_CONNECTIONS),
+        (documents, spec.documents, 0, MOST_DOCUMENTS),
+        (batch, spec.batch, u64::from(spec.documents > 0), MOST_BATCH),
+        (operations, spec.operations.unwrap_or(0), 0, MOST_DOCUMENTS),
+        ("--threads", spec.threads.unwrap_or(1), 1, MOST_THREADS),
+    ] {
+        if value < least || value > most {
+            let cure = format!("give a number from {least} to {most}");
+            mistakes.push(Invalid::new(flag, format!("{value} is out of range"), cure));
+        }
+    }
+    if spec.timeout_ns == 0 {
+        mistakes.push(Invalid::new("--timeout", "no operation can take no time", "give 30s or so"));
+    }
+    if spec.schemas.iter().any(|(_, _, weight)| *weight == 0) {
+        let cure = "give WEIGHT:FILE with a weight of 1 or more";
+        mistakes.push(Invalid::new("--schema", "a weight of zero", cure));
+    }
+    if let LoadSpec::Open { segments, max_in_flight, .. } = &spec.load {
+        if segments.iter().any(|s| s.from + s.to <= 0.0) {
+            let cure = "give operations per second above 0";
+            mistakes.push(Invalid::new("--rate", "a rate of zero offers nothing", cure));
+        }
+        if *max_in_flight == Some(0) {
+            let cure = "give at least 1";
+            mistakes.push(Invalid::new("--max-in-flight", "0 would drop everything", cure));
+        }
+    }
+    if spec.documents == 0 && spec.operations == Some(0) {
+        let cure = "insert documents, or do operations on them";
+        mistakes.push(Invalid::new(operations, "there is nothing to do", cure));
+    }
+}
+
+/// Refuses operations that would find no document, connection by connection.
+fn check_documents(
+    spec: &PlanSpec,
+    stages: &[StagePlan],
+    connections: usize,
+    mistakes: &mut Vec<Invalid>,
+) {
+    let Some(crud) = stages.iter().find(|stage| stage.name == "crud") else { return };
+    let bulk = StageKind::BulkInsert { documents: spec.documents, batch: 1 };
+    let cushion = spec.order == CrudOrder::Current;
+    let (mix, docs) = if cushion { ("--delete_weight", "--num_bulk_insert_operations") } else { ("--mix", "--docs") };
+    for k in 0..connections {
+        let keys = bulk.bulk_keys(k, connections);
+        let inserted = keys.end - keys.start;
+        match crud.kind.budget(k, connections) {
+            Budget::Counted([creates, reads, updates, deletes]) => {
+                if deletes > inserted + creates {
+                    let problem = format!(
+                        "{deletes} docs deleted > {} docs inserted per connection",
+                        inserted + creates
+                    );
+                    let cure = format!("raise {docs} or the weight of creates, or lower that of deletes");
+                    mistakes.push(Invalid::new(mix, problem, cure));
+                } else if inserted + creates == 0 && reads + updates > 0 {
+                    mistakes.push(nothing_to_read(docs, connections));
+                }
+            }
+            Budget::Endless(weights) => {
+                if inserted == 0 && weights.create == 0 {
+                    mistakes.push(nothing_to_read(docs, connections));
+                }
+            }
+        }
+        if !mistakes.is_empty() {
+            return;
+        }
+    }
+}
+
+fn nothing_to_read(flag: &str, connections: usize) -> Invalid {
+    let problem = "a connection would have no document to read, update or delete";
+    let cure = format!(
+        "insert at least one for each of the {connections} connections, use fewer, or mix in creates"
+    );
+    Invalid::new(flag, problem, cure)
+}
+
+fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
+    let closed = Pace::Closed { think_ns: 0 };
+    let mut stages = Vec::new();
+    if spec.documents > 0 {
+        let batch = spec.batch.clamp(1, MOST_BATCH) as u32;
+        let kind = StageKind::BulkInsert { documents: spec.documents, batch };
+        stages.push(StagePlan { name: "bulk_insert".into(), kind, pace: closed, length_ns: None });
+    }
+    if spec.operations == Some(0) {
+        return stages;
+    }
+    let (pace, schedule_ns) = pace(spec);
+    let crud = |operations| StageKind::Crud { mix: spec.mix, operations, order: spec.order };
+    if spec.warmup_ns > 0 {
+        stages.push(StagePlan {
+            name: "warm_up".into(),
+            kind: crud(None),
+            pace: pace.clone(),
+            length_ns: Some(spec.warmup_ns),
+        });
+    }
+    let length_ns = match (schedule_ns, spec.duration_ns) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    let kind = crud(spec.operations);
+    stages.push(StagePlan { name: "crud".into(), kind, pace, length_ns });
+    stages
+}
+
+/// The pace of the main stage, and the length of its schedule if it has an end.
+fn pace(spec: &PlanSpec) -> (Pace, Option<u64>) {
+    match &spec.load {
+        LoadSpec::Closed { think_ns } => (Pace::Closed { think_ns: *think_ns }, None),
+        LoadSpec::Open { segments, arrivals, max_in_flight } => {
+            let open_end = segments.iter().any(|segment| segment.length_ns == 0);
+            let mut segments = segments.clone();
+            for segment in &mut segments {
+                if segment.length_ns == 0 {
+                    // A year: the operations or the duration end the stage.
+                    segment.length_ns = 366 * 86_400 * SECOND_NS;
+                }
+            }
+            let peak = segments.iter().map(|s| s.from.max(s.to)).fold(0.0, f64::max);
+            let schedule = Schedule { segments, arrivals: *arrivals, seed: spec.seed };
+            let length = (!open_end).then(|| schedule.length_ns());
+            // Ten seconds of work at the peak: enough for a long stall, finite in memory.
+            let default = ((peak * 10.0) as u64).max(1_000);
+            let max_in_flight = max_in_flight.unwrap_or(default);
+            (Pace::Open { schedule, max_in_flight }, length)
+        }
+    }
+}
+
+fn stand_in(spec: &PlanSpec) -> TargetPlan {
+    TargetPlan {
+        server: None,
+        user: None,
+        password: None,
+        auth: spec.auth,
+        tls_ca: None,
+        database: DatabasePlan::Scratch { keep: spec.keep },
+    }
+}
+
+fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
+    let Some(text) = &spec.target else { return Ok(stand_in(spec)) };
+    let wrong = |problem: &str| {
+        let cure = "give http://[user:password@]host:port[/database]";
+        Invalid::new(spec.target_flag, format!("{problem} in {:?}", redact(text)), cure)
+    };
+    let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+        return Err(wrong("not an http or https address"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("a query or fragment"));
+    }
+    let decode = |text: &str| {
+        percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+    };
+    let path = url.path().trim_matches('/');
+    if path.contains('/') {
+        return Err(wrong("more than one path segment (write a / in a database's name as %2F)"));
+    }
+    let name = spec.database.clone().or_else(|| (!path.is_empty()).then(|| decode(path)));
+    let database = match name {
+        None if spec.use_existing => return Err(wrong("--use-existing but no database")),
+        None => DatabasePlan::Scratch { keep: spec.keep },
+        Some(name) if name.is_empty() => return Err(wrong("an empty database name")),
+        Some(name) if spec.use_existing => DatabasePlan::Existing { name },
+        Some(name) => DatabasePlan::New { name, keep: spec.keep },
+    };
+    let mut server = url.clone();
+    server.set_path("");
+    let _ = server.set_username("");
+    let _ = server.set_password(None);
+    Ok(TargetPlan {
+        server: Some(server.as_str().trim_end_matches('/').to_owned()),
+        user: (!url.username().is_empty()).then(|| decode(url.username())),
+        password: url.password().map(decode),
+        auth: spec.auth,
+        tls_ca: spec.tls_ca.clone(),
+        database,
+    })
+}
+
+/// A URL without its password.
+fn redact(text: &str) -> String {
+    match Url::parse(text) {
+        Ok(mut url) if url.password().is_some() => {
+            let _ = url.set_password(Some("***"));
+            url.to_string()
+        }
+        Err(_) if text.contains('@') => {
+            let after = text.rsplit('@').next().unwrap_or_default();
+            format!("***@{after}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -1,0 +1,91 @@
+//! What a run is to do. A dialect states what was asked, as a [`PlanSpec`]; only [`check`] makes
+//! a [`Plan`] of it, and a `Plan` can be carried out as it stands.
+
+mod check;
+mod schemas;
+mod spec;
+mod stage;
+mod units;
+
+pub use check::check;
+pub use schemas::{SchemaPlan, SchemaSource};
+pub use spec::{Invalid, LoadSpec, PlanSpec};
+pub use stage::{CrudOrder, StageKind, StagePlan};
+pub use units::{count, duration, duration_ns, mix, rate};
+
+use crate::clock::Nanos;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A run that is known to make sense. Serialises without any password.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The verb and arguments that ask for the same run again, without any password.
+    pub command: String,
+    /// The server and database.
+    pub target: TargetPlan,
+    /// How many connections are used at once.
+    pub connections: usize,
+    /// How many threads share them.
+    pub threads: usize,
+    /// What documents, operations and gaps are drawn from.
+    pub seed: u64,
+    /// How long one operation may take, in nanoseconds.
+    pub timeout_ns: Nanos,
+    /// What documents look like; kinds of documents are mixed by weight.
+    pub schemas: Vec<SchemaPlan>,
+    /// What is measured, in order.
+    pub stages: Vec<StagePlan>,
+}
+
+/// The server and database of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetPlan {
+    /// The server's address without path, user or password; `None`: the embedded stand-in.
+    pub server: Option<String>,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The password. Never stored.
+    #[serde(skip)]
+    pub password: Option<String>,
+    /// How the credentials are presented.
+    pub auth: Auth,
+    /// The authorities that a server's certificate may come from; `None`: the system's.
+    pub tls_ca: Option<PathBuf>,
+    /// The database.
+    pub database: DatabasePlan,
+}
+
+/// How credentials are presented to the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Auth {
+    /// A session cookie: its check is cheap for the server.
+    #[default]
+    Cookie,
+    /// Basic authentication in every request.
+    Basic,
+}
+
+/// Which database is used, and what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DatabasePlan {
+    /// One that springload makes, under a name of its own.
+    Scratch {
+        /// Leave it in place.
+        keep: bool,
+    },
+    /// One that springload makes under this name; it must not exist.
+    New {
+        /// Its name.
+        name: String,
+        /// Leave it in place.
+        keep: bool,
+    },
+    /// One that exists. It is never deleted.
+    Existing {
+        /// Its name.
+        name: String,
+    },
+}

@@ -1,0 +1,76 @@
+//! Which kinds of documents a run makes.
+
+use super::spec::Invalid;
+use crate::schema::{DEFAULT, Documents, Template};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Where a schema comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SchemaSource {
+    /// A file, JSON or XML by content.
+    File(PathBuf),
+    /// Text that was fetched from `name` already.
+    Text {
+        /// Where it came from.
+        name: String,
+        /// The text.
+        text: String,
+    },
+}
+
+/// One kind of documents, with the text of its schema: the plan can be run elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchemaPlan {
+    /// Where the schema came from.
+    pub source: String,
+    /// Its share of the documents, relative to the others'.
+    pub weight: u32,
+    /// Its text.
+    pub text: String,
+}
+
+impl SchemaPlan {
+    /// The schema used when none is named.
+    pub fn built_in() -> Self {
+        Self { source: "built-in".to_owned(), weight: 1, text: DEFAULT.to_owned() }
+    }
+
+    /// Reads and checks a schema that `flag` asks for.
+    pub(super) fn load(flag: &str, source: &SchemaSource, weight: u32) -> Result<Self, Invalid> {
+        let (source, text) = match source {
+            SchemaSource::File(path) => {
+                let name = path.display().to_string();
+                match std::fs::read_to_string(path) {
+                    Ok(text) => (name, text),
+                    Err(error) => {
+                        let problem = format!("cannot read {name}: {error}");
+                        return Err(Invalid::new(flag, problem, "name a readable file"));
+                    }
+                }
+            }
+            SchemaSource::Text { name, text } => (name.clone(), text.clone()),
+        };
+        let wrong = |problem: String| {
+            let cure = "give a JSON object (any stored document will do) or XML as in docs/schemas.md";
+            Invalid::new(flag, format!("{source}: {problem}"), cure)
+        };
+        let template = Template::parse(&text).map_err(|error| wrong(error.to_string()))?;
+        if template.entries().is_empty() {
+            return Err(wrong("the schema has no members".to_owned()));
+        }
+        Ok(Self { source, weight, text })
+    }
+
+    /// The maker of all documents of a run.
+    ///
+    /// # Errors
+    /// When a schema is not one; a checked plan has none such.
+    pub fn documents(seed: u64, schemas: &[Self]) -> Result<Documents, crate::schema::SchemaError> {
+        let templates = schemas
+            .iter()
+            .map(|schema| Ok((Template::parse(&schema.text)?, schema.weight)))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Documents::new(seed, templates))
+    }
+}

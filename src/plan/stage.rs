@@ -1,0 +1,129 @@
+//! One measured step of a run.
+
+use crate::clock::Nanos;
+use crate::engine::Pace;
+use crate::workload::{Budget, KeySequence, Mix};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// One measured step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StagePlan {
+    /// `bulk_insert`, `warm_up` or `crud`.
+    pub name: String,
+    /// What is done.
+    #[serde(flatten)]
+    pub kind: StageKind,
+    /// When operations are due.
+    pub pace: Pace,
+    /// How long operations are begun, in nanoseconds; `None`: until all are done.
+    pub length_ns: Option<Nanos>,
+}
+
+/// What a stage does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "workload", rename_all = "snake_case")]
+pub enum StageKind {
+    /// Fills the database through `_bulk_docs`.
+    BulkInsert {
+        /// Documents in all.
+        documents: u64,
+        /// Documents in one request.
+        batch: u32,
+    },
+    /// Single-document operations.
+    Crud {
+        /// The relative weights.
+        mix: Mix,
+        /// Operations in all; `None`: until the time is over.
+        operations: Option<u64>,
+        /// Which documents operations go to.
+        order: CrudOrder,
+    },
+}
+
+/// Which documents single-document operations go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CrudOrder {
+    /// Any of the connection's documents, each as likely.
+    Uniform,
+    /// Iron Cushion's: the document last created or read; counts are the same on every connection.
+    Current,
+}
+
+impl StageKind {
+    /// The documents that connection `k` of `connections` inserts: its run of keys. The first
+    /// connections take one more where the documents do not share out evenly.
+    pub fn bulk_keys(&self, k: usize, connections: usize) -> Range<u64> {
+        let Self::BulkInsert { documents, .. } = self else { return 0..0 };
+        let (k, connections) = (k as u64, connections as u64);
+        let (each, more) = (documents / connections, documents % connections);
+        let start = k * each + k.min(more);
+        start..start + each + u64::from(k < more)
+    }
+
+    /// What connection `k` of `connections` has to do.
+    pub fn budget(&self, k: usize, connections: usize) -> Budget {
+        match self {
+            Self::BulkInsert { .. } => Budget::Counted([0; 4]),
+            Self::Crud { mix, operations: None, .. } => Budget::Endless(*mix),
+            Self::Crud { mix, operations: Some(operations), order } => {
+                let (k, connections) = (k as u64, connections as u64);
+                Budget::Counted(match order {
+                    CrudOrder::Current => mix.split(operations / connections),
+                    CrudOrder::Uniform => mix.split(*operations).map(|count| {
+                        count / connections + u64::from(k < count % connections)
+                    }),
+                })
+            }
+        }
+    }
+
+    /// The keys that connection `k` of `connections` creates documents under, after `bulk`
+    /// documents were inserted.
+    pub fn create_keys(&self, bulk: u64, k: usize, connections: usize) -> KeySequence {
+        let (connection, connections) = (k as u64, connections as u64);
+        match self {
+            Self::Crud { mix, operations: Some(operations), order: CrudOrder::Current } => {
+                let creates = mix.split(operations / connections)[0];
+                KeySequence { next: bulk + connection * creates, step: 1 }
+            }
+            _ => KeySequence { next: bulk + connection, step: connections },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn connections_share_out_documents_and_operations(
+            documents in 0u64..10_000, operations in 0u64..10_000, connections in 1usize..70,
+            weights in proptest::array::uniform4(0u64..5),
+        ) {
+            prop_assume!(weights != [0; 4]);
+            let bulk = StageKind::BulkInsert { documents, batch: 10 };
+            let mut next = 0;
+            for k in 0..connections {
+                let keys = bulk.bulk_keys(k, connections);
+                prop_assert_eq!(keys.start, next);
+                next = keys.end;
+            }
+            prop_assert_eq!(next, documents);
+            let [create, read, update, delete] = weights;
+            let mix = Mix { create, read, update, delete };
+            let crud =
+                StageKind::Crud { mix, operations: Some(operations), order: CrudOrder::Uniform };
+            let mut sums = [0; 4];
+            for k in 0..connections {
+                let Budget::Counted(part) = crud.budget(k, connections) else { unreachable!() };
+                sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+            }
+            prop_assert_eq!(sums, mix.split(operations));
+        }
+    }
+}

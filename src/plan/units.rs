@@ -1,0 +1,186 @@
+//! Numbers as people write them: `20k`, `1M`, `30s`, `5m`, `create=2,read=3`.
+
+use crate::clock::{Nanos, SECOND_NS};
+use crate::workload::Mix;
+use std::time::Duration;
+
+/// Reads a count: digits, `_` between them allowed, with `k`, `M` or `G` for powers of 1000.
+///
+/// # Errors
+/// A text that says what a count looks like.
+pub fn count(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is not a count; give a whole number such as 50, 20k or 1M");
+    let (digits, factor) = match text.char_indices().next_back() {
+        Some((end, 'k' | 'K')) => (&text[..end], 1_000),
+        Some((end, 'm' | 'M')) => (&text[..end], 1_000_000),
+        Some((end, 'g' | 'G')) => (&text[..end], 1_000_000_000),
+        _ => (text, 1),
+    };
+    if let Some((whole, fraction)) = digits.split_once('.') {
+        // 1.5M is a whole number too.
+        let places = u32::try_from(fraction.len()).ok().filter(|&places| places <= 9);
+        let scale = places.map(|places| 10u64.pow(places)).ok_or_else(wrong)?;
+        if fraction.is_empty() || factor % scale != 0 {
+            return Err(wrong());
+        }
+        let whole = number(whole).and_then(|whole| whole.checked_mul(factor));
+        let part = number(fraction).and_then(|part| part.checked_mul(factor / scale));
+        return whole.zip(part).and_then(|(a, b)| a.checked_add(b)).ok_or_else(wrong);
+    }
+    number(digits).and_then(|number| number.checked_mul(factor)).ok_or_else(wrong)
+}
+
+fn number(digits: &str) -> Option<u64> {
+    let plain: String = digits.chars().filter(|&c| c != '_').collect();
+    (!plain.is_empty() && plain.bytes().all(|b| b.is_ascii_digit()))
+        .then(|| plain.parse().ok())
+        .flatten()
+}
+
+/// Reads a duration: a number with `ms`, `s`, `m` or `h`, or several such parts; a bare number
+/// is seconds.
+///
+/// # Errors
+/// A text that says what a duration looks like.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    duration_ns(text).map(Duration::from_nanos)
+}
+
+/// Like [`duration`], in nanoseconds.
+///
+/// # Errors
+/// A text that says what a duration looks like.
+pub fn duration_ns(text: &str) -> Result<Nanos, String> {
+    let wrong = || format!("{text:?} is not a duration; give for example 500ms, 30s, 5m or 1h30m");
+    let (mut rest, mut sum) = (text.trim(), 0.0);
+    if rest.is_empty() {
+        return Err(wrong());
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let value: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = &rest[digits..];
+        let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let unit = match &rest[..letters] {
+            "" | "s" => 1.0,
+            "us" => 1e-6,
+            "ms" => 1e-3,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return Err(wrong()),
+        };
+        sum += value * unit;
+        rest = &rest[letters..];
+    }
+    // A year is more than any run; beyond it lies overflow.
+    if sum > 366.0 * 86_400.0 {
+        return Err(wrong());
+    }
+    Ok((sum * SECOND_NS as f64).round() as Nanos)
+}
+
+/// Reads a rate in operations per second: a number, with `k` or `M`; `/s` may follow.
+///
+/// # Errors
+/// A text that says what a rate looks like.
+pub fn rate(text: &str) -> Result<f64, String> {
+    let wrong = || format!("{text:?} is not a rate; give operations per second such as 500 or 10k");
+    let plain = text.trim().trim_end_matches("/s");
+    let (digits, factor) = match plain.char_indices().next_back() {
+        Some((end, 'k' | 'K')) => (&plain[..end], 1e3),
+        Some((end, 'm' | 'M')) => (&plain[..end], 1e6),
+        _ => (plain, 1.0),
+    };
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return Err(wrong());
+    }
+    let rate = digits.parse::<f64>().map_err(|_| wrong())? * factor;
+    if rate <= 1e8 { Ok(rate) } else { Err(wrong()) }
+}
+
+/// Reads a mix: `create=2,read=3,update=2,delete=1`; kinds that are not named have weight 0.
+///
+/// # Errors
+/// A text that says what a mix looks like.
+pub fn mix(text: &str) -> Result<Mix, String> {
+    let mut mix = Mix { create: 0, read: 0, update: 0, delete: 0 };
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, weight) = part.split_once('=').ok_or_else(|| {
+            format!("{part:?} is not name=weight; give for example create=2,read=3")
+        })?;
+        let place = match name.trim() {
+            "create" => &mut mix.create,
+            "read" => &mut mix.read,
+            "update" => &mut mix.update,
+            "delete" => &mut mix.delete,
+            other => {
+                return Err(format!(
+                    "{other:?} is not an operation; the mix is made of create, read, update, delete"
+                ));
+            }
+        };
+        *place = count(weight.trim())
+            .ok()
+            .filter(|&weight| weight <= 1_000_000_000)
+            .ok_or_else(|| format!("{weight:?} is not a weight; give a whole number up to 1G"))?;
+    }
+    if mix.weights() == [0; 4] {
+        return Err("all weights are zero; give at least one positive weight, such as read=1".into());
+    }
+    Ok(mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn counts() {
+        for (text, value) in
+            [("0", 0), ("50", 50), ("20k", 20_000), ("1M", 1_000_000), ("1.5M", 1_500_000), ("2_000", 2000)]
+        {
+            assert_eq!(count(text), Ok(value), "{text}");
+        }
+        for text in ["", "-1", "1.5", "k", "1e3", "99999999999G", "1..5M", "ten", "0x10", "+5"] {
+            assert!(count(text).unwrap_err().contains("20k"), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        let ms = |text: &str| duration(text).map(|d| d.as_millis());
+        for (text, value) in
+            [("500ms", 500), ("30s", 30_000), ("5m", 300_000), ("1h30m", 5_400_000), ("2", 2_000), ("1.5s", 1_500)]
+        {
+            assert_eq!(ms(text), Ok(value), "{text}");
+        }
+        for text in ["", "-1s", "5 m", "s", "1x", "1.2.3s", "9999999h", "1s-"] {
+            assert!(ms(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_and_mixes() {
+        assert_eq!((rate("500"), rate("2.5k/s")), (Ok(500.0), Ok(2500.0)));
+        assert!(rate("-5").is_err() && rate("inf").is_err() && rate("").is_err());
+        assert_eq!(mix("read=1").unwrap().weights(), [0, 1, 0, 0]);
+        assert_eq!(mix("create=2, read=3,update=2,delete=1").unwrap().weights(), [2, 3, 2, 1]);
+        for text in ["", "read=0", "red=1", "read", "read=-1", "read=1.5"] {
+            assert!(mix(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_them_panic(text in "\\PC{0,12}") {
+            let _ = (count(&text), duration(&text), rate(&text), mix(&text));
+        }
+
+        #[test]
+        fn every_number_is_a_count(number: u64) {
+            prop_assert_eq!(count(&number.to_string()), Ok(number));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The machine and the program that measured.
+
+use serde::{Deserialize, Serialize};
+
+/// The machine and the program that measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    /// springload's version.
+    pub springload: String,
+    /// It was built without optimisation: its numbers say little.
+    pub debug_build: bool,
+    /// The operating system and its version.
+    pub system: String,
+    /// The processor's architecture.
+    pub architecture: String,
+    /// The processor's name, where the system tells it.
+    pub processor: String,
+    /// Processors that can be used.
+    pub cores: usize,
+    /// Memory in bytes, where the system tells it.
+    pub memory_bytes: u64,
+}
+
+impl Environment {
+    /// Looks at this machine.
+    pub fn here() -> Self {
+        let name = rustix::system::uname();
+        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+        Self {
+            springload: env!("CARGO_PKG_VERSION").to_owned(),
+            debug_build: cfg!(debug_assertions),
+            system: format!("{} {}", text(name.sysname()), text(name.release())),
+            architecture: text(name.machine()),
+            processor: proc_value("/proc/cpuinfo", "model name").unwrap_or_default(),
+            cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            memory_bytes: proc_value("/proc/meminfo", "MemTotal")
+                .and_then(|text| text.split(' ').next()?.parse::<u64>().ok())
+                .map_or(0, |kib| kib * 1024),
+        }
+    }
+}
+
+/// The first value of `name` in a file of `name : value` lines, where there is such a file.
+fn proc_value(file: &str, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}

@@ -1,0 +1,125 @@
+//! All that one run leaves behind: stored as `run.json`, rendered by every report.
+
+mod environment;
+mod verdict;
+mod warning;
+
+pub use environment::Environment;
+pub use verdict::Verdict;
+pub use warning::{Code, Warning};
+
+use crate::measure::{OperationSummary, PhaseTable, Series};
+use crate::plan::Plan;
+use serde::{Deserialize, Serialize};
+
+/// The version of the layout of `run.json`. Grows when a reader of the last one would misread.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`SCHEMA_VERSION`] of the program that wrote this.
+    pub schema_version: u32,
+    /// When the run began, in UTC, as RFC 3339.
+    pub started_at: String,
+    /// The run was stopped, or is still going on: not all of the plan was measured.
+    pub partial: bool,
+    /// What was to be done.
+    pub plan: Plan,
+    /// What it was done to.
+    pub server: ServerRecord,
+    /// Where it was done.
+    pub environment: Environment,
+    /// What was measured.
+    pub stages: Vec<StageRecord>,
+    /// What a reader must know before believing a number.
+    pub warnings: Vec<Warning>,
+}
+
+/// The server and database of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerRecord {
+    /// The address, without credentials.
+    pub url: String,
+    /// What the server calls itself, such as `couchdb`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// It is the embedded stand-in, in this process.
+    pub stand_in: bool,
+    /// It runs on this machine.
+    pub same_machine: bool,
+    /// The database that was used.
+    pub database: String,
+    /// springload made the database.
+    pub created: bool,
+    /// springload removed the database at the end.
+    pub deleted: bool,
+}
+
+/// One stage of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageRecord {
+    /// `bulk_insert`, `warm_up` or `crud`.
+    pub name: String,
+    /// From the common start to the last answer, in seconds.
+    pub elapsed_s: f64,
+    /// What became of the operations that were due.
+    pub load: LoadRecord,
+    /// What springload itself needed.
+    pub client: ClientRecord,
+    /// Whether the numbers can be believed.
+    pub verdict: Verdict,
+    /// The measurements of each kind of operation.
+    pub operations: Vec<OperationSummary>,
+    /// Where the connections' time went.
+    pub connections: PhaseTable,
+    /// Second by second.
+    pub series: Series,
+}
+
+/// What became of the operations that were due. offered = begun + dropped + unsent, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadRecord {
+    /// Operations fell due at given times, whether or not the server kept up.
+    pub open: bool,
+    /// Requests that the plan asks for, where it gives a number.
+    pub planned: Option<u64>,
+    /// Requests that fell due.
+    pub offered: u64,
+    /// Requests that were begun.
+    pub begun: u64,
+    /// Requests dropped because too many were due and not done.
+    pub dropped: u64,
+    /// Requests still waiting when the stage ended.
+    pub unsent: u64,
+    /// Requests that fell due per second of the schedule.
+    pub offered_per_s: f64,
+    /// Requests that ended per second.
+    pub served_per_s: f64,
+}
+
+/// What springload itself needed in a stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientRecord {
+    /// CPU time of all threads that put load on the server, in seconds.
+    pub cpu_s: f64,
+    /// The same per request, in microseconds.
+    pub cpu_per_request_us: f64,
+    /// The share of the stage that the busiest thread was computing, 0 to 1.
+    pub busiest_thread: f64,
+    /// How late operations were begun, in microseconds: 99 % were at most this late.
+    pub lag_p99_us: Option<f64>,
+}
+
+impl RunRecord {
+    /// Works out the warnings anew from what is on record.
+    pub fn refresh_warnings(&mut self) {
+        self.warnings = warning::all(self);
+    }
+
+    /// The stages whose numbers count: all but the warm-up.
+    pub fn measured(&self) -> impl Iterator<Item = &StageRecord> {
+        self.stages.iter().filter(|stage| stage.name != "warm_up")
+    }
+}

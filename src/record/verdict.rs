@@ -1,0 +1,77 @@
+//! Whether a stage's numbers can be believed.
+
+use super::{ClientRecord, LoadRecord};
+use crate::measure::OperationSummary;
+use serde::{Deserialize, Serialize};
+
+/// A thread that computes this share of the time has no room to be on time.
+const BUSY: f64 = 0.95;
+/// In an open loop a client must keep up with the clock, which takes more room.
+const BUSY_OPEN: f64 = 0.80;
+/// The share of offered operations that may be left over before a load counts as not sustained.
+const LEFT_OVER: f64 = 0.005;
+/// Operations begun later than this by the client's own fault spoil an open loop's latencies.
+const LATE_US: f64 = 1_000.0;
+
+/// A stage's verdict. The first that applies, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing was measured.
+    Empty,
+    /// springload, not the server, was the limit.
+    ClientBound {
+        /// The share of the stage that the busiest thread was computing.
+        busiest_thread: f64,
+    },
+    /// Less was served than was offered.
+    NotSustained {
+        /// Requests offered per second.
+        offered_per_s: f64,
+        /// Requests served per second.
+        served_per_s: f64,
+        /// Growth of what was waiting or dropped, per second.
+        backlog_per_s: f64,
+    },
+    /// All that was offered was served.
+    Sustained,
+    /// A closed loop: the server set the pace.
+    Closed,
+}
+
+impl Verdict {
+    /// Judges a stage of `elapsed_s` seconds.
+    pub fn of(
+        load: &LoadRecord,
+        client: &ClientRecord,
+        operations: &[OperationSummary],
+        elapsed_s: f64,
+    ) -> Self {
+        if operations.is_empty() || elapsed_s <= 0.0 {
+            return Self::Empty;
+        }
+        let busy = client.busiest_thread;
+        if !load.open {
+            return if busy > BUSY { Self::ClientBound { busiest_thread: busy } } else { Self::Closed };
+        }
+        let left = load.dropped + load.unsent;
+        let sustained = (left as f64) <= load.offered as f64 * LEFT_OVER;
+        let late = client.lag_p99_us.is_some_and(|lag| lag > LATE_US);
+        if busy > BUSY_OPEN && (late || !sustained) {
+            return Self::ClientBound { busiest_thread: busy };
+        }
+        if sustained {
+            return Self::Sustained;
+        }
+        Self::NotSustained {
+            offered_per_s: load.offered_per_s,
+            served_per_s: load.served_per_s,
+            backlog_per_s: left as f64 / elapsed_s,
+        }
+    }
+
+    /// Whether the numbers mean what they say.
+    pub const fn trustworthy(&self) -> bool {
+        !matches!(self, Self::ClientBound { .. } | Self::NotSustained { .. })
+    }
+}

@@ -1,0 +1,146 @@
+//! What a reader must know before believing a number: data, worked out once from the record.
+
+use super::{RunRecord, StageRecord, Verdict};
+use crate::plan::Auth;
+use serde::{Deserialize, Serialize};
+
+/// What a warning is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// Not all of the plan was measured.
+    Partial,
+    /// springload was built without optimisation.
+    DebugBuild,
+    /// The server is the stand-in.
+    StandIn,
+    /// Client and server share a machine.
+    SameMachine,
+    /// The client was the limit.
+    ClientBound,
+    /// The server did not keep up.
+    NotSustained,
+    /// Operations failed.
+    Failures,
+    /// Operations had no answer when the run ended.
+    Unfinished,
+    /// Fewer operations were begun than planned.
+    NotAllBegun,
+    /// Writes were accepted by fewer nodes than a quorum.
+    Accepted,
+    /// Connections were found closed by the server.
+    Resent,
+    /// Every request carries a password to be checked.
+    BasicAuth,
+}
+
+/// A warning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// What it is about.
+    pub code: Code,
+    /// The stage it is about; `None`: the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// One sentence.
+    pub message: String,
+}
+
+/// All warnings that the record gives reason for.
+pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut run = |when: bool, code, message: &str| {
+        if when {
+            warnings.push(Warning { code, stage: None, message: message.to_owned() });
+        }
+    };
+    run(record.partial, Code::Partial, "the run was stopped early: this is a partial result");
+    run(
+        record.environment.debug_build,
+        Code::DebugBuild,
+        "springload was built without optimisation; measure with cargo build --release",
+    );
+    run(
+        record.server.stand_in,
+        Code::StandIn,
+        "the server is springload's own stand-in, in this process: \
+         these numbers say nothing about CouchDB",
+    );
+    run(
+        record.server.same_machine && !record.server.stand_in,
+        Code::SameMachine,
+        "client and server share this machine and compete for its processors",
+    );
+    run(
+        record.plan.auth_is_basic(),
+        Code::BasicAuth,
+        "Basic authentication: the server checks the password in every request",
+    );
+    record.stages.iter().for_each(|stage| of_stage(stage, &mut warnings));
+    warnings
+}
+
+fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
+    let mut add = |code, message| {
+        warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
+    };
+    match stage.verdict {
+        Verdict::ClientBound { busiest_thread } => add(
+            Code::ClientBound,
+            format!(
+                "client-bound, result not valid: springload's busiest thread computed {:.0} % of \
+                 the time; use more --threads or another machine",
+                busiest_thread * 100.0
+            ),
+        ),
+        Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => add(
+            Code::NotSustained,
+            format!(
+                "not sustained: offered {offered_per_s:.0}/s, served {served_per_s:.0}/s, the \
+                 backlog grew by {backlog_per_s:.0}/s; response percentiles depend on the length \
+                 of the run"
+            ),
+        ),
+        Verdict::Empty | Verdict::Sustained | Verdict::Closed => {}
+    }
+    for operation in &stage.operations {
+        let (kind, issued) = (operation.kind, operation.issued);
+        let failed = operation.failed();
+        if failed > 0 {
+            let classes: Vec<_> = operation
+                .failures
+                .iter()
+                .map(|(class, count)| format!("{count} {class}"))
+                .collect();
+            let message = format!("{failed} of {issued} {kind} failed: {}", classes.join(", "));
+            add(Code::Failures, message);
+        }
+        if operation.unfinished > 0 {
+            let count = operation.unfinished;
+            add(Code::Unfinished, format!("{count} of {issued} {kind} had no answer at the end"));
+        }
+        if operation.accepted > 0 {
+            let count = operation.accepted;
+            let message = format!("{count} {kind} were answered 202: not yet on a quorum of nodes");
+            add(Code::Accepted, message);
+        }
+        if operation.resent > 0 {
+            let count = operation.resent;
+            let message =
+                format!("{count} {kind} found their connection closed and were sent again");
+            add(Code::Resent, message);
+        }
+    }
+    if let Some(planned) = stage.load.planned
+        && stage.load.begun < planned
+    {
+        let message = format!("{} of {planned} planned requests were begun", stage.load.begun);
+        add(Code::NotAllBegun, message);
+    }
+}
+
+impl crate::plan::Plan {
+    fn auth_is_basic(&self) -> bool {
+        self.target.user.is_some() && self.target.auth == Auth::Basic
+    }
+}

@@ -1,0 +1,114 @@
+//! Iron Cushion's two blocks: its labels, order, units and number format; the right values.
+
+use super::Format;
+use super::number::{decimal, grouped};
+use crate::measure::Spread;
+use crate::op::OpKind;
+use crate::record::{RunRecord, StageRecord};
+use std::fmt::Write as _;
+
+pub(super) const FORMAT: Format =
+    Format { name: "cushion", summary: "Iron Cushion's two report blocks", render };
+
+const CRUD: [(OpKind, &str); 4] = [
+    (OpKind::Create, "Create"),
+    (OpKind::Read, "Read"),
+    (OpKind::Update, "Update"),
+    (OpKind::Delete, "Delete"),
+];
+
+fn render(record: &RunRecord) -> String {
+    let mut out = String::new();
+    for stage in record.measured() {
+        match stage.name.as_str() {
+            "bulk_insert" => {
+                out.push_str("BULK INSERT BENCHMARK RESULTS:\n");
+                bulk(stage, &mut out);
+            }
+            _ => {
+                out.push_str("CRUD BENCHMARK RESULTS:\n");
+                crud(stage, &mut out);
+            }
+        }
+        out.push('\n');
+        errors(stage, record, &mut out);
+    }
+    out
+}
+
+fn head(stage: &StageRecord, out: &mut String) {
+    let ended = stage.connections.ended_s.iter().copied().fold(0.0, f64::max);
+    let sum = |bytes: fn(&crate::measure::OperationSummary) -> u64| -> u64 {
+        stage.operations.iter().map(bytes).sum()
+    };
+    let _ = writeln!(out, "  timeTaken={} secs", decimal(ended, 3));
+    let _ = writeln!(out, "  totalJsonBytesSent={} bytes", grouped(sum(|o| o.bytes_sent)));
+    let _ = writeln!(out, "  totalJsonBytesReceived={} bytes", grouped(sum(|o| o.bytes_received)));
+    spread("localProcessing", &stage.connections.local_s, out);
+    spread("sendData", &stage.connections.send_s, out);
+}
+
+fn bulk(stage: &StageRecord, out: &mut String) {
+    let table = &stage.connections;
+    let none = vec![0.0; table.send_s.len()];
+    let remote = table.remote_s.get(&OpKind::BulkInsert).unwrap_or(&none);
+    head(stage, out);
+    spread("remoteProcessing", remote, out);
+    spread("receiveData", &table.receive_s, out);
+    let whole: Vec<f64> = (0..remote.len())
+        .map(|i| table.send_s[i] + remote[i] + table.receive_s[i])
+        .collect();
+    rate("remoteProcessingRate", stage, OpKind::BulkInsert, remote, out);
+    rate("localInsertRate", stage, OpKind::BulkInsert, &whole, out);
+}
+
+fn crud(stage: &StageRecord, out: &mut String) {
+    head(stage, out);
+    let none = vec![0.0; stage.connections.send_s.len()];
+    let remote = |kind| stage.connections.remote_s.get(&kind).unwrap_or(&none);
+    for (kind, name) in CRUD {
+        spread(&format!("remote{name}Processing"), remote(kind), out);
+    }
+    for (kind, name) in CRUD {
+        rate(&format!("remote{name}ProcessingRate"), stage, kind, remote(kind), out);
+    }
+}
+
+fn spread(label: &str, seconds: &[f64], out: &mut String) {
+    let Spread { min, max, median, sd } = Spread::of(seconds);
+    let [min, max, median, sd] = [min, max, median, sd].map(|value| decimal(value, 3));
+    let _ = writeln!(
+        out,
+        "  {label}={{min={min} secs, max={max} secs, median={median} secs, sd={sd} secs}}"
+    );
+}
+
+/// The sum over connections of documents that succeeded per second of `seconds`.
+fn rate(label: &str, stage: &StageRecord, kind: OpKind, seconds: &[f64], out: &mut String) {
+    let none = Vec::new();
+    let documents = stage.connections.ok.get(&kind).unwrap_or(&none);
+    let sum: f64 = documents
+        .iter()
+        .zip(seconds)
+        .filter(|&(_, &seconds)| seconds > 0.0)
+        .map(|(&documents, seconds)| documents as f64 / seconds)
+        .sum();
+    let _ = writeln!(out, "  {label}={} docs/sec", decimal(sum, 3));
+}
+
+/// What the original would not have said, below its block.
+fn errors(stage: &StageRecord, record: &RunRecord, out: &mut String) {
+    let warnings: Vec<_> = record
+        .warnings
+        .iter()
+        .filter(|warning| warning.stage.as_ref() == Some(&stage.name))
+        .collect();
+    if warnings.is_empty() {
+        return;
+    }
+    out.push_str("ERRORS:\n");
+    for warning in warnings {
+        let _ = writeln!(out, "  {}", warning.message);
+    }
+    out.push('\n');
+}

@@ -1,0 +1,61 @@
+//! The whole record: what `run.json` holds.
+
+use super::Format;
+use crate::record::{RunRecord, SCHEMA_VERSION};
+
+pub(super) const FORMAT: Format =
+    Format { name: "json", summary: "the whole record, as in run.json", render };
+
+fn render(record: &RunRecord) -> String {
+    let mut text = serde_json::to_string_pretty(record).expect("a record is plain data");
+    text.push('\n');
+    text
+}
+
+/// Why a stored record cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RunFileError {
+    /// Not JSON, or cut short.
+    #[error("broken at byte {byte} (line {line}, column {column}): {message}")]
+    Broken {
+        /// The offset from the file's start at which reading failed.
+        byte: usize,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// Written by a later version.
+    #[error("schema_version {0} is newer than this springload reads ({SCHEMA_VERSION}); update springload")]
+    Newer(u64),
+}
+
+/// Reads what this format has written.
+///
+/// # Errors
+/// When the text is no record of a version that is known.
+pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        schema_version: Option<u64>,
+    }
+    let broken = |error: &serde_json::Error| {
+        let (line, column) = (error.line(), error.column());
+        let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+        RunFileError::Broken {
+            byte: before + column.saturating_sub(1),
+            line,
+            column,
+            message: error.to_string(),
+        }
+    };
+    let version: Version = serde_json::from_str(text).map_err(|error| broken(&error))?;
+    if let Some(version) = version.schema_version
+        && version > u64::from(SCHEMA_VERSION)
+    {
+        return Err(RunFileError::Newer(version));
+    }
+    serde_json::from_str(text).map_err(|error| broken(&error))
+}

@@ -1,0 +1,32 @@
+//! Formats: pure functions of a [`RunRecord`]. The same record gives the same bytes, whenever
+//! and wherever it is rendered.
+
+mod csv;
+mod cushion;
+mod json;
+mod number;
+mod table;
+mod text;
+
+pub use json::{RunFileError, read as read_json};
+
+use crate::record::RunRecord;
+
+/// A format that a record can be rendered in.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// The name that `--format` takes.
+    pub name: &'static str,
+    /// What it is for, in one line.
+    pub summary: &'static str,
+    /// Renders a record.
+    pub render: fn(&RunRecord) -> String,
+}
+
+/// Every format.
+pub const FORMATS: [Format; 4] = [text::FORMAT, json::FORMAT, csv::FORMAT, cushion::FORMAT];
+
+/// The format of that name.
+pub fn format(name: &str) -> Option<Format> {
+    FORMATS.into_iter().find(|format| format.name == name)
+}

@@ -1,0 +1,62 @@
+//! Numbers for people: `.` before decimals, `,` between groups, whatever the locale.
+
+/// A whole number in groups of three digits.
+pub(super) fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number with `places` decimals, its whole part in groups. What is not finite reads as 0.
+pub(super) fn decimal(value: f64, places: usize) -> String {
+    let value = if value.is_finite() { value.max(0.0) } else { 0.0 };
+    let text = format!("{value:.places$}");
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), grouped);
+    if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") }
+}
+
+/// Microseconds as milliseconds, to three significant digits or a microsecond.
+pub(super) fn millis(us: f64) -> String {
+    let ms = us / 1e3;
+    let places = match ms {
+        ms if ms >= 100.0 => 0,
+        ms if ms >= 10.0 => 1,
+        ms if ms >= 1.0 => 2,
+        _ => 3,
+    };
+    decimal(ms, places)
+}
+
+/// Bytes in the unit that leaves one to three digits before the point (powers of 1000).
+pub(super) fn bytes(count: u64) -> String {
+    let mut value = count as f64;
+    for unit in ["B", "kB", "MB", "GB"] {
+        if value < 1000.0 {
+            return decimal(value, usize::from(unit != "B")) + " " + unit;
+        }
+        value /= 1000.0;
+    }
+    decimal(value, 1) + " TB"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_and_decimals() {
+        assert_eq!((grouped(0), grouped(999)), ("0".into(), "999".into()));
+        assert_eq!(grouped(374_240_177), "374,240,177");
+        assert_eq!(decimal(10_003.03, 3), "10,003.030");
+        assert_eq!(decimal(f64::NAN, 3), "0.000");
+        assert_eq!((millis(52.35), millis(249_182.0)), ("0.052".into(), "249".into()));
+        assert_eq!((bytes(999), bytes(1_500_000)), ("999 B".into(), "1.5 MB".into()));
+    }
+}

@@ -1,0 +1,25 @@
+//! Columns of text: the first aligned left, the others right.
+
+/// Rows of cells, padded so that columns line up; each line is indented by two spaces.
+pub(super) fn align(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            line.push_str("  ");
+            let pad = " ".repeat(width - cell.chars().count());
+            let (before, after) = if column == 0 { ("", &pad[..]) } else { (&pad[..], "") };
+            line.push_str(before);
+            line.push_str(cell);
+            line.push_str(after);
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}

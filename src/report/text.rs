@@ -1,0 +1,172 @@
+//! The report for people.
+
+use super::Format;
+use super::number::{bytes, decimal, grouped, millis};
+use super::table::align;
+use crate::measure::{Latency, OperationSummary};
+use crate::record::{RunRecord, StageRecord, Verdict};
+use std::fmt::Write as _;
+
+pub(super) const FORMAT: Format = Format { name: "text", summary: "for people", render };
+
+fn render(record: &RunRecord) -> String {
+    let mut out = String::new();
+    head(record, &mut out);
+    for stage in &record.stages {
+        out.push('\n');
+        self::stage(stage, &mut out);
+    }
+    if !record.warnings.is_empty() {
+        out.push_str("\nwarnings\n");
+        for warning in &record.warnings {
+            let stage = warning.stage.as_ref().map_or(String::new(), |stage| format!("{stage}: "));
+            let _ = writeln!(out, "  ! {stage}{}", warning.message);
+        }
+    }
+    out.push('\n');
+    trust(record, &mut out);
+    out
+}
+
+fn head(record: &RunRecord, out: &mut String) {
+    let (server, environment, plan) = (&record.server, &record.environment, &record.plan);
+    let place = if server.stand_in {
+        "embedded stand-in, in this process".to_owned()
+    } else {
+        format!("{} {} at {}", server.name, server.version, server.url)
+    };
+    let fate = match (server.created, server.deleted) {
+        (true, true) => "made and removed by this run",
+        (true, false) => "made by this run, kept",
+        (false, _) => "existed before, kept",
+    };
+    let _ = writeln!(out, "springload {} · {place}", environment.springload);
+    let _ = writeln!(out, "database {} ({fate})", server.database);
+    let _ = writeln!(
+        out,
+        "{} connections on {} {} · seed {} · {} · {} {}, {} cores",
+        plan.connections,
+        plan.threads,
+        if plan.threads == 1 { "thread" } else { "threads" },
+        plan.seed,
+        record.started_at,
+        environment.system,
+        environment.architecture,
+        environment.cores,
+    );
+}
+
+fn stage(stage: &StageRecord, out: &mut String) {
+    let load = &stage.load;
+    let mode = if load.open {
+        format!(
+            "open loop · offered {}/s · served {}/s · dropped {} · unsent {}",
+            decimal(load.offered_per_s, 0),
+            decimal(load.served_per_s, 0),
+            grouped(load.dropped),
+            grouped(load.unsent),
+        )
+    } else {
+        "closed loop".to_owned()
+    };
+    let _ = writeln!(out, "{} · {} s · {mode}", stage.name, decimal(stage.elapsed_s, 3));
+    if stage.operations.is_empty() {
+        out.push_str("  nothing was measured\n");
+        return;
+    }
+    out.push_str(&align(&counts(stage)));
+    out.push('\n');
+    out.push_str(&align(&times(stage)));
+    out.push('\n');
+    out.push_str(&align(&phases(stage)));
+}
+
+fn cells<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.into_iter().map(str::to_owned).collect()
+}
+
+fn counts(stage: &StageRecord) -> Vec<Vec<String>> {
+    let mut rows = vec![cells([
+        "documents", "issued", "ok", "failed", "unfinished", "ok/s", "requests", "JSON sent", "JSON received",
+    ])];
+    rows.extend(stage.operations.iter().map(|operation| {
+        vec![
+            operation.kind.to_string(),
+            grouped(operation.issued),
+            grouped(operation.ok),
+            grouped(operation.failed()),
+            grouped(operation.unfinished),
+            decimal(operation.throughput_per_s, 0),
+            grouped(operation.requests),
+            bytes(operation.bytes_sent),
+            bytes(operation.bytes_received),
+        ]
+    }));
+    rows
+}
+
+fn times(stage: &StageRecord) -> Vec<Vec<String>> {
+    let mut rows =
+        vec![cells(["time per request, ms", "p50", "p90", "p95", "p99", "p99.9", "max"])];
+    let row = |name: &str, operation: &OperationSummary, latency: &Latency| {
+        let mut row = vec![format!("{} {name}", operation.kind)];
+        for percentile in [
+            latency.p50_us,
+            latency.p90_us,
+            latency.p95_us,
+            latency.p99_us,
+            latency.p99_9_us,
+        ] {
+            row.push(percentile.map_or_else(|| "too few".to_owned(), millis));
+        }
+        row.push(if latency.samples == 0 { "-".to_owned() } else { millis(latency.max_us) });
+        row
+    };
+    for operation in &stage.operations {
+        rows.push(row("response", operation, &operation.response));
+        rows.push(row("service", operation, &operation.service));
+    }
+    rows
+}
+
+fn phases(stage: &StageRecord) -> Vec<Vec<String>> {
+    let mut rows = vec![cells(["time per connection, s", "min", "median", "max", "sd"])];
+    for phase in ["local", "send", "remote", "receive"] {
+        let spread = stage.connections.spread.get(phase).copied().unwrap_or_default();
+        let mut row = vec![phase.to_owned()];
+        row.extend(
+            [spread.min, spread.median, spread.max, spread.sd].map(|value| decimal(value, 3)),
+        );
+        rows.push(row);
+    }
+    rows
+}
+
+/// One line per stage that says whether to believe it.
+fn trust(record: &RunRecord, out: &mut String) {
+    for stage in record.measured() {
+        let verdict = match stage.verdict {
+            Verdict::Empty => "nothing measured",
+            Verdict::ClientBound { .. } => "client-bound, result not valid",
+            Verdict::NotSustained { .. } => "not sustained",
+            Verdict::Sustained => "sustained",
+            Verdict::Closed => "valid (closed loop: the server set the pace)",
+        };
+        let unfinished: u64 = stage.operations.iter().map(|o| o.unfinished).sum();
+        let drained = if unfinished == 0 {
+            "all in flight drained".to_owned()
+        } else {
+            format!("{} unfinished", grouped(unfinished))
+        };
+        let lag = stage.client.lag_p99_us.map_or("n/a".to_owned(), |us| millis(us) + " ms");
+        let _ = writeln!(
+            out,
+            "trust: {} · lag p99 {lag} · client CPU {:.0} % ({} µs per request) · {drained} · \
+             dropped {} · {verdict}",
+            stage.name,
+            stage.client.busiest_thread * 100.0,
+            decimal(stage.client.cpu_per_request_us, 2),
+            grouped(stage.load.dropped),
+        );
+    }
+}

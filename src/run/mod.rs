@@ -1,0 +1,132 @@
+//! The conductor: carries out a plan stage by stage and leaves a record of it.
+//!
+//! The one room that knows plan, engine, workloads and drivers together. It prints nothing: what
+//! happens is told to an [`Observer`].
+
+mod prepare;
+mod stage;
+
+pub use stage::Progress;
+
+use crate::clock::wall_ns;
+use crate::engine::{Stop, StopReason};
+use crate::plan::{Plan, SchemaPlan};
+use crate::record::{Environment, RunRecord, SCHEMA_VERSION};
+use crate::schema::SchemaError;
+use crate::target::couchdb::AdminError;
+use crate::target::wire::EndpointError;
+use prepare::Prepared;
+use stage::Connections;
+use std::io;
+use std::sync::Arc;
+
+/// Is told what happens during a run.
+pub trait Observer {
+    /// A stage begins: its name.
+    fn stage_begins(&mut self, stage: &str);
+    /// Where a stage stands, a few times a second.
+    fn progress(&mut self, progress: &Progress);
+    /// A stage has ended, or the whole run: the record so far, to be kept.
+    ///
+    /// # Errors
+    /// When it could not be kept. The run goes on; the last such error ends it.
+    fn keep(&mut self, record: &RunRecord) -> io::Result<()>;
+}
+
+/// Why a run could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The address cannot be used.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// The server cannot be used.
+    #[error(transparent)]
+    Admin(#[from] AdminError),
+    /// The database is not as the plan says.
+    #[error("{0}")]
+    Database(String),
+    /// The server refused the credentials in the middle of the run.
+    #[error(
+        "the server refuses the credentials (401 or 403); stopped before it locks the user out"
+    )]
+    Authentication,
+    /// The user asked twice to leave.
+    #[error("left at once; a scratch database may remain")]
+    Aborted,
+    /// The schema of the plan is not one.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The operating system refused something.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl RunError {
+    /// Whether the target, not springload, is the reason.
+    pub const fn is_targets(&self) -> bool {
+        !matches!(self, Self::System(_) | Self::Schema(_))
+    }
+}
+
+/// Carries out `plan` on the server at `server`. `stand_in` tells that it is the embedded one.
+///
+/// # Errors
+/// When the server or database cannot be used, or the operating system refuses something. What
+/// was measured until then has been kept.
+pub fn run(
+    plan: &Plan,
+    (server, stand_in): (&str, bool),
+    stop: &Arc<Stop>,
+    observer: &mut dyn Observer,
+) -> Result<RunRecord, RunError> {
+    let documents = Arc::new(SchemaPlan::documents(plan.seed, &plan.schemas)?);
+    let started_at = jiff::Timestamp::from_nanosecond(i128::from(wall_ns()))
+        .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
+    let mut prepared = prepare::prepare(plan, server, stand_in, stop)?;
+    let mut record = RunRecord {
+        schema_version: SCHEMA_VERSION,
+        started_at,
+        partial: true,
+        plan: plan.clone(),
+        server: prepared.server.clone(),
+        environment: Environment::here(),
+        stages: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let result = stages(plan, &prepared, &documents, stop, (&mut record, observer));
+    if stop.reason() != Some(StopReason::Aborted) {
+        let removed = prepared.tear_down(plan);
+        record.server.deleted = *removed.as_ref().unwrap_or(&false);
+        record.partial = result.is_err() || stop.reason().is_some();
+        record.refresh_warnings();
+        observer.keep(&record)?;
+        result?;
+        removed?;
+    }
+    match stop.reason() {
+        Some(StopReason::Aborted) => Err(RunError::Aborted),
+        Some(StopReason::Authentication) => Err(RunError::Authentication),
+        Some(StopReason::Interrupted) | None => Ok(record),
+    }
+}
+
+fn stages(
+    plan: &Plan,
+    prepared: &Prepared,
+    documents: &Arc<crate::schema::Documents>,
+    stop: &Arc<Stop>,
+    (record, observer): (&mut RunRecord, &mut dyn Observer),
+) -> Result<(), RunError> {
+    let mut connections = Connections::new(plan, documents.clone());
+    for stage in &plan.stages {
+        if stop.reason().is_some() {
+            break;
+        }
+        observer.stage_begins(&stage.name);
+        let stage = connections.run_stage(stage, &prepared.target, stop, observer)?;
+        record.stages.push(stage);
+        record.refresh_warnings();
+        observer.keep(record)?;
+    }
+    Ok(())
+}

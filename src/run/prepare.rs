@@ -1,0 +1,147 @@
+//! Before the first stage and after the last: server, credentials, database.
+
+use super::RunError;
+use crate::clock::{SECOND_NS, wall_ns};
+use crate::engine::{Stop, StopReason};
+use crate::plan::{Auth, DatabasePlan, Plan, TargetPlan};
+use crate::record::ServerRecord;
+use crate::target::couchdb::{Admin, AdminError, CouchDb, Credentials, encode_segment};
+use crate::target::wire::{Endpoint, TlsOptions};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use url::Url;
+
+/// A server and database that are ready for load.
+pub(super) struct Prepared {
+    pub(super) target: CouchDb,
+    pub(super) server: ServerRecord,
+    endpoint: Arc<Endpoint>,
+    credentials: Credentials,
+}
+
+fn credentials(target: &TargetPlan) -> Credentials {
+    let Some(name) = target.user.clone() else { return Credentials::None };
+    let password = target.password.clone().unwrap_or_default();
+    match target.auth {
+        Auth::Cookie => Credentials::Cookie { name, password, cookie: String::new() },
+        Auth::Basic => Credentials::Basic { name, password },
+    }
+}
+
+/// Drives administration on the calling thread, until it is done or the user asks twice to leave.
+fn block_on<T>(
+    stop: &Stop,
+    work: impl Future<Output = Result<T, AdminError>>,
+) -> Result<T, RunError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let aborted = async {
+            while stop.reason() != Some(StopReason::Aborted) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        tokio::select! {
+            result = work => Ok(result?),
+            () = aborted => Err(RunError::Aborted),
+        }
+    })
+}
+
+/// Finds the server, proves who asks, and makes or finds the database.
+pub(super) fn prepare(
+    plan: &Plan,
+    server: &str,
+    stand_in: bool,
+    stop: &Stop,
+) -> Result<Prepared, RunError> {
+    let url = Url::parse(server).map_err(|error| RunError::Database(error.to_string()))?;
+    let tls = TlsOptions { authorities: plan.target.tls_ca.clone() };
+    let endpoint = Arc::new(Endpoint::resolve(&url, &tls)?);
+    let mut admin = Admin::new(&endpoint, credentials(&plan.target), plan.timeout_ns);
+    let (name, created) = (database_name(&plan.target.database), makes(&plan.target.database));
+    let welcome = block_on(stop, async {
+        let (_, welcome) = admin.expect(&[200], "GET", "/", None).await?;
+        admin.log_in().await?;
+        Ok(welcome)
+    })?;
+    let path = format!("/{}", encode_segment(&name));
+    if created {
+        let (status, body) = block_on(stop, admin.request("PUT", &path, None))?;
+        match status {
+            201 | 202 => {}
+            412 => {
+                return Err(RunError::Database(format!(
+                    "database {name:?} exists already; add --use-existing to use it (it will not \
+                     be deleted), or name another"
+                )));
+            }
+            _ => {
+                admin.expect_reply((status, body), &[201], "PUT", &path)?;
+            }
+        }
+    } else {
+        let (status, body) = block_on(stop, admin.request("GET", &path, None))?;
+        if status == 404 {
+            return Err(RunError::Database(format!(
+                "there is no database {name:?} on {server}; create it first (curl -X PUT \
+                 {server}{path})"
+            )));
+        }
+        admin.expect_reply((status, body), &[200], "GET", &path)?;
+    }
+    let credentials = admin.credentials().clone();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let brand = welcome.as_object().and_then(|members| members.keys().next().cloned());
+    Ok(Prepared {
+        target: CouchDb::new(endpoint.clone(), credentials.clone(), &name),
+        server: ServerRecord {
+            url: server.to_owned(),
+            name: brand.unwrap_or_default(),
+            version: text(&welcome["version"]),
+            stand_in,
+            same_machine: endpoint.is_loopback(),
+            database: name,
+            created,
+            deleted: false,
+        },
+        endpoint,
+        credentials,
+    })
+}
+
+impl Prepared {
+    /// Removes the database if this run made it and is not to keep it. Tells whether it did.
+    pub(super) fn tear_down(&mut self, plan: &Plan) -> Result<bool, RunError> {
+        let keep = match plan.target.database {
+            DatabasePlan::Scratch { keep } | DatabasePlan::New { keep, .. } => keep,
+            DatabasePlan::Existing { .. } => true,
+        };
+        if keep || !self.server.created {
+            return Ok(false);
+        }
+        let mut admin = Admin::new(&self.endpoint, self.credentials.clone(), plan.timeout_ns);
+        let path = format!("/{}", encode_segment(&self.server.database));
+        block_on(&Stop::default(), async {
+            admin.log_in().await?;
+            admin.expect(&[200, 202, 404], "DELETE", &path, None).await
+        })?;
+        Ok(true)
+    }
+}
+
+const fn makes(database: &DatabasePlan) -> bool {
+    !matches!(database, DatabasePlan::Existing { .. })
+}
+
+/// The name of the database; a scratch one is named after the moment and this process.
+fn database_name(database: &DatabasePlan) -> String {
+    match database {
+        DatabasePlan::New { name, .. } | DatabasePlan::Existing { name } => name.clone(),
+        DatabasePlan::Scratch { .. } => {
+            let now = wall_ns();
+            let (seconds, fraction) = (now / SECOND_NS, now % SECOND_NS);
+            format!("springload_{seconds}_{fraction}_{}", std::process::id())
+        }
+    }
+}

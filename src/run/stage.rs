@@ -1,0 +1,312 @@
+//! One stage: shares the connections out to threads, collects what they measure.
+
+use super::{Observer, RunError};
+use crate::clock::{Clock, SECOND_NS};
+use crate::engine::{
+    Lane, LaneResult, LoadCounts, Pace, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard,
+};
+use crate::measure::{ConnectionTimes, Interval, PhaseTable, Series, Totals};
+use crate::op::OpKind;
+use crate::plan::{CrudOrder, Plan, StageKind, StagePlan};
+use crate::record::{ClientRecord, LoadRecord, StageRecord, Verdict};
+use crate::schema::Documents;
+use crate::target::couchdb::CouchDb;
+use crate::workload::{BulkInsert, Crud, CurrentDocument, Live, Workload};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often progress is told.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Where a stage stands.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Time since its start, in seconds.
+    pub elapsed_s: f64,
+    /// Requests that have ended, up to the last full second.
+    pub requests: u64,
+    /// Documents that succeeded, up to the last full second.
+    pub ok: u64,
+    /// Documents that failed, up to the last full second.
+    pub failed: u64,
+    /// Documents that succeeded in the last full second.
+    pub rate_per_s: u64,
+    /// The 99th percentile of response times in the last full second, in nanoseconds.
+    pub p99_ns: u64,
+    /// Documents the plan asks for, where it gives a number.
+    pub planned: Option<u64>,
+    /// How long the plan lets the stage last, where it gives a time.
+    pub length_s: Option<f64>,
+}
+
+/// The connections of a run: what each has in the database, from stage to stage.
+pub(super) struct Connections<'a> {
+    plan: &'a Plan,
+    documents: Arc<Documents>,
+    bulk: u64,
+    live: Vec<Live>,
+    warm: Vec<Crud>,
+}
+
+/// What all shards of a stage left behind.
+struct Collected<W> {
+    lanes: Vec<LaneResult<W>>,
+    totals: Totals,
+    series: Series,
+    load: LoadCounts,
+    elapsed_s: f64,
+    cpu_s: f64,
+    busiest_thread: f64,
+}
+
+impl<'a> Connections<'a> {
+    /// The connections of `plan` before its first stage.
+    pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>) -> Self {
+        let live = vec![Live::default(); plan.connections];
+        Self { plan, documents, bulk: 0, live, warm: Vec::new() }
+    }
+
+    /// Carries out one stage.
+    pub(super) fn run_stage(
+        &mut self,
+        stage: &StagePlan,
+        target: &CouchDb,
+        stop: &Arc<Stop>,
+        observer: &mut dyn Observer,
+    ) -> Result<StageRecord, RunError> {
+        let (plan, seed) = (self.plan, self.plan.seed);
+        let connections = plan.connections;
+        match &stage.kind {
+            StageKind::BulkInsert { documents, batch } => {
+                let make = |k| {
+                    let keys = stage.kind.bulk_keys(k, connections);
+                    BulkInsert::new(self.documents.clone(), keys, *batch)
+                };
+                let lanes = (0..connections).map(make).collect();
+                let (record, lanes) = self.run_lanes(stage, target, lanes, (stop, observer))?;
+                self.live = lanes.into_iter().map(BulkInsert::into_live).collect();
+                self.bulk = *documents;
+                Ok(record)
+            }
+            StageKind::Crud { order: CrudOrder::Current, .. } => {
+                let make = |(k, live): (usize, &Live)| {
+                    let crate::workload::Budget::Counted(left) =
+                        stage.kind.budget(k, connections)
+                    else {
+                        unreachable!("this order is planned with counts only")
+                    };
+                    let keys = stage.kind.create_keys(self.bulk, k, connections);
+                    let of = (seed, k as u64);
+                    CurrentDocument::new(self.documents.clone(), of, left, live, keys)
+                };
+                let live = std::mem::take(&mut self.live);
+                let lanes = live.iter().enumerate().map(make).collect();
+                drop(live);
+                Ok(self.run_lanes(stage, target, lanes, (stop, observer))?.0)
+            }
+            StageKind::Crud { order: CrudOrder::Uniform, .. } => {
+                let lanes = self.crud_lanes(stage);
+                let (record, lanes) = self.run_lanes(stage, target, lanes, (stop, observer))?;
+                self.warm = lanes;
+                Ok(record)
+            }
+        }
+    }
+
+    /// The workloads of a CRUD stage: those of the warm-up with a new budget, or fresh ones.
+    fn crud_lanes(&mut self, stage: &StagePlan) -> Vec<Crud> {
+        let connections = self.plan.connections;
+        if !self.warm.is_empty() {
+            let warm = std::mem::take(&mut self.warm).into_iter().enumerate();
+            return warm.map(|(k, w)| w.with_budget(stage.kind.budget(k, connections))).collect();
+        }
+        let live = std::mem::take(&mut self.live).into_iter().enumerate();
+        let make = |(k, live)| {
+            let keys = stage.kind.create_keys(self.bulk, k, connections);
+            let budget = stage.kind.budget(k, connections);
+            Crud::new(self.documents.clone(), (self.plan.seed, k as u64), budget, live, keys)
+        };
+        live.map(make).collect()
+    }
+
+    /// Runs the workloads, one per connection, and gives them back in the same order.
+    fn run_lanes<W: Workload + Send + 'static>(
+        &self,
+        stage: &StagePlan,
+        target: &CouchDb,
+        workloads: Vec<W>,
+        (stop, observer): (&Arc<Stop>, &mut dyn Observer),
+    ) -> Result<(StageRecord, Vec<W>), RunError> {
+        let threads = self.plan.threads;
+        let mut shards: Vec<Vec<Lane<W>>> = (0..threads).map(|_| Vec::new()).collect();
+        for (connection, workload) in workloads.into_iter().enumerate() {
+            shards[connection % threads].push(Lane { connection, workload });
+        }
+        let (sink, source) = channel();
+        let start = Arc::new(Start::new(threads));
+        let handles: Vec<_> = shards
+            .into_iter()
+            .enumerate()
+            .map(|(shard, lanes)| {
+                let plan = ShardPlan {
+                    shard: (shard, threads),
+                    clock: Clock::system(),
+                    pace: stage.pace.clone(),
+                    length_ns: stage.length_ns,
+                    timeout_ns: self.plan.timeout_ns,
+                    stop: stop.clone(),
+                    start: start.clone(),
+                    sink: sink.clone(),
+                };
+                let target = target.clone();
+                let name = format!("shard-{shard}");
+                std::thread::Builder::new()
+                    .name(name)
+                    .spawn(move || run_shard(&plan, &target, lanes))
+            })
+            .collect::<io::Result<_>>()?;
+        drop(sink);
+        let watch = Watch { stage, start, stop };
+        let (totals, series) = watch.collect(&source, observer)?;
+        let mut collected = join(handles, totals, series)?;
+        collected.lanes.sort_by_key(|lane| lane.connection);
+        let record = stage_record(stage, &collected);
+        Ok((record, collected.lanes.into_iter().map(|lane| lane.workload).collect()))
+    }
+}
+
+/// What the conducting thread watches while shards work.
+struct Watch<'a> {
+    stage: &'a StagePlan,
+    start: Arc<Start>,
+    stop: &'a Stop,
+}
+
+impl Watch<'_> {
+    /// Merges what the shards measure until they are done, and tells how it goes.
+    fn collect(
+        &self,
+        source: &Receiver<Interval>,
+        observer: &mut dyn Observer,
+    ) -> Result<(Totals, Series), RunError> {
+        let (mut totals, mut series) = (Totals::default(), Series::default());
+        let mut progress = Progress {
+            planned: planned(&self.stage.kind).map(|(_, documents)| documents),
+            length_s: self.stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
+            ..Progress::default()
+        };
+        loop {
+            match source.recv_timeout(PROGRESS_EVERY) {
+                Ok(interval) => {
+                    totals.add(&interval);
+                    series.add(&interval);
+                    describe(&mut progress, &totals, &series);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.stop.reason() == Some(StopReason::Aborted) {
+                        return Err(RunError::Aborted);
+                    }
+                    let now = Clock::system().now();
+                    let elapsed = self.start.moment().map_or(0, |start| now - start);
+                    progress.elapsed_s = elapsed as f64 / SECOND_NS as f64;
+                    observer.progress(&progress);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok((totals, series)),
+            }
+        }
+    }
+}
+
+fn describe(progress: &mut Progress, totals: &Totals, series: &Series) {
+    (progress.requests, progress.ok, progress.failed) = (0, 0, 0);
+    for (_, part) in totals.sum().iter() {
+        progress.requests += part.requests;
+        progress.ok += part.ok;
+        progress.failed += part.failed();
+    }
+    if let Some(row) = series.rows.last() {
+        let mut response = crate::measure::Histogram::default();
+        row.kinds.values().for_each(|kind| response.merge(&kind.response));
+        progress.rate_per_s = row.kinds.values().map(|kind| kind.ok).sum();
+        progress.p99_ns = response.percentile(99.0);
+    }
+}
+
+fn join<W>(
+    handles: Vec<JoinHandle<io::Result<ShardResult<W>>>>,
+    mut totals: Totals,
+    series: Series,
+) -> Result<Collected<W>, RunError> {
+    let mut lanes = Vec::new();
+    let mut load = LoadCounts::default();
+    let (mut elapsed_ns, mut cpu_ns, mut busiest_thread) = (0, 0, 0.0f64);
+    for handle in handles {
+        let shard = handle.join().map_err(|_| io::Error::other("a load thread panicked"))??;
+        for (sum, part) in totals.issued.iter_mut().zip(shard.issued) {
+            *sum += part;
+        }
+        load.offered += shard.load.offered;
+        load.begun += shard.load.begun;
+        load.dropped += shard.load.dropped;
+        load.unsent += shard.load.unsent;
+        elapsed_ns = shard.elapsed_ns.max(elapsed_ns);
+        cpu_ns += shard.cpu_ns;
+        let busy = shard.cpu_ns as f64 / shard.elapsed_ns.max(1) as f64;
+        busiest_thread = busiest_thread.max(busy);
+        lanes.extend(shard.lanes);
+    }
+    let seconds = |ns: u64| ns as f64 / SECOND_NS as f64;
+    let (elapsed_s, cpu_s) = (seconds(elapsed_ns), seconds(cpu_ns));
+    Ok(Collected { lanes, totals, series, load, elapsed_s, cpu_s, busiest_thread })
+}
+
+/// Requests and documents that a stage's plan asks for, where it gives a number.
+fn planned(kind: &StageKind) -> Option<(u64, u64)> {
+    match kind {
+        StageKind::BulkInsert { documents, .. } => Some((0, *documents)),
+        StageKind::Crud { operations, .. } => operations.map(|count| (count, count)),
+    }
+}
+
+fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
+    let Collected { totals, series, load, elapsed_s, .. } = collected;
+    let operations = totals.summarise(*elapsed_s);
+    let requests: u64 = operations.iter().map(|operation| operation.requests).sum();
+    let open = matches!(stage.pace, Pace::Open { .. });
+    let schedule_s = stage.length_ns.map_or(*elapsed_s, |ns| ns as f64 / SECOND_NS as f64);
+    let per_s = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let load = LoadRecord {
+        open,
+        planned: planned(&stage.kind).map(|(requests, _)| requests).filter(|&count| count > 0),
+        offered: load.offered,
+        begun: load.begun,
+        dropped: load.dropped,
+        unsent: load.unsent,
+        offered_per_s: per_s(load.offered, schedule_s.min(*elapsed_s)),
+        served_per_s: per_s(requests, *elapsed_s),
+    };
+    let mut lag = crate::measure::Histogram::default();
+    operations.iter().for_each(|operation| lag.merge(&operation.lag.histogram));
+    let client = ClientRecord {
+        cpu_s: collected.cpu_s,
+        cpu_per_request_us: per_s((collected.cpu_s * 1e6) as u64, requests as f64),
+        busiest_thread: collected.busiest_thread,
+        lag_p99_us: lag.earns(99.0).then(|| lag.percentile(99.0) as f64 / 1e3),
+    };
+    let times: Vec<ConnectionTimes> =
+        collected.lanes.iter().map(|lane| lane.times.clone()).collect();
+    let kinds: Vec<OpKind> = totals.kinds();
+    StageRecord {
+        name: stage.name.clone(),
+        elapsed_s: *elapsed_s,
+        verdict: Verdict::of(&load, &client, &operations, *elapsed_s),
+        load,
+        client,
+        operations,
+        connections: PhaseTable::new(&times, &kinds),
+        series: series.clone(),
+    }
+}
