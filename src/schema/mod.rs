@@ -1,1 +1,22 @@
-//! Document templates and the documents made from them.
+//! Document templates, and the documents made from them.
+//!
+//! A template gives names, nesting and types; the values are drawn at random. The text of a
+//! template is read by [`Template::parse`] from JSON (`json`) or XML (`xml`); [`Documents`] turns
+//! templates into flat programs (`compile`) of literal text and values (`value`, `words`) and runs
+//! them. Knows nothing of identifiers, revisions or databases.
+
+mod compile;
+mod documents;
+mod json;
+mod template;
+#[cfg(test)]
+mod tests;
+mod value;
+mod words;
+mod xml;
+
+pub use documents::Documents;
+pub use template::{Entries, MAX_DEPTH, SchemaError, Shape, Template};
+
+/// The schema used when none is given: a person's account, about 250 bytes as a document.
+pub const DEFAULT: &str = include_str!("default.json");

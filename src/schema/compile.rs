@@ -1,0 +1,215 @@
+//! A template as a flat program: literal text, a value, literal text, a value.
+
+use super::template::{Shape, Template};
+use super::value::{BOOLEAN_MAX, FLOAT_MAX, INTEGER_MAX, NUMBER_WINDOW, boolean, float, integer};
+use super::words::{Dictionary, STRING_DRAWS, STRING_MAX, STRING_WINDOW};
+use crate::generate::Stream;
+
+/// Literal bytes per step; longer text takes several steps. Names are mostly shorter.
+const TEXT: usize = 32;
+/// The room that one step may scribble in.
+pub(super) const WINDOW: usize = TEXT + STRING_WINDOW;
+
+/// What a step makes after its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Nothing,
+    Boolean,
+    Integer,
+    Float,
+    String,
+}
+
+impl Value {
+    /// The longest text, in bytes.
+    const fn max_len(self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Boolean => BOOLEAN_MAX,
+            Self::Integer => INTEGER_MAX,
+            Self::Float => FLOAT_MAX,
+            Self::String => STRING_MAX,
+        }
+    }
+
+    /// The draws it takes, whatever they bring: so every value's place in the stream is known.
+    const fn draws(self) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Boolean | Self::Integer | Self::Float => 1,
+            Self::String => STRING_DRAWS,
+        }
+    }
+}
+
+/// Text of a fixed room, so that copying it is two moves, and then one value.
+#[derive(Clone, Debug)]
+struct Step {
+    text: [u8; TEXT],
+    len: u8,
+    value: Value,
+}
+
+/// The steps that make one top-level entry.
+#[derive(Clone, Debug)]
+struct Part {
+    /// Its first step and the one after its last.
+    steps: std::ops::Range<usize>,
+    /// The draws that the entries before it take.
+    skip: u64,
+}
+
+/// A compiled template: everything of a document but the opening brace and the given members.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    steps: Vec<Step>,
+    /// One per top-level entry, in order; the steps after the last one close the document.
+    parts: Vec<Part>,
+    max_len: usize,
+}
+
+impl Program {
+    /// Compiles a template.
+    pub(super) fn new(template: &Template) -> Self {
+        let mut compiler = Compiler::default();
+        let mut parts = Vec::with_capacity(template.entries().len());
+        for (i, (name, shape)) in template.entries().iter().enumerate() {
+            let (first, skip) = (compiler.steps.len(), compiler.draws);
+            compiler.member(i, name, shape);
+            parts.push(Part { steps: first..compiler.steps.len(), skip });
+        }
+        compiler.text.push(b'}');
+        compiler.step(Value::Nothing);
+        let lens = compiler.steps.iter().map(|step| usize::from(step.len) + step.value.max_len());
+        Self { max_len: lens.sum(), parts, steps: compiler.steps }
+    }
+
+    /// The number of top-level entries.
+    pub(super) fn entries(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The room that running the program takes, in bytes, scribbles included.
+    pub(super) fn room(&self) -> usize {
+        self.max_len + WINDOW
+    }
+
+    /// Writes every entry from one stream, and the closing brace; returns the length.
+    ///
+    /// `out` is as long as [`Program::room`].
+    pub(super) fn run(&self, words: &Dictionary, state: u64, out: &mut [u8]) -> usize {
+        steps(&self.steps, words, Stream::new(state, 0), out)
+    }
+
+    /// As [`Program::run`], each entry from its own stream, which `state` gives for its number.
+    pub(super) fn run_parts(
+        &self,
+        words: &Dictionary,
+        state: impl Fn(usize) -> u64,
+        out: &mut [u8],
+    ) -> usize {
+        let mut at = 0;
+        for (i, part) in self.parts.iter().enumerate() {
+            let stream = Stream::new(state(i), part.skip);
+            at += steps(&self.steps[part.steps.clone()], words, stream, &mut out[at..]);
+        }
+        let rest = self.parts.last().map_or(0, |part| part.steps.end);
+        at + steps(&self.steps[rest..], words, Stream::new(0, 0), &mut out[at..])
+    }
+}
+
+/// The hot loop: some 10 to 30 steps per document.
+fn steps(program: &[Step], words: &Dictionary, mut stream: Stream, out: &mut [u8]) -> usize {
+    let mut at = 0;
+    for step in program {
+        let Some(window) = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<WINDOW>())
+        else {
+            debug_assert!(false, "the room was too small");
+            break;
+        };
+        window[..TEXT].copy_from_slice(&step.text);
+        let len = usize::from(step.len).min(TEXT);
+        let rest = &mut window[len..];
+        let written = match step.value {
+            Value::Nothing => 0,
+            Value::String => {
+                let draws = [stream.draw(), stream.draw()];
+                rest.first_chunk_mut::<STRING_WINDOW>().map_or(0, |w| words.string(draws, w))
+            }
+            number => {
+                let draw = stream.draw();
+                rest.first_chunk_mut::<NUMBER_WINDOW>().map_or(0, |w| match number {
+                    Value::Boolean => boolean(draw, w),
+                    Value::Integer => integer(draw, w),
+                    _ => float(draw, w),
+                })
+            }
+        };
+        at += len + written;
+    }
+    at
+}
+
+/// Collects literal text until a value ends the step.
+#[derive(Default)]
+struct Compiler {
+    text: Vec<u8>,
+    steps: Vec<Step>,
+    draws: u64,
+}
+
+impl Compiler {
+    /// Ends the step: the text so far, then a value.
+    fn step(&mut self, value: Value) {
+        let text = std::mem::take(&mut self.text);
+        let whole = text.len().saturating_sub(1) / TEXT;
+        for (i, piece) in text.chunks(TEXT).enumerate() {
+            let value = if i == whole { value } else { Value::Nothing };
+            let mut step = Step { text: [b' '; TEXT], len: piece.len() as u8, value };
+            step.text[..piece.len()].copy_from_slice(piece);
+            self.steps.push(step);
+        }
+        self.draws += value.draws();
+    }
+
+    fn member(&mut self, place: usize, name: &str, shape: &Shape) {
+        if place > 0 {
+            self.text.push(b',');
+        }
+        // A JSON string is the one thing that Display of a Value spells for a string.
+        self.text.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
+        self.text.push(b':');
+        self.shape(shape);
+    }
+
+    fn shape(&mut self, shape: &Shape) {
+        match shape {
+            Shape::Null => self.text.extend_from_slice(b"null"),
+            Shape::Boolean => self.step(Value::Boolean),
+            Shape::Integer => self.step(Value::Integer),
+            Shape::Float => self.step(Value::Float),
+            Shape::String => {
+                self.text.push(b'"');
+                self.step(Value::String);
+                self.text.push(b'"');
+            }
+            Shape::Array(elements) => {
+                self.text.push(b'[');
+                for (i, element) in elements.iter().enumerate() {
+                    if i > 0 {
+                        self.text.push(b',');
+                    }
+                    self.shape(element);
+                }
+                self.text.push(b']');
+            }
+            Shape::Object(entries) => {
+                self.text.push(b'{');
+                for (i, (name, shape)) in entries.iter().enumerate() {
+                    self.member(i, name, shape);
+                }
+                self.text.push(b'}');
+            }
+        }
+    }
+}

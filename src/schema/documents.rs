@@ -1,0 +1,144 @@
+//! Documents: pure functions of a seed, a key and a version.
+
+use super::compile::Program;
+use super::template::Template;
+use super::words::Dictionary;
+use crate::generate::{below, mix, scramble};
+use crate::op::Key;
+use std::fmt;
+
+/// Entries up to this many have their versions worked out without allocating.
+const FEW: usize = 64;
+
+/// What each stream derived from the seed is for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Words,
+    Kinds,
+    Values,
+    Picks,
+}
+
+/// Every document of a run, made on demand and the same each time.
+///
+/// Owns the dictionary (32,768 words made from the seed) and the compiled templates; made once and
+/// shared by all threads.
+pub struct Documents {
+    words: Dictionary,
+    programs: Vec<Program>,
+    /// The sum of the weights up to and including each template.
+    weights: Vec<u64>,
+    kinds: u64,
+    values: u64,
+    picks: u64,
+}
+
+impl Documents {
+    /// Prepares documents of the given templates, each as likely as its weight against the sum.
+    ///
+    /// A template of weight 0 is never used, unless all weights are 0: then the first is. Without
+    /// any template documents have no entries of their own. The plan should refuse both.
+    pub fn new(seed: u64, templates: Vec<(Template, u32)>) -> Self {
+        let derived = |purpose: Purpose| mix(seed, purpose as u64, 0);
+        let mut sum = 0;
+        let weights = templates.iter().map(|&(_, weight)| {
+            sum += u64::from(weight);
+            sum
+        });
+        Self {
+            weights: weights.collect(),
+            words: Dictionary::new(derived(Purpose::Words)),
+            programs: templates.into_iter().map(|(template, _)| Program::new(&template)).collect(),
+            kinds: derived(Purpose::Kinds),
+            values: derived(Purpose::Values),
+            picks: derived(Purpose::Picks),
+        }
+    }
+
+    /// The number of the template that the document has, in the order given to [`Documents::new`].
+    #[inline]
+    pub fn kind_of(&self, key: Key) -> usize {
+        let [.., _, sum] = self.weights[..] else { return 0 };
+        let draw = below(scramble(self.kinds ^ key), sum);
+        let kind = self.weights.partition_point(|&upto| upto <= draw);
+        if sum == 0 { 0 } else { kind }
+    }
+
+    /// Appends one document to `out`, as one JSON object without white space.
+    ///
+    /// `members` is the text of members that come first, such as `"_id":"17"`; it may be empty. The
+    /// rest is a pure function of the seed, `key` and `version`. In version 0 every value is fresh;
+    /// each later version is the one before it with one top-level entry, chosen uniformly, made
+    /// anew with all that is in it: Iron Cushion's rule for updates.
+    pub fn write(&self, key: Key, version: u32, members: &[u8], out: &mut Vec<u8>) {
+        out.push(b'{');
+        out.extend_from_slice(members);
+        let Some(program) = self.programs.get(self.kind_of(key)) else {
+            return out.push(b'}');
+        };
+        if !members.is_empty() && program.entries() > 0 {
+            out.push(b',');
+        }
+        let start = out.len();
+        out.resize(start + program.room(), 0);
+        let room = &mut out[start..];
+        let state = scramble(self.values ^ key);
+        let length = if version == 0 || program.entries() == 0 {
+            program.run(&self.words, state, room)
+        } else {
+            self.write_version(program, (key, version), state, room)
+        };
+        out.truncate(start + length);
+    }
+
+    /// Writes a version after the first: each entry from the stream of the version it is from.
+    fn write_version(
+        &self,
+        program: &Program,
+        (key, version): (Key, u32),
+        state: u64,
+        room: &mut [u8],
+    ) -> usize {
+        let mut few = [0; FEW];
+        let mut many = Vec::new();
+        let entries = program.entries();
+        let versions = if entries <= FEW {
+            &mut few[..entries]
+        } else {
+            many.resize(entries, 0);
+            &mut many[..]
+        };
+        self.entry_versions(key, version, versions);
+        let stream_of = |entry: usize| match versions[entry] {
+            0 => state,
+            later => scramble(state ^ u64::from(later)),
+        };
+        program.run_parts(&self.words, stream_of, room)
+    }
+
+    /// For each entry the latest version, up to `version`, that made it anew, or else 0.
+    ///
+    /// Walks back only until every entry is known: some `n ln n` steps for n entries (the coupon
+    /// collector's problem), however many versions there are. `entries` begins as zeros, one each.
+    fn entry_versions(&self, key: Key, version: u32, entries: &mut [u32]) {
+        let state = scramble(self.picks ^ key);
+        let mut unknown = entries.len();
+        for earlier in (1..=version).rev() {
+            let draw = scramble(state ^ u64::from(earlier));
+            let picked = &mut entries[below(draw, entries.len() as u64) as usize];
+            if *picked == 0 {
+                *picked = earlier;
+                unknown -= 1;
+                if unknown == 0 {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Documents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Documents").field("programs", &self.programs).finish_non_exhaustive()
+    }
+}

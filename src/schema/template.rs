@@ -1,0 +1,160 @@
+//! What a template is, and the one way to read one.
+
+use super::{json, xml};
+use std::collections::HashMap;
+
+/// How deep objects and arrays may nest, the root included.
+///
+/// Many JSON readers, `serde_json` among them, stop at 128 levels; a bulk request adds two of its
+/// own, and this leaves room for more.
+pub const MAX_DEPTH: usize = 100;
+
+/// The names and shapes of an object's entries, in the order of the text.
+pub type Entries = Vec<(String, Shape)>;
+
+/// The type of one value of a document, which is all that a template keeps of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `null`, always.
+    Null,
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number of 32 bits with sign.
+    Integer,
+    /// A decimal fraction from 0 up to but not including 1.
+    Float,
+    /// One to five words.
+    String,
+    /// As many elements, each of its own shape.
+    Array(Vec<Self>),
+    /// The same names, each with its own shape.
+    Object(Entries),
+}
+
+/// Why the text of a schema could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// The text has nothing but white space.
+    #[error(
+        "the schema is empty: give a JSON object such as {{\"name\": \"\"}}, or an XML <object>"
+    )]
+    Empty,
+    /// The text is not JSON.
+    #[error("the schema is not valid JSON at {position}: {reason}")]
+    Json {
+        /// Where the mistake is.
+        position: Position,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The text is JSON, but not an object.
+    #[error("the schema's root is {found}: a document is an object, so put the values in {{ }}")]
+    NotAnObject {
+        /// What was found, with its article.
+        found: &'static str,
+    },
+    /// The text is not XML, or not the XML of a schema.
+    #[error("the XML schema is wrong at {position}: {reason}")]
+    Xml {
+        /// Where the mistake is.
+        position: Position,
+        /// What is wrong, and the cure.
+        reason: String,
+    },
+    /// Objects and arrays are nested too deeply.
+    #[error("the schema nests deeper than {MAX_DEPTH} levels at {position}: make it flatter")]
+    TooDeep {
+        /// Where the first level too many begins.
+        position: Position,
+    },
+}
+
+/// A place in the text of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+}
+
+impl Position {
+    /// The place of the byte numbered `offset`; past the end means the end.
+    pub(super) fn of(text: &str, offset: usize) -> Self {
+        let mut end = offset.min(text.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let before = &text[..end];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            line: before.bytes().filter(|&b| b == b'\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+impl std::fmt::Display for Position {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {} column {}", self.line, self.column)
+    }
+}
+
+/// The shape that every document of one kind has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    entries: Entries,
+}
+
+impl Template {
+    /// Reads a template from JSON, or from XML if the first character is `<`.
+    ///
+    /// In JSON only the type of a value counts: a number without fraction and exponent is an
+    /// integer, any other a float. In XML the types are spelled out (`<integer/>`). In both, a
+    /// name given twice in one object means the later one, and `_id` and `_rev` at the top are
+    /// dropped, so that any document read from `CouchDB` is a schema; Iron Cushion kept them in
+    /// XML, and the server then refused every document. An object without entries is read: whether
+    /// it is of use is for the plan to decide.
+    ///
+    /// # Errors
+    /// The text is empty, is neither JSON nor XML, is not an object, or nests too deeply.
+    pub fn parse(text: &str) -> Result<Self, SchemaError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut entries = match text.trim_start().chars().next() {
+            None => return Err(SchemaError::Empty),
+            Some('<') => xml::parse(text)?,
+            Some(_) => json::parse(text)?,
+        };
+        entries.retain(|(name, _)| name != "_id" && name != "_rev");
+        Ok(Self { entries })
+    }
+
+    /// The top-level names and their shapes, in the order of the text.
+    pub fn entries(&self) -> &[(String, Shape)] {
+        &self.entries
+    }
+}
+
+/// Collects the entries of one object: a name that comes again keeps its place, with the later shape.
+#[derive(Default)]
+pub(super) struct Collected {
+    entries: Entries,
+    places: HashMap<String, usize>,
+}
+
+impl Collected {
+    /// Adds or replaces the entry called `name`.
+    pub(super) fn put(&mut self, name: String, shape: Shape) {
+        if let Some(&place) = self.places.get(&name) {
+            self.entries[place].1 = shape;
+        } else {
+            self.places.insert(name.clone(), self.entries.len());
+            self.entries.push((name, shape));
+        }
+    }
+
+    /// The entries, each name once.
+    pub(super) fn into_entries(self) -> Entries {
+        self.entries
+    }
+}

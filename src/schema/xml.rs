@@ -1,0 +1,249 @@
+//! Templates written as XML, in Iron Cushion's grammar.
+//!
+//! ```text
+//! document := object
+//! object   := <object> entry* </object>
+//! entry    := <entry> <name>TEXT</name> <value> TYPE </value> </entry>
+//! array    := <array> ( <element> TYPE </element> )* </array>
+//! TYPE     := object | array | <boolean/> | <integer/> | <float/> | <string/> | <null/>
+//! ```
+//!
+//! Stricter than the original, which took any tag for an entry or an element: a mistake is an error
+//! that says where it is. White space around TEXT does not count, and an empty name is one.
+
+use super::template::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+
+const TYPES: &str =
+    "<object>, <array>, <boolean/>, <integer/>, <float/>, <string/> or <null/> belongs here";
+
+/// White space as XML defines it: <https://www.w3.org/TR/xml/#NT-S>.
+const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// Reads the entries of the object that is the root of `text`.
+pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
+    let mut inner = quick_xml::Reader::from_str(text);
+    inner.config_mut().expand_empty_elements = true;
+    let mut reader = Reader { text, inner, at: 0 };
+    let Some(root) = reader.child("the document")? else {
+        return Err(reader.wrong("nothing but comments: write <object>...</object>"));
+    };
+    if root != "object" {
+        return Err(reader.wrong(&format!("the root is {}: make it <object>", tag(&root))));
+    }
+    let entries = reader.object(1)?;
+    match reader.child("the document")? {
+        None => Ok(entries),
+        Some(_) => Err(reader.wrong("more follows the root </object>: a schema has one root")),
+    }
+}
+
+/// What the grammar is made of.
+enum Token {
+    Open(String),
+    Close,
+    Text(String),
+    End,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    inner: quick_xml::Reader<&'a [u8]>,
+    /// Where the latest token begins, in bytes.
+    at: u64,
+}
+
+impl Reader<'_> {
+    /// The entries up to `</object>`; `depth` counts the levels.
+    fn object(&mut self, depth: usize) -> Result<Entries, SchemaError> {
+        self.check_depth(depth)?;
+        let mut collected = Collected::default();
+        while let Some(found) = self.child("<object>")? {
+            self.expect(&found, "entry", "an <object> holds only <entry>")?;
+            let (name, shape) = self.entry(depth)?;
+            collected.put(name, shape);
+        }
+        Ok(collected.into_entries())
+    }
+
+    fn entry(&mut self, depth: usize) -> Result<(String, Shape), SchemaError> {
+        const CURE: &str = "an <entry> holds one <name>, then one <value>";
+        let found = self.required("<entry>", CURE)?;
+        self.expect(&found, "name", CURE)?;
+        let name = self.name()?;
+        let found = self.required("<entry>", CURE)?;
+        self.expect(&found, "value", CURE)?;
+        let shape = self.holder("<value>", depth)?;
+        self.closed("<entry>", CURE)?;
+        Ok((name, shape))
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Vec<Shape>, SchemaError> {
+        self.check_depth(depth)?;
+        let mut elements = Vec::new();
+        while let Some(found) = self.child("<array>")? {
+            self.expect(&found, "element", "an <array> holds only <element>")?;
+            elements.push(self.holder("<element>", depth)?);
+        }
+        Ok(elements)
+    }
+
+    /// The one type in a `<value>` or `<element>`, up to its closing tag.
+    fn holder(&mut self, parent: &str, depth: usize) -> Result<Shape, SchemaError> {
+        let found = self.required(parent, TYPES)?;
+        let shape = match found.as_str() {
+            "object" => Shape::Object(self.object(depth + 1)?),
+            "array" => Shape::Array(self.array(depth + 1)?),
+            "boolean" => self.leaf(Shape::Boolean)?,
+            "integer" => self.leaf(Shape::Integer)?,
+            "float" => self.leaf(Shape::Float)?,
+            "string" => self.leaf(Shape::String)?,
+            "null" => self.leaf(Shape::Null)?,
+            _ => return Err(self.wrong(&format!("{} is no type: {TYPES}", tag(&found)))),
+        };
+        self.closed(parent, "it holds exactly one type")?;
+        Ok(shape)
+    }
+
+    fn leaf(&mut self, shape: Shape) -> Result<Shape, SchemaError> {
+        self.closed("this type", "only its tag counts, so leave it empty")?;
+        Ok(shape)
+    }
+
+    /// The text up to `</name>`, without the white space around it.
+    fn name(&mut self) -> Result<String, SchemaError> {
+        let mut name = String::new();
+        loop {
+            match self.next()? {
+                Token::Text(text) => name.push_str(&text),
+                Token::Close => return Ok(name.trim_matches(SPACE).to_owned()),
+                Token::Open(found) => {
+                    let found = tag(&found);
+                    return Err(self.wrong(&format!(
+                        "{found} inside <name>: a <name> holds only text, write < as &lt;"
+                    )));
+                }
+                Token::End => return Err(self.wrong("the text ends inside <name>: close it")),
+            }
+        }
+    }
+
+    /// The next tag inside `parent`, or `None` where `parent` (or the text, outside the root) ends.
+    fn child(&mut self, parent: &str) -> Result<Option<String>, SchemaError> {
+        loop {
+            match self.next()? {
+                Token::Open(found) => return Ok(Some(found)),
+                Token::End if parent.starts_with('<') => {
+                    return Err(self.wrong(&format!("the text ends inside {parent}: close it")));
+                }
+                Token::Close | Token::End => return Ok(None),
+                Token::Text(text) if text.trim_matches(SPACE).is_empty() => {}
+                Token::Text(_) => {
+                    return Err(self.wrong(&format!(
+                        "text in {parent}: only a <name> holds text, so remove it"
+                    )));
+                }
+            }
+        }
+    }
+
+    fn required(&mut self, parent: &str, cure: &str) -> Result<String, SchemaError> {
+        self.child(parent)?.ok_or_else(|| self.wrong(&format!("{parent} ends too early: {cure}")))
+    }
+
+    fn closed(&mut self, parent: &str, cure: &str) -> Result<(), SchemaError> {
+        match self.child(if parent.starts_with('<') { parent } else { "<type>" })? {
+            None => Ok(()),
+            Some(found) => {
+                Err(self.wrong(&format!("{} is too much for {parent}: {cure}", tag(&found))))
+            }
+        }
+    }
+
+    fn expect(&self, found: &str, wanted: &str, cure: &str) -> Result<(), SchemaError> {
+        if found == wanted {
+            return Ok(());
+        }
+        Err(self.wrong(&format!("{} instead of <{wanted}>: {cure}", tag(found))))
+    }
+
+    fn check_depth(&self, depth: usize) -> Result<(), SchemaError> {
+        if depth <= MAX_DEPTH {
+            return Ok(());
+        }
+        Err(SchemaError::TooDeep { position: self.position(self.at) })
+    }
+
+    /// The next token, past comments and declarations.
+    fn next(&mut self) -> Result<Token, SchemaError> {
+        loop {
+            self.at = self.inner.buffer_position();
+            let event = self.inner.read_event().map_err(|error| SchemaError::Xml {
+                position: self.position(self.inner.error_position()),
+                reason: one_line(&error.to_string()),
+            })?;
+            return Ok(match event {
+                Event::Start(start) => Token::Open(self.opened(&start)?),
+                Event::End(_) => Token::Close,
+                Event::Eof => Token::End,
+                Event::Text(text) => Token::Text(self.decoded(text.xml_content())?),
+                Event::CData(text) => Token::Text(self.decoded(text.xml_content())?),
+                Event::GeneralRef(reference) => Token::Text(self.resolved(&reference)?),
+                Event::Empty(_)
+                | Event::Comment(_)
+                | Event::Decl(_)
+                | Event::PI(_)
+                | Event::DocType(_) => continue,
+            });
+        }
+    }
+
+    fn opened(&self, start: &BytesStart<'_>) -> Result<String, SchemaError> {
+        let name = String::from_utf8_lossy(start.name().as_ref()).into_owned();
+        if start.attributes_raw().iter().all(u8::is_ascii_whitespace) {
+            return Ok(name);
+        }
+        Err(self.wrong(&format!("attributes on {}: none is known, so remove them", tag(&name))))
+    }
+
+    fn resolved(&self, reference: &BytesRef<'_>) -> Result<String, SchemaError> {
+        if let Ok(Some(character)) = reference.resolve_char_ref() {
+            return Ok(character.to_string());
+        }
+        let name = self.decoded(reference.decode())?;
+        resolve_predefined_entity(&name).map(str::to_owned).ok_or_else(|| {
+            let name = short(&name);
+            self.wrong(&format!("&{name}; is unknown: write the character itself"))
+        })
+    }
+
+    fn decoded<T: Into<String>, E: std::fmt::Display>(
+        &self,
+        text: Result<T, E>,
+    ) -> Result<String, SchemaError> {
+        text.map(Into::into).map_err(|error| self.wrong(&one_line(&error.to_string())))
+    }
+
+    fn wrong(&self, reason: &str) -> SchemaError {
+        SchemaError::Xml { position: self.position(self.at), reason: reason.to_owned() }
+    }
+
+    fn position(&self, offset: u64) -> Position {
+        Position::of(self.text, usize::try_from(offset).unwrap_or(usize::MAX))
+    }
+}
+
+/// A tag as it is shown in an error.
+fn tag(name: &str) -> String {
+    format!("<{}>", short(name))
+}
+
+/// At most forty characters, none of which would break the line.
+fn short(name: &str) -> String {
+    name.chars().take(40).flat_map(char::escape_debug).collect()
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
