@@ -16,7 +16,7 @@ mod words;
 mod xml;
 
 pub use documents::Documents;
-pub use template::{Entries, MAX_DEPTH, SchemaError, Shape, Template};
+pub use template::{Entries, MAX_DEPTH, Position, SchemaError, Shape, Template};
 
 /// The schema used when none is given: a person's account, about 250 bytes as a document.
 pub const DEFAULT: &str = include_str!("default.json");
