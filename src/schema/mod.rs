@@ -1,20 +1,22 @@
-//! Document templates and the documents made from them.
-/// stub
-#[derive(Debug)]
-pub struct Documents;
-impl Documents {
-    /// stub
-    pub fn write(&self, key: u64, version: u32, members: &[u8], out: &mut Vec<u8>) {
-        out.push(b'{');
-        out.extend_from_slice(members);
-        if !members.is_empty() {
-            out.push(b',');
-        }
-        out.extend_from_slice(format!("\"k\":{key},\"v\":{version}}}").as_bytes());
-    }
-}
-/// stub
+//! Document templates, and the documents made from them.
+//!
+//! A template gives names, nesting and types; the values are drawn at random. The text of a
+//! template is read by [`Template::parse`] from JSON (`json`) or XML (`xml`); [`Documents`] turns
+//! templates into flat programs (`compile`) of literal text and values (`value`, `words`) and runs
+//! them. Knows nothing of identifiers, revisions or databases.
+
+mod compile;
+mod documents;
+mod json;
+mod template;
 #[cfg(test)]
-pub fn sample() -> Documents {
-    Documents
-}
+mod tests;
+mod value;
+mod words;
+mod xml;
+
+pub use documents::Documents;
+pub use template::{Entries, MAX_DEPTH, Position, SchemaError, Shape, Template};
+
+/// The schema used when none is given: a person's account, about 250 bytes as a document.
+pub const DEFAULT: &str = include_str!("default.json");

@@ -36,7 +36,7 @@ pub(super) fn integer(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
     let (high, low) = (magnitude / 100_000_000, magnitude % 100_000_000);
     // Ten digits, the first in the lowest byte: that is their order in memory.
     let tens = high / 10;
-    let digits = u128::from(digits(low)) << 16 | u128::from((high - tens * 10) << 8 | tens);
+    let digits = (u128::from(digits(low)) << 16) | u128::from(((high - tens * 10) << 8) | tens);
     // Zeros in front go; the last digit stays, so that 0 has one.
     let leading = (digits.trailing_zeros() / 8).min(9);
     let text = (digits | (u128::from(ZEROS) << 16) | 0x3030) >> (8 * leading);
@@ -74,11 +74,11 @@ pub(super) fn float(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
 fn digits(number: u32) -> u64 {
     let number = u64::from(number);
     let high = number / 10_000;
-    let fours = high | (number - high * 10_000) << 32;
-    let hundreds = (fours * 10_486 >> 20) & 0x0000_007f_0000_007f;
-    let twos = hundreds | (fours - hundreds * 100) << 16;
-    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
-    tens | (twos - tens * 10) << 8
+    let fours = high | ((number - high * 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((twos - tens * 10) << 8)
 }
 
 #[cfg(test)]

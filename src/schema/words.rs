@@ -10,8 +10,9 @@ pub(super) const WORD_LENGTHS: std::ops::RangeInclusive<usize> = 3..=15;
 pub(super) const STRING_WORDS: usize = 5;
 /// The longest string: five words of 15 and four spaces.
 pub(super) const STRING_MAX: usize = STRING_WORDS * SLOT - 1;
-/// The room a string is written in.
-pub(super) const STRING_WINDOW: usize = STRING_WORDS * SLOT;
+/// The room a string is written in: more than it needs, so that every place below 128 fits a word and
+/// the compiler can see that it does.
+pub(super) const STRING_WINDOW: usize = 128 + SLOT;
 /// The draws one string takes.
 pub(super) const STRING_DRAWS: u64 = 2;
 
@@ -52,7 +53,9 @@ impl Dictionary {
             // depend on how many words are taken.
             let bits = if i < 4 { draws[0] >> (i as u32 * WORD_BITS) } else { draws[1] };
             let slot = &self.slots[bits as usize % WORDS];
-            let Some(target) = out.get_mut(end..end + SLOT) else { break };
+            // Never over 64; the remainder spares the check of bounds.
+            let at = end % 128;
+            let target = &mut out[at..at + SLOT];
             target.copy_from_slice(slot);
             let word = usize::from(slot[SLOT - 1]);
             target[word.min(SLOT - 1)] = b' ';

@@ -134,11 +134,10 @@ impl Reader<'_> {
         loop {
             match self.next()? {
                 Token::Open(found) => return Ok(Some(found)),
-                Token::Close => return Ok(None),
                 Token::End if parent.starts_with('<') => {
                     return Err(self.wrong(&format!("the text ends inside {parent}: close it")));
                 }
-                Token::End => return Ok(None),
+                Token::Close | Token::End => return Ok(None),
                 Token::Text(text) if text.trim_matches(SPACE).is_empty() => {}
                 Token::Text(_) => {
                     return Err(self.wrong(&format!(
