@@ -121,8 +121,8 @@ fn counts_can_be_reconciled_exactly() {
         errors_other: 1,
         ..Counters::default()
     };
-    let served = scratch.client.get("/_springload/counters").expect(200).json();
-    assert_eq!(served, serde_json::to_value(expected).unwrap());
+    let shown = scratch.client.get("/_springload/counters").expect(200).json();
+    assert_eq!(shown, serde_json::to_value(expected).unwrap());
     assert_eq!(counters(&server), expected);
 }
 
@@ -226,9 +226,9 @@ fn a_delay_is_kept_and_measured() {
         client.get("/db/a").expect(200);
         assert!(clock.now() - began >= 2 * MS);
     }
-    let served = server.as_stand_in().unwrap().served();
+    let times = server.as_stand_in().unwrap().served();
     // The histogram keeps three digits.
-    assert!(served.len() >= 19 && served.min() >= 1_998_000, "{} {}", served.len(), served.min());
+    assert!(times.len() >= 19 && times.min() >= 1_998_000, "{} {}", times.len(), times.min());
 }
 
 #[test]
@@ -244,8 +244,8 @@ fn a_stall_freezes_all_connections() {
     });
     assert!(clock.now() - began >= 60 * MS);
     Client::new(&server).get("/db/a").expect(200);
-    let served = server.as_stand_in().unwrap().served();
-    assert!(served.max() >= 59 * MS && served.min() < 59 * MS);
+    let times = server.as_stand_in().unwrap().served();
+    assert!(times.max() >= 59 * MS && times.min() < 59 * MS);
 }
 
 #[test]

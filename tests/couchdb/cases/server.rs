@@ -8,9 +8,25 @@ use crate::servers::Server;
 pub(crate) fn welcome_says_couchdb(server: &Server) {
     let answer = Client::new(server).get("/").expect(200);
     assert_eq!(answer.json()["couchdb"], "Welcome");
-    assert_eq!(answer.header("content-type"), "application/json");
-    assert_eq!(answer.header("cache-control"), "must-revalidate");
-    assert!(answer.text.ends_with("}\n"), "{answer:?}");
+    assert!(answer.json()["version"].is_string(), "{answer:?}");
+}
+
+pub(crate) fn answers_are_declared_as_json(server: &Server) {
+    let scratch = Scratch::new(server);
+    scratch.put("a", &json!({})).expect(201);
+    for answer in [scratch.client.get("/"), scratch.client.get(&scratch.path), scratch.get("a")] {
+        assert_eq!(answer.header("content-type"), "application/json");
+        assert_eq!(answer.header("cache-control"), "must-revalidate");
+    }
+}
+
+pub(crate) fn answers_end_with_a_line_feed(server: &Server) {
+    let scratch = Scratch::new(server);
+    let put = scratch.put("a", &json!({}));
+    let answers = [put, scratch.get("a"), scratch.get("b"), scratch.get("_all_docs")];
+    for answer in answers {
+        assert!(answer.text.ends_with("}\n"), "{answer:?}");
+    }
 }
 
 pub(crate) fn up_answers(server: &Server) {
@@ -31,8 +47,13 @@ pub(crate) fn uuids_are_handed_out(server: &Server) {
     let answer = client.get("/_uuids?count=3").expect(200).json();
     let uuids = answer["uuids"].as_array().unwrap();
     assert_eq!(uuids.len(), 3);
-    assert!(uuids.iter().all(|uuid| uuid.as_str().unwrap().len() == 32), "{answer}");
     assert!(uuids[0] != uuids[1] && uuids[1] != uuids[2]);
+}
+
+pub(crate) fn uuids_have_32_digits(server: &Server) {
+    let answer = Client::new(server).get("/_uuids").expect(200).json();
+    let uuid = answer["uuids"][0].as_str().unwrap();
+    assert!(uuid.len() == 32 && uuid.bytes().all(|byte| byte.is_ascii_hexdigit()), "{uuid}");
 }
 
 pub(crate) fn too_many_uuids_are_refused(server: &Server) {
@@ -75,11 +96,15 @@ pub(crate) fn a_database_has_info(server: &Server) {
 pub(crate) fn a_missing_database_is_not_found(server: &Server) {
     let client = Client::new(server);
     let path = format!("/{}", unused_name());
-    let answer = client.get(&path).expect_error(404, "not_found");
-    assert_eq!(answer.json()["reason"], "Database does not exist.");
+    client.get(&path).expect_error(404, "not_found");
     client.get(&format!("{path}/a")).expect_error(404, "not_found");
     client.json("PUT", &format!("{path}/a"), &json!({})).expect_error(404, "not_found");
     client.json("POST", &format!("{path}/_bulk_docs"), &json!({"docs": []})).expect(404);
+}
+
+pub(crate) fn a_missing_database_is_told_from_a_document(server: &Server) {
+    let answer = Client::new(server).get(&format!("/{}/a", unused_name())).expect(404);
+    assert_eq!(answer.json()["reason"], "Database does not exist.");
 }
 
 pub(crate) fn a_missing_database_is_not_deleted(server: &Server) {
