@@ -129,7 +129,8 @@ impl StandIn {
     }
 
     /// How long the null responder took from a request read to its answer written, in nanoseconds,
-    /// as it was measured there. Empty in [`Mode::Couch`].
+    /// as it was measured there. An answer may be counted a moment after the client has it.
+    /// Empty in [`Mode::Couch`].
     pub fn served(&self) -> Histogram<u64> {
         let mut merged = histogram();
         for served in &self.served {
