@@ -1,1 +1,67 @@
-//! The stand-in CouchDB.
+//! The stand-in CouchDB: an in-memory server which answers on CouchDB's wire.
+//!
+//! It is a stand-in and **not a database**: nothing is written to a disk, there are no conflict
+//! trees, no views, no attachments and no replication. It exists so that a run needs no server, so
+//! that the client's own ceiling can be measured, and so that faults can be scripted.
+//!
+//! This room knows CouchDB's statuses, bodies and revision rules and shares no CouchDB code with
+//! the client's driver, so that one bug cannot hide in both. It imports nothing of ours but `clock`.
+//!
+//! What differs from CouchDB on purpose:
+//! * losing branches of a replicated document (`new_edits: false`) are dropped, not kept;
+//! * `_local/` documents are plain documents: they count and they are listed;
+//! * `?batch=ok` is applied at once, although its answer carries no revision;
+//! * attachments, views, Mango and replication answer 405 or 501, never a made-up success.
+
+mod access;
+mod all_docs;
+mod auth;
+mod bulk;
+mod changes;
+mod counters;
+mod document;
+mod faults;
+mod json;
+mod null;
+mod null_request;
+mod ordered;
+mod query;
+mod reply;
+mod revision;
+mod route;
+mod server;
+mod service;
+mod single;
+mod stand_in;
+mod store;
+mod timer;
+
+pub use counters::Counters;
+pub use faults::{Delay, NullOptions, Stall};
+pub use server::{StandIn, bind};
+
+/// How a stand-in is to behave.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Name and password of the one user, a server admin. Without it everybody is an admin.
+    pub admin: Option<(String, String)>,
+    /// Serving threads, each with its own runtime. 0 counts as 1.
+    pub threads: usize,
+    /// What answers.
+    pub mode: Mode,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { admin: None, threads: 1, mode: Mode::Couch }
+    }
+}
+
+/// What answers the requests.
+#[derive(Clone, Debug)]
+pub enum Mode {
+    /// The stand-in CouchDB, which keeps documents in memory.
+    Couch,
+    /// A responder which keeps nothing, answers at once and plays scripted faults.
+    Null(NullOptions),
+}

@@ -1,0 +1,93 @@
+//! What the stand-in counted, so that a client's own counts can be reconciled with it exactly.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What the stand-in counted since it started.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        pub struct Counters {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        /// The counters while they are written to, by all serving threads.
+        #[derive(Debug, Default)]
+        pub(super) struct Tally {
+            $(pub(super) $name: AtomicU64,)*
+        }
+
+        impl Tally {
+            /// The present values.
+            pub(super) fn snapshot(&self) -> Counters {
+                Counters { $($name: self.$name.load(Ordering::Relaxed),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Connections accepted.
+    connections,
+    /// Requests answered, or dropped on purpose; without those for the counters themselves.
+    requests,
+    /// Databases created.
+    databases_created,
+    /// Databases deleted.
+    databases_deleted,
+    /// Documents created by `PUT` or `POST` of one document, over a tombstone too.
+    documents_created,
+    /// Documents answered to `GET` or `HEAD` of one document, 304 included.
+    documents_read,
+    /// Documents updated by `PUT` or `POST` of one document.
+    documents_updated,
+    /// Tombstones written by `DELETE`, `PUT` or `POST` of one document.
+    documents_deleted,
+    /// `_bulk_docs` requests answered with 201.
+    bulk_requests,
+    /// Rows without an error in answers to `_bulk_docs`; with `new_edits: false`, documents sent.
+    documents_bulk,
+    /// Documents found by `_bulk_get`.
+    documents_bulk_read,
+    /// Answers to `_all_docs`.
+    listings,
+    /// Rows in answers to `_all_docs`.
+    listing_rows,
+    /// `_changes` requests accepted.
+    changes_requests,
+    /// Answers 409, and rows with `conflict` in answers to `_bulk_docs`.
+    conflicts,
+    /// Answers 404.
+    not_found,
+    /// Answers 401 and 403.
+    unauthorized,
+    /// Answers of 400 and above that are counted nowhere else.
+    errors_other,
+    /// Requests never answered, on purpose.
+    dropped,
+}
+
+/// Adds one.
+pub(super) fn count(counter: &AtomicU64) {
+    add(counter, 1);
+}
+
+/// Adds `number`.
+pub(super) fn add(counter: &AtomicU64, number: u64) {
+    counter.fetch_add(number, Ordering::Relaxed);
+}
+
+impl Tally {
+    /// Counts an answer by its status.
+    pub(super) fn answered(&self, status: u16) {
+        count(&self.requests);
+        match status {
+            0..=399 => {}
+            401 | 403 => count(&self.unauthorized),
+            404 => count(&self.not_found),
+            409 => count(&self.conflicts),
+            _ => count(&self.errors_other),
+        }
+    }
+}

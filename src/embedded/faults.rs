@@ -1,0 +1,206 @@
+//! Scripted faults: what happens to an answer, as pure functions of the time and of a seed.
+//!
+//! [`super::Mode::Null`] plays them; this room's CouchDB does not yet.
+
+use rand_core::RngCore;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::clock::Nanos;
+
+/// How long an answer is held back.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Delay {
+    /// Not at all.
+    #[default]
+    None,
+    /// Always the same time.
+    Constant {
+        /// Nanoseconds.
+        ns: Nanos,
+    },
+    /// Mostly one time, sometimes another: 99 % 1 ms and 1 % 50 ms, say.
+    Mix {
+        /// The usual delay in nanoseconds.
+        ns: Nanos,
+        /// The rare delay in nanoseconds.
+        rare_ns: Nanos,
+        /// How often the rare one is taken, 0 to 1.
+        rare_fraction: f64,
+    },
+    /// Log-normal, as latencies often are.
+    LogNormal {
+        /// The median in nanoseconds.
+        median_ns: Nanos,
+        /// The standard deviation of the logarithm.
+        sigma: f64,
+    },
+}
+
+impl Delay {
+    /// Draws one delay.
+    pub(super) fn draw(self, random: &mut Xoshiro256PlusPlus) -> Nanos {
+        match self {
+            Self::None => 0,
+            Self::Constant { ns } => ns,
+            Self::Mix { ns, rare_ns, rare_fraction } => {
+                if chance(random, rare_fraction) {
+                    rare_ns
+                } else {
+                    ns
+                }
+            }
+            Self::LogNormal { median_ns, sigma } => {
+                // Box and Muller: two uniform numbers make a normal one.
+                let radius = (-2.0 * (1.0 - uniform(random)).ln()).sqrt();
+                let normal = radius * (std::f64::consts::TAU * uniform(random)).cos();
+                to_ns(median_ns as f64 * (sigma * normal).exp())
+            }
+        }
+    }
+}
+
+/// A window in which the whole server stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// When it begins, in nanoseconds after the first request.
+    pub at_ns: Nanos,
+    /// How long it lasts, in nanoseconds.
+    pub for_ns: Nanos,
+    /// After how many nanoseconds it comes again; `None`: never.
+    pub every_ns: Option<Nanos>,
+}
+
+impl Stall {
+    /// When an answer due at `due` leaves, both in nanoseconds after the first request.
+    pub(super) fn release(self, due: Nanos) -> Nanos {
+        let Some(since) = due.checked_sub(self.at_ns) else { return due };
+        let within = match self.every_ns {
+            Some(every) if every > 0 => since % every,
+            _ => since,
+        };
+        if within < self.for_ns { due + (self.for_ns - within) } else { due }
+    }
+}
+
+/// What the null responder does to its answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NullOptions {
+    /// How long each answer is held back.
+    pub delay: Delay,
+    /// When the whole server stands still.
+    pub stalls: Vec<Stall>,
+    /// Requests never answered, 0 to 1; their connection answers nothing any more.
+    pub drop_fraction: f64,
+    /// Requests held back by `slow_ns` more, 0 to 1.
+    pub slow_fraction: f64,
+    /// How much longer the slow ones take, in nanoseconds.
+    pub slow_ns: Nanos,
+    /// Seed of all that is drawn; a connection's draws depend on it and on the connection's number.
+    pub seed: u64,
+}
+
+/// What happens to one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Answered, that many nanoseconds after the first request of all.
+    Answer(Nanos),
+    /// Never answered.
+    Drop,
+}
+
+impl NullOptions {
+    /// Whether every answer leaves at once.
+    pub(super) fn is_prompt(&self) -> bool {
+        self.delay == Delay::None
+            && self.stalls.is_empty()
+            && self.drop_fraction <= 0.0
+            && self.slow_fraction <= 0.0
+    }
+
+    /// The fate of a request read at `read`, in nanoseconds after the first request.
+    pub(super) fn fate(&self, read: Nanos, random: &mut Xoshiro256PlusPlus) -> Fate {
+        if chance(random, self.drop_fraction) {
+            return Fate::Drop;
+        }
+        let slow = if chance(random, self.slow_fraction) { self.slow_ns } else { 0 };
+        let due = read.saturating_add(self.delay.draw(random)).saturating_add(slow);
+        Fate::Answer(self.stalls.iter().fold(due, |due, stall| stall.release(due)))
+    }
+}
+
+fn chance(random: &mut Xoshiro256PlusPlus, fraction: f64) -> bool {
+    fraction > 0.0 && uniform(random) < fraction
+}
+
+/// At least 0, below 1.
+fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[allow(
+    clippy::cast_sign_loss,
+    reason = "an exponential is never negative, and the cast saturates"
+)]
+fn to_ns(value: f64) -> Nanos {
+    value as Nanos
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::SeedableRng;
+
+    use super::*;
+
+    fn random() -> Xoshiro256PlusPlus {
+        Xoshiro256PlusPlus::seed_from_u64(7)
+    }
+
+    #[test]
+    fn a_stall_holds_back_what_is_due_in_it() {
+        let once = Stall { at_ns: 100, for_ns: 50, every_ns: None };
+        let cases = [(0, 0), (99, 99), (100, 150), (149, 150), (150, 150), (1100, 1100)];
+        for (due, released) in cases {
+            assert_eq!(once.release(due), released, "{due}");
+        }
+        let often = Stall { every_ns: Some(1000), ..once };
+        assert_eq!(
+            (often.release(1100), often.release(1149), often.release(1150)),
+            (1150, 1150, 1150)
+        );
+    }
+
+    #[test]
+    fn a_mix_takes_its_shares() {
+        let mix = Delay::Mix { ns: 1, rare_ns: 50, rare_fraction: 0.01 };
+        let mut random = random();
+        let rare = (0..100_000).filter(|_| mix.draw(&mut random) == 50).count();
+        assert!((900..1100).contains(&rare), "{rare}");
+    }
+
+    #[test]
+    fn a_log_normal_has_its_median_and_spread() {
+        let law = Delay::LogNormal { median_ns: 1_000_000, sigma: 0.5 };
+        let mut random = random();
+        let mut drawn: Vec<Nanos> = (0..100_001).map(|_| law.draw(&mut random)).collect();
+        drawn.sort_unstable();
+        assert!((980_000..1_020_000).contains(&drawn[50_000]), "{}", drawn[50_000]);
+        // One standard deviation up: e^0.5 times the median.
+        assert!((1_610_000..1_690_000).contains(&drawn[84_134]), "{}", drawn[84_134]);
+    }
+
+    #[test]
+    fn fates_are_drawn_in_their_shares() {
+        let options = NullOptions {
+            drop_fraction: 0.1,
+            slow_fraction: 0.5,
+            slow_ns: 10,
+            ..NullOptions::default()
+        };
+        assert!(!options.is_prompt() && NullOptions::default().is_prompt());
+        let mut random = random();
+        let fates: Vec<Fate> = (0..10_000).map(|_| options.fate(5, &mut random)).collect();
+        let share = |fate| fates.iter().filter(|it| **it == fate).count();
+        assert!((900..1100).contains(&share(Fate::Drop)));
+        assert!((4300..4700).contains(&share(Fate::Answer(15))));
+    }
+}

@@ -1,0 +1,244 @@
+//! Listens, and runs the serving threads. Knows nothing of CouchDB.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, watch};
+
+use super::counters::{Counters, Tally, count};
+use super::null::{self, Script, histogram};
+use super::service;
+use super::stand_in::Shared;
+use super::{Mode, Options};
+
+/// Connections which may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// Listens on an address such as `127.0.0.1:0`.
+///
+/// # Errors
+/// When the address does not resolve, or can not be listened on.
+pub fn bind(address: &str) -> io::Result<TcpListener> {
+    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "no such address");
+    for address in address.to_socket_addrs()? {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// What answers on a connection.
+#[derive(Clone, Debug)]
+enum Engine {
+    Couch(Arc<Shared>),
+    Null(Arc<Script>),
+}
+
+impl Engine {
+    fn tally(&self) -> &Tally {
+        match self {
+            Self::Couch(shared) => &shared.tally,
+            Self::Null(script) => &script.tally,
+        }
+    }
+}
+
+/// A running stand-in. Dropping it stops it.
+#[derive(Debug)]
+pub struct StandIn {
+    address: SocketAddr,
+    engine: Engine,
+    served: Vec<Arc<Mutex<Histogram<u64>>>>,
+    shutdown: watch::Sender<bool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl StandIn {
+    /// Starts serving on threads of its own.
+    ///
+    /// # Errors
+    /// When a thread, a runtime or the listener can not be set up.
+    pub fn start(listener: TcpListener, options: Options) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let engine = match options.mode {
+            Mode::Couch => Engine::Couch(Arc::new(Shared::new(options.admin))),
+            Mode::Null(options) => Engine::Null(Arc::new(Script::new(options))),
+        };
+        let mut stand_in = Self {
+            address: listener.local_addr()?,
+            engine,
+            served: Vec::new(),
+            shutdown: watch::Sender::new(false),
+            threads: Vec::new(),
+        };
+        let mut others = Vec::new();
+        for _ in 1..options.threads.max(1) {
+            let (sender, mut arrivals) = mpsc::unbounded_channel();
+            others.push(sender);
+            let worker = stand_in.worker();
+            stand_in.spawn(async move {
+                while let Some((stream, number)) = arrivals.recv().await {
+                    if let Ok(stream) = TcpStream::from_std(stream) {
+                        worker.serve(stream, number);
+                    }
+                }
+            })?;
+        }
+        let worker = stand_in.worker();
+        stand_in.spawn(accept(listener, worker, others))?;
+        Ok(stand_in)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its URL, which a client on this machine can use, without a slash at its end.
+    pub fn url(&self) -> String {
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        format!("http://{address}")
+    }
+
+    /// What it has counted so far.
+    pub fn counters(&self) -> Counters {
+        self.engine.tally().snapshot()
+    }
+
+    /// How long the null responder took from a request read to its answer written, in nanoseconds,
+    /// as it was measured there. An answer may be counted a moment after the client has it.
+    /// Empty in [`Mode::Couch`].
+    pub fn served(&self) -> Histogram<u64> {
+        let mut merged = histogram();
+        for served in &self.served {
+            let served = served.lock().unwrap_or_else(PoisonError::into_inner);
+            merged.add(&*served).expect("both histograms have the same bounds");
+        }
+        merged
+    }
+
+    /// Stops serving, hangs up on all connections and joins the threads.
+    pub fn stop(self) {
+        drop(self);
+    }
+
+    fn worker(&mut self) -> Worker {
+        let served = Arc::new(Mutex::new(histogram()));
+        self.served.push(Arc::clone(&served));
+        Worker { engine: self.engine.clone(), served }
+    }
+
+    fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let runtime: Runtime = Builder::new_current_thread().enable_all().build()?;
+        let mut shutdown = self.shutdown.subscribe();
+        let name = format!("stand-in-{}", self.threads.len());
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            // Connections are tasks of this runtime: they end with it.
+            runtime.block_on(async {
+                tokio::select! {
+                    () = work => {}
+                    _ = shutdown.wait_for(|stop| *stop) => {}
+                }
+            });
+        })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        self.shutdown.send_replace(true);
+        for thread in self.threads.drain(..) {
+            // A panic there was already reported there.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A thread's part in serving.
+struct Worker {
+    engine: Engine,
+    served: Arc<Mutex<Histogram<u64>>>,
+}
+
+impl Worker {
+    fn serve(&self, stream: TcpStream, number: u64) {
+        count(&self.engine.tally().connections);
+        // Without it answers may wait 40 ms, but they arrive.
+        let _ = stream.set_nodelay(true);
+        match &self.engine {
+            Engine::Couch(shared) => {
+                tokio::spawn(couch(Arc::clone(shared), stream));
+            }
+            Engine::Null(script) => {
+                let connection =
+                    null::serve(Arc::clone(script), Arc::clone(&self.served), stream, number);
+                tokio::spawn(async move {
+                    // A client which hangs up is no error of ours.
+                    let _ = connection.await;
+                });
+            }
+        }
+    }
+}
+
+async fn couch(shared: Arc<Shared>, stream: TcpStream) {
+    let Ok(peer) = stream.peer_addr() else { return };
+    let service = service_fn(|request| service::serve(Arc::clone(&shared), peer.ip(), request));
+    let mut http = http1::Builder::new();
+    http.header_read_timeout(None).pipeline_flush(true);
+    // A client which hangs up is no error of ours.
+    let _ = http.serve_connection(TokioIo::new(stream), service).await;
+}
+
+/// Accepts, and hands connections out in turn: to this thread and to the `others`.
+async fn accept(
+    listener: TcpListener,
+    worker: Worker,
+    others: Vec<mpsc::UnboundedSender<(std::net::TcpStream, u64)>>,
+) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let mut number = 0;
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of file descriptors, most likely: wait for some to come free.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let turn = number as usize % (others.len() + 1);
+        match turn.checked_sub(1).and_then(|turn| others.get(turn)) {
+            None => worker.serve(stream, number),
+            Some(other) => {
+                if let Ok(stream) = stream.into_std() {
+                    // The other thread ends only when this one does.
+                    let _ = other.send((stream, number));
+                }
+            }
+        }
+        number += 1;
+    }
+}
