@@ -302,7 +302,8 @@ fn rooms_import_only_what_the_table_allows() {
 
 #[test]
 fn a_wrong_import_is_found_in_every_form() {
-    let doc = "## Who may import whom\n| r | m |\n|---|---|\n| a | nothing |\n| b | a |\n| c | everything |\n";
+    let doc = "## Who may import whom\n| r | m |\n|---|---|\n| a | nothing |\n| b | a |\n\
+         | c | everything |\n";
     let table = import_table(doc);
     let found = |path: &str, code: &str| imports(&File::new(path, code), &table).len();
     assert_eq!(found("src/a.rs", "use crate::b::X;"), 1);
@@ -413,7 +414,8 @@ fn the_changelog_keeps_its_form() {
 #[test]
 fn a_bad_changelog_is_found() {
     let found = |text: &str| changelog(&File::new("CHANGELOG.md", text)).len();
-    let good = "# Changelog\n\nAll.\n\n## [Unreleased]\n\n### Added\n\n- a\n  b\n\n## [1.0.0] - 2026-01-31\n";
+    let good = "# Changelog\n\nAll.\n\n## [Unreleased]\n\n\
+         ### Added\n\n- a\n  b\n\n## [1.0.0] - 2026-01-31\n";
     assert_eq!(found(good), 0);
     assert_eq!(found(&good.replace("Added", "News")), 1);
     assert_eq!(found(&good.replace("[1.0.0] - ", "")), 1);

@@ -1,0 +1,16 @@
+.PHONY: test test-servers fmt lint
+
+# Everything, ending in one line: N passed, M failed, K skipped.
+test: test-servers
+	@tests/run.sh
+
+# The servers that the tests start, from the committed lock file. Skipped without npm.
+test-servers:
+	@tests/servers.sh
+
+fmt:
+	cargo fmt
+
+lint:
+	cargo fmt --check
+	cargo clippy --all-targets --all-features -- -D warnings
