@@ -1,4 +1,16 @@
-# Servers from npm for the tests. The lock file names no registry: npm's own configuration does.
-.PHONY: test-servers
+.PHONY: test test-servers fmt lint
+
+# Everything, ending in one line: N passed, M failed, K skipped.
+test: test-servers
+	@tests/run.sh
+
+# The servers that the tests start, from the committed lock file. Skipped without npm.
 test-servers:
-	npm ci --prefix tests/servers --no-audit --no-fund
+	@tests/servers.sh
+
+fmt:
+	cargo fmt
+
+lint:
+	cargo fmt --check
+	cargo clippy --all-targets --all-features -- -D warnings

@@ -71,7 +71,8 @@ pub struct Revision {
 }
 
 impl Revision {
-    /// Reads `generation-hash`, where the hash has 32 hexadecimal digits. `None` for any other form.
+    /// Reads `generation-hash`, where the hash has 32 hexadecimal digits.
+    /// `None` for any other form.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let dash = text.iter().position(|&b| b == b'-')?;
         let (digits, hex) = (&text[..dash], &text[dash + 1..]);

@@ -39,15 +39,16 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
     }
     let seconds = (wall_ns() / SECOND_NS).cast_signed();
     let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
-    let folder = match Folder::make(output.output.as_deref(), &now.strftime("%Y%m%dT%H%M%SZ").to_string()) {
-        Ok(folder) => folder,
-        Err(error) => {
-            let place = output.output.as_deref().unwrap_or_else(|| "springload-runs".as_ref());
-            let problem = format!("cannot write in {}: {error}", place.display());
-            eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
-            return Exit::Usage;
-        }
-    };
+    let folder =
+        match Folder::make(output.output.as_deref(), &now.strftime("%Y%m%dT%H%M%SZ").to_string()) {
+            Ok(folder) => folder,
+            Err(error) => {
+                let place = output.output.as_deref().unwrap_or_else(|| "springload-runs".as_ref());
+                let problem = format!("cannot write in {}: {error}", place.display());
+                eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
+                return Exit::Usage;
+            }
+        };
     measure(&plan, output, &folder, preamble)
 }
 

@@ -19,8 +19,8 @@ mod signals;
 
 pub use exit::Exit;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 
 /// An honest benchmark and load tester for CouchDB.
@@ -100,23 +100,22 @@ fn refuse(error: &clap::Error) -> Exit {
     }
     let plain = error.render().to_string();
     let first = plain.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    let suggestion = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
-        .into_iter()
-        .find_map(|kind| match error.get(kind)? {
-            ContextValue::String(name) => Some(name.clone()),
-            ContextValue::Strings(names) => names.first().cloned(),
-            _ => None,
-        });
+    let suggestion =
+        [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
+            .into_iter()
+            .find_map(|kind| match error.get(kind)? {
+                ContextValue::String(name) => Some(name.clone()),
+                ContextValue::Strings(names) => names.first().cloned(),
+                _ => None,
+            });
     let missing = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(names))) => {
             format!(" {}", names.join(", "))
         }
         _ => String::new(),
     };
-    let cure = suggestion.map_or_else(
-        || "see springload --help".to_owned(),
-        |name| format!("did you mean {name}?"),
-    );
+    let cure = suggestion
+        .map_or_else(|| "see springload --help".to_owned(), |name| format!("did you mean {name}?"));
     eprintln!("error: {first}{missing}; {cure}");
     Exit::Usage
 }

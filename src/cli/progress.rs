@@ -33,7 +33,9 @@ impl<'a> View<'a> {
             let target = ProgressDrawTarget::stderr_with_hz(10);
             let bar = ProgressBar::with_draw_target(Some(STEPS), target);
             let style = ProgressStyle::with_template("{prefix:12} [{bar:30}] {msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+            bar.set_style(
+                style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "),
+            );
             Mode::Bar(bar)
         } else {
             Mode::Lines { next_s: LINE_EVERY_S }

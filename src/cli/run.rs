@@ -1,7 +1,7 @@
 //! `springload run`: the native verb.
 
-use super::exit::Exit;
 use super::execute::{Execution, execute};
+use super::exit::Exit;
 use super::output::OutputArgs;
 use super::schema_source;
 use crate::engine::{Arrivals, Segment};
@@ -102,9 +102,9 @@ struct Stages(Vec<Segment>);
 /// Reads `30s:1000,1m:1000..5000`.
 fn stages(text: &str) -> Result<Stages, String> {
     let segment = |part: &str| {
-        let (time, rates) = part
-            .split_once(':')
-            .ok_or_else(|| format!("{part:?} is not TIME:RATE or TIME:FROM..TO, such as 30s:1000"))?;
+        let (time, rates) = part.split_once(':').ok_or_else(|| {
+            format!("{part:?} is not TIME:RATE or TIME:FROM..TO, such as 30s:1000")
+        })?;
         let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
         let length_ns = plan::duration_ns(time)?;
         if length_ns == 0 {

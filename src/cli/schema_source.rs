@@ -13,7 +13,9 @@ const TIMEOUT_NS: u64 = 30_000_000_000;
 /// Reads `[WEIGHT:]FILE` or `[WEIGHT:]http://host/db/id`; a document is fetched at once.
 pub(super) fn read(text: &str, tls_ca: Option<&Path>) -> Result<(SchemaSource, u32), Invalid> {
     let (weight, place) = match text.split_once(':') {
-        Some((digits, rest)) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
+        Some((digits, rest))
+            if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) =>
+        {
             let weight = digits.parse().map_err(|_| {
                 let cure = "give a number up to 4 billion";
                 Invalid::new("--schema", format!("the weight {digits} is too large"), cure)
@@ -36,9 +38,8 @@ fn fetch(place: &str, tls_ca: Option<&Path>) -> Result<SchemaSource, String> {
     let url = Url::parse(place).map_err(|error| error.to_string())?;
     let tls = TlsOptions { authorities: tls_ca.map(Path::to_owned) };
     let endpoint = Arc::new(Endpoint::resolve(&url, &tls).map_err(|error| error.to_string())?);
-    let decode = |text: &str| {
-        percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
-    };
+    let decode =
+        |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
     let credentials = if url.username().is_empty() {
         Credentials::None
     } else {

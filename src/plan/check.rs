@@ -113,7 +113,11 @@ fn check_documents(
     let Some(crud) = stages.iter().find(|stage| stage.name == "crud") else { return };
     let bulk = StageKind::BulkInsert { documents: spec.documents, batch: 1 };
     let cushion = spec.order == CrudOrder::Current;
-    let (mix, docs) = if cushion { ("--delete_weight", "--num_bulk_insert_operations") } else { ("--mix", "--docs") };
+    let (mix, docs) = if cushion {
+        ("--delete_weight", "--num_bulk_insert_operations")
+    } else {
+        ("--mix", "--docs")
+    };
     for k in 0..connections {
         let keys = bulk.bulk_keys(k, connections);
         let inserted = keys.end - keys.start;
@@ -124,7 +128,8 @@ fn check_documents(
                         "{deletes} docs deleted > {} docs inserted per connection",
                         inserted + creates
                     );
-                    let cure = format!("raise {docs} or the weight of creates, or lower that of deletes");
+                    let cure =
+                        format!("raise {docs} or the weight of creates, or lower that of deletes");
                     mistakes.push(Invalid::new(mix, problem, cure));
                 } else if inserted + creates == 0 && reads + updates > 0 {
                     mistakes.push(nothing_to_read(docs, connections));
@@ -228,9 +233,8 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     if url.query().is_some() || url.fragment().is_some() {
         return Err(wrong("a query or fragment"));
     }
-    let decode = |text: &str| {
-        percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
-    };
+    let decode =
+        |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
     let path = url.path().trim_matches('/');
     if path.contains('/') {
         return Err(wrong("more than one path segment (write a / in a database's name as %2F)"));

@@ -52,7 +52,8 @@ impl SchemaPlan {
             SchemaSource::Text { name, text } => (name.clone(), text.clone()),
         };
         let wrong = |problem: String| {
-            let cure = "give a JSON object (any stored document will do) or XML as in docs/schemas.md";
+            let cure =
+                "give a JSON object (any stored document will do) or XML as in docs/schemas.md";
             Invalid::new(flag, format!("{source}: {problem}"), cure)
         };
         let template = Template::parse(&text).map_err(|error| wrong(error.to_string()))?;

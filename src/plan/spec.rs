@@ -1,8 +1,8 @@
 //! What was asked, before it is known to make sense.
 
+use super::Auth;
 use super::schemas::SchemaSource;
 use super::stage::CrudOrder;
-use super::Auth;
 use crate::clock::Nanos;
 use crate::engine::{Arrivals, Segment};
 use crate::workload::Mix;

@@ -72,9 +72,9 @@ impl StageKind {
                 let (k, connections) = (k as u64, connections as u64);
                 Budget::Counted(match order {
                     CrudOrder::Current => mix.split(operations / connections),
-                    CrudOrder::Uniform => mix.split(*operations).map(|count| {
-                        count / connections + u64::from(k < count % connections)
-                    }),
+                    CrudOrder::Uniform => mix
+                        .split(*operations)
+                        .map(|count| count / connections + u64::from(k < count % connections)),
                 })
             }
         }

@@ -126,7 +126,9 @@ pub fn mix(text: &str) -> Result<Mix, String> {
             .ok_or_else(|| format!("{weight:?} is not a weight; give a whole number up to 1G"))?;
     }
     if mix.weights() == [0; 4] {
-        return Err("all weights are zero; give at least one positive weight, such as read=1".into());
+        return Err(
+            "all weights are zero; give at least one positive weight, such as read=1".into()
+        );
     }
     Ok(mix)
 }
@@ -138,9 +140,14 @@ mod tests {
 
     #[test]
     fn counts() {
-        for (text, value) in
-            [("0", 0), ("50", 50), ("20k", 20_000), ("1M", 1_000_000), ("1.5M", 1_500_000), ("2_000", 2000)]
-        {
+        for (text, value) in [
+            ("0", 0),
+            ("50", 50),
+            ("20k", 20_000),
+            ("1M", 1_000_000),
+            ("1.5M", 1_500_000),
+            ("2_000", 2000),
+        ] {
             assert_eq!(count(text), Ok(value), "{text}");
         }
         for text in ["", "-1", "1.5", "k", "1e3", "99999999999G", "1..5M", "ten", "0x10", "+5"] {
@@ -151,9 +158,14 @@ mod tests {
     #[test]
     fn durations() {
         let ms = |text: &str| duration(text).map(|d| d.as_millis());
-        for (text, value) in
-            [("500ms", 500), ("30s", 30_000), ("5m", 300_000), ("1h30m", 5_400_000), ("2", 2_000), ("1.5s", 1_500)]
-        {
+        for (text, value) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("2", 2_000),
+            ("1.5s", 1_500),
+        ] {
             assert_eq!(ms(text), Ok(value), "{text}");
         }
         for text in ["", "-1s", "5 m", "s", "1x", "1.2.3s", "9999999h", "1s-"] {

@@ -52,7 +52,11 @@ impl Verdict {
         }
         let busy = client.busiest_thread;
         if !load.open {
-            return if busy > BUSY { Self::ClientBound { busiest_thread: busy } } else { Self::Closed };
+            return if busy > BUSY {
+                Self::ClientBound { busiest_thread: busy }
+            } else {
+                Self::Closed
+            };
         }
         let left = load.dropped + load.unsent;
         let sustained = (left as f64) <= load.offered as f64 * LEFT_OVER;

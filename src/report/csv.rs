@@ -19,7 +19,8 @@ fn render(record: &RunRecord) -> String {
         for row in &stage.series.rows {
             for (kind, part) in &row.kinds {
                 let (requests, ok, failed) = (part.requests, part.ok, part.failed());
-                let _ = write!(out, "{},{},{kind},{requests},{ok},{failed}", stage.name, row.second);
+                let _ =
+                    write!(out, "{},{},{kind},{requests},{ok},{failed}", stage.name, row.second);
                 for histogram in [&part.response, &part.service, &part.lag] {
                     write_times(&mut out, histogram);
                 }

@@ -28,7 +28,9 @@ pub enum RunFileError {
         message: String,
     },
     /// Written by a later version.
-    #[error("schema_version {0} is newer than this springload reads ({SCHEMA_VERSION}); update springload")]
+    #[error(
+        "schema_version {0} is newer than this springload reads ({SCHEMA_VERSION}); update springload"
+    )]
     Newer(u64),
 }
 
@@ -43,7 +45,8 @@ pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
     }
     let broken = |error: &serde_json::Error| {
         let (line, column) = (error.line(), error.column());
-        let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+        let before: usize =
+            text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
         RunFileError::Broken {
             byte: before + column.saturating_sub(1),
             line,

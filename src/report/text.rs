@@ -87,7 +87,15 @@ fn cells<const N: usize>(cells: [&str; N]) -> Vec<String> {
 
 fn counts(stage: &StageRecord) -> Vec<Vec<String>> {
     let mut rows = vec![cells([
-        "documents", "issued", "ok", "failed", "unfinished", "ok/s", "requests", "JSON sent", "JSON received",
+        "documents",
+        "issued",
+        "ok",
+        "failed",
+        "unfinished",
+        "ok/s",
+        "requests",
+        "JSON sent",
+        "JSON received",
     ])];
     rows.extend(stage.operations.iter().map(|operation| {
         vec![
@@ -110,13 +118,9 @@ fn times(stage: &StageRecord) -> Vec<Vec<String>> {
         vec![cells(["time per request, ms", "p50", "p90", "p95", "p99", "p99.9", "max"])];
     let row = |name: &str, operation: &OperationSummary, latency: &Latency| {
         let mut row = vec![format!("{} {name}", operation.kind)];
-        for percentile in [
-            latency.p50_us,
-            latency.p90_us,
-            latency.p95_us,
-            latency.p99_us,
-            latency.p99_9_us,
-        ] {
+        for percentile in
+            [latency.p50_us, latency.p90_us, latency.p95_us, latency.p99_us, latency.p99_9_us]
+        {
             row.push(percentile.map_or_else(|| "too few".to_owned(), millis));
         }
         row.push(if latency.samples == 0 { "-".to_owned() } else { millis(latency.max_us) });

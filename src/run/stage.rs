@@ -93,8 +93,7 @@ impl<'a> Connections<'a> {
             }
             StageKind::Crud { order: CrudOrder::Current, .. } => {
                 let make = |(k, live): (usize, &Live)| {
-                    let crate::workload::Budget::Counted(left) =
-                        stage.kind.budget(k, connections)
+                    let crate::workload::Budget::Counted(left) = stage.kind.budget(k, connections)
                     else {
                         unreachable!("this order is planned with counts only")
                     };

@@ -1,0 +1,627 @@
+//! The house rules as tests: imports, sizes, banned calls, documents. Reads the tree, no network.
+//!
+//! A rule is a function from a file (or a document) to complaints; each has a test that it can
+//! complain. Knows nothing of what the code does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+/// One tracked text file, with views of it that the rules need. All views have the same lines.
+struct File {
+    path: String,
+    text: String,
+    /// Comments and literals blanked; only for Rust.
+    code: String,
+    /// `code` with everything under `#[cfg(test)]` blanked.
+    shipped: String,
+    /// Lines under `#[cfg(test)]`.
+    test_lines: usize,
+}
+
+impl File {
+    fn new(path: &str, text: &str) -> Self {
+        let code = if is_rust(path) { blank_literals(text) } else { String::new() };
+        let (shipped, test_lines) = blank_tests(&code);
+        Self { path: path.to_owned(), text: text.to_owned(), code, shipped, test_lines }
+    }
+
+    /// A complaint about the line that holds byte `offset` of any view.
+    fn complain(&self, view: &str, offset: usize, cure: &str) -> String {
+        let line = view[..offset].matches('\n').count() + 1;
+        format!("{}:{line}: {cure}", self.path)
+    }
+
+    fn in_src(&self) -> bool {
+        self.path.starts_with("src/") && is_rust(&self.path)
+    }
+
+    /// A file that only tests compile: `tests.rs` inside a room.
+    fn only_tests(&self) -> bool {
+        self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
+    }
+}
+
+fn is_rust(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|ext| ext == "rs")
+}
+
+/// Every tracked or not yet tracked, not ignored, text file of the repository.
+fn tree() -> Vec<File> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let listed = Command::new("git")
+        .args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others"])
+        .arg("--exclude-standard")
+        .current_dir(root)
+        .output()
+        .expect("tidy asks git for the list of files: install git");
+    assert!(listed.status.success(), "git ls-files: {}", String::from_utf8_lossy(&listed.stderr));
+    let names = String::from_utf8(listed.stdout).expect("file names are UTF-8");
+    let read = |name: &str| Some(File::new(name, &std::fs::read_to_string(root.join(name)).ok()?));
+    names.split('\0').filter(|name| !name.is_empty()).filter_map(read).collect()
+}
+
+fn architecture() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md");
+    std::fs::read_to_string(path).expect("ARCHITECTURE.md is readable")
+}
+
+/// Runs a rule over the files that `select` takes.
+fn check(select: impl Fn(&File) -> bool, rule: impl Fn(&File) -> Vec<String>) {
+    clean(&tree().iter().filter(|file| select(file)).flat_map(rule).collect::<Vec<_>>());
+}
+
+fn clean(complaints: &[String]) {
+    assert!(complaints.is_empty(), "{} to mend:\n{}", complaints.len(), complaints.join("\n"));
+}
+
+// --- views -----------------------------------------------------------------------------------
+
+/// Replaces comments, strings and characters by spaces, so that only code is left.
+fn blank_literals(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    while at < chars.len() {
+        let end = literal_end(&chars, at).min(chars.len());
+        if end > at {
+            out.extend(chars[at..end].iter().map(|&c| if c == '\n' { c } else { ' ' }));
+            at = end;
+        } else {
+            out.push(chars[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+/// Where the comment or literal that starts at `at` ends; `at` itself when none does.
+fn literal_end(s: &[char], at: usize) -> usize {
+    let find = |from: usize, c: char| {
+        s.iter().skip(from).position(|&x| x == c).map_or(s.len(), |found| from + found)
+    };
+    match (s[at], s.get(at + 1)) {
+        ('/', Some('/')) => find(at, '\n'),
+        ('/', Some('*')) => block_comment_end(s, at),
+        ('"', _) => {
+            let mut end = at + 1;
+            while end < s.len() && s[end] != '"' {
+                end += if s[end] == '\\' { 2 } else { 1 };
+            }
+            end + 1
+        }
+        ('r', Some('"' | '#')) => raw_string_end(s, at),
+        ('\'', Some('\\')) => find(at + 3, '\'') + 1,
+        ('\'', Some(_)) if s.get(at + 2) == Some(&'\'') => at + 3,
+        _ => at,
+    }
+}
+
+fn block_comment_end(s: &[char], at: usize) -> usize {
+    let (mut depth, mut end) = (1, at + 2);
+    while end < s.len() && depth > 0 {
+        match (s[end], s.get(end + 1)) {
+            ('/', Some('*')) => (depth, end) = (depth + 1, end + 2),
+            ('*', Some('/')) => (depth, end) = (depth - 1, end + 2),
+            _ => end += 1,
+        }
+    }
+    end
+}
+
+fn raw_string_end(s: &[char], at: usize) -> usize {
+    let hashes = s[at + 1..].iter().take_while(|&&c| c == '#').count();
+    let mut end = at + 1 + hashes;
+    if s.get(end) != Some(&'"') {
+        return at;
+    }
+    let closes = |end: usize| s[end..].iter().take(hashes).filter(|&&c| c == '#').count() == hashes;
+    loop {
+        end += 1;
+        match s.get(end) {
+            None => return end,
+            Some('"') if closes(end + 1) => return end + 1 + hashes,
+            Some(_) => {}
+        }
+    }
+}
+
+/// Blanks each braced item under `#[cfg(test)]`; also returns how many lines that were.
+fn blank_tests(code: &str) -> (String, usize) {
+    let (mut out, mut from, mut lines) = (code.to_owned(), 0, 0);
+    while let Some(at) = out[from..].find("#[cfg(test)]").map(|found| from + found) {
+        from = at + 1;
+        let Some(open) = out[at..].find(['{', ';']).map(|found| at + found) else { break };
+        if out.as_bytes()[open] == b';' {
+            continue;
+        }
+        let close = closing(&out, open);
+        let blank: String =
+            out[at..close].chars().map(|c| if c == '\n' { c } else { ' ' }).collect();
+        lines += blank.matches('\n').count() + 1;
+        out.replace_range(at..close, &blank);
+    }
+    (out, lines)
+}
+
+/// The byte after the brace that closes the one at `open`.
+fn closing(code: &str, open: usize) -> usize {
+    let mut depth = 0;
+    for (offset, c) in code[open..].char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return open + offset + c.len_utf8();
+        }
+    }
+    code.len()
+}
+
+#[test]
+fn views_blank_what_is_not_code() {
+    let file =
+        File::new("src/a.rs", "a(\"// x\\\"\", 'y', b'\\'', r#\"\"z\"\"#); // b\n/* /* c */ */d");
+    assert_eq!(file.code.split_whitespace().collect::<String>(), "a(,,b,);d");
+    let file = File::new("src/a.rs", "one\n#[cfg(test)]\nmod tests {\n f({})\n}\nlast");
+    assert_eq!(file.shipped.split_whitespace().collect::<Vec<_>>(), ["one", "last"]);
+    assert_eq!(file.test_lines, 4);
+    let file = File::new("src/a.rs", "#[cfg(test)]\nmod tests;\nfn kept() {}");
+    assert!(file.shipped.contains("kept"));
+}
+
+// --- imports ---------------------------------------------------------------------------------
+
+type Table = BTreeMap<String, Vec<String>>;
+
+/// The lines of the section of a Markdown document that `## title` opens.
+fn section<'a>(document: &'a str, title: &str) -> impl Iterator<Item = &'a str> {
+    let head = format!("## {title}");
+    document
+        .lines()
+        .skip_while(move |line| **line != head)
+        .skip(1)
+        .take_while(|l| !l.starts_with("## "))
+}
+
+/// First and last cell of each row, without the head of the table.
+fn rows<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
+    let cells = |line: &str| {
+        let mut cells = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned());
+        let first = cells.next()?;
+        Some((first, cells.next_back()?))
+    };
+    lines.filter(|line| line.starts_with('|')).skip(2).filter_map(cells).collect()
+}
+
+/// Who may import whom, from ARCHITECTURE.md.
+fn import_table(document: &str) -> Table {
+    let rows = rows(section(document, "Who may import whom"));
+    let all: Vec<String> = rows.iter().map(|(room, _)| room.clone()).collect();
+    let allowed = |list: &str| match list {
+        "nothing" => Vec::new(),
+        "everything" => all.clone(),
+        list => list.split(", ").map(str::to_owned).collect(),
+    };
+    rows.iter().map(|(room, list)| (room.clone(), allowed(list))).collect()
+}
+
+fn room_of(path: &str) -> &str {
+    let inside = path.trim_start_matches("src/");
+    inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
+}
+
+/// How many `super::` lead from the file to the crate's root.
+fn depth_of(path: &str) -> usize {
+    let folders = path.matches('/').count();
+    if path.ends_with("/mod.rs") { folders - 1 } else { folders }
+}
+
+/// The offsets and first names of all paths from the crate's root, groups included.
+fn root_names(path: &str, code: &str) -> Vec<(usize, String)> {
+    let mut names = Vec::new();
+    let starts = code.match_indices("crate::").map(|(at, word)| (at, at + word.len()));
+    let climb = "super::".repeat(depth_of(path));
+    let climbs = code.match_indices(&climb).map(|(at, word)| (at, at + word.len()));
+    for (at, after) in starts.chain(climbs.filter(|_| !climb.is_empty())) {
+        if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+            continue;
+        }
+        let rest = &code[after..];
+        if rest.starts_with('{') {
+            let group = &rest[1..closing(rest, 0) - 1];
+            names.extend(top_level(group).map(|part| (at, first_name(part))));
+        } else {
+            names.push((at, first_name(rest)));
+        }
+    }
+    names
+}
+
+/// The parts of a use group, split at the commas that are not inside an inner group.
+fn top_level(group: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    group.split(move |c| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+}
+
+fn first_name(path: &str) -> String {
+    path.trim_start().chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect()
+}
+
+fn imports(file: &File, table: &Table) -> Vec<String> {
+    let room = room_of(&file.path);
+    let Some(allowed) = table.get(room) else {
+        return vec![format!("{}:1: add room `{room}` to the import table", file.path)];
+    };
+    let wrong = |name: &String| table.contains_key(name) && name != room && !allowed.contains(name);
+    let complain = |(at, name): (usize, String)| {
+        let cure = format!("`{room}` may not import `{name}`: move the code, or mend the table");
+        file.complain(&file.shipped, at, &cure)
+    };
+    let names = root_names(&file.path, &file.shipped).into_iter();
+    names.filter(|(_, name)| wrong(name)).map(complain).collect()
+}
+
+#[test]
+fn rooms_import_only_what_the_table_allows() {
+    let table = import_table(&architecture());
+    for (room, allowed) in &table {
+        let unknown: Vec<_> = allowed.iter().filter(|name| !table.contains_key(*name)).collect();
+        assert!(unknown.is_empty(), "ARCHITECTURE.md: `{room}` may import unknown {unknown:?}");
+    }
+    check(|file| file.in_src() && !file.only_tests(), |file| imports(file, &table));
+}
+
+#[test]
+fn a_wrong_import_is_found_in_every_form() {
+    let doc = "## Who may import whom\n| r | m |\n|---|---|\n| a | nothing |\n| b | a |\n\
+         | c | everything |\n";
+    let table = import_table(doc);
+    let found = |path: &str, code: &str| imports(&File::new(path, code), &table).len();
+    assert_eq!(found("src/a.rs", "use crate::b::X;"), 1);
+    assert_eq!(found("src/a/x.rs", "fn f() {\n crate::c::g() }"), 1);
+    assert_eq!(found("src/a/x.rs", "use crate::{a::{y, b}, b::c,\n c};"), 2);
+    assert_eq!(found("src/a/x.rs", "use super::super::b;"), 1);
+    assert_eq!(found("src/a/mod.rs", "use super::b;"), 1);
+    assert_eq!(found("src/b/x.rs", "use super::c; use crate::a; use crate::b::c;"), 0);
+    assert_eq!(found("src/c/x.rs", "use crate::{a, b};"), 0);
+    assert_eq!(found("src/a.rs", "// crate::b\n#[cfg(test)] mod t { use crate::b; }"), 0);
+    assert_eq!(found("src/new.rs", ""), 1);
+}
+
+// --- rooms and documents ---------------------------------------------------------------------
+
+/// Compares the rooms in `src/` with the layout, the import table and the list of planned rooms.
+fn rooms(paths: &[&str], document: &str) -> Vec<String> {
+    let there: BTreeSet<&str> = paths.iter().map(|path| room_of(path)).collect();
+    let layout = rows(section(document, "Layout"));
+    let layout: BTreeSet<&str> = layout.iter().map(|(room, _)| room.as_str()).collect();
+    let table = import_table(document);
+    let table: BTreeSet<&str> = table.keys().map(String::as_str).collect();
+    let planned: String = section(document, "Layout")
+        .skip_while(|line| !line.starts_with("Planned:"))
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let planned: BTreeSet<&str> = planned.split('`').skip(1).step_by(2).collect();
+    let mut out = Vec::new();
+    let mut say = |names: Vec<&&str>, what: &str| {
+        out.extend(names.iter().map(|name| format!("ARCHITECTURE.md:1: room `{name}` {what}")));
+    };
+    say(there.difference(&layout).collect(), "is in src/ but not in the layout: describe it");
+    say(there.intersection(&planned).collect(), "exists: take it off the line `Planned:`");
+    say(layout.difference(&table).collect(), "is not in the import table: add it");
+    say(table.difference(&layout).collect(), "is not in the layout: add it");
+    let gone: Vec<&&str> =
+        layout.iter().filter(|name| !there.contains(*name) && !planned.contains(*name)).collect();
+    say(gone, "is not in src/: remove it from ARCHITECTURE.md");
+    out
+}
+
+#[test]
+fn the_architecture_names_exactly_the_rooms() {
+    let files = tree();
+    let paths: Vec<&str> =
+        files.iter().filter(|file| file.in_src()).map(|file| file.path.as_str()).collect();
+    clean(&rooms(&paths, &architecture()));
+}
+
+#[test]
+fn a_room_out_of_step_is_found() {
+    let head = "| r | m |\n|---|---|\n";
+    let doc = format!(
+        "## Layout\n{head}| a | x |\n| b | x |\n\nPlanned: `b`,\n`z`.\n## Who may import whom\n\
+         {head}| a | nothing |\n| b | a |\n"
+    );
+    assert_eq!(rooms(&["src/a/mod.rs"], &doc).len(), 0);
+    assert_eq!(rooms(&["src/a.rs", "src/b.rs"], &doc).len(), 1, "b is planned and exists");
+    assert_eq!(rooms(&["src/a.rs", "src/c.rs"], &doc).len(), 1, "c is undescribed");
+    assert_eq!(rooms(&[], &doc).len(), 1, "a is gone");
+}
+
+/// Keep a Changelog: one title, `[Unreleased]` first, dated versions, known kinds of change.
+fn changelog(file: &File) -> Vec<String> {
+    let kinds = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"];
+    let (mut out, mut releases) = (Vec::new(), 0);
+    for (number, line) in file.text.lines().enumerate() {
+        let cure = if let Some(kind) = line.strip_prefix("### ") {
+            (!kinds.contains(&kind))
+                .then_some("use Added, Changed, Deprecated, Removed, Fixed, Security")
+        } else if let Some(release) = line.strip_prefix("## ") {
+            releases += 1;
+            let good = if releases == 1 { release == "[Unreleased]" } else { is_dated(release) };
+            (!good).then_some("write `[Unreleased]` first, then `[1.2.3] - 2026-01-31`")
+        } else if number == 0 {
+            (line != "# Changelog").then_some("start with `# Changelog`")
+        } else {
+            let entry = line.is_empty() || line.starts_with("- ") || line.starts_with("  ");
+            (releases > 0 && !entry).then_some("write entries as `- …`, continued by two spaces")
+        };
+        out.extend(cure.map(|cure| format!("{}:{}: {cure}", file.path, number + 1)));
+    }
+    if releases == 0 {
+        out.push(format!("{}:1: add `## [Unreleased]`", file.path));
+    }
+    out
+}
+
+/// `[1.2.3] - 2026-01-31`.
+fn is_dated(release: &str) -> bool {
+    let shape = |text: &str| {
+        text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect::<String>()
+    };
+    release.strip_prefix('[').and_then(|rest| rest.split_once("] - ")).is_some_and(
+        |(version, date)| {
+            let parts: Vec<_> = version.split('.').collect();
+            let numbers = parts.iter().all(|part| part.parse::<u32>().is_ok());
+            parts.len() == 3 && numbers && shape(date) == "0000-00-00"
+        },
+    )
+}
+
+#[test]
+fn the_changelog_keeps_its_form() {
+    check(|file| file.path == "CHANGELOG.md", changelog);
+}
+
+#[test]
+fn a_bad_changelog_is_found() {
+    let found = |text: &str| changelog(&File::new("CHANGELOG.md", text)).len();
+    let good = "# Changelog\n\nAll.\n\n## [Unreleased]\n\n\
+         ### Added\n\n- a\n  b\n\n## [1.0.0] - 2026-01-31\n";
+    assert_eq!(found(good), 0);
+    assert_eq!(found(&good.replace("Added", "News")), 1);
+    assert_eq!(found(&good.replace("[1.0.0] - ", "")), 1);
+    assert_eq!(found(&good.replace("- a", "a")), 1);
+    assert_eq!(found("# Changes\n"), 2);
+}
+
+// --- sizes and heads -------------------------------------------------------------------------
+
+const LINES_MAX: usize = 500;
+const COLUMNS_MAX: usize = 100;
+
+fn length(file: &File) -> Vec<String> {
+    let lines = file.text.lines().count() - file.test_lines;
+    let cure = format!("{}:{lines}: over {LINES_MAX} lines without tests: split it", file.path);
+    if lines > LINES_MAX { vec![cure] } else { Vec::new() }
+}
+
+/// Lines of code and prose. Tables, quoted blocks and addresses cannot be wrapped.
+fn width(file: &File) -> Vec<String> {
+    let (mut out, mut fenced) = (Vec::new(), false);
+    for (number, line) in file.text.lines().enumerate() {
+        fenced ^= !is_rust(&file.path) && line.trim_start().starts_with("```");
+        let free = fenced || line.starts_with('|') || line.contains("://");
+        if !free && line.chars().count() > COLUMNS_MAX {
+            out.push(format!("{}:{}: over {COLUMNS_MAX} columns: wrap it", file.path, number + 1));
+        }
+    }
+    out
+}
+
+fn head(file: &File) -> Vec<String> {
+    let cure = format!("{}:1: start with `//!`: what it knows and what it does not", file.path);
+    if file.text.starts_with("//!") { Vec::new() } else { vec![cure] }
+}
+
+#[test]
+fn files_are_short() {
+    check(File::in_src, length);
+}
+
+#[test]
+fn lines_are_short() {
+    check(
+        |file| is_rust(&file.path) || Path::new(&file.path).extension().is_some_and(|e| e == "md"),
+        width,
+    );
+}
+
+#[test]
+fn every_module_says_what_it_is() {
+    check(|file| is_rust(&file.path), head);
+}
+
+#[test]
+fn long_files_long_lines_and_missing_heads_are_found() {
+    let long = "x;\n".repeat(LINES_MAX);
+    let tests = format!("{long}#[cfg(test)]\nmod tests {{\n{long}}}\n");
+    assert_eq!(length(&File::new("src/a.rs", &tests)).len(), 0);
+    assert_eq!(length(&File::new("src/a.rs", &format!("{long}y;\n"))).len(), 1);
+    let wide = "é".repeat(COLUMNS_MAX);
+    assert_eq!(width(&File::new("a.md", &wide)).len(), 0);
+    assert_eq!(width(&File::new("a.md", &format!("{wide}é\n| {wide}\n```\n{wide}é"))).len(), 1);
+    assert_eq!(head(&File::new("src/a.rs", "fn a() {}")).len(), 1);
+}
+
+// --- banned words ----------------------------------------------------------------------------
+
+/// Complains of each place in a view where one of the words stands by itself.
+fn ban(file: &File, view: &str, words: &[&str], cure: &str) -> Vec<String> {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let alone = |at: usize, word: &str| !word.starts_with(part) || !view[..at].ends_with(part);
+    let found = words.iter().flat_map(|word| {
+        let places = view.match_indices(word).filter(move |(at, _)| alone(*at, word));
+        places.map(move |(at, _)| file.complain(view, at, &format!("`{word}`: {cure}")))
+    });
+    found.collect()
+}
+
+fn stubs(file: &File) -> Vec<String> {
+    let words = ["todo!", "unimplemented!", "dbg!", "#[ignore"];
+    ban(file, &file.code, &words, "finish it or take it out")
+}
+
+fn clocks(file: &File) -> Vec<String> {
+    ban(file, &file.shipped, &["Instant::now", "SystemTime::now"], "ask `clock::Clock`")
+}
+
+fn prints(file: &File) -> Vec<String> {
+    let words = ["print!", "println!", "eprint!", "eprintln!"];
+    ban(file, &file.shipped, &words, "return it; only `cli` prints")
+}
+
+fn exits(file: &File) -> Vec<String> {
+    ban(file, &file.shipped, &["process::exit"], "return an error; only `main` exits")
+}
+
+fn globs(file: &File) -> Vec<String> {
+    ban(file, &file.shipped, &["::*", "{*"], "name what is imported")
+}
+
+#[test]
+fn there_are_no_stubs_and_no_ignored_tests() {
+    check(|file| is_rust(&file.path), stubs);
+}
+
+#[test]
+fn only_the_clock_reads_clocks() {
+    check(|file| file.in_src() && file.path != "src/clock.rs", clocks);
+}
+
+#[test]
+fn only_cli_and_main_print() {
+    check(|file| file.in_src() && !matches!(room_of(&file.path), "cli" | "main"), prints);
+}
+
+#[test]
+fn only_main_exits() {
+    check(|file| file.in_src() && file.path != "src/main.rs", exits);
+}
+
+#[test]
+fn nothing_is_imported_by_glob() {
+    check(|file| file.in_src() && !file.only_tests(), globs);
+}
+
+#[test]
+fn banned_words_are_found() {
+    let file = File::new(
+        "src/a/b.rs",
+        "use x::*; // todo!\nfn f() { todo!(); my_todo!() }\n#[ignore = \"why\"]\n\
+         fn g() { std::time::Instant::now(); eprintln!(\"println!\"); std::process::exit(1) }\n\
+         #[cfg(test)]\nmod tests { use super::*; fn h() { println!() } }",
+    );
+    assert_eq!(stubs(&file).len(), 2);
+    assert_eq!(clocks(&file), ["src/a/b.rs:4: `Instant::now`: ask `clock::Clock`"]);
+    assert_eq!(prints(&file).len(), 1);
+    assert_eq!(exits(&file).len(), 1);
+    assert_eq!(globs(&file).len(), 1);
+}
+
+// --- what only one machine has ---------------------------------------------------------------
+
+/// Absolute paths of somebody's machine. Spelled in halves, so that this file passes.
+fn machine_paths(file: &File) -> Vec<String> {
+    let homes =
+        [("/ho", "me/"), ("/Us", "ers/"), ("/ro", "ot/"), ("/wo", "rk/"), ("/worksp", "ace/")];
+    let mut words: Vec<String> = homes.iter().map(|(a, b)| format!("{a}{b}")).collect();
+    words.push(format!("{}/", env!("CARGO_MANIFEST_DIR")));
+    let inside = |c: char| c.is_alphanumeric() || "._-~}".contains(c);
+    let text = &file.text;
+    let found = words.iter().flat_map(|word| {
+        let places = text.match_indices(word).filter(|(at, _)| !text[..*at].ends_with(inside));
+        places
+            .map(move |(at, _)| file.complain(text, at, &format!("`{word}`: use a relative path")))
+    });
+    found.collect()
+}
+
+/// Addresses of registries: each machine has its own, set in its configuration.
+fn registries(file: &File) -> Vec<String> {
+    let hosts = [
+        ("registry.np", "mjs.org"),
+        ("registry.yarn", "pkg.com"),
+        ("index.cra", "tes.io"),
+        ("static.cra", "tes.io"),
+        ("files.python", "hosted.org"),
+        ("pypi.o", "rg/simple"),
+        ("proxy.gol", "ang.org"),
+    ];
+    let words: Vec<String> = hosts.iter().map(|(a, b)| format!("{a}{b}")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    ban(file, &file.text, &words, "leave the registry to the machine's configuration")
+}
+
+fn resolved(file: &File) -> Vec<String> {
+    let cure = "run `npm install --omit-lockfile-registry-resolved`";
+    ban(file, &file.text, &["\"resolved\": \"http"], cure)
+}
+
+#[test]
+fn no_file_holds_paths_of_a_machine() {
+    check(|_| true, machine_paths);
+}
+
+#[test]
+fn no_file_holds_a_registry() {
+    check(|file| file.path != "Cargo.lock", registries);
+}
+
+#[test]
+fn npm_lock_files_hold_no_addresses() {
+    check(|file| file.path.ends_with("package-lock.json"), resolved);
+}
+
+#[test]
+fn paths_and_registries_are_found() {
+    let found = |text: &str| {
+        let file = File::new("a.txt", text);
+        (machine_paths(&file).len(), registries(&file).len(), resolved(&file).len())
+    };
+    assert_eq!(found(&format!("cd {}{}ann/x", "/ho", "me/")), (1, 0, 0));
+    assert_eq!(
+        found(&format!("http://h{}{}ann, target{}{}", "/ho", "me/", "/wo", "rk/")),
+        (0, 0, 0)
+    );
+    assert_eq!(found(&format!("https://registry.np{}/x", "mjs.org")), (0, 1, 0));
+    assert_eq!(found(&format!("\"resolved\"{}", ": \"https://h/x\"")), (0, 0, 1));
+}
