@@ -36,9 +36,9 @@ impl File {
         self.path.starts_with("src/") && is_rust(&self.path)
     }
 
-    /// A file that only tests compile: `tests.rs` inside a room.
+    /// A file that only tests compile: `tests.rs` or `..._tests.rs` inside a room.
     fn only_tests(&self) -> bool {
-        self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
+        self.path.ends_with("tests.rs") || self.path.contains("/tests/")
     }
 }
 
@@ -434,12 +434,14 @@ fn length(file: &File) -> Vec<String> {
     if lines > LINES_MAX { vec![cure] } else { Vec::new() }
 }
 
-/// Lines of code and prose. Tables, quoted blocks and addresses cannot be wrapped.
+/// Lines of code and prose. Tables, quoted blocks and addresses cannot be wrapped, and the text in
+/// a literal is often what goes over a wire.
 fn width(file: &File) -> Vec<String> {
     let (mut out, mut fenced) = (Vec::new(), false);
     for (number, line) in file.text.lines().enumerate() {
         fenced ^= !is_rust(&file.path) && line.trim_start().starts_with("```");
-        let free = fenced || line.starts_with('|') || line.contains("://");
+        let literal = is_rust(&file.path) && line.contains('"');
+        let free = fenced || literal || line.starts_with('|') || line.contains("://");
         if !free && line.chars().count() > COLUMNS_MAX {
             out.push(format!("{}:{}: over {COLUMNS_MAX} columns: wrap it", file.path, number + 1));
         }

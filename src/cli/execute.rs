@@ -29,7 +29,9 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
         Ok(plan) if mistakes.is_empty() => plan,
         checked => {
             mistakes.extend(checked.err().unwrap_or_default());
-            mistakes.iter().for_each(|mistake| eprintln!("error: {mistake}"));
+            for mistake in &mistakes {
+                eprintln!("error: {mistake}");
+            }
             return Exit::Usage;
         }
     };

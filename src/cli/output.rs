@@ -6,6 +6,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// More runs than anybody keeps side by side.
+const MOST_RUNS: u32 = 100_000;
+
 /// Flags about results, the same for every verb that measures.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct OutputArgs {
@@ -48,7 +51,8 @@ impl Folder {
         fs::write(&probe, b"")?;
         fs::remove_file(&probe)?;
         if file.exists() {
-            let aside = (1..).map(|n| folder.join(format!("run-{n}.json"))).find(|p| !p.exists());
+            let aside =
+                (1..MOST_RUNS).map(|n| folder.join(format!("run-{n}.json"))).find(|p| !p.exists());
             fs::rename(&file, aside.unwrap_or_else(|| folder.join("run-0.json")))?;
         }
         Ok(Self { file })
@@ -75,5 +79,8 @@ fn default_folder(now: &str) -> PathBuf {
     if !first.exists() {
         return first;
     }
-    (2..).map(|n| base.join(format!("{now}-{n}"))).find(|path| !path.exists()).unwrap_or(first)
+    (2..MOST_RUNS)
+        .map(|n| base.join(format!("{now}-{n}")))
+        .find(|path| !path.exists())
+        .unwrap_or(first)
 }

@@ -36,7 +36,7 @@ pub(super) struct Args {
     /// Relative weights of operations
     #[arg(long, default_value = "create=2,read=3,update=2,delete=1", value_parser = plan::mix)]
     mix: Mix,
-    /// What documents look like: [WEIGHT:]FILE or [WEIGHT:]http://host/db/id; may be repeated
+    /// What documents look like: [WEIGHT:]FILE or [WEIGHT:]URL of a document; may be repeated
     #[arg(long, value_name = "SCHEMA")]
     schema: Vec<String>,
     /// What documents and operations are drawn from: the same seed, the same run

@@ -9,7 +9,7 @@ use crate::schema::{DEFAULT, Documents, Template};
 /// `springload schema`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A JSON or XML file, or http://host/db/id; without it, the built-in schema
+    /// A JSON or XML file, or the URL of a stored document; without it, the built-in schema
     schema: Option<String>,
     /// How many documents to print
     #[arg(short = 'n', long, value_name = "N", default_value = "1", value_parser = plan::count)]

@@ -1,6 +1,7 @@
 //! Takes a document apart: the special members from the rest, which stays as it was sent.
 //!
-//! One pass over the bytes, no tree of values: this is what the stand-in spends most of its time on.
+//! One pass over the bytes, no tree of values: this is what the stand-in spends most of its time
+//! on.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -5,7 +5,8 @@
 //! that the client's own ceiling can be measured, and so that faults can be scripted.
 //!
 //! This room knows CouchDB's statuses, bodies and revision rules and shares no CouchDB code with
-//! the client's driver, so that one bug cannot hide in both. It imports nothing of ours but `clock`.
+//! the client's driver, so that one bug cannot hide in both. It imports nothing of ours but
+//! `clock`.
 //!
 //! What differs from CouchDB on purpose:
 //! * losing branches of a replicated document (`new_edits: false`) are dropped, not kept;

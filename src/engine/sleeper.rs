@@ -48,14 +48,13 @@ impl Sleeper {
     pub async fn sleep_until(&self, moment: Nanos) {
         while self.clock.now() < moment {
             #[cfg(target_os = "linux")]
-            if let Some(timer) = &self.timer {
-                if arm(timer, moment).is_ok()
-                    && let Ok(mut guard) = timer.readable().await
-                {
-                    // Edge-triggered: arming again resets it, so there is nothing to read.
-                    guard.clear_ready();
-                    continue;
-                }
+            if let Some(timer) = &self.timer
+                && arm(timer, moment).is_ok()
+                && let Ok(mut guard) = timer.readable().await
+            {
+                // Edge-triggered: arming again resets it, so there is nothing to read.
+                guard.clear_ready();
+                continue;
             }
             let left = moment.saturating_sub(self.clock.now());
             tokio::time::sleep(Duration::from_nanos(left)).await;

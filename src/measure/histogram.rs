@@ -56,7 +56,8 @@ impl Histogram {
         self.0.is_empty()
     }
 
-    /// The value, in nanoseconds, that `percentile` (0 to 100) percent of the samples do not exceed.
+    /// The value, in nanoseconds, that `percentile` (0 to 100) percent of the samples do not
+    /// exceed.
     pub fn percentile(&self, percentile: f64) -> Nanos {
         self.0.value_at_percentile(percentile).min(self.max())
     }

@@ -38,6 +38,7 @@ pub struct RunRecord {
 
 /// The server and database of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, read by name")]
 pub struct ServerRecord {
     /// The address, without credentials.
     pub url: String,

@@ -20,15 +20,12 @@ const CRUD: [(OpKind, &str); 4] = [
 fn render(record: &RunRecord) -> String {
     let mut out = String::new();
     for stage in record.measured() {
-        match stage.name.as_str() {
-            "bulk_insert" => {
-                out.push_str("BULK INSERT BENCHMARK RESULTS:\n");
-                bulk(stage, &mut out);
-            }
-            _ => {
-                out.push_str("CRUD BENCHMARK RESULTS:\n");
-                crud(stage, &mut out);
-            }
+        if stage.name == "bulk_insert" {
+            out.push_str("BULK INSERT BENCHMARK RESULTS:\n");
+            bulk(stage, &mut out);
+        } else {
+            out.push_str("CRUD BENCHMARK RESULTS:\n");
+            crud(stage, &mut out);
         }
         out.push('\n');
         errors(stage, record, &mut out);

@@ -288,7 +288,9 @@ fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
         served_per_s: per_s(requests, *elapsed_s),
     };
     let mut lag = crate::measure::Histogram::default();
-    operations.iter().for_each(|operation| lag.merge(&operation.lag.histogram));
+    for operation in &operations {
+        lag.merge(&operation.lag.histogram);
+    }
     let client = ClientRecord {
         cpu_s: collected.cpu_s,
         cpu_per_request_us: per_s((collected.cpu_s * 1e6) as u64, requests as f64),

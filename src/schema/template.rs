@@ -135,7 +135,8 @@ impl Template {
     }
 }
 
-/// Collects the entries of one object: a name that comes again keeps its place, with the later shape.
+/// Collects the entries of one object: a name that comes again keeps its place, with the later
+/// shape.
 #[derive(Default)]
 pub(super) struct Collected {
     entries: Entries,

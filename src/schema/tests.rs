@@ -67,7 +67,8 @@ fn chi_square(counts: &[u64]) -> f64 {
     counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum()
 }
 
-// Critical values at significance 0.001: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.4.
+// Critical values at significance 0.001: NIST/SEMATECH e-Handbook of Statistical Methods,
+// 1.3.6.7.4.
 const CRITICAL_1: f64 = 10.828;
 const CRITICAL_4: f64 = 18.467;
 const CRITICAL_9: f64 = 27.877;
@@ -250,7 +251,8 @@ fn strings_have_one_to_five_words_from_all_the_dictionary() {
         }
     }
     assert!(chi_square(&counts) < CRITICAL_4, "{counts:?}");
-    // 60,000 words from a dictionary that is itself a sample of 32,768: 1 + 60/33 < 4 times as wide.
+    // 60,000 words from a dictionary that is itself a sample of 32,768: 1 + 60/33 < 4 times as
+    // wide.
     assert!(chi_square(&lengths) < 4.0 * CRITICAL_12, "{lengths:?}");
 }
 

@@ -66,7 +66,8 @@ pub(super) fn float(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
 
 /// The eight decimal digits of a number below 10^8 as bytes 0 to 9, the first in the lowest byte.
 ///
-/// Splits in halves within one word: by 10^4, by 100, by 10. Each quotient is a multiplication and a
+/// Splits in halves within one word: by 10^4, by 100, by 10. Each quotient is a multiplication and
+/// a
 /// shift, exact in its range: n * 10486 >> 20 = n / 100 for n < 10^4 (10486 / 2^20 exceeds 1/100 by
 /// 2.3e-7 * n < 0.0024), n * 103 >> 10 = n / 10 for n < 100. Source: Paul Khuong, "How to print
 /// integers really fast" (pvk.ca, 2017).

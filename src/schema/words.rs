@@ -10,7 +10,8 @@ pub(super) const WORD_LENGTHS: std::ops::RangeInclusive<usize> = 3..=15;
 pub(super) const STRING_WORDS: usize = 5;
 /// The longest string: five words of 15 and four spaces.
 pub(super) const STRING_MAX: usize = STRING_WORDS * SLOT - 1;
-/// The room a string is written in: more than it needs, so that every place below 128 fits a word and
+/// The room a string is written in: more than it needs, so that every place below 128 fits a word
+/// and
 /// the compiler can see that it does.
 pub(super) const STRING_WINDOW: usize = 128 + SLOT;
 /// The draws one string takes.
@@ -25,7 +26,8 @@ const SLOT: usize = 16;
 /// Bits that choose one word.
 const WORD_BITS: u32 = WORDS.trailing_zeros();
 
-/// A fixed number of random words. Half a megabyte, so that it stays in a core's second-level cache.
+/// A fixed number of random words. Half a megabyte, so that it stays in a core's second-level
+/// cache.
 pub(super) struct Dictionary {
     slots: Box<[[u8; SLOT]; WORDS]>,
 }

@@ -140,9 +140,8 @@ impl Workload for Crud {
                 let version = self.live.at(place).version.wrapping_add(1);
                 self.live.set(place, version, revision);
             }
-            (OpKind::Delete, Ok(_)) => self.live.remove(place),
             (OpKind::Create | OpKind::BulkInsert, _) => {}
-            (_, Err(Failure::NotFound)) => self.live.remove(place),
+            (OpKind::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => self.live.remove(place),
             // Whoever changed it meanwhile, or whether this write arrived, a read will tell.
             (OpKind::Update | OpKind::Delete, _) => self.live.lose(place),
             (OpKind::Read, _) => {}

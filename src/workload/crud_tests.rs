@@ -1,3 +1,5 @@
+//! The workload against a faithful model of a database.
+
 use super::*;
 use crate::workload::Mix;
 use std::collections::BTreeMap;

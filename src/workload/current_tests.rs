@@ -1,3 +1,5 @@
+//! Iron Cushion's order against a server where everything succeeds.
+
 use super::*;
 use proptest::prelude::*;
 

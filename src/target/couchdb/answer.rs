@@ -48,10 +48,10 @@ pub(super) fn written(body: &[u8], id: &[u8]) -> Result<Option<Revision>, Failur
 pub(super) fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     #[derive(Deserialize)]
     struct Stored<'a> {
-        #[serde(borrow)]
-        _id: Cow<'a, str>,
-        #[serde(borrow)]
-        _rev: Cow<'a, str>,
+        #[serde(borrow, rename = "_id")]
+        id: Cow<'a, str>,
+        #[serde(borrow, rename = "_rev")]
+        rev: Cow<'a, str>,
     }
     let exact = body
         .strip_prefix(b"{\"_id\":\"")
@@ -64,10 +64,10 @@ pub(super) fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
         return Ok(revision);
     }
     let stored: Stored<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
-    if stored._id.as_bytes() != id {
+    if stored.id.as_bytes() != id {
         return Err(Failure::Protocol);
     }
-    Revision::parse(stored._rev.as_bytes()).ok_or(Failure::Protocol)
+    Revision::parse(stored.rev.as_bytes()).ok_or(Failure::Protocol)
 }
 
 /// Reads the rows of a bulk answer for the `count` documents from `first` on into `rows`.

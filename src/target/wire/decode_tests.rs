@@ -1,3 +1,5 @@
+//! Answers in every form, cut at every place.
+
 use super::*;
 use proptest::prelude::*;
 
