@@ -86,11 +86,13 @@ impl Revision {
             }
             generation = generation * 10 + u32::from(digit - b'0');
         }
-        let mut hash = [0u8; 16];
+        let (mut hash, mut seen) = ([0u8; 16], 0);
         for (byte, pair) in hash.iter_mut().zip(hex.chunks_exact(2)) {
-            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+            let (high, low) = (NIBBLES[usize::from(pair[0])], NIBBLES[usize::from(pair[1])]);
+            seen |= high | low;
+            *byte = high << 4 | low;
         }
-        Some(Self { generation, hash })
+        (seen < NO_NIBBLE).then_some(Self { generation, hash })
     }
 
     /// Appends the revision in the form [`Revision::parse`] reads.
@@ -106,15 +108,21 @@ impl Revision {
     }
 }
 
-/// The value of a lower- or upper-case hexadecimal digit, without branches on valid input.
-const fn nibble(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
+/// Marks bytes that are no hexadecimal digit: a bit that no digit's value has.
+const NO_NIBBLE: u8 = 0x80;
+
+/// The value of each byte as a hexadecimal digit. A table, because every write's answer is read
+/// digit by digit.
+const NIBBLES: [u8; 256] = {
+    let mut table = [NO_NIBBLE; 256];
+    let (mut value, digits, capitals) = (0, *b"0123456789abcdef", *b"0123456789ABCDEF");
+    while value < 16 {
+        table[digits[value] as usize] = value as u8;
+        table[capitals[value] as usize] = value as u8;
+        value += 1;
     }
-}
+    table
+};
 
 /// One request to the database. The document itself travels beside it, in the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

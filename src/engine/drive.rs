@@ -18,7 +18,7 @@ pub(super) struct Shared {
     pub(super) tickets: Tickets,
     pub(super) recorder: RefCell<Recorder>,
     /// Documents for which an operation was begun, per kind.
-    pub(super) issued: Cell<[u64; OpKind::COUNT]>,
+    pub(super) issued: [Cell<u64>; OpKind::COUNT],
     pub(super) stop: Arc<Stop>,
 }
 
@@ -37,9 +37,8 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let Some(op) = workload.next(payload.body_mut()) else { break };
         session.ready().await;
         let Some(ticket) = shared.tickets.take(connection).await else { break };
-        let mut issued = shared.issued.get();
-        issued[op.kind.index()] += u64::from(op.documents);
-        shared.issued.set(issued);
+        let issued = &shared.issued[op.kind.index()];
+        issued.set(issued.get() + u64::from(op.documents));
         times.idle_ns += ticket.idle_ns;
         let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
         let outcome = session.execute(&op, &mut payload, &mut probe).await;

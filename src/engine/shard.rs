@@ -137,7 +137,7 @@ where
         start,
         tickets: Tickets::new(stop, &plan.pace, plan.shard, lanes.len(), (start, end)),
         recorder: RefCell::new(Recorder::new(start, plan.sink.clone())),
-        issued: Cell::default(),
+        issued: Default::default(),
         stop: plan.stop.clone(),
     });
     let pacer = tokio::task::spawn_local({
@@ -165,7 +165,8 @@ where
     if let Some(error) = failed {
         return Err(error);
     }
-    let (issued, load) = (shared.issued.get(), shared.tickets.counts());
+    let issued = shared.issued.each_ref().map(Cell::get);
+    let load = shared.tickets.counts();
     shared.recorder.replace(Recorder::new(start, plan.sink.clone())).finish();
     Ok(ShardResult { lanes: done, issued, load, elapsed_ns, cpu_ns })
 }

@@ -22,6 +22,11 @@ impl Probe {
         Self { clock, intended, began, send: 0, sent: 0, first_byte: 0, last_byte: 0 }
     }
 
+    /// When the operation was begun.
+    pub const fn began(&self) -> Nanos {
+        self.began
+    }
+
     /// The clock that the marks are read from.
     pub const fn clock(&self) -> Clock {
         self.clock

@@ -146,7 +146,7 @@ impl CouchSession {
 
 impl Session for CouchSession {
     async fn ready(&mut self) {
-        self.connection.ready(self.clock.now()).await;
+        self.connection.ready(self.clock).await;
     }
 
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {

@@ -8,7 +8,7 @@
 use super::decode::{Decoder, Step};
 use super::endpoint::Endpoint;
 use super::stream::Stream;
-use crate::clock::Nanos;
+use crate::clock::Clock;
 use crate::measure::Probe;
 use crate::op::Failure;
 use crate::target::deadline::{Deadline, Deadlines};
@@ -19,8 +19,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 const FIRST_BUFFER: usize = 8 * 1024;
-/// Read at least this much at a time once an answer is known to be long.
-const LONG_READ: usize = 64 * 1024;
+/// The most that is made room for ahead of its arrival.
+const MOST_AHEAD: usize = 1 << 20;
 /// The pause after the first, second, ... failed attempt to connect doubles from here.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -45,8 +45,9 @@ pub struct Connection {
     /// How many answers the present stream has given.
     answers: u64,
     failed_connects: u32,
-    storage: Vec<u8>,
-    received: Vec<u8>,
+    /// What the present answer is read into, and how much of it has been.
+    buffer: Vec<u8>,
+    filled: usize,
     decoder: Decoder,
 }
 
@@ -66,15 +67,14 @@ impl Connection {
             stream: None,
             answers: 0,
             failed_connects: 0,
-            storage: vec![0; FIRST_BUFFER],
-            received: Vec::with_capacity(FIRST_BUFFER),
+            buffer: vec![0; FIRST_BUFFER],
+            filled: 0,
             decoder: Decoder::default(),
         }
     }
 
     /// Opens the connection if it is not open, after the pause that earlier failures ask for.
-    /// `began` starts the time-out.
-    pub async fn ready(&mut self, began: Nanos) {
+    pub async fn ready(&mut self, clock: Clock) {
         if self.stream.is_some() {
             return;
         }
@@ -83,7 +83,7 @@ impl Connection {
         }
         let paused = self.failed_connects > 0;
         if !paused {
-            self.deadline.arm(began);
+            self.deadline.arm(clock.now());
             let _ = self.connect().await;
             self.deadline.disarm();
         }
@@ -99,7 +99,7 @@ impl Connection {
         head_request: bool,
         probe: &mut Probe,
     ) -> Result<Answer, Failure> {
-        self.deadline.arm(probe.clock().now());
+        self.deadline.arm(probe.began());
         let mut resent = false;
         let result = loop {
             if self.stream.is_none()
@@ -133,17 +133,17 @@ impl Connection {
 
     /// The body of the last answer.
     pub fn body(&self) -> &[u8] {
-        &self.received[self.decoder.body()]
+        &self.buffer[self.decoder.body()]
     }
 
     /// The `ETag` of the last answer, as sent.
     pub fn etag(&self) -> Option<&[u8]> {
-        Some(&self.received[self.decoder.head().etag.clone()?])
+        Some(&self.buffer[self.decoder.head().etag.clone()?])
     }
 
     /// The first `Set-Cookie` of the last answer, as sent.
     pub fn set_cookie(&self) -> Option<&[u8]> {
-        Some(&self.received[self.decoder.head().set_cookie.clone()?])
+        Some(&self.buffer[self.decoder.head().set_cookie.clone()?])
     }
 
     async fn connect(&mut self) -> Result<(), Failure> {
@@ -170,7 +170,7 @@ impl Connection {
         probe: &mut Probe,
     ) -> Result<(), Broken> {
         self.decoder = Decoder::new(head_request);
-        self.received.clear();
+        self.filled = 0;
         probe.mark_send();
         let whole = self.send(request, probe).await?;
         self.receive(probe).await?;
@@ -185,7 +185,7 @@ impl Connection {
     /// Writes the request. `false`: an answer began, or writing failed, before all was written.
     async fn send(&mut self, request: &[u8], probe: &mut Probe) -> Result<bool, Broken> {
         let (stream, deadline) = (self.stream.as_mut().expect("connected"), &self.deadline);
-        let (storage, received) = (&mut self.storage, &mut self.received);
+        let (buffer, filled) = (&mut self.buffer, &mut self.filled);
         let mut written = 0;
         let result = poll_fn(|context| {
             loop {
@@ -209,9 +209,9 @@ impl Connection {
             if deadline.poll_expired(context) {
                 return Poll::Ready(Err(Failure::Timeout));
             }
-            match stream.poll_read(context, storage) {
+            match stream.poll_read(context, buffer) {
                 Poll::Ready(Ok(count)) => {
-                    received.extend_from_slice(&storage[..count]);
+                    *filled = count;
                     Poll::Ready(Ok(false))
                 }
                 Poll::Ready(Err(_)) => Poll::Ready(Err(Failure::Reset)),
@@ -220,7 +220,7 @@ impl Connection {
         })
         .await;
         probe.mark_sent();
-        if !self.received.is_empty() {
+        if self.filled > 0 {
             probe.mark_received();
         }
         result.map_err(|failure| Broken { failure, unanswered: true })
@@ -230,20 +230,21 @@ impl Connection {
     async fn receive(&mut self, probe: &mut Probe) -> Result<(), Broken> {
         loop {
             let mut wanted = 1;
-            if !self.received.is_empty() {
-                match self.decoder.step(&mut self.received) {
+            if self.filled > 0 {
+                match self.decoder.step(&mut self.buffer[..self.filled]) {
                     Ok(Step::Done) => return Ok(()),
                     Ok(Step::More(more)) => wanted = more,
                     Err(_) => return Err(self.broken(Failure::Protocol)),
                 }
             }
-            if wanted > self.storage.len() {
-                let size = wanted.clamp(LONG_READ, 16 * LONG_READ);
-                self.storage.resize(size.max(self.storage.len()), 0);
+            // What a head announces is not yet there: memory follows what arrives.
+            let size = self.filled + wanted.min(MOST_AHEAD);
+            if size > self.buffer.len() {
+                self.buffer.resize(size.max(2 * self.buffer.len()), 0);
             }
             let (stream, deadline) = (self.stream.as_mut().expect("connected"), &self.deadline);
-            let storage = &mut self.storage;
-            let read = poll_fn(|context| match stream.poll_read(context, storage) {
+            let free = &mut self.buffer[self.filled..];
+            let read = poll_fn(|context| match stream.poll_read(context, free) {
                 Poll::Ready(result) => Poll::Ready(result.map_err(|_| Failure::Reset)),
                 Poll::Pending if deadline.poll_expired(context) => {
                     Poll::Ready(Err(Failure::Timeout))
@@ -253,19 +254,19 @@ impl Connection {
             .await;
             let count = read.map_err(|failure| self.broken(failure))?;
             if count == 0 {
-                return if self.decoder.close(&self.received) {
+                return if self.decoder.close(self.filled) {
                     Ok(())
                 } else {
                     Err(self.broken(Failure::Reset))
                 };
             }
             probe.mark_received();
-            self.received.extend_from_slice(&self.storage[..count]);
+            self.filled += count;
         }
     }
 
     fn broken(&self, failure: Failure) -> Broken {
-        Broken { failure, unanswered: self.received.is_empty() }
+        Broken { failure, unanswered: self.filled == 0 }
     }
 }
 

@@ -64,12 +64,14 @@ pub enum Step {
 pub struct Decoder {
     head: Head,
     head_request: bool,
+    /// Where the head begins: after any interim answers.
+    start: usize,
     body: Body,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Body {
-    /// The head is not complete; it begins here, after any interim answers.
+    /// The head is not complete.
     #[default]
     Waiting,
     Length(Range<usize>),
@@ -101,7 +103,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When the bytes are not an HTTP/1.1 answer, or go beyond it.
-    pub fn step(&mut self, buffer: &mut Vec<u8>) -> Result<Step, Malformed> {
+    pub fn step(&mut self, buffer: &mut [u8]) -> Result<Step, Malformed> {
         if self.body == Body::Waiting && !self.read_head(buffer)? {
             return Ok(Step::More(1));
         }
@@ -123,10 +125,11 @@ impl Decoder {
         }
     }
 
-    /// Tells that the peer has closed the connection. `true`: that completed the answer.
-    pub fn close(&mut self, buffer: &[u8]) -> bool {
+    /// Tells that the peer has closed the connection after `received` bytes. `true`: that
+    /// completed the answer.
+    pub fn close(&mut self, received: usize) -> bool {
         if let Body::UntilClose(start) = self.body {
-            self.body = Body::Done(start..buffer.len());
+            self.body = Body::Done(start..received);
         }
         matches!(self.body, Body::Done(_))
     }
@@ -140,10 +143,10 @@ impl Decoder {
     }
 
     /// Reads the head, past any interim answers. `false`: it is not yet complete.
-    fn read_head(&mut self, buffer: &mut Vec<u8>) -> Result<bool, Malformed> {
+    fn read_head(&mut self, buffer: &[u8]) -> Result<bool, Malformed> {
         loop {
-            let Some((length, head)) = parse_head(buffer)? else {
-                return if buffer.len() > MAX_HEAD {
+            let Some((end, head)) = parse_head(buffer, self.start)? else {
+                return if buffer.len() - self.start > MAX_HEAD {
                     Err(Malformed::HeadTooLarge)
                 } else {
                     Ok(false)
@@ -155,15 +158,15 @@ impl Decoder {
             }
             if head.status < 200 {
                 // An interim answer says nothing about the final one, its headers neither.
-                buffer.drain(..length);
+                self.start = end;
                 continue;
             }
             let bodiless = self.head_request || matches!(head.status, 204 | 304);
             self.body = match head.framing {
-                _ if bodiless => Body::Length(length..length),
-                Framing::Length(size) => Body::Length(length..length + size),
-                Framing::Chunked => Body::Chunked(length, Chunked::new(length)),
-                Framing::UntilClose => Body::UntilClose(length),
+                _ if bodiless => Body::Length(end..end),
+                Framing::Length(size) => Body::Length(end..end + size),
+                Framing::Chunked => Body::Chunked(end, Chunked::new(end)),
+                Framing::UntilClose => Body::UntilClose(end),
             };
             self.head = head;
             self.head.keep_alive &= !matches!(self.body, Body::UntilClose(_));
@@ -172,13 +175,13 @@ impl Decoder {
     }
 }
 
-/// Reads one head at the start of `buffer`; `None` when it is not all there.
-fn parse_head(buffer: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
+/// Reads one head at `start` of `buffer`, and where it ends; `None` when it is not all there.
+fn parse_head(buffer: &[u8], start: usize) -> Result<Option<(usize, Head)>, Malformed> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut []);
     let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(
         &mut response,
-        buffer,
+        &buffer[start..],
         &mut headers,
     ) {
         Ok(httparse::Status::Complete(length)) => length,
@@ -217,7 +220,7 @@ fn parse_head(buffer: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
             _ => {}
         }
     }
-    Ok(Some((length, head)))
+    Ok(Some((start + length, head)))
 }
 
 /// What a `Connection` header makes of the default.

@@ -19,7 +19,7 @@ fn feed(
             return Ok((decoder.head().status, buffer[decoder.body()].to_vec()));
         }
     }
-    if decoder.close(&buffer) {
+    if decoder.close(buffer.len()) {
         return Ok((decoder.head().status, buffer[decoder.body()].to_vec()));
     }
     Err(None)
