@@ -8,6 +8,7 @@
 mod cushion;
 mod execute;
 mod exit;
+mod faults;
 mod output;
 mod progress;
 mod report;

@@ -1,8 +1,8 @@
 //! `springload serve`: the stand-in alone.
 
 use super::exit::Exit;
-use super::signals;
-use crate::embedded::{Options, StandIn, bind};
+use super::{faults, signals};
+use crate::embedded::{Mode, Options, StandIn, bind};
 use crate::engine::Stop;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,12 @@ pub(super) struct Args {
     /// Threads to serve with
     #[arg(short, long, value_name = "N", default_value = "1")]
     threads: usize,
+    /// Keep nothing and answer every request as if it had succeeded: the fastest there is to
+    /// measure a client against
+    #[arg(long)]
+    null: bool,
+    #[command(flatten)]
+    faults: faults::Args,
 }
 
 /// Carries out `springload serve`.
@@ -33,7 +39,19 @@ pub(super) fn main(args: &Args) -> Exit {
             return Exit::Usage;
         }
     };
-    let options = Options { admin, threads: args.threads.max(1), ..Options::default() };
+    if args.null && admin.is_some() {
+        eprintln!("error: --admin: --null asks nobody for a password; leave one of them out");
+        return Exit::Usage;
+    }
+    let faults = match args.faults.read() {
+        Ok(faults) => faults,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return Exit::Usage;
+        }
+    };
+    let mode = if args.null { Mode::Null } else { Mode::Couch };
+    let options = Options { admin, threads: args.threads.max(1), mode, faults };
     let stand_in = match bind(&args.listen).and_then(|it| StandIn::start(it, options)) {
         Ok(stand_in) => stand_in,
         Err(error) => {
@@ -47,7 +65,12 @@ pub(super) fn main(args: &Args) -> Exit {
         eprintln!("error: cannot listen for Ctrl-C: {error}");
         return Exit::Failed;
     }
-    println!("the stand-in listens on {}; it keeps all in memory; Ctrl-C ends it", stand_in.url());
+    let (name, keeps) = if args.null {
+        ("null responder", "nothing, whatever it answers")
+    } else {
+        ("stand-in", "all in memory")
+    };
+    println!("the {name} listens on {}; it keeps {keeps}; Ctrl-C ends it", stand_in.url());
     while stop.reason().is_none() {
         std::thread::sleep(Duration::from_millis(100));
     }

@@ -1,6 +1,6 @@
 //! Scripted faults: what happens to an answer, as pure functions of the time and of a seed.
 //!
-//! [`super::Mode::Null`] plays them; this room's CouchDB does not yet.
+//! Knows neither sockets nor timers; `turnstile` plays them.
 
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -82,9 +82,9 @@ impl Stall {
     }
 }
 
-/// What the null responder does to its answers.
+/// What happens to answers on their way, whatever makes them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct NullOptions {
+pub struct Faults {
     /// How long each answer is held back.
     pub delay: Delay,
     /// When the whole server stands still.
@@ -108,7 +108,7 @@ pub(super) enum Fate {
     Drop,
 }
 
-impl NullOptions {
+impl Faults {
     /// Whether every answer leaves at once.
     pub(super) fn is_prompt(&self) -> bool {
         self.delay == Delay::None
@@ -190,13 +190,9 @@ mod tests {
 
     #[test]
     fn fates_are_drawn_in_their_shares() {
-        let options = NullOptions {
-            drop_fraction: 0.1,
-            slow_fraction: 0.5,
-            slow_ns: 10,
-            ..NullOptions::default()
-        };
-        assert!(!options.is_prompt() && NullOptions::default().is_prompt());
+        let options =
+            Faults { drop_fraction: 0.1, slow_fraction: 0.5, slow_ns: 10, ..Faults::default() };
+        assert!(!options.is_prompt() && Faults::default().is_prompt());
         let mut random = random();
         let fates: Vec<Fate> = (0..10_000).map(|_| options.fate(5, &mut random)).collect();
         let share = |fate| fates.iter().filter(|it| **it == fate).count();

@@ -24,6 +24,7 @@ mod document;
 mod faults;
 mod json;
 mod null;
+mod null_answers;
 mod null_request;
 mod ordered;
 mod query;
@@ -36,9 +37,10 @@ mod single;
 mod stand_in;
 mod store;
 mod timer;
+mod turnstile;
 
 pub use counters::Counters;
-pub use faults::{Delay, NullOptions, Stall};
+pub use faults::{Delay, Faults, Stall};
 pub use server::{StandIn, bind};
 
 /// How a stand-in is to behave.
@@ -50,19 +52,21 @@ pub struct Options {
     pub threads: usize,
     /// What answers.
     pub mode: Mode,
+    /// What happens to the answers.
+    pub faults: Faults,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { admin: None, threads: 1, mode: Mode::Couch }
+        Self { admin: None, threads: 1, mode: Mode::Couch, faults: Faults::default() }
     }
 }
 
 /// What answers the requests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The stand-in CouchDB, which keeps documents in memory.
     Couch,
-    /// A responder which keeps nothing, answers at once and plays scripted faults.
-    Null(NullOptions),
+    /// A responder which keeps nothing and answers every request as if it had succeeded.
+    Null,
 }

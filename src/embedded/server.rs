@@ -7,6 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -18,6 +20,7 @@ use super::counters::{Counters, Tally, count};
 use super::null::{self, Script, histogram};
 use super::service;
 use super::stand_in::Shared;
+use super::turnstile::{Gate, Turnstile};
 use super::{Mode, Options};
 
 /// Connections which may wait to be accepted.
@@ -50,14 +53,14 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// What answers on a connection.
 #[derive(Clone, Debug)]
 enum Engine {
-    Couch(Arc<Shared>),
+    Couch(Arc<Shared>, Arc<Gate>),
     Null(Arc<Script>),
 }
 
 impl Engine {
     fn tally(&self) -> &Tally {
         match self {
-            Self::Couch(shared) => &shared.tally,
+            Self::Couch(shared, _) => &shared.tally,
             Self::Null(script) => &script.tally,
         }
     }
@@ -80,9 +83,10 @@ impl StandIn {
     /// When a thread, a runtime or the listener can not be set up.
     pub fn start(listener: TcpListener, options: Options) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
+        let gate = Arc::new(Gate::new(options.faults));
         let engine = match options.mode {
-            Mode::Couch => Engine::Couch(Arc::new(Shared::new(options.admin))),
-            Mode::Null(options) => Engine::Null(Arc::new(Script::new(options))),
+            Mode::Couch => Engine::Couch(Arc::new(Shared::new(options.admin)), gate),
+            Mode::Null => Engine::Null(Arc::new(Script::new(gate))),
         };
         let mut stand_in = Self {
             address: listener.local_addr()?,
@@ -191,8 +195,8 @@ impl Worker {
         // Without it answers may wait 40 ms, but they arrive.
         let _ = stream.set_nodelay(true);
         match &self.engine {
-            Engine::Couch(shared) => {
-                tokio::spawn(couch(Arc::clone(shared), stream));
+            Engine::Couch(shared, gate) => {
+                tokio::spawn(couch(Arc::clone(shared), Arc::clone(gate), stream, number));
             }
             Engine::Null(script) => {
                 let connection =
@@ -206,9 +210,21 @@ impl Worker {
     }
 }
 
-async fn couch(shared: Arc<Shared>, stream: TcpStream) {
+async fn couch(shared: Arc<Shared>, gate: Arc<Gate>, stream: TcpStream, number: u64) {
     let Ok(peer) = stream.peer_addr() else { return };
-    let service = service_fn(|request| service::serve(Arc::clone(&shared), peer.ip(), request));
+    let (clock, open) = (gate.clock(), gate.is_open());
+    let turnstile = tokio::sync::Mutex::new(Turnstile::new(gate, number));
+    let service = service_fn(async |request: Request<Incoming>| {
+        let read = clock.now();
+        let (exempt, shared) = (open || service::is_exempt(&request), Arc::clone(&shared));
+        let answer = service::serve(Arc::clone(&shared), peer.ip(), request).await;
+        if !exempt && matches!(turnstile.lock().await.pass(read).await, Ok(false)) {
+            count(&shared.tally.dropped);
+            // Until the client hangs up.
+            std::future::pending::<()>().await;
+        }
+        answer
+    });
     let mut http = http1::Builder::new();
     http.header_read_timeout(None).pipeline_flush(true);
     // A client which hangs up is no error of ours.

@@ -67,6 +67,11 @@ pub(super) async fn serve(
     Ok(send(&shared.tally, &place, reply))
 }
 
+/// Whether faults spare a request: its counters can be read all the time.
+pub(super) fn is_exempt(request: &Request<Incoming>) -> bool {
+    Place::parse(request.uri().path()) == Place::Counters
+}
+
 fn refuse(refusal: Refusal) -> Reply {
     let reply = Reply::from(refusal);
     if refusal == Refusal::TOO_LARGE { reply.close() } else { reply }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use springload::clock::{Clock, Nanos};
-use springload::embedded::{Counters, Delay, Mode, NullOptions, Options, Stall};
+use springload::embedded::{Counters, Delay, Faults, Mode, Options, Stall};
 
 use crate::client::{Client, Scratch, unused_name};
 use crate::servers::Server;
@@ -20,8 +20,8 @@ fn with_admin() -> Server {
     Server::stand_in(Options { admin, ..Options::default() })
 }
 
-fn null(options: NullOptions) -> Server {
-    Server::stand_in(Options { mode: Mode::Null(options), ..Options::default() })
+fn null(faults: Faults) -> Server {
+    Server::stand_in(Options { mode: Mode::Null, faults, ..Options::default() })
 }
 
 fn counters(server: &Server) -> Counters {
@@ -194,12 +194,13 @@ fn threads_share_the_databases_and_stop_hangs_up() {
 }
 
 #[test]
-fn the_null_responder_answers_anything() {
-    let server = null(NullOptions::default());
+fn the_null_responder_answers_what_a_run_asks() {
+    let server = null(Faults::default());
     let client = Client::new(&server);
     let get = client.get("/db/a").expect(200);
     assert_eq!((get.text.len(), get.header("content-length")), (250, "250"));
     let rev = get.json()["_rev"].as_str().unwrap().to_owned();
+    assert_eq!(get.json()["_id"], "a");
     assert_eq!(get.header("etag"), format!("\"{rev}\""));
     assert_eq!(client.json("PUT", "/db/a", &json!({})).expect(201).rev(), rev);
     assert_eq!(client.json("POST", "/db", &json!({})).expect(201).rev(), rev);
@@ -211,16 +212,28 @@ fn the_null_responder_answers_anything() {
     let counted = counters(&server);
     assert_eq!((counted.requests, counted.documents_bulk, counted.connections), (6, 3, 1));
     recorded(&server, 6);
+    assert_eq!(client.get("/").expect(200).json()["couchdb"], "Welcome");
+    client.call("PUT", "/db").expect(201);
+    client.get("/db").expect(200);
+    client.call("DELETE", "/db").expect(200);
+    let login = json!({"name": "a", "password": "b"});
+    let cookie = client.json("POST", "/_session", &login).expect(200);
+    assert!(cookie.header("set-cookie").starts_with("AuthSession="));
+    client.get("/db/_all_docs").expect(501);
+    let counted = counters(&server);
+    let shown = client.get("/_springload/counters").expect(200).json();
+    assert_eq!(shown, serde_json::to_value(counted).unwrap());
+    assert_eq!((counted.requests, counted.errors_other), (12, 1));
 }
 
 #[test]
 fn the_null_responder_answers_pipelined_and_split_requests() {
-    let server = null(NullOptions::default());
+    let server = null(Faults::default());
     let mut stream = connect(&server);
     stream
-        .write_all(b"GET /a HTTP/1.1\r\n\r\nPUT /b HTTP/1.1\r\nContent-Length: 2\r\n\r\n{")
+        .write_all(b"GET /d/a HTTP/1.1\r\n\r\nPUT /d/b HTTP/1.1\r\nContent-Length: 2\r\n\r\n{")
         .unwrap();
-    stream.write_all(b"}BREW / HTTP/1.1\r\n\r\n").unwrap();
+    stream.write_all(b"}BREW / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap();
     let answers = rest(stream);
     let statuses: Vec<&str> =
         answers.match_indices("HTTP/1.1 ").map(|(at, _)| &answers[at + 9..at + 12]).collect();
@@ -229,8 +242,7 @@ fn the_null_responder_answers_pipelined_and_split_requests() {
 
 #[test]
 fn a_delay_is_kept_and_measured() {
-    let server =
-        null(NullOptions { delay: Delay::Constant { ns: 2 * MS }, ..NullOptions::default() });
+    let server = null(Faults { delay: Delay::Constant { ns: 2 * MS }, ..Faults::default() });
     let client = Client::new(&server);
     let clock = Clock::system();
     for _ in 0..20 {
@@ -245,7 +257,7 @@ fn a_delay_is_kept_and_measured() {
 #[test]
 fn a_stall_freezes_all_connections() {
     let stall = Stall { at_ns: 0, for_ns: 60 * MS, every_ns: None };
-    let server = null(NullOptions { stalls: vec![stall], ..NullOptions::default() });
+    let server = null(Faults { stalls: vec![stall], ..Faults::default() });
     let clock = Clock::system();
     let began = clock.now();
     thread::scope(|scope| {
@@ -261,11 +273,34 @@ fn a_stall_freezes_all_connections() {
 
 #[test]
 fn a_dropped_request_is_never_answered() {
-    let server = null(NullOptions { drop_fraction: 1.0, ..NullOptions::default() });
+    let server = null(Faults { drop_fraction: 1.0, ..Faults::default() });
     let mut stream = connect(&server);
     stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-    stream.write_all(b"GET /a HTTP/1.1\r\n\r\n").unwrap();
+    stream.write_all(b"GET /d/a HTTP/1.1\r\n\r\n").unwrap();
     assert!(stream.read(&mut [0; 1]).is_err());
     let counted = counters(&server);
     assert_eq!((counted.requests, counted.dropped), (1, 1));
+}
+
+#[test]
+fn the_stand_in_plays_the_same_faults() {
+    let faults = Faults { delay: Delay::Constant { ns: 2 * MS }, ..Faults::default() };
+    let server = Server::stand_in(Options { faults, ..Options::default() });
+    let clock = Clock::system();
+    let began = clock.now();
+    let scratch = Scratch::new(&server);
+    scratch.put("a", &json!({})).expect(201);
+    assert!(clock.now() - began >= 4 * MS);
+}
+
+#[test]
+fn the_stand_in_carries_out_what_it_drops() {
+    let faults = Faults { drop_fraction: 1.0, ..Faults::default() };
+    let server = Server::stand_in(Options { faults, ..Options::default() });
+    let mut stream = connect(&server);
+    stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    stream.write_all(b"PUT /db HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    assert!(stream.read(&mut [0; 1]).is_err());
+    let shown = Client::new(&server).get("/_springload/counters").expect(200).json();
+    assert_eq!((&shown["databases_created"], &shown["dropped"]), (&json!(1), &json!(1)));
 }

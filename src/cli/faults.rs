@@ -1,0 +1,173 @@
+//! The flags of `springload serve` that script faults. Knows their spelling, not their playing.
+
+use crate::embedded::{Delay, Faults, Stall};
+use crate::plan::duration_ns;
+
+/// What is done to answers on purpose.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Faults")]
+pub(super) struct Args {
+    /// Hold each answer back: 10ms, or 1ms,50ms@1% (50 ms for 1 % of them), or lognormal:1ms,0.5
+    /// (median, sigma)
+    #[arg(long, value_name = "LAW")]
+    delay: Option<String>,
+    /// Stand still: 2s@5s (for 2 s, 5 s after the first request) or 500ms@2.5s/5s (and every 5 s
+    /// again); may be given several times
+    #[arg(long, value_name = "FOR@AT[/EVERY]")]
+    stall: Vec<String>,
+    /// Never answer this share of the requests, nor any later one on their connections
+    #[arg(long, value_name = "PERCENT")]
+    drop: Option<String>,
+    /// Hold a share of the answers back for longer: 5s@1%
+    #[arg(long, value_name = "FOR@PERCENT")]
+    slow: Option<String>,
+    /// Seed of all that is drawn for the faults
+    #[arg(long, value_name = "N", default_value = "0")]
+    fault_seed: u64,
+}
+
+impl Args {
+    /// What the flags say.
+    ///
+    /// # Errors
+    /// A line which names the flag and the cure.
+    pub(super) fn read(&self) -> Result<Faults, String> {
+        let mut faults = Faults { seed: self.fault_seed, ..Faults::default() };
+        if let Some(text) = &self.delay {
+            faults.delay = delay(text).map_err(|error| {
+                format!("--delay: {error}; give 10ms, 1ms,50ms@1% or lognormal:1ms,0.5")
+            })?;
+        }
+        for text in &self.stall {
+            faults.stalls.push(stall(text).map_err(|error| {
+                format!("--stall: {error}; give FOR@AT or FOR@AT/EVERY, such as 500ms@2.5s/5s")
+            })?);
+        }
+        if let Some(text) = &self.drop {
+            faults.drop_fraction = fraction(text)
+                .map_err(|error| format!("--drop: {error}; give a share such as 1%"))?;
+        }
+        if let Some(text) = &self.slow {
+            (faults.slow_ns, faults.slow_fraction) = rare(text)
+                .map_err(|error| format!("--slow: {error}; give FOR@PERCENT, such as 5s@1%"))?;
+        }
+        Ok(faults)
+    }
+}
+
+fn delay(text: &str) -> Result<Delay, String> {
+    if let Some(law) = text.strip_prefix("lognormal:") {
+        let (median, sigma) =
+            law.split_once(',').ok_or_else(|| format!("{text:?} has no sigma after a comma"))?;
+        let sigma: f64 = sigma
+            .parse()
+            .ok()
+            .filter(|sigma| (0.0..=5.0).contains(sigma))
+            .ok_or_else(|| format!("{sigma:?} is not a sigma from 0 to 5"))?;
+        return Ok(Delay::LogNormal { median_ns: duration(median)?, sigma });
+    }
+    let Some((usual, other)) = text.split_once(',') else {
+        return Ok(Delay::Constant { ns: duration(text)? });
+    };
+    let (rare_ns, rare_fraction) = rare(other)?;
+    Ok(Delay::Mix { ns: duration(usual)?, rare_ns, rare_fraction })
+}
+
+fn stall(text: &str) -> Result<Stall, String> {
+    let (length, when) =
+        text.split_once('@').ok_or_else(|| format!("{text:?} does not say when"))?;
+    let (at, every) = match when.split_once('/') {
+        Some((at, every)) => (at, Some(duration(every)?)),
+        None => (when, None),
+    };
+    let for_ns = duration(length)?;
+    if every.is_some_and(|every| every <= for_ns) {
+        return Err(format!("{text:?} would stand still for ever"));
+    }
+    Ok(Stall { at_ns: duration(at)?, for_ns, every_ns: every })
+}
+
+/// `5s@1%`
+fn rare(text: &str) -> Result<(u64, f64), String> {
+    let (length, share) =
+        text.split_once('@').ok_or_else(|| format!("{text:?} does not say how often"))?;
+    Ok((duration(length)?, fraction(share)?))
+}
+
+/// `1%`
+fn fraction(text: &str) -> Result<f64, String> {
+    let number = text
+        .strip_suffix('%')
+        .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
+    number
+        .and_then(|number| number.parse().ok())
+        .filter(|percent: &f64| *percent <= 100.0)
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("{text:?} is not a share from 0% to 100%"))
+}
+
+/// A duration, in nanoseconds; its hint stands in the flag's own.
+fn duration(text: &str) -> Result<u64, String> {
+    duration_ns(text).map_err(|_| format!("{text:?} is not a duration"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn none() -> Args {
+        Args { delay: None, stall: Vec::new(), drop: None, slow: None, fault_seed: 7 }
+    }
+
+    #[test]
+    fn every_spelling_is_read() {
+        let delays = [
+            ("10ms", Delay::Constant { ns: 10 * MS }),
+            ("1ms,50ms@1%", Delay::Mix { ns: MS, rare_ns: 50 * MS, rare_fraction: 0.01 }),
+            ("lognormal:1ms,0.5", Delay::LogNormal { median_ns: MS, sigma: 0.5 }),
+        ];
+        for (text, law) in delays {
+            let args = Args { delay: Some(text.to_owned()), ..none() };
+            assert_eq!(args.read(), Ok(Faults { delay: law, seed: 7, ..Faults::default() }));
+        }
+        let stall = vec!["2s@5s".to_owned(), "500ms@2.5s/5s".to_owned()];
+        let (drop, slow) = (Some("0.5%".to_owned()), Some("5s@1%".to_owned()));
+        let faults = Args { stall, drop, slow, ..none() }.read().unwrap();
+        assert_eq!(
+            faults.stalls,
+            [
+                Stall { at_ns: 5000 * MS, for_ns: 2000 * MS, every_ns: None },
+                Stall { at_ns: 2500 * MS, for_ns: 500 * MS, every_ns: Some(5000 * MS) },
+            ]
+        );
+        assert_eq!((faults.drop_fraction, faults.slow_fraction), (0.005, 0.01));
+        assert_eq!(faults.slow_ns, 5000 * MS);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_cure() {
+        let give = |flag: &str, text: &str| {
+            let text = text.to_owned();
+            let args = match flag {
+                "--delay" => Args { delay: Some(text), ..none() },
+                "--stall" => Args { stall: vec![text], ..none() },
+                "--drop" => Args { drop: Some(text), ..none() },
+                _ => Args { slow: Some(text), ..none() },
+            };
+            args.read().expect_err("an error")
+        };
+        for (flag, texts) in [
+            ("--delay", &["", "x", "1ms,", "1ms,2ms", "lognormal:1ms", "lognormal:1ms,-1"][..]),
+            ("--stall", &["", "2s", "2s@", "5s@1s/5s", "@1s"]),
+            ("--drop", &["", "1", "%", "101%", "-1%", "inf%", "nan%"]),
+            ("--slow", &["", "5s", "5s@1", "1%@5s"]),
+        ] {
+            for text in texts {
+                let error = give(flag, text);
+                assert!(error.starts_with(flag) && error.contains("; give "), "{error}");
+            }
+        }
+    }
+}

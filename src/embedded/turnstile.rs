@@ -1,0 +1,88 @@
+//! Holds answers back, or for ever, as the faults say. One gate for the whole server, one
+//! turnstile for each connection.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::faults::{Fate, Faults};
+use super::timer::Timer;
+use crate::clock::{Clock, Nanos};
+
+/// The faults of a server and their time, which begins with the first request.
+#[derive(Debug)]
+pub(super) struct Gate {
+    faults: Faults,
+    clock: Clock,
+    /// When the first request was read; 0 before.
+    first: AtomicU64,
+}
+
+impl Gate {
+    /// A gate that plays `faults`.
+    pub(super) fn new(faults: Faults) -> Self {
+        Self { faults, clock: Clock::system(), first: AtomicU64::new(0) }
+    }
+
+    /// The clock that its times are read on.
+    pub(super) const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Whether every answer passes at once.
+    pub(super) fn is_open(&self) -> bool {
+        self.faults.is_prompt()
+    }
+
+    /// When the first request of all was read, which is `now` if none was.
+    fn first(&self, now: Nanos) -> Nanos {
+        match self.first.load(Ordering::Relaxed) {
+            0 => match self.first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => now,
+                Err(first) => first,
+            },
+            first => first,
+        }
+    }
+}
+
+/// The way of one connection's answers through the gate.
+pub(super) struct Turnstile {
+    gate: Arc<Gate>,
+    random: Xoshiro256PlusPlus,
+    timer: Option<Timer>,
+}
+
+impl Turnstile {
+    /// For the connection with that number, which tells its draws from those of others.
+    pub(super) fn new(gate: Arc<Gate>, number: u64) -> Self {
+        let seed = gate.faults.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self { gate, random: Xoshiro256PlusPlus::seed_from_u64(seed), timer: None }
+    }
+
+    /// Waits until the answer to a request read at `read` is due; `false` when it never is.
+    ///
+    /// # Errors
+    /// When the process has no file descriptors left for a timer.
+    pub(super) async fn pass(&mut self, read: Nanos) -> io::Result<bool> {
+        let first = self.gate.first(read);
+        match self.gate.faults.fate(read.saturating_sub(first), &mut self.random) {
+            Fate::Drop => Ok(false),
+            Fate::Answer(due) => {
+                let ns = (first + due).saturating_sub(self.gate.clock.now());
+                if ns > 0 {
+                    let timer = match self.timer.take() {
+                        Some(timer) => timer,
+                        None => Timer::new()?,
+                    };
+                    timer.sleep(ns).await?;
+                    self.timer = Some(timer);
+                }
+                Ok(true)
+            }
+        }
+    }
+}
