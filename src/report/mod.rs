@@ -7,8 +7,10 @@ mod json;
 mod number;
 mod table;
 mod text;
+mod threshold;
 
 pub use json::{RunFileError, read as read_json};
+pub use threshold::threshold_lines;
 
 use crate::record::RunRecord;
 
