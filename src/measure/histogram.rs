@@ -62,9 +62,10 @@ impl Histogram {
         self.0.value_at_percentile(percentile).min(self.max())
     }
 
-    /// The greatest sample, in nanoseconds.
+    /// The greatest sample, in nanoseconds; 0 when all are below what can be told from 0.
     pub fn max(&self) -> Nanos {
-        self.0.max()
+        // Behind, the maximum of samples of 0 is 0 until they are stored, and 63 once read back.
+        Some(self.0.max()).filter(|&max| max >= LOWEST_NS).unwrap_or(0)
     }
 
     /// The least sample, in nanoseconds.
@@ -150,6 +151,12 @@ mod tests {
         let histogram = filled([64, 1_000, 52_000, 2_000_000_000].into_iter());
         assert_eq!(Histogram::decode(&histogram.encode()).unwrap(), histogram);
         assert!(Histogram::decode("no histogram").is_err());
+        for values in [&[][..], &[0, 0], &[0, 63], &[64], &[1_000_003]] {
+            let histogram = filled(values.iter().copied());
+            let again = Histogram::decode(&histogram.encode()).unwrap();
+            assert_eq!((histogram.max(), histogram.len()), (again.max(), again.len()));
+            assert_eq!(histogram.percentile(50.0), again.percentile(50.0));
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod csv;
 mod cushion;
+mod hlog;
 mod json;
 mod number;
 mod table;
@@ -26,7 +27,8 @@ pub struct Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 4] = [text::FORMAT, json::FORMAT, csv::FORMAT, cushion::FORMAT];
+pub const FORMATS: [Format; 5] =
+    [text::FORMAT, json::FORMAT, csv::FORMAT, hlog::FORMAT, cushion::FORMAT];
 
 /// The format of that name.
 pub fn format(name: &str) -> Option<Format> {
