@@ -91,6 +91,19 @@ pub struct StageRecord {
     pub series: Series,
 }
 
+/// A stage that is going on, as far as it is known: never stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Running {
+    /// The stage's name.
+    pub name: String,
+    /// The time since its start, in seconds.
+    pub elapsed_s: f64,
+    /// Requests that have fallen due, in an open loop whose schedule tells.
+    pub offered: Option<u64>,
+    /// What was measured up to the last full second.
+    pub operations: Vec<OperationSummary>,
+}
+
 /// What became of the operations that were due. offered = begun + dropped + unsent, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadRecord {

@@ -35,6 +35,18 @@ pub enum Unit {
     PerSecond,
 }
 
+impl Judgement {
+    /// The value in seconds, as a ratio, as a count or per second.
+    pub fn in_base_units(&self) -> Option<f64> {
+        let value = self.value?;
+        Some(match self.unit {
+            Unit::Us => value / 1e6,
+            Unit::Percent => value / 100.0,
+            Unit::Count | Unit::PerSecond => value,
+        })
+    }
+}
+
 /// Judges every threshold of the plan.
 pub(super) fn judge(record: &RunRecord) -> Vec<Judgement> {
     let one = |threshold: &Threshold| {
