@@ -1,6 +1,7 @@
 //! What every verb that measures does: check, start the stand-in if need be, run, report.
 
 use super::exit::Exit;
+use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs};
 use super::progress::View;
 use super::signals;
@@ -39,6 +40,13 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
         println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is plain data"));
         return Exit::Passed;
     }
+    let metrics = match output.metrics.as_deref().map(Metrics::serve).transpose() {
+        Ok(metrics) => metrics,
+        Err(mistake) => {
+            eprintln!("error: {mistake}");
+            return Exit::Usage;
+        }
+    };
     let seconds = (wall_ns() / SECOND_NS).cast_signed();
     let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
     let folder =
@@ -51,13 +59,16 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
                 return Exit::Usage;
             }
         };
-    measure(&plan, output, &folder, preamble)
+    if let Some(metrics) = &metrics {
+        eprintln!("metrics: {}", metrics.url());
+    }
+    measure(&plan, output, (&folder, metrics.as_ref()), preamble)
 }
 
 fn measure(
     plan: &Plan,
     output: &OutputArgs,
-    folder: &Folder,
+    (folder, metrics): (&Folder, Option<&Metrics>),
     preamble: Option<&'static str>,
 ) -> Exit {
     let stand_in = match &plan.target.server {
@@ -80,7 +91,7 @@ fn measure(
         eprintln!("error: cannot listen for Ctrl-C: {error}");
         return Exit::Failed;
     }
-    let mut view = View::new(output.quiet, folder);
+    let mut view = View::new(output.quiet, folder, metrics);
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
     match result {

@@ -9,6 +9,7 @@ mod cushion;
 mod execute;
 mod exit;
 mod faults;
+mod metrics;
 mod output;
 mod progress;
 mod report;

@@ -21,6 +21,10 @@ pub(super) struct OutputArgs {
     /// Fail with exit status 4 if this holds, such as 'read.p99 > 20ms'; may be repeated
     #[arg(long, value_name = "THRESHOLD")]
     pub(super) fail_if: Vec<String>,
+    /// Serve metrics while the run goes on, as GET /metrics at PORT of this machine alone, or at
+    /// HOST:PORT; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(super) metrics: Option<String>,
     /// No progress, only the report
     #[arg(short, long)]
     pub(super) quiet: bool,

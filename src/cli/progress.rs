@@ -1,7 +1,8 @@
 //! Progress on stderr: a bar on a terminal, a line now and then elsewhere, nothing when quiet.
 
+use super::metrics::Metrics;
 use super::output::Folder;
-use crate::record::RunRecord;
+use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal as _};
@@ -14,6 +15,7 @@ const STEPS: u64 = 1000;
 /// Shows progress and keeps the record.
 pub(super) struct View<'a> {
     folder: &'a Folder,
+    metrics: Option<&'a Metrics>,
     mode: Mode,
     stage: String,
 }
@@ -25,8 +27,8 @@ enum Mode {
 }
 
 impl<'a> View<'a> {
-    /// A view for stderr as it is.
-    pub(super) fn new(quiet: bool, folder: &'a Folder) -> Self {
+    /// A view for stderr as it is, and for scrapers if there is a page for them.
+    pub(super) fn new(quiet: bool, folder: &'a Folder, metrics: Option<&'a Metrics>) -> Self {
         let mode = if quiet {
             Mode::Quiet
         } else if io::stderr().is_terminal() {
@@ -40,7 +42,7 @@ impl<'a> View<'a> {
         } else {
             Mode::Lines { next_s: LINE_EVERY_S }
         };
-        Self { folder, mode, stage: String::new() }
+        Self { folder, metrics, mode, stage: String::new() }
     }
 
     /// Takes the bar away.
@@ -81,7 +83,26 @@ impl Observer for View<'_> {
         }
     }
 
+    fn run_begins(&mut self, record: &RunRecord) {
+        if let Some(metrics) = self.metrics {
+            metrics.keep(record);
+        }
+    }
+
+    fn watches(&self) -> bool {
+        self.metrics.is_some()
+    }
+
+    fn running(&mut self, running: Running) {
+        if let Some(metrics) = self.metrics {
+            metrics.running(running);
+        }
+    }
+
     fn keep(&mut self, record: &RunRecord) -> io::Result<()> {
+        if let Some(metrics) = self.metrics {
+            metrics.keep(record);
+        }
         self.folder.save(record)
     }
 }

@@ -3,6 +3,7 @@
 //! The one room that knows plan, engine, workloads and drivers together. It prints nothing: what
 //! happens is told to an [`Observer`].
 
+mod live;
 mod prepare;
 mod stage;
 
@@ -11,7 +12,7 @@ pub use stage::Progress;
 use crate::clock::{Clock, wall_ns};
 use crate::engine::{Stop, StopReason};
 use crate::plan::{Plan, SchemaPlan};
-use crate::record::{Environment, RunRecord, SCHEMA_VERSION};
+use crate::record::{Environment, RunRecord, Running, SCHEMA_VERSION};
 use crate::schema::SchemaError;
 use crate::target::couchdb::AdminError;
 use crate::target::wire::EndpointError;
@@ -22,6 +23,14 @@ use std::sync::Arc;
 
 /// Is told what happens during a run.
 pub trait Observer {
+    /// The run begins: the record without any stage yet.
+    fn run_begins(&mut self, _record: &RunRecord) {}
+    /// Whether [`Observer::running`] is of use: it costs a copy of all totals.
+    fn watches(&self) -> bool {
+        false
+    }
+    /// What the running stage has measured, once a second.
+    fn running(&mut self, _running: Running) {}
     /// A stage begins: its name.
     fn stage_begins(&mut self, stage: &str);
     /// Where a stage stands, a few times a second.
@@ -95,6 +104,7 @@ pub fn run(
         warnings: Vec::new(),
         thresholds: Vec::new(),
     };
+    observer.run_begins(&record);
     let connections = Connections::new(plan, documents, began);
     let result = stages(plan, &prepared, connections, stop, (&mut record, observer));
     if stop.reason() != Some(StopReason::Aborted) {

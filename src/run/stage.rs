@@ -1,5 +1,6 @@
 //! One stage: shares the connections out to threads, collects what they measure.
 
+use super::live::LiveStage;
 use super::{Observer, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{
@@ -201,6 +202,7 @@ impl Watch<'_> {
             length_s: self.stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
             ..Progress::default()
         };
+        let mut live = observer.watches().then(|| LiveStage::new(self.stage));
         loop {
             match source.recv_timeout(PROGRESS_EVERY) {
                 Ok(interval) => {
@@ -216,6 +218,9 @@ impl Watch<'_> {
                     let elapsed = self.start.moment().map_or(0, |start| now - start);
                     progress.elapsed_s = elapsed as f64 / SECOND_NS as f64;
                     observer.progress(&progress);
+                    if let Some(running) = live.as_mut().and_then(|it| it.look(elapsed, &totals)) {
+                        observer.running(running);
+                    }
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok((totals, series)),
             }
@@ -267,7 +272,7 @@ fn join<W>(
 }
 
 /// Requests and documents that a stage's plan asks for, where it gives a number.
-fn planned(kind: &StageKind) -> Option<(u64, u64)> {
+pub(super) fn planned(kind: &StageKind) -> Option<(u64, u64)> {
     match kind {
         StageKind::BulkInsert { documents, .. } => Some((0, *documents)),
         StageKind::Crud { operations, .. } => operations.map(|count| (count, count)),

@@ -1,0 +1,90 @@
+//! What can be told of a stage that is going on: its totals, once a second.
+
+use super::stage::planned;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::engine::Pace;
+use crate::measure::Totals;
+use crate::plan::StagePlan;
+use crate::record::Running;
+use std::iter::Peekable;
+
+/// Looks at a running stage. Made only where somebody watches.
+pub(super) struct LiveStage {
+    name: String,
+    /// When requests fall due, in an open loop; those before the last look have been taken.
+    due: Option<Peekable<Box<dyn Iterator<Item = Nanos>>>>,
+    offered: u64,
+    /// Requests that the plan asks for.
+    most: u64,
+    /// The second of the next look.
+    next: u64,
+}
+
+impl LiveStage {
+    pub(super) fn new(stage: &StagePlan) -> Self {
+        let due = match &stage.pace {
+            Pace::Open { schedule, .. } => {
+                let due: Box<dyn Iterator<Item = Nanos>> = Box::new(schedule.steps(0, 1));
+                Some(due.peekable())
+            }
+            Pace::Closed { .. } => None,
+        };
+        let most = planned(&stage.kind).map_or(0, |(requests, _)| requests);
+        let most = if most == 0 { u64::MAX } else { most };
+        Self { name: stage.name.clone(), due, offered: 0, most, next: 0 }
+    }
+
+    /// The totals up to the last full second, if there was no look since.
+    pub(super) fn look(&mut self, elapsed_ns: Nanos, totals: &Totals) -> Option<Running> {
+        let second = elapsed_ns / SECOND_NS;
+        if second < self.next {
+            return None;
+        }
+        self.next = second + 1;
+        if let Some(due) = &mut self.due {
+            while self.offered < self.most && due.next_if(|&due| due < second * SECOND_NS).is_some()
+            {
+                self.offered += 1;
+            }
+        }
+        let elapsed_s = second as f64;
+        Some(Running {
+            name: self.name.clone(),
+            elapsed_s,
+            offered: self.due.is_some().then_some(self.offered),
+            operations: totals.so_far(elapsed_s),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Arrivals, Schedule, Segment};
+    use crate::plan::StageKind;
+
+    fn stage(pace: Pace) -> StagePlan {
+        let kind = StageKind::BulkInsert { documents: 10, batch: 1 };
+        StagePlan { name: "crud".to_owned(), kind, pace, length_ns: None }
+    }
+
+    #[test]
+    fn it_looks_once_a_second_and_counts_what_fell_due() {
+        let segments = vec![Segment { length_ns: 3 * SECOND_NS, from: 100.0, to: 100.0 }];
+        let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
+        let mut live = LiveStage::new(&stage(Pace::Open { schedule, max_in_flight: 10 }));
+        let totals = Totals::default();
+        let mut offered = |elapsed_ns| live.look(elapsed_ns, &totals).map(|it| it.offered);
+        assert_eq!(offered(100_000_000), Some(Some(0)));
+        assert_eq!(offered(900_000_000), None);
+        assert_eq!(offered(SECOND_NS + 1), Some(Some(100)));
+        assert_eq!(offered(SECOND_NS + 2), None);
+        assert_eq!(offered(9 * SECOND_NS), Some(Some(300)));
+    }
+
+    #[test]
+    fn a_closed_loop_offers_nothing() {
+        let mut live = LiveStage::new(&stage(Pace::Closed { think_ns: 0 }));
+        assert_eq!(live.look(0, &Totals::default()).map(|it| it.offered), Some(None));
+    }
+}
