@@ -158,16 +158,16 @@ where
     }
     let elapsed_ns = plan.clock.now() - start;
     let cpu_ns = thread_cpu_ns() - cpu_before;
-    let failed = if pacer.is_finished() { pacer.await?.err() } else { None };
+    pacer.abort();
     sweep.abort();
     ticker.abort();
     let _ = ticker.await;
-    if let Some(error) = failed {
-        return Err(error);
+    if let Ok(paced) = pacer.await {
+        paced?;
     }
     let issued = shared.issued.each_ref().map(Cell::get);
     let load = shared.tickets.counts();
-    shared.recorder.replace(Recorder::new(start, plan.sink.clone())).finish();
+    shared.recorder.borrow_mut().finish();
     Ok(ShardResult { lanes: done, issued, load, elapsed_ns, cpu_ns })
 }
 
@@ -203,3 +203,7 @@ async fn tick(shared: Rc<Shared>) {
         shared.recorder.borrow_mut().rotate(shared.clock.now());
     }
 }
+
+#[cfg(test)]
+#[path = "shard_tests.rs"]
+mod tests;

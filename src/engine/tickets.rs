@@ -146,9 +146,11 @@ impl Tickets {
     }
 
     async fn take_closed(&self, now: Nanos) -> Option<Ticket> {
-        let mut now = now;
-        if self.think_ns > 0 && self.counts.get().begun > 0 {
-            tokio::time::sleep(std::time::Duration::from_nanos(self.think_ns)).await;
+        let (asked, mut now) = (now, now);
+        let until = asked + self.think_ns;
+        while now < until && !self.over(now) {
+            let left = (until - now).min(STOP_CHECK_NS);
+            tokio::time::sleep(std::time::Duration::from_nanos(left)).await;
             now = self.clock.now();
         }
         if self.over(now) {
@@ -158,8 +160,7 @@ impl Tickets {
             counts.offered += 1;
             counts.begun += 1;
         });
-        let idle_ns = self.think_ns;
-        Some(Ticket { intended: now, began: now, idle_ns })
+        Some(Ticket { intended: now, began: now, idle_ns: now - asked })
     }
 
     /// An operation that was begun is done.
@@ -237,11 +238,6 @@ impl Tickets {
             counts.unsent = queue.borrow().due.len() as u64;
         }
         counts
-    }
-
-    /// How many operations are due and not begun.
-    pub fn backlog(&self) -> u64 {
-        self.queue.as_ref().map_or(0, |queue| queue.borrow().due.len() as u64)
     }
 }
 
