@@ -1,4 +1,4 @@
-.PHONY: test test-servers fmt lint
+.PHONY: test test-servers check-seed fmt lint
 
 # Everything, ending in one line: N passed, M failed, K skipped.
 test: test-servers
@@ -7,6 +7,10 @@ test: test-servers
 # The servers that the tests start, from the committed lock file. Skipped without npm.
 test-servers:
 	@tests/servers.sh
+
+# The example of Iron Cushion's README in full size, counts and memory asserted; needs curl.
+check-seed:
+	@tests/seed-example.sh
 
 fmt:
 	cargo fmt

@@ -49,7 +49,7 @@ enum Verb {
 /// Parses the command line, does what it says, and tells the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let matches = Cli::command().try_get_matches_from(&arguments);
+    let matches = command().try_get_matches_from(&arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => match cli.verb {
             Verb::Run(args) => run::main(*args, &command_line(&arguments)),
@@ -60,6 +60,24 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         },
         Err(error) => refuse(&error),
     }
+}
+
+/// The whole grammar. A number below 0 is refused as the value of its flag, not as a stray word.
+fn command() -> clap::Command {
+    Cli::command().mut_subcommands(|verb| {
+        verb.mut_args(|argument| {
+            let flag = argument.get_long().is_some() && argument.get_action().takes_values();
+            if flag { argument.allow_negative_numbers(true) } else { argument }
+        })
+    })
+}
+
+/// The verb that is spelled most like `word`, if one is within two slips.
+fn nearest_verb(word: &str) -> Option<String> {
+    let command = Cli::command();
+    let slips = |verb: &str| strsim::damerau_levenshtein(verb, word);
+    let verbs = command.get_subcommands().map(clap::Command::get_name);
+    verbs.min_by_key(|verb| slips(verb)).filter(|verb| slips(verb) <= 2).map(str::to_owned)
 }
 
 /// The arguments as one line, with passwords in URLs struck out.
@@ -107,6 +125,10 @@ fn refuse(error: &clap::Error) -> Exit {
             .find_map(|kind| match error.get(kind)? {
                 ContextValue::String(name) => Some(name.clone()),
                 ContextValue::Strings(names) => names.first().cloned(),
+                _ => None,
+            })
+            .or_else(|| match error.get(ContextKind::InvalidSubcommand)? {
+                ContextValue::String(word) => nearest_verb(word),
                 _ => None,
             });
     let missing = match (error.kind(), error.get(ContextKind::InvalidArg)) {
