@@ -1,4 +1,4 @@
-.PHONY: test test-servers check-seed fmt lint
+.PHONY: test test-servers check-seed fuzz fmt lint
 
 # Everything, ending in one line: N passed, M failed, K skipped.
 test: test-servers
@@ -18,3 +18,13 @@ fmt:
 lint:
 	cargo fmt --check
 	cargo clippy --all-targets --all-features -- -D warnings
+
+# Each fuzz target in turn; needs a nightly toolchain and cargo-fuzz. What they find lies in
+# fuzz/artifacts/.
+FUZZ_SECONDS ?= 30
+fuzz:
+	@for target in $$(cargo +nightly fuzz list); do \
+	    mkdir -p fuzz/corpus/$$target && \
+	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+	        -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 || exit 1; \
+	done

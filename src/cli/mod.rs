@@ -142,3 +142,13 @@ fn refuse(error: &clap::Error) -> Exit {
     eprintln!("error: {first}{missing}; {cure}");
     Exit::Usage
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_of_every_verb_go_together() {
+        Cli::command().debug_assert();
+    }
+}

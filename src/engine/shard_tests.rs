@@ -109,7 +109,9 @@ async fn run(
     let result = local.run_until(run_lanes(&plan, &server, lanes)).await.unwrap();
     drop(plan);
     let mut totals = Totals::default();
-    source.iter().for_each(|interval| totals.add(&interval));
+    for interval in source {
+        totals.add(&interval);
+    }
     totals.issued = result.issued;
     let summary = totals.summarise(1.0);
     let ended: u64 = summary.iter().map(|s| s.ok + s.failed()).sum();

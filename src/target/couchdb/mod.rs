@@ -1,7 +1,7 @@
 //! Apache CouchDB and what speaks its protocol, over HTTP/1.1.
 
 mod admin;
-mod answer;
+pub mod answer;
 mod credentials;
 mod session;
 
