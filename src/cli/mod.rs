@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod schema;
 mod schema_source;
+mod selftest;
 mod serve;
 mod signals;
 
@@ -42,6 +43,8 @@ enum Verb {
     Schema(schema::Args),
     /// Render a saved run again, in any format
     Report(report::Args),
+    /// Hold springload's own numbers to account on this machine
+    Selftest(selftest::Args),
     /// Run the embedded stand-in CouchDB alone
     Serve(serve::Args),
 }
@@ -56,6 +59,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             Verb::Cushion(args) => cushion::main(&args, &command_line(&arguments)),
             Verb::Schema(args) => schema::main(&args),
             Verb::Report(args) => report::main(&args),
+            Verb::Selftest(args) => selftest::main(&args),
             Verb::Serve(args) => serve::main(&args),
         },
         Err(error) => refuse(&error),

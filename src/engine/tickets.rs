@@ -25,6 +25,8 @@ pub struct Ticket {
     pub began: Nanos,
     /// How long the connection waited for it to fall due.
     pub idle_ns: Nanos,
+    /// The connection was free when it fell due: to begin it late is the client's own fault.
+    pub awaited: bool,
 }
 
 /// What became of the operations that were due. offered = begun + dropped + unsent, exactly.
@@ -126,6 +128,7 @@ impl Tickets {
             self.fill(&mut queue, now);
             queue.due.pop_front()
         };
+        let awaited = due.is_none();
         let (intended, idle_ns) = match due {
             Some(due) if !self.over(now) => (due, 0),
             Some(due) => {
@@ -140,9 +143,9 @@ impl Tickets {
             }
         };
         queue.borrow_mut().in_flight += 1;
-        let began = if idle_ns == 0 { now.max(intended) } else { self.clock.now() };
+        let began = if awaited { self.clock.now() } else { now };
         self.count(|counts| counts.begun += 1);
-        Some(Ticket { intended, began, idle_ns })
+        Some(Ticket { intended, began, idle_ns, awaited })
     }
 
     async fn take_closed(&self, now: Nanos) -> Option<Ticket> {
@@ -160,7 +163,7 @@ impl Tickets {
             counts.offered += 1;
             counts.begun += 1;
         });
-        Some(Ticket { intended: now, began: now, idle_ns: now - asked })
+        Some(Ticket { intended: now, began: now, idle_ns: now - asked, awaited: false })
     }
 
     /// An operation that was begun is done.
