@@ -1,4 +1,4 @@
-.PHONY: test test-servers check-seed fuzz fmt lint
+.PHONY: test test-servers check-seed fuzz bench fmt lint
 
 # Everything, ending in one line: N passed, M failed, K skipped.
 test: test-servers
@@ -28,3 +28,7 @@ fuzz:
 	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	        -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 || exit 1; \
 	done
+
+# Client CPU per request beside wrk, h2load and oha, where installed; writes docs/benchmarks.md.
+bench:
+	@benches/peers.sh

@@ -24,7 +24,7 @@ pub(super) fn merge(length: Length) -> Result<Finding, Broken> {
     for part in &parts {
         merged.merge(part);
     }
-    let same = merged.encode() == whole.encode();
+    let same = merged == whole;
     let percentiles: Vec<_> =
         [50.0, 90.0, 99.0, 99.9, 100.0].map(|p| merged.percentile(p)).to_vec();
     let ascends = percentiles.is_sorted() && merged.max() >= percentiles[4];
