@@ -89,6 +89,9 @@ fn measure(
             if let Some(format) = format {
                 print!("{}", (format.render)(&record));
             }
+            for line in report::threshold_lines(&record).iter().filter(|it| it.starts_with('✗')) {
+                eprintln!("--fail-if: {line}");
+            }
             if !output.quiet {
                 eprintln!("record: {}", folder.file().display());
             }

@@ -15,6 +15,8 @@ pub enum Exit {
     Usage = 2,
     /// The target cannot be reached or used, or the run was aborted.
     Target = 3,
+    /// A threshold was missed, or too little was measured to judge it.
+    Threshold = 4,
     /// Measured, but not trustworthy.
     Untrustworthy = 5,
     /// Stopped by the user; the partial result is saved.
@@ -32,10 +34,13 @@ impl Exit {
         });
         if none_succeeded {
             Self::Target
-        } else if record.measured().all(|stage| stage.verdict.trustworthy()) {
-            Self::Passed
-        } else {
+        } else if !record.measured().all(|stage| stage.verdict.trustworthy()) {
+            // Before thresholds: judged by numbers that mean little, they mean little.
             Self::Untrustworthy
+        } else if record.thresholds.iter().any(|threshold| threshold.broken) {
+            Self::Threshold
+        } else {
+            Self::Passed
         }
     }
 

@@ -18,6 +18,9 @@ pub(super) struct OutputArgs {
     /// The report's format [default: text; the dialects: their own]
     #[arg(long, value_name = "FORMAT", value_parser = known_format)]
     pub(super) format: Option<report::Format>,
+    /// Fail with exit status 4 if this holds, such as 'read.p99 > 20ms'; may be repeated
+    #[arg(long, value_name = "THRESHOLD")]
+    pub(super) fail_if: Vec<String>,
     /// No progress, only the report
     #[arg(short, long)]
     pub(super) quiet: bool,

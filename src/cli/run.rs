@@ -179,5 +179,6 @@ fn spec(
         mix: args.mix,
         order: CrudOrder::Uniform,
         load,
+        thresholds: args.output.fail_if,
     }
 }

@@ -146,6 +146,14 @@ impl Totals {
         OpKind::ALL.into_iter().filter(|kind| self.issued[kind.index()] > 0).collect()
     }
 
+    /// The summaries of a stage that is going on, of what has ended so far.
+    pub fn so_far(&self, elapsed_s: f64) -> Vec<OperationSummary> {
+        let summary = |(kind, part): (OpKind, &KindInterval)| {
+            OperationSummary::new(kind, part, part.ok + part.failed(), elapsed_s)
+        };
+        self.sum.iter().map(summary).collect()
+    }
+
     /// The summaries of all kinds that were issued, over a stage of `elapsed_s` seconds.
     pub fn summarise(&self, elapsed_s: f64) -> Vec<OperationSummary> {
         let none = KindInterval::default();

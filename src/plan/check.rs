@@ -3,6 +3,7 @@
 use super::schemas::SchemaPlan;
 use super::spec::{Invalid, LoadSpec, PlanSpec};
 use super::stage::{CrudOrder, StageKind, StagePlan};
+use super::threshold::Threshold;
 use super::{DatabasePlan, Plan, TargetPlan};
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
@@ -39,6 +40,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     }
     let connections = spec.connections.clamp(1, MOST_CONNECTIONS) as usize;
     let stages = stages(spec);
+    let thresholds = thresholds(spec, &stages, &mut mistakes);
     if mistakes.is_empty() {
         check_documents(spec, &stages, connections, &mut mistakes);
     }
@@ -58,6 +60,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         timeout_ns: spec.timeout_ns,
         schemas,
         stages,
+        thresholds,
     })
 }
 
@@ -207,6 +210,31 @@ fn pace(spec: &PlanSpec) -> (Pace, Option<u64>) {
             (Pace::Open { schedule, max_in_flight }, length)
         }
     }
+}
+
+/// Reads the thresholds, and refuses those about operations that no stage does.
+fn thresholds(
+    spec: &PlanSpec,
+    stages: &[StagePlan],
+    mistakes: &mut Vec<Invalid>,
+) -> Vec<Threshold> {
+    let mut thresholds = Vec::new();
+    for text in &spec.thresholds {
+        match text.parse::<Threshold>() {
+            Err(error) => mistakes.push(Invalid::new("--fail-if", error.problem, error.cure)),
+            Ok(threshold) => {
+                if let Some(kind) = threshold.kind
+                    && !stages.iter().any(|stage| stage.kind.does(kind))
+                {
+                    let problem = format!("no stage does what {threshold} judges");
+                    let cure = format!("plan for {kind} operations, or leave it out");
+                    mistakes.push(Invalid::new("--fail-if", problem, cure));
+                }
+                thresholds.push(threshold);
+            }
+        }
+    }
+    thresholds
 }
 
 fn stand_in(spec: &PlanSpec) -> TargetPlan {

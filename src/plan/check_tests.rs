@@ -27,6 +27,7 @@ fn spec() -> PlanSpec {
         mix: Mix { create: 2, read: 3, update: 2, delete: 1 },
         order: CrudOrder::Uniform,
         load: LoadSpec::Closed { think_ns: 0 },
+        thresholds: Vec::new(),
     }
 }
 
@@ -58,6 +59,24 @@ fn what_cannot_be_carried_out_is_refused_by_flag() {
     assert_eq!(mistakes(|s| (s.documents, s.operations) = (0, Some(0))), ["--ops"]);
     let several = mistakes(|s| (s.connections, s.batch, s.timeout_ns) = (0, 0, 0));
     assert_eq!(several, ["--connections", "--batch", "--timeout"]);
+}
+
+#[test]
+fn thresholds_are_read_and_need_something_to_judge() {
+    let with = |texts: &[&str]| {
+        mistakes(|s| s.thresholds = texts.iter().map(|&text| text.to_owned()).collect())
+    };
+    assert_eq!(with(&["read.p99 > 20ms", "err > 1%"]), Vec::<String>::new());
+    assert_eq!(with(&["read.p98 > 20ms", "err"]), ["--fail-if", "--fail-if"]);
+    let judged = |change: fn(&mut PlanSpec)| {
+        mistakes(|s| {
+            s.thresholds = vec!["delete.p99 > 20ms".to_owned(), "bulk_insert.err > 0".to_owned()];
+            change(s);
+        })
+    };
+    assert_eq!(judged(|_| ()), Vec::<String>::new());
+    assert_eq!(judged(|s| s.operations = Some(0)), ["--fail-if"]);
+    assert_eq!(judged(|s| (s.documents, s.mix.delete) = (0, 0)), ["--fail-if", "--fail-if"]);
 }
 
 #[test]

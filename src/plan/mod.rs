@@ -5,12 +5,14 @@ mod check;
 mod schemas;
 mod spec;
 mod stage;
+mod threshold;
 mod units;
 
 pub use check::check;
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{Invalid, LoadSpec, PlanSpec};
 pub use stage::{CrudOrder, StageKind, StagePlan};
+pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration, duration_ns, mix, rate};
 
 use crate::clock::Nanos;
@@ -36,6 +38,9 @@ pub struct Plan {
     pub schemas: Vec<SchemaPlan>,
     /// What is measured, in order.
     pub stages: Vec<StagePlan>,
+    /// What makes the run fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<Threshold>,
 }
 
 /// The server and database of a run.

@@ -101,4 +101,6 @@ pub struct PlanSpec {
     pub order: CrudOrder,
     /// When they are due.
     pub load: LoadSpec,
+    /// What makes the run fail, as written.
+    pub thresholds: Vec<String>,
 }

@@ -2,6 +2,7 @@
 
 use crate::clock::Nanos;
 use crate::engine::Pace;
+use crate::op::OpKind;
 use crate::workload::{Budget, KeySequence, Mix};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -61,6 +62,18 @@ impl StageKind {
         let (each, more) = (documents / connections, documents % connections);
         let start = k * each + k.min(more);
         start..start + each + u64::from(k < more)
+    }
+
+    /// Whether operations of this kind are done.
+    pub const fn does(&self, kind: OpKind) -> bool {
+        match (self, kind) {
+            (Self::BulkInsert { .. }, kind) => matches!(kind, OpKind::BulkInsert),
+            (Self::Crud { .. }, OpKind::BulkInsert) => false,
+            (Self::Crud { mix, .. }, OpKind::Create) => mix.create > 0,
+            (Self::Crud { mix, .. }, OpKind::Read) => mix.read > 0,
+            (Self::Crud { mix, .. }, OpKind::Update) => mix.update > 0,
+            (Self::Crud { mix, .. }, OpKind::Delete) => mix.delete > 0,
+        }
     }
 
     /// What connection `k` of `connections` has to do.

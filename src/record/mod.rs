@@ -1,10 +1,16 @@
 //! All that one run leaves behind: stored as `run.json`, rendered by every report.
 
+#[cfg(test)]
+#[path = "fixture_tests.rs"]
+pub(crate) mod fixture;
+
 mod environment;
+mod threshold;
 mod verdict;
 mod warning;
 
 pub use environment::Environment;
+pub use threshold::{Judgement, Unit};
 pub use verdict::Verdict;
 pub use warning::{Code, Warning};
 
@@ -34,6 +40,9 @@ pub struct RunRecord {
     pub stages: Vec<StageRecord>,
     /// What a reader must know before believing a number.
     pub warnings: Vec<Warning>,
+    /// What became of the plan's thresholds; empty until the run has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<Judgement>,
 }
 
 /// The server and database of a run.
@@ -63,6 +72,9 @@ pub struct ServerRecord {
 pub struct StageRecord {
     /// `bulk_insert`, `warm_up` or `crud`.
     pub name: String,
+    /// From the run's start to the stage's, in seconds.
+    #[serde(default)]
+    pub began_s: f64,
     /// From the common start to the last answer, in seconds.
     pub elapsed_s: f64,
     /// What became of the operations that were due.
@@ -77,6 +89,19 @@ pub struct StageRecord {
     pub connections: PhaseTable,
     /// Second by second.
     pub series: Series,
+}
+
+/// A stage that is going on, as far as it is known: never stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Running {
+    /// The stage's name.
+    pub name: String,
+    /// The time since its start, in seconds.
+    pub elapsed_s: f64,
+    /// Requests that have fallen due, in an open loop whose schedule tells.
+    pub offered: Option<u64>,
+    /// What was measured up to the last full second.
+    pub operations: Vec<OperationSummary>,
 }
 
 /// What became of the operations that were due. offered = begun + dropped + unsent, exactly.
@@ -120,6 +145,11 @@ impl RunRecord {
     /// Works out the warnings anew from what is on record.
     pub fn refresh_warnings(&mut self) {
         self.warnings = warning::all(self);
+    }
+
+    /// Judges the plan's thresholds anew by what is on record.
+    pub fn judge_thresholds(&mut self) {
+        self.thresholds = threshold::judge(self);
     }
 
     /// The stages whose numbers count: all but the warm-up.

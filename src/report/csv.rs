@@ -41,3 +41,37 @@ fn write_times(out: &mut String, histogram: &Histogram) {
     }
     let _ = write!(out, ",{:.2}", histogram.max() as f64 / 1e3);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::fixture;
+
+    #[test]
+    fn the_header_stands_and_rows_follow_it() {
+        let csv = render(&fixture::record(&[]));
+        let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!(rows[0].join(","), HEADER);
+        assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
+        let cell = |row: usize, name: &str| {
+            let column = rows[0].iter().position(|head| *head == name);
+            rows[row][column.unwrap_or_else(|| panic!("no column {name}"))]
+        };
+        assert_eq!(rows.len(), 1 + 1 + 1 + 4);
+        let update = rows.iter().position(|row| row[0] == "crud" && row[2] == "update").unwrap();
+        let counts = ["second", "requests", "ok", "failed"].map(|name| cell(update, name));
+        assert_eq!(counts, ["0", "50", "47", "3"]);
+        assert_eq!(cell(update, "response_max_us"), "50.05");
+        assert_eq!((cell(update, "service_p99_us"), cell(update, "lag_max_us")), ("", "0.00"));
+    }
+
+    #[test]
+    fn a_record_that_was_stored_renders_to_the_same_bytes() {
+        let record = fixture::record(&["read.p99 > 1ms"]);
+        let json = serde_json::to_string(&record).unwrap();
+        let again = crate::report::read_json(&json).unwrap();
+        for format in crate::report::FORMATS {
+            assert_eq!((format.render)(&record), (format.render)(&again), "{}", format.name);
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::Format;
 use super::number::{decimal, grouped};
+use super::threshold::threshold_lines;
 use crate::measure::Spread;
 use crate::op::OpKind;
 use crate::record::{Code, RunRecord, StageRecord};
@@ -29,6 +30,13 @@ fn render(record: &RunRecord) -> String {
         }
         out.push('\n');
         errors(stage, record, &mut out);
+    }
+    if !record.thresholds.is_empty() {
+        out.push_str("THRESHOLDS:\n");
+        for line in threshold_lines(record) {
+            let _ = writeln!(out, "  {line}");
+        }
+        out.push('\n');
     }
     out
 }

@@ -3,12 +3,19 @@
 
 mod csv;
 mod cushion;
+mod exposition;
+mod hlog;
 mod json;
 mod number;
+mod openmetrics;
 mod table;
 mod text;
+mod threshold;
 
+pub use exposition::Exposition;
 pub use json::{RunFileError, read as read_json};
+pub use openmetrics::expose;
+pub use threshold::threshold_lines;
 
 use crate::record::RunRecord;
 
@@ -24,7 +31,8 @@ pub struct Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 4] = [text::FORMAT, json::FORMAT, csv::FORMAT, cushion::FORMAT];
+pub const FORMATS: [Format; 6] =
+    [text::FORMAT, json::FORMAT, csv::FORMAT, hlog::FORMAT, openmetrics::FORMAT, cushion::FORMAT];
 
 /// The format of that name.
 pub fn format(name: &str) -> Option<Format> {

@@ -3,6 +3,7 @@
 use super::Format;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
+use super::threshold::threshold_lines;
 use crate::measure::{Latency, OperationSummary};
 use crate::record::{RunRecord, StageRecord, Verdict};
 use std::fmt::Write as _;
@@ -21,6 +22,12 @@ fn render(record: &RunRecord) -> String {
         for warning in &record.warnings {
             let stage = warning.stage.as_ref().map_or(String::new(), |stage| format!("{stage}: "));
             let _ = writeln!(out, "  ! {stage}{}", warning.message);
+        }
+    }
+    if !record.thresholds.is_empty() {
+        out.push_str("\nthresholds\n");
+        for line in threshold_lines(record) {
+            let _ = writeln!(out, "  {line}");
         }
     }
     out.push('\n');

@@ -8,7 +8,7 @@ mod stage;
 
 pub use stage::Progress;
 
-use crate::clock::wall_ns;
+use crate::clock::{Clock, wall_ns};
 use crate::engine::{Stop, StopReason};
 use crate::plan::{Plan, SchemaPlan};
 use crate::record::{Environment, RunRecord, SCHEMA_VERSION};
@@ -83,6 +83,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, RunError> {
     let documents = Arc::new(SchemaPlan::documents(plan.seed, &plan.schemas)?);
+    let began = Clock::system().now();
     let started_at = jiff::Timestamp::from_nanosecond(i128::from(wall_ns()))
         .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
     let mut prepared = prepare::prepare(plan, server, stand_in, stop)?;
@@ -95,13 +96,16 @@ pub fn run(
         environment: Environment::here(),
         stages: Vec::new(),
         warnings: Vec::new(),
+        thresholds: Vec::new(),
     };
-    let result = stages(plan, &prepared, &documents, stop, (&mut record, observer));
+    let connections = Connections::new(plan, documents, began);
+    let result = stages(plan, &prepared, connections, stop, (&mut record, observer));
     if stop.reason() != Some(StopReason::Aborted) {
         let removed = prepared.tear_down(plan);
         record.server.deleted = *removed.as_ref().unwrap_or(&false);
         record.partial = result.is_err() || stop.reason().is_some();
         record.refresh_warnings();
+        record.judge_thresholds();
         observer.keep(&record)?;
         result?;
         removed?;
@@ -117,11 +121,10 @@ pub fn run(
 fn stages(
     plan: &Plan,
     prepared: &Prepared,
-    documents: &Arc<crate::schema::Documents>,
+    mut connections: Connections<'_>,
     stop: &Arc<Stop>,
     (record, observer): (&mut RunRecord, &mut dyn Observer),
 ) -> Result<(), RunError> {
-    let mut connections = Connections::new(plan, documents.clone());
     for stage in &plan.stages {
         if stop.reason().is_some() {
             break;

@@ -1,7 +1,7 @@
 //! One stage: shares the connections out to threads, collects what they measure.
 
 use super::{Observer, RunError};
-use crate::clock::{Clock, SECOND_NS};
+use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{
     Lane, LaneResult, LoadCounts, Pace, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard,
 };
@@ -46,6 +46,8 @@ pub struct Progress {
 pub(super) struct Connections<'a> {
     plan: &'a Plan,
     documents: Arc<Documents>,
+    /// When the run began.
+    began: Nanos,
     bulk: u64,
     live: Vec<Live>,
     warm: Vec<Crud>,
@@ -64,10 +66,10 @@ struct Collected<W> {
 }
 
 impl<'a> Connections<'a> {
-    /// The connections of `plan` before its first stage.
-    pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>) -> Self {
+    /// The connections of `plan` before its first stage, in a run that began at `began`.
+    pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>, began: Nanos) -> Self {
         let live = vec![Live::default(); plan.connections];
-        Self { plan, documents, bulk: 0, live, warm: Vec::new() }
+        Self { plan, documents, began, bulk: 0, live, warm: Vec::new() }
     }
 
     /// Carries out one stage.
@@ -169,11 +171,14 @@ impl<'a> Connections<'a> {
             })
             .collect::<io::Result<_>>()?;
         drop(sink);
-        let watch = Watch { stage, connections: self.plan.connections, start, stop };
+        let connections = self.plan.connections;
+        let watch = Watch { stage, connections, start: start.clone(), stop };
         let (totals, series) = watch.collect(&source, observer)?;
         let mut collected = join(handles, totals, series)?;
         collected.lanes.sort_by_key(|lane| lane.connection);
-        let record = stage_record(stage, &collected);
+        let mut record = stage_record(stage, &collected);
+        let waited_ns = start.moment().map_or(0, |moment| moment.saturating_sub(self.began));
+        record.began_s = waited_ns as f64 / SECOND_NS as f64;
         Ok((record, collected.lanes.into_iter().map(|lane| lane.workload).collect()))
     }
 }
@@ -313,6 +318,7 @@ fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
     let kinds: Vec<OpKind> = totals.kinds();
     StageRecord {
         name: stage.name.clone(),
+        began_s: 0.0,
         elapsed_s: *elapsed_s,
         verdict: Verdict::of(&load, &client, &operations, *elapsed_s),
         load,

@@ -99,6 +99,7 @@ impl Load {
             mix: Mix { create: 0, read: 1, update: 0, delete: 0 },
             order: CrudOrder::Uniform,
             load,
+            thresholds: Vec::new(),
         };
         let plan = check(&spec).map_err(|mistakes| {
             Broken::Plan(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))

@@ -1,0 +1,440 @@
+//! The grammar of `--fail-if`: `[SUBJECT.]METRIC OP VALUE`, such as `read.p99 > 20ms`.
+//!
+//! A threshold states what makes a run fail. Knows nothing of how a run went: the record judges.
+
+use crate::clock::{Nanos, SECOND_NS};
+use crate::op::{Failure, OpKind};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The metrics that the grammar knows, as error messages name them.
+const METRICS: &str = "p50, p90, p95, p99, p99.9, mean, max (after service. or lag. too), err, \
+                       a failure class such as conflict, unfinished, dropped, throughput";
+/// An example, as error messages give it.
+const EXAMPLE: &str = "write for example 'read.p99 > 20ms' or 'err > 0.1%'";
+/// More than can be counted, and still a number that floats hold exactly.
+const MOST: f64 = 9e15;
+/// Longer than any run.
+const MOST_TIME_S: f64 = 366.0 * 86_400.0;
+
+/// What makes a run fail.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Threshold {
+    /// Whose operations are judged; `None`: those of all kinds together.
+    pub kind: Option<OpKind>,
+    /// What is judged.
+    pub metric: Metric,
+    /// How it is compared.
+    pub comparison: Comparison,
+    /// With what.
+    pub limit: Limit,
+}
+
+/// What a threshold judges, over all measured stages together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// A time per request.
+    Time(Span, Statistic),
+    /// Documents that failed, in whichever way.
+    Errors,
+    /// Documents that failed in this way.
+    Class(Failure),
+    /// Documents begun whose answer had not come when the run ended.
+    Unfinished,
+    /// Requests that were due and dropped.
+    Dropped,
+    /// Documents that succeeded, per second.
+    Throughput,
+}
+
+/// Which part of an operation's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// From the intended start to the last byte of the answer.
+    Response,
+    /// From send to the last byte of the answer.
+    Service,
+    /// From the intended start to the real one.
+    Lag,
+}
+
+/// What is read off a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// A percentile, in tenths of a percent.
+    Percentile(u16),
+    /// The mean.
+    Mean,
+    /// The greatest value.
+    Max,
+}
+
+/// How a value is compared with the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+}
+
+/// The limit, in the unit it was given in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// Nanoseconds.
+    Time(Nanos),
+    /// Percent of all documents, or of all requests.
+    Percent(f64),
+    /// A number of documents or requests, or of documents per second.
+    Number(f64),
+}
+
+/// Why a text is no threshold: what is wrong, and the cure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}; {cure}")]
+pub struct ThresholdError {
+    /// What is wrong.
+    pub problem: String,
+    /// How to mend it.
+    pub cure: String,
+}
+
+fn wrong(problem: impl Into<String>, cure: impl Into<String>) -> ThresholdError {
+    ThresholdError { problem: problem.into(), cure: cure.into() }
+}
+
+impl Comparison {
+    const ALL: [Self; 4] = [Self::AtLeast, Self::AtMost, Self::Above, Self::Below];
+
+    /// How it is written.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Above => ">",
+            Self::AtLeast => ">=",
+            Self::Below => "<",
+            Self::AtMost => "<=",
+        }
+    }
+
+    /// Whether `value` stands to `limit` as the sign says.
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Above => value > limit,
+            Self::AtLeast => value >= limit,
+            Self::Below => value < limit,
+            Self::AtMost => value <= limit,
+        }
+    }
+}
+
+impl Statistic {
+    const ALL: [(&'static str, Self); 7] = [
+        ("p50", Self::Percentile(500)),
+        ("p90", Self::Percentile(900)),
+        ("p95", Self::Percentile(950)),
+        ("p99", Self::Percentile(990)),
+        ("p99.9", Self::Percentile(999)),
+        ("mean", Self::Mean),
+        ("max", Self::Max),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|&(_, one)| one == self).map_or("p?", |(name, _)| name)
+    }
+}
+
+impl Metric {
+    fn parse(text: &str) -> Option<Self> {
+        let (span, rest) = if let Some(rest) = text.strip_prefix("service.") {
+            (Some(Span::Service), rest)
+        } else if let Some(rest) = text.strip_prefix("lag.") {
+            (Some(Span::Lag), rest)
+        } else {
+            (None, text.strip_prefix("response.").unwrap_or(text))
+        };
+        if let Some((_, one)) = Statistic::ALL.into_iter().find(|&(name, _)| name == rest) {
+            return Some(Self::Time(span.unwrap_or(Span::Response), one));
+        }
+        match text {
+            "err" => Some(Self::Errors),
+            "unfinished" => Some(Self::Unfinished),
+            "dropped" => Some(Self::Dropped),
+            "throughput" => Some(Self::Throughput),
+            name => Failure::ALL.into_iter().find(|class| class.name() == name).map(Self::Class),
+        }
+    }
+
+    fn accepts(self, limit: Limit) -> Result<(), &'static str> {
+        match (self, limit) {
+            (Self::Time(..), Limit::Time(_)) | (Self::Throughput, Limit::Number(_)) => Ok(()),
+            (Self::Time(..), _) => Err("give a time with its unit, such as 500us, 20ms or 1.5s"),
+            (Self::Throughput, _) => Err("give documents per second, such as 1000 or 10k"),
+            (_, Limit::Percent(_) | Limit::Number(_)) => Ok(()),
+            (_, Limit::Time(_)) => Err("give a share or a count, such as 0.1%, 0 or 10k"),
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(Span::Response, one) => f.write_str(one.name()),
+            Self::Time(Span::Service, one) => write!(f, "service.{}", one.name()),
+            Self::Time(Span::Lag, one) => write!(f, "lag.{}", one.name()),
+            Self::Errors => f.write_str("err"),
+            Self::Class(class) => class.fmt(f),
+            Self::Unfinished => f.write_str("unfinished"),
+            Self::Dropped => f.write_str("dropped"),
+            Self::Throughput => f.write_str("throughput"),
+        }
+    }
+}
+
+impl Limit {
+    /// Reads a number with `ns`, `us`, `ms`, `s`, `m`, `%`, `k`, `M` or nothing behind it.
+    fn parse(text: &str) -> Result<Self, ThresholdError> {
+        let bad = || {
+            let cure = "give a number of 0 or more with its unit: us, ms, s, %, k or none";
+            wrong(format!("{text:?} is not a value"), cure)
+        };
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let number: f64 = text[..digits].parse().map_err(|_| bad())?;
+        let time = |unit_s: f64| {
+            let in_range = number * unit_s <= MOST_TIME_S;
+            let ns = (number * (unit_s * SECOND_NS as f64)).round() as Nanos;
+            if in_range { Ok(Self::Time(ns)) } else { Err(bad()) }
+        };
+        let count = |factor: f64| {
+            let number = number * factor;
+            if number <= MOST { Ok(Self::Number(number)) } else { Err(bad()) }
+        };
+        match text[digits..].trim() {
+            "ns" => time(1e-9),
+            "us" | "µs" => time(1e-6),
+            "ms" => time(1e-3),
+            "s" => time(1.0),
+            "m" | "min" => time(60.0),
+            "%" if number <= MOST => Ok(Self::Percent(number)),
+            "" | "/s" => count(1.0),
+            "k" | "K" | "k/s" => count(1e3),
+            "M" | "M/s" => count(1e6),
+            _ => Err(bad()),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Percent(percent) => write!(f, "{percent}%"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Time(ns) => {
+                let units = [("s", SECOND_NS), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+                let whole = units.into_iter().find(|&(_, unit)| ns.is_multiple_of(unit));
+                let (name, unit) = whole.unwrap_or(("ns", 1));
+                write!(f, "{}{name}", ns / unit)
+            }
+        }
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = ThresholdError;
+
+    fn from_str(text: &str) -> Result<Self, ThresholdError> {
+        let Some(at) = text.find(['<', '>']) else {
+            return Err(wrong(format!("{text:?} has none of >, >=, <, <="), EXAMPLE));
+        };
+        let (left, rest) = (text[..at].trim(), &text[at..]);
+        let comparison = Comparison::ALL.into_iter().find(|one| rest.starts_with(one.sign()));
+        let comparison = comparison.unwrap_or(Comparison::Above);
+        let limit = rest[comparison.sign().len()..].trim();
+        let (kind, name) = subject(left);
+        let metric = Metric::parse(name).ok_or_else(|| unknown(left, name))?;
+        if metric == Metric::Dropped && kind.is_some() {
+            let problem = format!("{left:?}: drops are counted for all kinds together");
+            return Err(wrong(problem, "write all.dropped"));
+        }
+        let limit = Limit::parse(limit)?;
+        metric
+            .accepts(limit)
+            .map_err(|cure| wrong(format!("{limit} does not fit {name}"), cure))?;
+        Ok(Self { kind, metric, comparison, limit })
+    }
+}
+
+/// Splits `read.p99` in its subject, if it has one, and its metric.
+fn subject(left: &str) -> (Option<OpKind>, &str) {
+    if let Some((first, rest)) = left.split_once('.') {
+        if first == "all" {
+            return (None, rest);
+        }
+        if let Some(kind) = OpKind::ALL.into_iter().find(|kind| kind.name() == first) {
+            return (Some(kind), rest);
+        }
+    }
+    (None, left)
+}
+
+/// The part of `left` that is not known, and what is.
+fn unknown(left: &str, name: &str) -> ThresholdError {
+    if let Some((first, rest)) = name.split_once('.')
+        && Metric::parse(rest).is_some()
+    {
+        let kinds = OpKind::ALL.map(OpKind::name).join(", ");
+        return wrong(format!("no operation {first:?} in {left:?}"), format!("give all, {kinds}"));
+    }
+    if name.is_empty() || OpKind::ALL.iter().any(|kind| kind.name() == name) || name == "all" {
+        return wrong(format!("no metric in {left:?}"), format!("give one of {METRICS}"));
+    }
+    wrong(format!("no metric {name:?}"), format!("give one of {METRICS}"))
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, metric, comparison, limit } = self;
+        let subject = kind.map_or("all", OpKind::name);
+        write!(f, "{subject}.{metric} {} {limit}", comparison.sign())
+    }
+}
+
+impl From<Threshold> for String {
+    fn from(threshold: Threshold) -> Self {
+        threshold.to_string()
+    }
+}
+
+impl TryFrom<String> for Threshold {
+    type Error = ThresholdError;
+
+    fn try_from(text: String) -> Result<Self, ThresholdError> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn display(text: &str) -> String {
+        match text.parse::<Threshold>() {
+            Ok(threshold) => threshold.to_string(),
+            Err(error) => panic!("{text:?}: {error}"),
+        }
+    }
+
+    #[test]
+    fn the_grammar() {
+        for (text, canonical) in [
+            ("read.p99 > 20ms", "read.p99 > 20ms"),
+            ("read.p99.9>1.5ms", "read.p99.9 > 1500us"),
+            (" p50 >= 250us ", "all.p50 >= 250us"),
+            ("update.service.max > 1s", "update.service.max > 1s"),
+            ("create.response.mean>2s", "create.mean > 2s"),
+            ("lag.p99 > 100 us", "all.lag.p99 > 100us"),
+            ("err > 0.1%", "all.err > 0.1%"),
+            ("bulk_insert.err>0", "bulk_insert.err > 0"),
+            ("update.conflict > 5 %", "update.conflict > 5%"),
+            ("update.server_error >= 10", "update.server_error >= 10"),
+            ("throughput < 10k/s", "all.throughput < 10000"),
+            ("delete.throughput <= 1.5k", "delete.throughput <= 1500"),
+            ("all.dropped > 0", "all.dropped > 0"),
+            ("unfinished > 1%", "all.unfinished > 1%"),
+        ] {
+            assert_eq!(display(text), canonical);
+        }
+    }
+
+    #[test]
+    fn each_mistake_is_one_line_with_its_cure() {
+        for (text, says) in [
+            ("", "has none of >"),
+            ("read.p99", "has none of >"),
+            ("read.p99 = 5ms", "has none of >"),
+            ("read.p98 > 5ms", "no metric \"p98\"; give one of p50, p90"),
+            ("read > 5ms", "no metric in \"read\""),
+            ("> 5ms", "no metric in \"\""),
+            ("reed.p99 > 5ms", "no operation \"reed\" in \"reed.p99\"; give all, bulk_insert"),
+            ("read.dropped > 5", "write all.dropped"),
+            ("read.p99 > 5", "5 does not fit p99; give a time"),
+            ("read.p99 > 5%", "5% does not fit p99; give a time"),
+            ("err > 5ms", "5ms does not fit err; give a share or a count"),
+            ("throughput < 5%", "give documents per second"),
+            ("read.p99 > -5ms", "\"-5ms\" is not a value"),
+            ("read.p99 >> 5ms", "is not a value"),
+            ("read.p99 > 5 parsecs", "is not a value"),
+            ("read.p99 > 9999999999s", "is not a value"),
+            ("read.p99 > ", "is not a value"),
+            ("read.p99 > 1.2.3ms", "is not a value"),
+        ] {
+            let error = text.parse::<Threshold>().unwrap_err().to_string();
+            assert!(error.contains(says), "{text:?}: {error}");
+            assert!(error.contains("; ") && !error.contains('\n'), "{error}");
+        }
+    }
+
+    fn metrics() -> impl Strategy<Value = Metric> {
+        let spans = [Span::Response, Span::Service, Span::Lag];
+        let time = (0..spans.len(), 0..Statistic::ALL.len())
+            .prop_map(move |(i, s)| Metric::Time(spans[i], Statistic::ALL[s].1));
+        let class = (0..Failure::COUNT).prop_map(|class| Metric::Class(Failure::ALL[class]));
+        prop_oneof![
+            time,
+            class,
+            Just(Metric::Errors),
+            Just(Metric::Unfinished),
+            Just(Metric::Dropped),
+            Just(Metric::Throughput),
+        ]
+    }
+
+    fn thresholds() -> impl Strategy<Value = Threshold> {
+        let most_ns = 366 * 86_400 * SECOND_NS;
+        // Times come with up to 53 significant bits: that is what a number in a text can hold.
+        let kinds = proptest::option::of(0..OpKind::COUNT);
+        (metrics(), kinds, 0..4usize, 0..=most_ns >> 3, 0.0..1e12f64, any::<bool>()).prop_map(
+            |(metric, kind, comparison, ns, number, percent)| {
+                let kind = kind.map(|kind| OpKind::ALL[kind]);
+                let limit = match (metric, percent) {
+                    (Metric::Time(..), _) => Limit::Time(ns),
+                    (Metric::Throughput, _) | (_, false) => Limit::Number(number),
+                    (_, true) => Limit::Percent(number),
+                };
+                Threshold {
+                    kind: kind.filter(|_| metric != Metric::Dropped),
+                    metric,
+                    comparison: Comparison::ALL[comparison],
+                    limit,
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_displayed_is_read_back(threshold in thresholds()) {
+            prop_assert_eq!(threshold.to_string().parse(), Ok(threshold));
+            let json = serde_json::to_string(&threshold).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Threshold>(&json).unwrap(), threshold);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC{0,24}") {
+            let _ = text.parse::<Threshold>();
+        }
+
+        #[test]
+        fn nor_does_one_that_is_nearly_right(
+            text in "(all|read|x)?\\.?(p99|err|lag)?\\.?(9|max)? ?[<>=]{0,3} ?[0-9.µ]{0,9}(ms|%|k|s)?"
+        ) {
+            let _ = text.parse::<Threshold>();
+        }
+    }
+}

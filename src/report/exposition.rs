@@ -1,0 +1,116 @@
+//! Metric families as text, in the two dialects that scrapers read: OpenMetrics 1.0 and the
+//! Prometheus text format 0.0.4. Knows how they are written, not which there are.
+
+use std::fmt::{Display, Write as _};
+
+/// The dialect of an exposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposition {
+    /// OpenMetrics 1.0: with units, and `# EOF` at its end.
+    OpenMetrics,
+    /// Prometheus 0.0.4, which every scraper reads.
+    Prometheus,
+}
+
+impl Exposition {
+    /// The value of the `Content-Type` header.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+/// The type of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Counter,
+    Gauge,
+    Summary,
+    Info,
+}
+
+/// What a family is: its name with its unit at the end, its type, what it tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Family {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) unit: &'static str,
+    pub(super) help: &'static str,
+}
+
+/// Writes families, each whole before the next.
+#[derive(Debug)]
+pub(super) struct Writer {
+    dialect: Exposition,
+    out: String,
+    family: Option<Family>,
+    /// The head of the family has been written: it has a sample.
+    begun: bool,
+}
+
+impl Writer {
+    pub(super) const fn new(dialect: Exposition) -> Self {
+        Self { dialect, out: String::new(), family: None, begun: false }
+    }
+
+    /// Begins a family. One without samples leaves no trace.
+    pub(super) const fn family(&mut self, family: Family) {
+        (self.family, self.begun) = (Some(family), false);
+    }
+
+    /// Adds a sample with these labels to the running family.
+    pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
+        let suffix = match self.family.map(|family| family.kind) {
+            Some(Kind::Counter) => "_total",
+            Some(Kind::Info) => "_info",
+            _ => "",
+        };
+        self.sample_of(suffix, labels, value);
+    }
+
+    /// Adds a sample whose name ends in `suffix`, such as `_count`.
+    pub(super) fn sample_of(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
+        let Some(family) = self.family else { return };
+        self.head(family);
+        let _ = write!(self.out, "{}{suffix}", family.name);
+        for (i, (name, value)) in labels.iter().enumerate() {
+            let before = if i == 0 { '{' } else { ',' };
+            let _ = write!(self.out, "{before}{name}=\"{}\"", escape(value));
+        }
+        let end = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.out, "{end} {value}");
+    }
+
+    fn head(&mut self, family: Family) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        let open = self.dialect == Exposition::OpenMetrics;
+        // Prometheus has no infos, and a counter's name there is that of its samples.
+        let (suffix, kind) = match family.kind {
+            Kind::Counter => (if open { "" } else { "_total" }, "counter"),
+            Kind::Info => (if open { "" } else { "_info" }, if open { "info" } else { "gauge" }),
+            Kind::Gauge => ("", "gauge"),
+            Kind::Summary => ("", "summary"),
+        };
+        let Family { name, help, unit, .. } = family;
+        let _ = writeln!(self.out, "# TYPE {name}{suffix} {kind}");
+        if open && !unit.is_empty() {
+            let _ = writeln!(self.out, "# UNIT {name} {unit}");
+        }
+        let _ = writeln!(self.out, "# HELP {name}{suffix} {help}");
+    }
+
+    pub(super) fn finish(mut self) -> String {
+        if self.dialect == Exposition::OpenMetrics {
+            self.out.push_str("# EOF\n");
+        }
+        self.out
+    }
+}
+
+fn escape(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

@@ -1,0 +1,139 @@
+//! The series as an `HdrHistogram` interval log, as its `HistogramLogWriter` writes it (format
+//! 1.3): for the viewers, plotters and mergers that read those.
+
+use super::Format;
+use super::threshold::threshold_lines;
+use crate::measure::{Histogram, SeriesKind};
+use crate::record::{RunRecord, StageRecord};
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, Tag};
+use std::time::{Duration, SystemTime};
+
+pub(super) const FORMAT: Format = Format {
+    name: "hlog",
+    summary: "an HdrHistogram interval log, one line per second, kind and time",
+    render,
+};
+
+/// Histograms hold nanoseconds; the maximum beside each is for people, in milliseconds, as the
+/// original writer's default has it.
+const MAX_DIVISOR: f64 = 1e6;
+/// The line that names the columns, as the original writes it.
+const LEGEND: &str = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"HdrHistogram_CompressedHistogram\"\n";
+
+type Writer<'a> = IntervalLogWriter<'a, 'a, Vec<u8>, V2DeflateSerializer>;
+
+fn render(record: &RunRecord) -> String {
+    let mut log = head(record);
+    let mut serializer = V2DeflateSerializer::new();
+    let mut body = Vec::new();
+    let mut builder = IntervalLogWriterBuilder::new();
+    builder.with_max_value_divisor(MAX_DIVISOR);
+    let mut writer = builder
+        .begin_log_with(&mut body, &mut serializer)
+        .expect("writing to memory does not fail");
+    record.stages.iter().for_each(|stage| self::stage(stage, &mut writer));
+    // The divisor's comment comes first; the legend belongs between it and the intervals.
+    let body = String::from_utf8(body).expect("a log is text");
+    let (divisor, intervals) = body.split_once('\n').unwrap_or((&body, ""));
+    log.extend([divisor, "\n", LEGEND, intervals]);
+    log
+}
+
+/// Comments and the time at which the run started.
+fn head(record: &RunRecord) -> String {
+    let mut builder = IntervalLogWriterBuilder::new();
+    builder.add_comment("[Histogram log format version 1.3]");
+    builder.add_comment(&format!("[springload {}]", record.environment.springload));
+    builder.add_comment("[Values are nanoseconds; Interval_Max is in milliseconds]");
+    for warning in &record.warnings {
+        let stage = warning.stage.as_ref().map_or(String::new(), |stage| format!("{stage}: "));
+        builder.add_comment(&format!("[Warning: {stage}{}]", warning.message));
+    }
+    for line in threshold_lines(record) {
+        builder.add_comment(&format!("[Threshold: {line}]"));
+    }
+    let started: Option<jiff::Timestamp> = record.started_at.parse().ok();
+    builder.with_start_time(started.map_or(SystemTime::UNIX_EPOCH, SystemTime::from));
+    let (mut head, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
+    let written = builder.begin_log_with(&mut head, &mut serializer).map(drop);
+    written.expect("writing to memory does not fail");
+    String::from_utf8(head).expect("comments are text")
+}
+
+/// Every second of a stage. A warm-up's tags say so: what is merged by tag is what was measured.
+fn stage(stage: &StageRecord, writer: &mut Writer<'_>) {
+    let prefix = if stage.name == "warm_up" { "warm_up." } else { "" };
+    for row in &stage.series.rows {
+        let second = f64::from(row.second);
+        let begins = Duration::from_secs_f64(stage.began_s.max(0.0) + second);
+        // The last second of a stage is cut short by its end.
+        let length = Duration::from_secs_f64((stage.elapsed_s - second).clamp(0.001, 1.0));
+        for (kind, part) in &row.kinds {
+            for (suffix, histogram) in times(part, stage.load.open) {
+                let tag = format!("{prefix}{kind}{suffix}");
+                writer
+                    .write_histogram(histogram.inner(), begins, length, Tag::new(&tag))
+                    .expect("writing to memory does not fail");
+            }
+        }
+    }
+}
+
+/// The times of a kind with the end of their tags. In a closed loop nothing lags.
+fn times(part: &SeriesKind, open: bool) -> impl Iterator<Item = (&'static str, &Histogram)> {
+    let lag = open.then_some((".lag", &part.lag));
+    [("", &part.response), (".service", &part.service)].into_iter().chain(lag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::fixture;
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn merged_by_tag_it_holds_what_the_stages_hold() {
+        let record = fixture::record(&["read.max > 1ms"]);
+        let log = render(&record);
+        let mut merged: BTreeMap<String, Histogram> = BTreeMap::new();
+        let mut begins = Vec::new();
+        for entry in IntervalLogIterator::new(log.as_bytes()) {
+            match entry.expect("every line can be read") {
+                LogEntry::StartTime(time) => assert_eq!(time.as_millis(), 1_767_323_045_250),
+                LogEntry::BaseTime(_) => panic!("there is no base time"),
+                LogEntry::Interval(line) => {
+                    let histogram = Histogram::decode(line.encoded_histogram()).unwrap();
+                    assert!((line.max() - histogram.max() as f64 / 1e6).abs() < 0.001);
+                    let tag = line.tag().expect("a tag").as_str().to_owned();
+                    begins.push((line.start_timestamp().as_millis(), line.duration().as_millis()));
+                    merged.entry(tag).or_default().merge(&histogram);
+                }
+            }
+        }
+        let same = |tag: &str, whole: &Histogram| assert_eq!(merged[tag].encode(), whole.encode());
+        let crud = &record.stages[2];
+        same("read", &crud.operations[0].response.histogram);
+        same("read.service", &crud.operations[0].service.histogram);
+        same("update.lag", &crud.operations[1].lag.histogram);
+        same("bulk_insert", &record.stages[0].operations[0].response.histogram);
+        same("warm_up.read", &record.stages[1].operations[0].response.histogram);
+        assert_eq!(merged.len(), 10);
+        assert_eq!((begins[0], *begins.last().unwrap()), ((250, 1000), (4_750, 500)));
+    }
+
+    #[test]
+    fn its_head_is_the_original_writers() {
+        let log = render(&fixture::record(&["read.max > 1ms"]));
+        let head: Vec<_> = log.lines().take_while(|line| !line.starts_with("Tag=")).collect();
+        assert_eq!(head[0], "#[Histogram log format version 1.3]");
+        assert!(head.contains(&"#[Threshold: ✗ read.max > 1ms · is 2.00 ms]"));
+        assert!(
+            head.iter().any(|line| line.starts_with("#[Warning: crud: 30 of 3000 read failed"))
+        );
+        assert!(head.contains(&"#[StartTime: 1767323045.250 (seconds since epoch)]"));
+        assert_eq!(head[head.len() - 2], "#[MaxValueDivisor: 1000000.000]");
+        assert_eq!(head.last().map(|line| format!("{line}\n")).as_deref(), Some(LEGEND));
+    }
+}

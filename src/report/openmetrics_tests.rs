@@ -1,0 +1,123 @@
+//! Expositions against a strict reading of their grammar.
+
+use super::*;
+use crate::record::fixture;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A sample: its name with its labels, and its value.
+type Samples = BTreeMap<String, f64>;
+
+/// Reads an exposition: names, types, units, one block per family, no sample twice.
+fn parse(text: &str, dialect: Exposition) -> Samples {
+    let (mut samples, mut seen) = (Samples::new(), BTreeSet::new());
+    let (mut family, mut kind) = (String::new(), String::new());
+    let open = dialect == Exposition::OpenMetrics;
+    let body = if open { text.strip_suffix("# EOF\n").expect("an end") } else { text };
+    assert!(body.ends_with('\n') && !body.contains("# EOF") && !body.contains("\n\n"));
+    for line in body.lines() {
+        if let Some(rest) = line.strip_prefix("# ") {
+            let words: Vec<&str> = rest.splitn(3, ' ').collect();
+            assert_eq!(words.len(), 3, "{line}");
+            match words[0] {
+                "TYPE" => {
+                    (family, kind) = (words[1].to_owned(), words[2].to_owned());
+                    assert!(seen.insert(family.clone()), "{family} comes twice");
+                    assert!(["counter", "gauge", "summary", "info"].contains(&words[2]), "{line}");
+                    assert!(!open || !family.ends_with("_total"), "{line}");
+                }
+                "UNIT" => {
+                    assert!(open && words[1] == family && family.ends_with(words[2]), "{line}");
+                }
+                "HELP" => assert!(words[1] == family && words[2].ends_with('.'), "{line}"),
+                other => panic!("{other} in {line}"),
+            }
+            continue;
+        }
+        let (key, value) = line.rsplit_once(' ').expect("a value");
+        let name = key.split('{').next().unwrap();
+        assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+        let suffix = name.strip_prefix(&family).unwrap_or_else(|| panic!("{name} in {family}"));
+        let legal: &[&str] = match (kind.as_str(), open) {
+            ("counter", true) => &["_total"],
+            ("info", true) => &["_info"],
+            ("summary", _) => &["", "_sum", "_count"],
+            _ => &[""],
+        };
+        assert!(legal.contains(&suffix), "{line}");
+        labels(key.strip_prefix(name).unwrap());
+        let value: f64 = value.parse().expect("a number");
+        assert!(value.is_finite() && value >= 0.0, "{line}");
+        assert!(samples.insert(key.to_owned(), value).is_none(), "{key} comes twice");
+    }
+    samples
+}
+
+/// Checks `{name="value",…}`; values escape quotes, backslashes and line feeds.
+fn labels(text: &str) {
+    let Some(mut rest) = text.strip_prefix('{') else { return assert!(text.is_empty(), "{text}") };
+    loop {
+        let (name, after) = rest.split_once("=\"").expect("a label");
+        assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+        let (mut end, bytes) = (0, after.as_bytes());
+        while bytes[end] != b'"' {
+            assert!(bytes[end] != b'\\' || b"\\\"n".contains(&bytes[end + 1]), "{after}");
+            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        }
+        match &after[end + 1..] {
+            "}" => return,
+            more => rest = more.strip_prefix(',').expect("a comma"),
+        }
+    }
+}
+
+#[test]
+fn a_finished_run_in_both_dialects() {
+    let mut record = fixture::record(&["read.max > 1ms", "read.err > 5%", "update.p99 > 1s"]);
+    record.server.database = "a \"b\"\\c\nd".to_owned();
+    let open = parse(&expose(&record, None, Exposition::OpenMetrics), Exposition::OpenMetrics);
+    let plain = parse(&expose(&record, None, Exposition::Prometheus), Exposition::Prometheus);
+    assert_eq!(open, plain);
+    let is = |key: &str, value: f64| {
+        let found = open.get(key).unwrap_or_else(|| panic!("no {key} in {open:#?}"));
+        assert!((found - value).abs() <= value * 2e-3, "{key} is {found}");
+    };
+    is(
+        "springload_operations_total{stage=\"bulk_insert\",kind=\"bulk_insert\",result=\"ok\"}",
+        2e3,
+    );
+    is("springload_operations_total{stage=\"crud\",kind=\"update\",result=\"conflict\"}", 5.0);
+    is("springload_operations_total{stage=\"crud\",kind=\"update\",result=\"unfinished\"}", 0.0);
+    is("springload_requests_total{stage=\"crud\",kind=\"read\"}", 3_000.0);
+    is("springload_response_seconds{stage=\"crud\",kind=\"read\",quantile=\"0.5\"}", 750e-6);
+    is("springload_response_seconds_count{stage=\"crud\",kind=\"read\"}", 3_000.0);
+    is("springload_response_seconds_sum{stage=\"crud\",kind=\"read\"}", 2.5015);
+    is("springload_service_max_seconds{stage=\"crud\",kind=\"read\"}", 1e-3);
+    is("springload_dropped_requests_total{stage=\"crud\"}", 100.0);
+    is("springload_client_busy_ratio{stage=\"crud\"}", 0.2);
+    is("springload_threshold_broken{threshold=\"read.max > 1ms\"}", 1.0);
+    is("springload_threshold_value{threshold=\"read.err > 5%\"}", 0.01);
+    assert!(!open.contains_key("springload_threshold_value{threshold=\"update.p99 > 1s\"}"));
+    let unearned = "{stage=\"crud\",kind=\"update\",quantile=\"0.99\"}";
+    assert!(!open.keys().any(|key| key.ends_with(unearned)), "100 samples earn no p99");
+}
+
+#[test]
+fn a_running_stage_tells_only_what_is_known() {
+    let mut record = fixture::record(&[]);
+    let crud = record.stages.pop().expect("a stage");
+    let running = Running {
+        name: "crud".to_owned(),
+        elapsed_s: 1.0,
+        offered: Some(40),
+        operations: crud.operations,
+    };
+    let text = expose(&record, Some(&running), Exposition::Prometheus);
+    let samples = parse(&text, Exposition::Prometheus);
+    let whole = |key: &str| samples[key] as u64;
+    assert_eq!(whole("springload_offered_requests_total{stage=\"crud\"}"), 40);
+    assert_eq!(whole("springload_requests_total{stage=\"crud\",kind=\"read\"}"), 3_000);
+    for absent in ["result=\"unfinished\"", "springload_client", "springload_trustworthy"] {
+        let found = samples.keys().find(|key| key.contains(absent) && key.contains("\"crud\""));
+        assert_eq!(found, None, "{absent}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Thresholds as lines: ✓ or ✗, the expression, the value that was measured.
+
+use super::number::{decimal, millis};
+use crate::record::{Judgement, RunRecord, Unit};
+
+/// One line for each threshold of the plan.
+pub fn threshold_lines(record: &RunRecord) -> Vec<String> {
+    record.thresholds.iter().map(line).collect()
+}
+
+fn line(judgement: &Judgement) -> String {
+    let sign = if judgement.broken { '✗' } else { '✓' };
+    let expression = &judgement.expression;
+    let found = match (judgement.value, &judgement.problem) {
+        (Some(value), _) => format!("is {}", number(value, judgement.unit)),
+        (None, Some(problem)) => format!("cannot be told: {problem}"),
+        (None, None) => "cannot be told".to_owned(),
+    };
+    format!("{sign} {expression} · {found}")
+}
+
+fn number(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Us => millis(value) + " ms",
+        Unit::Percent => decimal(value, 3) + " %",
+        Unit::Count => decimal(value, 0),
+        Unit::PerSecond => decimal(value, 1) + "/s",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::fixture;
+
+    #[test]
+    fn each_line_has_the_value() {
+        let record = fixture::record(&[
+            "read.max > 1ms",
+            "read.err > 5%",
+            "throughput < 1k",
+            "dropped > 0",
+            "update.p99 > 1s",
+        ]);
+        let lines = [
+            "✗ read.max > 1ms · is 2.00 ms",
+            "✓ read.err > 5% · is 1.000 %",
+            "✓ all.throughput < 1000 · is 1,013.0/s",
+            "✗ all.dropped > 0 · is 100",
+            "✗ update.p99 > 1s · cannot be told: too few samples: 100 of at least 1000",
+        ];
+        assert_eq!(threshold_lines(&record), lines);
+        let text = super::super::format("text").expect("there is one");
+        assert!((text.render)(&record).contains("thresholds\n  ✗ read.max > 1ms · is 2.00 ms\n"));
+        let cushion = super::super::format("cushion").expect("there is one");
+        assert!((cushion.render)(&record).contains("THRESHOLDS:\n  ✗ read.max > 1ms"));
+    }
+}
