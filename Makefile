@@ -1,4 +1,4 @@
-.PHONY: test test-servers fmt lint
+.PHONY: test test-servers check-seed fuzz bench fmt lint
 
 # Everything, ending in one line: N passed, M failed, K skipped.
 test: test-servers
@@ -8,9 +8,27 @@ test: test-servers
 test-servers:
 	@tests/servers.sh
 
+# The example of Iron Cushion's README in full size, counts and memory asserted; needs curl.
+check-seed:
+	@tests/seed-example.sh
+
 fmt:
 	cargo fmt
 
 lint:
 	cargo fmt --check
 	cargo clippy --all-targets --all-features -- -D warnings
+
+# Each fuzz target in turn; needs a nightly toolchain and cargo-fuzz. What they find lies in
+# fuzz/artifacts/.
+FUZZ_SECONDS ?= 30
+fuzz:
+	@for target in $$(cargo +nightly fuzz list); do \
+	    mkdir -p fuzz/corpus/$$target && \
+	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+	        -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 || exit 1; \
+	done
+
+# Client CPU per request beside wrk, h2load and oha, where installed; writes docs/benchmarks.md.
+bench:
+	@benches/peers.sh

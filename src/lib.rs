@@ -21,5 +21,6 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod schema;
+pub mod selftest;
 pub mod target;
 pub mod workload;

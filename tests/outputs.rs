@@ -41,6 +41,10 @@ fn a_broken_threshold_ends_in_4_and_tells_the_value() {
     assert_eq!(output.status.code(), Some(4), "{err}");
     assert!(out.contains("✗ read.max > 1us · is ") && out.contains("✓ all.err > 50% · is 0"));
     assert!(err.starts_with("--fail-if: ✗ read.max > 1us · is "), "{err}");
+    let schema = serde_json::from_str(include_str!("../docs/run.schema.json")).unwrap();
+    let stored = std::fs::read_to_string(folder.path().join("run.json")).unwrap();
+    jsonschema::validate(&schema, &serde_json::from_str(&stored).unwrap())
+        .unwrap_or_else(|error| panic!("{error} at {}", error.instance_path));
     let mut record = record(folder.path());
     let judged = record.thresholds.clone();
     assert_eq!(judged.iter().map(|it| it.broken).collect::<Vec<_>>(), [true, false]);

@@ -84,14 +84,16 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     let mut product = |flag: &str, factors: &[u64]| {
         factors.iter().try_fold(1u64, |sum, &factor| sum.checked_mul(factor)).unwrap_or_else(|| {
             mistakes.push(Invalid::new(flag, "more than can be counted", "give smaller numbers"));
-            0
+            // In range, so that one mistake is not told as two.
+            u64::from(u32::MAX)
         })
     };
+    // No connections are a mistake of their own, not one of the flags counted per connection.
+    let connections = args.num_connections.max(1);
     let batch = args.num_documents_per_bulk_insert;
-    let bulk = [args.num_connections, batch, args.num_bulk_insert_operations];
+    let bulk = [connections, batch, args.num_bulk_insert_operations];
     let documents = product("--num_bulk_insert_operations", &bulk);
-    let operations =
-        product("--num_crud_operations", &[args.num_connections, args.num_crud_operations]);
+    let operations = product("--num_crud_operations", &[connections, args.num_crud_operations]);
     let spec = PlanSpec {
         command: command.to_owned(),
         target: Some(args.database_address.clone()),

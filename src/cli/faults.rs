@@ -6,6 +6,7 @@ use crate::plan::duration_ns;
 /// What is done to answers on purpose.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Faults")]
+#[group(id = "faults")]
 pub(super) struct Args {
     /// Hold each answer back: 10ms, or 1ms,50ms@1% (50 ms for 1 % of them), or lognormal:1ms,0.5
     /// (median, sigma)

@@ -16,6 +16,7 @@ mod report;
 mod run;
 mod schema;
 mod schema_source;
+mod selftest;
 mod serve;
 mod signals;
 
@@ -43,6 +44,8 @@ enum Verb {
     Schema(schema::Args),
     /// Render a saved run again, in any format
     Report(report::Args),
+    /// Hold springload's own numbers to account on this machine
+    Selftest(selftest::Args),
     /// Run the embedded stand-in CouchDB alone
     Serve(serve::Args),
 }
@@ -50,17 +53,36 @@ enum Verb {
 /// Parses the command line, does what it says, and tells the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let matches = Cli::command().try_get_matches_from(&arguments);
+    let matches = command().try_get_matches_from(&arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => match cli.verb {
             Verb::Run(args) => run::main(*args, &command_line(&arguments)),
             Verb::Cushion(args) => cushion::main(&args, &command_line(&arguments)),
             Verb::Schema(args) => schema::main(&args),
             Verb::Report(args) => report::main(&args),
+            Verb::Selftest(args) => selftest::main(&args),
             Verb::Serve(args) => serve::main(&args),
         },
         Err(error) => refuse(&error),
     }
+}
+
+/// The whole grammar. A number below 0 is refused as the value of its flag, not as a stray word.
+fn command() -> clap::Command {
+    Cli::command().mut_subcommands(|verb| {
+        verb.mut_args(|argument| {
+            let flag = argument.get_long().is_some() && argument.get_action().takes_values();
+            if flag { argument.allow_negative_numbers(true) } else { argument }
+        })
+    })
+}
+
+/// The verb that is spelled most like `word`, if one is within two slips.
+fn nearest_verb(word: &str) -> Option<String> {
+    let command = Cli::command();
+    let slips = |verb: &str| strsim::damerau_levenshtein(verb, word);
+    let verbs = command.get_subcommands().map(clap::Command::get_name);
+    verbs.min_by_key(|verb| slips(verb)).filter(|verb| slips(verb) <= 2).map(str::to_owned)
 }
 
 /// The arguments as one line, with passwords in URLs struck out.
@@ -109,6 +131,10 @@ fn refuse(error: &clap::Error) -> Exit {
                 ContextValue::String(name) => Some(name.clone()),
                 ContextValue::Strings(names) => names.first().cloned(),
                 _ => None,
+            })
+            .or_else(|| match error.get(ContextKind::InvalidSubcommand)? {
+                ContextValue::String(word) => nearest_verb(word),
+                _ => None,
             });
     let missing = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(names))) => {
@@ -120,4 +146,14 @@ fn refuse(error: &clap::Error) -> Exit {
         .map_or_else(|| "see springload --help".to_owned(), |name| format!("did you mean {name}?"));
     eprintln!("error: {first}{missing}; {cure}");
     Exit::Usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_of_every_verb_go_together() {
+        Cli::command().debug_assert();
+    }
 }

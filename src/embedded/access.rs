@@ -62,7 +62,7 @@ fn check(shared: &Shared, parts: &Parts, place: &Place, admin: bool) -> Result<(
     }
     let single = matches!(within, Within::Document(_) | Within::Itself);
     if single && content_length(parts) > MAX_DOCUMENT_BYTES as u64 {
-        return Err(Refusal::TOO_LARGE);
+        return Err(Refusal::DOCUMENT_TOO_LARGE);
     }
     Ok(())
 }

@@ -29,6 +29,9 @@ impl From<&Value> for Bound {
     }
 }
 
+/// The parameters that are JSON.
+const KEYS: [&str; 6] = ["key", "keys", "startkey", "start_key", "endkey", "end_key"];
+
 /// What was asked for.
 #[derive(Debug, Default)]
 struct Listing {
@@ -46,9 +49,13 @@ impl Listing {
     fn parse(query: &Query, body: &[u8]) -> Result<Self, Refusal> {
         let mut parameters: BTreeMap<String, Value> = BTreeMap::new();
         for (name, text) in query.pairs() {
-            // What is no JSON is kept as text; where JSON is needed, that is found below.
-            let value = serde_json::from_str(text);
-            parameters.insert(name.to_owned(), value.unwrap_or(Value::Null));
+            let value = match serde_json::from_str(text) {
+                Ok(value) => value,
+                Err(_) if KEYS.contains(&name) => return Err(Refusal::INVALID_JSON),
+                // Refused below where it stands for a number or a flag.
+                Err(_) => Value::Null,
+            };
+            parameters.insert(name.to_owned(), value);
         }
         if body.iter().any(|byte| !byte.is_ascii_whitespace()) {
             let body: Value = serde_json::from_slice(body).map_err(|_| Refusal::INVALID_JSON)?;
@@ -300,6 +307,7 @@ mod tests {
             ("limit=x", Refusal::BAD_PARAMETER),
             ("descending=7", Refusal::BAD_PARAMETER),
             ("keys=7", Refusal::KEYS_NOT_ARRAY),
+            ("startkey=c", Refusal::INVALID_JSON),
         ] {
             let parsed = Listing::parse(&Query::parse(Some(query)), b"");
             assert_eq!(parsed.unwrap_err(), refusal, "{query}");

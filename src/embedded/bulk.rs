@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::counters::{add, count};
 use super::document::Draft;
 use super::json::write_string;
-use super::reply::{Payload, Refusal, Reply};
+use super::reply::{Refusal, Reply};
 use super::revision::Rev;
 use super::single::check_id;
 use super::stand_in::Call;
@@ -109,7 +109,7 @@ fn row(state: &mut State, id: &str, edit: Edit, body: &mut Vec<u8>) -> Result<()
 pub(super) fn bulk_get(call: &Call<'_>, database: &Database) -> Result<Reply, Refusal> {
     let request: BulkGet = read(call.body)?;
     let wanted = request.docs.ok_or(Refusal::NO_DOCS)?;
-    let mut body = b"{\"results\": [".to_vec();
+    let mut body = b"{\"results\":[".to_vec();
     let mut found = 0;
     let state = database.lock();
     for (index, wanted) in wanted.iter().enumerate() {
@@ -134,7 +134,7 @@ pub(super) fn bulk_get(call: &Call<'_>, database: &Database) -> Result<Reply, Re
     drop(state);
     body.extend_from_slice(b"]}\n");
     add(&call.shared.tally.documents_bulk_read, found);
-    Ok(Reply::new(200, Payload::chunked(body)))
+    Ok(Reply::json(200, body))
 }
 
 fn write_missing(wanted: &Wanted, body: &mut Vec<u8>) {

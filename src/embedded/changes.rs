@@ -61,8 +61,7 @@ impl Feed {
                 Some(_) => return Err(Refusal::BAD_PARAMETER),
             },
             since,
-            // CouchDB takes 0 for 1.
-            limit: query.number("limit")?.unwrap_or(u64::MAX).max(1),
+            limit: query.number("limit")?.unwrap_or(u64::MAX),
             include_docs: query.is("include_docs", "true"),
             descending: query.is("descending", "true"),
             heartbeat: heartbeat.map(|ms| Duration::from_millis(ms.max(1))),
@@ -105,7 +104,8 @@ impl Feed {
         out.extend_from_slice(b"-standin\",\"pending\":");
         let pending = if self.descending { 0 } else { state.updates(self.since).count() };
         write_number(pending as u64, out);
-        out.extend_from_slice(b"}\n");
+        // CouchDB ends every feed with an empty line.
+        out.extend_from_slice(b"}\n\n");
     }
 }
 

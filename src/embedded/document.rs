@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for DraftVisitor {
                 body.extend_from_slice(value.get().as_bytes());
             }
             if bytes > MAX_DOCUMENT_BYTES {
-                draft.fault = Some(Refusal::TOO_LARGE);
+                draft.fault = Some(Refusal::DOCUMENT_TOO_LARGE);
             }
             // Only whole strings went in, so this check never fails; it costs little.
             draft.body = std::str::from_utf8(body).map_err(serde::de::Error::custom)?.into();
@@ -236,6 +236,6 @@ mod tests {
     #[test]
     fn a_document_over_the_limit_is_refused() {
         let sent = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_DOCUMENT_BYTES));
-        assert_eq!(Draft::parse(sent.as_bytes()).unwrap_err(), Refusal::TOO_LARGE);
+        assert_eq!(Draft::parse(sent.as_bytes()).unwrap_err(), Refusal::DOCUMENT_TOO_LARGE);
     }
 }

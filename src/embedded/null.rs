@@ -48,6 +48,7 @@ impl Script {
         match kind {
             Kind::Read(_) | Kind::Head => count(&tally.documents_read),
             Kind::Write(_) => count(&tally.documents_created),
+            Kind::Update(_) => count(&tally.documents_updated),
             Kind::Delete(_) => count(&tally.documents_deleted),
             Kind::Bulk(_) => {
                 count(&tally.bulk_requests);

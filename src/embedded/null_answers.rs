@@ -73,7 +73,7 @@ impl Answers {
         match kind {
             Kind::Read(id) => self.document(id, true, out),
             Kind::Head => self.document(NO_ID, false, out),
-            Kind::Write(id) => self.written(&self.created, id, out),
+            Kind::Write(id) | Kind::Update(id) => self.written(&self.created, id, out),
             Kind::Delete(id) => self.written(&self.ok, id, out),
             Kind::Bulk(body) => return self.rows(body, out),
             Kind::Welcome => out.extend_from_slice(&self.welcome),

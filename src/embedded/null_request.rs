@@ -11,6 +11,8 @@ pub(super) enum Kind<'a> {
     Head,
     /// `PUT` of the document with that id, or `POST` of one
     Write(&'a [u8]),
+    /// `PUT` of the document with that id whose body begins with its revision
+    Update(&'a [u8]),
     /// `DELETE` of the document with that id
     Delete(&'a [u8]),
     /// `POST` to `_bulk_docs` with that body
@@ -35,6 +37,9 @@ pub(super) enum Kind<'a> {
 
 /// The longest head taken, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// How far into a body its revision is looked for, in bytes.
+const REVISION_WITHIN: usize = 64;
 
 /// The id of what names none.
 pub(super) const NO_ID: &[u8] = b"x";
@@ -77,6 +82,7 @@ fn kind<'a>(head: &'a [u8], body: &'a [u8]) -> Kind<'a> {
         // Neither belongs into a path, and either would break the answer's JSON.
         _ if id.iter().any(|byte| matches!(byte, b'"' | b'\\')) => Kind::Unknown,
         (b"GET", _) => Kind::Read(id),
+        (b"PUT", _) if is_update(body) => Kind::Update(id),
         (b"PUT", _) => Kind::Write(id),
         (b"DELETE", _) => Kind::Delete(id),
         _ => Kind::Unknown,
@@ -95,6 +101,11 @@ fn whole<'a>(method: &[u8], name: &[u8], body: &'a [u8]) -> Kind<'a> {
         (b"POST", _) => Kind::Write(ids(body).next().unwrap_or(NO_ID)),
         _ => Kind::Unknown,
     }
+}
+
+/// Looks no further than a driver would put the revision.
+fn is_update(body: &[u8]) -> bool {
+    memmem::find(&body[..body.len().min(REVISION_WITHIN)], b"\"_rev\":").is_some()
 }
 
 /// `None` for a body in chunks or a length which is no number.
@@ -219,6 +230,9 @@ mod tests {
         }
         let chunked = b"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
         assert_eq!(parse(chunked), Some((Kind::Unframed, chunked.len())));
+        let update =
+            b"PUT /d/7 HTTP/1.1\r\nContent-Length: 24\r\n\r\n{\"_id\":\"7\",\"_rev\":\"1-x\"}";
+        assert_eq!(parse(update), Some((Kind::Update(b"7"), update.len())));
         let posted = b"POST /d HTTP/1.1\r\nContent-Length: 11\r\n\r\n{\"_id\":\"7\"}";
         assert_eq!(parse(posted), Some((Kind::Write(b"7"), posted.len())));
     }

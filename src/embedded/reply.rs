@@ -59,7 +59,7 @@ impl Refusal {
     pub(super) const ETAG_DIFFERS: Self =
         refusal(400, "bad_request", "Document rev and etag have different values");
     pub(super) const BAD_COUNT: Self =
-        refusal(400, "bad_request", "count parameter must be a positive integer");
+        refusal(400, "bad_request", "count must be a positive integer");
     pub(super) const COUNT_TOO_LARGE: Self =
         refusal(400, "bad_request", "count parameter too large");
     pub(super) const MALFORMED_SEQUENCE: Self =
@@ -97,6 +97,7 @@ impl Refusal {
     pub(super) const CONFLICT: Self = refusal(409, "conflict", "Document update conflict.");
     pub(super) const FILE_EXISTS: Self =
         refusal(412, "file_exists", "The database could not be created, the file already exists.");
+    pub(super) const DOCUMENT_TOO_LARGE: Self = refusal(413, "document_too_large", "");
     pub(super) const TOO_LARGE: Self = refusal(413, "too_large", "the request entity is too large");
     pub(super) const BAD_CONTENT_TYPE: Self =
         refusal(415, "bad_content_type", "Content-Type must be application/json");

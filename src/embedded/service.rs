@@ -74,7 +74,7 @@ pub(super) fn is_exempt(request: &Request<Incoming>) -> bool {
 
 fn refuse(refusal: Refusal) -> Reply {
     let reply = Reply::from(refusal);
-    if refusal == Refusal::TOO_LARGE { reply.close() } else { reply }
+    if refusal.status == Refusal::TOO_LARGE.status { reply.close() } else { reply }
 }
 
 fn answer(call: &Call<'_>, place: &Place) -> Result<Reply, Refusal> {

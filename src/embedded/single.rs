@@ -94,7 +94,8 @@ fn delete(call: &Call<'_>, database: &Database, id: &str) -> Result<Reply, Refus
 fn write(call: &Call<'_>, database: &Database, id: &str, draft: Draft) -> Result<Reply, Refusal> {
     let replicated = call.query.is("new_edits", "false");
     let base = based_on(call, draft.rev)?;
-    let edit = Edit { base, deleted: draft.deleted, body: draft.body };
+    let deleted = draft.deleted;
+    let edit = Edit { base, deleted, body: draft.body };
     let mut state = database.lock();
     let (rev, change) = if replicated {
         let rev = base.ok_or(Refusal::BAD_REVISION)?;
@@ -112,7 +113,10 @@ fn write(call: &Call<'_>, database: &Database, id: &str, draft: Draft) -> Result
         let parent = call.path.trim_end_matches('/');
         Cow::Owned(format!("{parent}/{}", utf8_percent_encode(id, UNRESERVED)))
     };
-    Ok(written(call, 201, id, rev).location(call.url(&path)))
+    let status = if call.method == Method::PUT && deleted { 200 } else { 201 };
+    let reply = written(call, status, id, rev);
+    // CouchDB tells no place of what it has not yet written.
+    Ok(if reply.status == 202 { reply } else { reply.location(call.url(&path)) })
 }
 
 /// The answer to a write. `?batch=ok` gets no revision, as CouchDB has not made it yet by then.

@@ -184,8 +184,9 @@ pub(super) fn info(name: &str, database: &Database) -> Reply {
 
 #[derive(Deserialize)]
 struct LogIn {
-    #[serde(alias = "username")]
+    #[serde(alias = "username", default)]
     name: String,
+    #[serde(default)]
     password: String,
 }
 

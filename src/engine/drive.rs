@@ -3,7 +3,7 @@
 use super::stop::{Stop, StopReason};
 use super::tickets::Tickets;
 use crate::clock::{Clock, Nanos};
-use crate::measure::{ConnectionTimes, Probe, Recorder, Sample};
+use crate::measure::{ConnectionTimes, Histogram, Probe, Recorder, Sample};
 use crate::op::{Failure, Op, OpKind, Revision};
 use crate::target::{Outcome, Payload, Session};
 use crate::workload::Workload;
@@ -19,7 +19,25 @@ pub(super) struct Shared {
     pub(super) recorder: RefCell<Recorder>,
     /// Documents for which an operation was begun, per kind.
     pub(super) issued: [Cell<u64>; OpKind::COUNT],
+    /// How late operations were begun that a connection was waiting for.
+    pub(super) lateness: RefCell<Histogram>,
     pub(super) stop: Arc<Stop>,
+    /// How long the server may refuse all connections before it counts as gone.
+    pub(super) patience_ns: Nanos,
+    /// Since when it has.
+    pub(super) refused_since: Cell<Option<Nanos>>,
+}
+
+impl Shared {
+    /// A connection was refused: gives up once all have been for too long.
+    fn refused(&self) {
+        let now = self.clock.now();
+        let since = self.refused_since.get().unwrap_or(now);
+        self.refused_since.set(Some(since));
+        if now - since > self.patience_ns {
+            self.stop.raise(StopReason::Unreachable);
+        }
+    }
 }
 
 /// Carries out the operations of one connection until its workload or the stage ends.
@@ -40,13 +58,18 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let issued = &shared.issued[op.kind.index()];
         issued.set(issued.get() + u64::from(op.documents));
         times.idle_ns += ticket.idle_ns;
+        if ticket.awaited {
+            shared.lateness.borrow_mut().record(ticket.began - ticket.intended);
+        }
         let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
         let outcome = session.execute(&op, &mut payload, &mut probe).await;
         workload.observe(&op, outcome.result, payload.rows());
         record(shared, &mut times, (&op, &outcome), payload.rows(), &probe);
         shared.tickets.done();
-        if outcome.result == Err(Failure::Authentication) {
-            shared.stop.raise(StopReason::Authentication);
+        match outcome.result {
+            Err(Failure::Authentication) => shared.stop.raise(StopReason::Authentication),
+            Err(Failure::Connect) => shared.refused(),
+            _ => shared.refused_since.set(None),
         }
     }
     times.close(shared.clock.now().saturating_sub(shared.start));

@@ -6,7 +6,7 @@ use super::pace::Pace;
 use super::stop::Stop;
 use super::tickets::{LoadCounts, Tickets};
 use crate::clock::{Clock, Nanos, thread_cpu_ns};
-use crate::measure::{ConnectionTimes, Interval, Recorder};
+use crate::measure::{ConnectionTimes, Histogram, Interval, Recorder};
 use crate::op::OpKind;
 use crate::target::{Deadlines, Session, Target};
 use crate::workload::Workload;
@@ -93,6 +93,8 @@ pub struct ShardResult<W> {
     pub issued: [u64; OpKind::COUNT],
     /// What became of the operations that were due.
     pub load: LoadCounts,
+    /// How late operations were begun that a connection was waiting for.
+    pub lateness: Histogram,
     /// When the last connection was done, from the common start, in nanoseconds.
     pub elapsed_ns: Nanos,
     /// CPU time of this shard's thread during the stage, in nanoseconds.
@@ -138,7 +140,10 @@ where
         tickets: Tickets::new(stop, &plan.pace, plan.shard, lanes.len(), (start, end)),
         recorder: RefCell::new(Recorder::new(start, plan.sink.clone())),
         issued: Default::default(),
+        lateness: RefCell::default(),
         stop: plan.stop.clone(),
+        patience_ns: plan.timeout_ns,
+        refused_since: Cell::default(),
     });
     let pacer = tokio::task::spawn_local({
         let shared = shared.clone();
@@ -158,17 +163,18 @@ where
     }
     let elapsed_ns = plan.clock.now() - start;
     let cpu_ns = thread_cpu_ns() - cpu_before;
-    let failed = if pacer.is_finished() { pacer.await?.err() } else { None };
+    pacer.abort();
     sweep.abort();
     ticker.abort();
     let _ = ticker.await;
-    if let Some(error) = failed {
-        return Err(error);
+    if let Ok(paced) = pacer.await {
+        paced?;
     }
     let issued = shared.issued.each_ref().map(Cell::get);
     let load = shared.tickets.counts();
-    shared.recorder.replace(Recorder::new(start, plan.sink.clone())).finish();
-    Ok(ShardResult { lanes: done, issued, load, elapsed_ns, cpu_ns })
+    shared.recorder.borrow_mut().finish();
+    let lateness = shared.lateness.take();
+    Ok(ShardResult { lanes: done, issued, load, lateness, elapsed_ns, cpu_ns })
 }
 
 async fn run_lane<S: Session, W: Workload>(
@@ -203,3 +209,7 @@ async fn tick(shared: Rc<Shared>) {
         shared.recorder.borrow_mut().rotate(shared.clock.now());
     }
 }
+
+#[cfg(test)]
+#[path = "shard_tests.rs"]
+mod tests;

@@ -10,8 +10,10 @@ pub enum StopReason {
     Interrupted = 1,
     /// The server refuses the credentials; going on would lock the user out.
     Authentication = 2,
+    /// No connection could be made for as long as an operation may take.
+    Unreachable = 3,
     /// The user asked twice: leave at once.
-    Aborted = 3,
+    Aborted = 4,
 }
 
 /// A flag that starts down and is raised once; a more urgent reason replaces a lesser one.
@@ -31,6 +33,7 @@ impl Stop {
             0 => None,
             1 => Some(StopReason::Interrupted),
             2 => Some(StopReason::Authentication),
+            3 => Some(StopReason::Unreachable),
             _ => Some(StopReason::Aborted),
         }
     }

@@ -25,6 +25,8 @@ pub struct Ticket {
     pub began: Nanos,
     /// How long the connection waited for it to fall due.
     pub idle_ns: Nanos,
+    /// The connection was free when it fell due: to begin it late is the client's own fault.
+    pub awaited: bool,
 }
 
 /// What became of the operations that were due. offered = begun + dropped + unsent, exactly.
@@ -126,6 +128,7 @@ impl Tickets {
             self.fill(&mut queue, now);
             queue.due.pop_front()
         };
+        let awaited = due.is_none();
         let (intended, idle_ns) = match due {
             Some(due) if !self.over(now) => (due, 0),
             Some(due) => {
@@ -140,15 +143,17 @@ impl Tickets {
             }
         };
         queue.borrow_mut().in_flight += 1;
-        let began = if idle_ns == 0 { now.max(intended) } else { self.clock.now() };
+        let began = if awaited { self.clock.now() } else { now };
         self.count(|counts| counts.begun += 1);
-        Some(Ticket { intended, began, idle_ns })
+        Some(Ticket { intended, began, idle_ns, awaited })
     }
 
     async fn take_closed(&self, now: Nanos) -> Option<Ticket> {
-        let mut now = now;
-        if self.think_ns > 0 && self.counts.get().begun > 0 {
-            tokio::time::sleep(std::time::Duration::from_nanos(self.think_ns)).await;
+        let (asked, mut now) = (now, now);
+        let until = asked + self.think_ns;
+        while now < until && !self.over(now) {
+            let left = (until - now).min(STOP_CHECK_NS);
+            tokio::time::sleep(std::time::Duration::from_nanos(left)).await;
             now = self.clock.now();
         }
         if self.over(now) {
@@ -158,8 +163,7 @@ impl Tickets {
             counts.offered += 1;
             counts.begun += 1;
         });
-        let idle_ns = self.think_ns;
-        Some(Ticket { intended: now, began: now, idle_ns })
+        Some(Ticket { intended: now, began: now, idle_ns: now - asked, awaited: false })
     }
 
     /// An operation that was begun is done.
@@ -237,11 +241,6 @@ impl Tickets {
             counts.unsent = queue.borrow().due.len() as u64;
         }
         counts
-    }
-
-    /// How many operations are due and not begun.
-    pub fn backlog(&self) -> u64 {
-        self.queue.as_ref().map_or(0, |queue| queue.borrow().due.len() as u64)
     }
 }
 

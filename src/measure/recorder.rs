@@ -85,8 +85,9 @@ impl Recorder {
     }
 
     /// Hands out what is left.
-    pub fn finish(self) {
-        let _ = self.sink.send(self.interval);
+    pub fn finish(&mut self) {
+        let left = std::mem::take(&mut self.interval);
+        let _ = self.sink.send(left);
     }
 }
 
@@ -127,6 +128,7 @@ mod tests {
             recorder.record(&sample(&timing(done)));
         }
         recorder.finish();
+        drop(recorder);
         let seconds: Vec<_> =
             source.iter().map(|i| (i.second, i.kind(OpKind::Read).unwrap().requests)).collect();
         assert_eq!(seconds, [(0, 2), (1, 1), (3, 1)]);

@@ -136,6 +136,9 @@ pub struct ClientRecord {
     pub busiest_thread: f64,
     /// How late operations were begun, in microseconds: 99 % were at most this late.
     pub lag_p99_us: Option<f64>,
+    /// The same for operations that a free connection was waiting for: the client's own fault.
+    #[serde(default)]
+    pub late_p99_us: Option<f64>,
 }
 
 impl RunRecord {

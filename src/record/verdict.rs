@@ -10,8 +10,10 @@ const BUSY: f64 = 0.95;
 const BUSY_OPEN: f64 = 0.80;
 /// The share of offered operations that may be left over before a load counts as not sustained.
 const LEFT_OVER: f64 = 0.005;
-/// Operations begun later than this by the client's own fault spoil an open loop's latencies.
+/// Operations begun later than this by the client's own fault spoil an open loop's latencies ...
 const LATE_US: f64 = 1_000.0;
+/// ... if that is at least this share of what was measured.
+const LATE_SHARE: f64 = 0.25;
 
 /// A stage's verdict. The first that applies, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +25,8 @@ pub enum Verdict {
     ClientBound {
         /// The share of the stage that the busiest thread was computing.
         busiest_thread: f64,
+        /// How late operations were begun by the client's own fault, 99th percentile.
+        late_p99_us: f64,
     },
     /// Less was served than was offered.
     NotSustained {
@@ -50,19 +54,18 @@ impl Verdict {
         if operations.is_empty() || elapsed_s <= 0.0 {
             return Self::Empty;
         }
-        let busy = client.busiest_thread;
+        let busiest_thread = client.busiest_thread;
+        let late_p99_us = client.late_p99_us.unwrap_or(0.0);
+        let client_bound = Self::ClientBound { busiest_thread, late_p99_us };
         if !load.open {
-            return if busy > BUSY {
-                Self::ClientBound { busiest_thread: busy }
-            } else {
-                Self::Closed
-            };
+            return if busiest_thread > BUSY { client_bound } else { Self::Closed };
         }
         let left = load.dropped + load.unsent;
         let sustained = (left as f64) <= load.offered as f64 * LEFT_OVER;
-        let late = client.lag_p99_us.is_some_and(|lag| lag > LATE_US);
-        if busy > BUSY_OPEN && (late || !sustained) {
-            return Self::ClientBound { busiest_thread: busy };
+        let response = operations.iter().filter_map(|o| o.response.p99_us).fold(0.0, f64::max);
+        let late = late_p99_us > LATE_US && late_p99_us > response * LATE_SHARE;
+        if late || (busiest_thread > BUSY_OPEN && !sustained) {
+            return client_bound;
         }
         if sustained {
             return Self::Sustained;

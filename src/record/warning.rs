@@ -85,12 +85,14 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
     };
     match stage.verdict {
-        Verdict::ClientBound { busiest_thread } => add(
+        Verdict::ClientBound { busiest_thread, late_p99_us } => add(
             Code::ClientBound,
             format!(
                 "client-bound, result not valid: springload's busiest thread computed {:.0} % of \
-                 the time; use more --threads or another machine",
-                busiest_thread * 100.0
+                 the time and began operations up to {:.1} ms late by its own fault (p99); use \
+                 more --threads, a quieter machine, or another one",
+                busiest_thread * 100.0,
+                late_p99_us / 1e3,
             ),
         ),
         Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => add(

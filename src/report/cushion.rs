@@ -5,7 +5,7 @@ use super::number::{decimal, grouped};
 use super::threshold::threshold_lines;
 use crate::measure::Spread;
 use crate::op::OpKind;
-use crate::record::{RunRecord, StageRecord};
+use crate::record::{Code, RunRecord, StageRecord};
 use std::fmt::Write as _;
 
 pub(super) const FORMAT: Format =
@@ -102,17 +102,18 @@ fn rate(label: &str, stage: &StageRecord, kind: OpKind, seconds: &[f64], out: &m
 
 /// What the original would not have said, below its block.
 fn errors(stage: &StageRecord, record: &RunRecord, out: &mut String) {
-    let warnings: Vec<_> = record
-        .warnings
-        .iter()
-        .filter(|warning| warning.stage.as_ref() == Some(&stage.name))
-        .collect();
-    if warnings.is_empty() {
-        return;
+    let of_stage = record.warnings.iter().filter(|w| w.stage.as_ref() == Some(&stage.name));
+    let (errors, others): (Vec<_>, Vec<_>) = of_stage.partition(|warning| {
+        matches!(warning.code, Code::Failures | Code::Unfinished | Code::NotAllBegun)
+    });
+    for (title, warnings) in [("ERRORS:", errors), ("WARNINGS:", others)] {
+        if warnings.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "{title}");
+        for warning in warnings {
+            let _ = writeln!(out, "  {}", warning.message);
+        }
+        out.push('\n');
     }
-    out.push_str("ERRORS:\n");
-    for warning in warnings {
-        let _ = writeln!(out, "  {}", warning.message);
-    }
-    out.push('\n');
 }

@@ -47,12 +47,9 @@ pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
         let (line, column) = (error.line(), error.column());
         let before: usize =
             text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-        RunFileError::Broken {
-            byte: before + column.saturating_sub(1),
-            line,
-            column,
-            message: error.to_string(),
-        }
+        // A column counts bytes read: up to the wrong one, or all there are where more should be.
+        let read = if error.is_eof() { column } else { column.saturating_sub(1) };
+        RunFileError::Broken { byte: before + read, line, column, message: error.to_string() }
     };
     let version: Version = serde_json::from_str(text).map_err(|error| broken(&error))?;
     if let Some(version) = version.schema_version

@@ -15,7 +15,8 @@ pub(super) fn grouped(value: u64) -> String {
 
 /// A number with `places` decimals, its whole part in groups. What is not finite reads as 0.
 pub(super) fn decimal(value: f64, places: usize) -> String {
-    let value = if value.is_finite() { value.max(0.0) } else { 0.0 };
+    // The sum of no numbers is -0.0, and neither `max` nor formatting takes its sign away.
+    let value = if value.is_finite() && value > 0.0 { value } else { 0.0 };
     let text = format!("{value:.places$}");
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let whole = whole.parse().map_or_else(|_| whole.to_owned(), grouped);
@@ -55,7 +56,9 @@ mod tests {
         assert_eq!((grouped(0), grouped(999)), ("0".into(), "999".into()));
         assert_eq!(grouped(374_240_177), "374,240,177");
         assert_eq!(decimal(10_003.03, 3), "10,003.030");
-        assert_eq!(decimal(f64::NAN, 3), "0.000");
+        for nothing in [f64::NAN, -0.0, std::iter::empty::<f64>().sum()] {
+            assert_eq!(decimal(nothing, 3), "0.000");
+        }
         assert_eq!((millis(52.35), millis(249_182.0)), ("0.052".into(), "249".into()));
         assert_eq!((bytes(999), bytes(1_500_000)), ("999 B".into(), "1.5 MB".into()));
     }

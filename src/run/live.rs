@@ -1,10 +1,9 @@
 //! What can be told of a stage that is going on: its totals, once a second.
 
-use super::stage::planned;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::Pace;
 use crate::measure::Totals;
-use crate::plan::StagePlan;
+use crate::plan::{StageKind, StagePlan};
 use crate::record::Running;
 use std::iter::Peekable;
 
@@ -29,8 +28,10 @@ impl LiveStage {
             }
             Pace::Closed { .. } => None,
         };
-        let most = planned(&stage.kind).map_or(0, |(requests, _)| requests);
-        let most = if most == 0 { u64::MAX } else { most };
+        let most = match &stage.kind {
+            StageKind::Crud { operations: Some(operations), .. } => *operations,
+            StageKind::Crud { .. } | StageKind::BulkInsert { .. } => u64::MAX,
+        };
         Self { name: stage.name.clone(), due, offered: 0, most, next: 0 }
     }
 
@@ -61,7 +62,6 @@ impl LiveStage {
 mod tests {
     use super::*;
     use crate::engine::{Arrivals, Schedule, Segment};
-    use crate::plan::StageKind;
 
     fn stage(pace: Pace) -> StagePlan {
         let kind = StageKind::BulkInsert { documents: 10, batch: 1 };

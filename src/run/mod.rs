@@ -59,6 +59,9 @@ pub enum RunError {
         "the server refuses the credentials (401 or 403); stopped before it locks the user out"
     )]
     Authentication,
+    /// The server went away in the middle of the run.
+    #[error("the server accepts no connection any more; gave up after the time-out")]
+    Unreachable,
     /// The user asked twice to leave.
     #[error("left at once; a scratch database may remain")]
     Aborted,
@@ -120,6 +123,7 @@ pub fn run(
     match stop.reason() {
         Some(StopReason::Aborted) => Err(RunError::Aborted),
         Some(StopReason::Authentication) => Err(RunError::Authentication),
+        Some(StopReason::Unreachable) => Err(RunError::Unreachable),
         Some(StopReason::Interrupted) | None => Ok(record),
     }
 }

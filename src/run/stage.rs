@@ -6,7 +6,7 @@ use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{
     Lane, LaneResult, LoadCounts, Pace, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard,
 };
-use crate::measure::{ConnectionTimes, Interval, PhaseTable, Series, Totals};
+use crate::measure::{ConnectionTimes, Histogram, Interval, PhaseTable, Series, Totals};
 use crate::op::OpKind;
 use crate::plan::{CrudOrder, Plan, StageKind, StagePlan};
 use crate::record::{ClientRecord, LoadRecord, StageRecord, Verdict};
@@ -63,6 +63,7 @@ struct Collected<W> {
     elapsed_s: f64,
     cpu_s: f64,
     busiest_thread: f64,
+    lateness: Histogram,
 }
 
 impl<'a> Connections<'a> {
@@ -171,7 +172,8 @@ impl<'a> Connections<'a> {
             })
             .collect::<io::Result<_>>()?;
         drop(sink);
-        let watch = Watch { stage, start: start.clone(), stop };
+        let connections = self.plan.connections;
+        let watch = Watch { stage, connections, start: start.clone(), stop };
         let (totals, series) = watch.collect(&source, observer)?;
         let mut collected = join(handles, totals, series)?;
         collected.lanes.sort_by_key(|lane| lane.connection);
@@ -185,6 +187,7 @@ impl<'a> Connections<'a> {
 /// What the conducting thread watches while shards work.
 struct Watch<'a> {
     stage: &'a StagePlan,
+    connections: usize,
     start: Arc<Start>,
     stop: &'a Stop,
 }
@@ -198,7 +201,7 @@ impl Watch<'_> {
     ) -> Result<(Totals, Series), RunError> {
         let (mut totals, mut series) = (Totals::default(), Series::default());
         let mut progress = Progress {
-            planned: planned(&self.stage.kind).map(|(_, documents)| documents),
+            planned: planned(&self.stage.kind, self.connections).map(|(_, documents)| documents),
             length_s: self.stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
             ..Progress::default()
         };
@@ -236,7 +239,7 @@ fn describe(progress: &mut Progress, totals: &Totals, series: &Series) {
         progress.failed += part.failed();
     }
     if let Some(row) = series.rows.last() {
-        let mut response = crate::measure::Histogram::default();
+        let mut response = Histogram::default();
         row.kinds.values().for_each(|kind| response.merge(&kind.response));
         progress.rate_per_s = row.kinds.values().map(|kind| kind.ok).sum();
         progress.p99_ns = response.percentile(99.0);
@@ -249,13 +252,14 @@ fn join<W>(
     series: Series,
 ) -> Result<Collected<W>, RunError> {
     let mut lanes = Vec::new();
-    let mut load = LoadCounts::default();
+    let (mut load, mut lateness) = (LoadCounts::default(), Histogram::default());
     let (mut elapsed_ns, mut cpu_ns, mut busiest_thread) = (0, 0, 0.0f64);
     for handle in handles {
         let shard = handle.join().map_err(|_| io::Error::other("a load thread panicked"))??;
         for (sum, part) in totals.issued.iter_mut().zip(shard.issued) {
             *sum += part;
         }
+        lateness.merge(&shard.lateness);
         load.offered += shard.load.offered;
         load.begun += shard.load.begun;
         load.dropped += shard.load.dropped;
@@ -268,13 +272,19 @@ fn join<W>(
     }
     let seconds = |ns: u64| ns as f64 / SECOND_NS as f64;
     let (elapsed_s, cpu_s) = (seconds(elapsed_ns), seconds(cpu_ns));
-    Ok(Collected { lanes, totals, series, load, elapsed_s, cpu_s, busiest_thread })
+    Ok(Collected { lanes, totals, series, load, elapsed_s, cpu_s, busiest_thread, lateness })
 }
 
 /// Requests and documents that a stage's plan asks for, where it gives a number.
-pub(super) fn planned(kind: &StageKind) -> Option<(u64, u64)> {
+fn planned(kind: &StageKind, connections: usize) -> Option<(u64, u64)> {
     match kind {
-        StageKind::BulkInsert { documents, .. } => Some((0, *documents)),
+        StageKind::BulkInsert { documents, batch } => {
+            let requests = |k| {
+                let keys = kind.bulk_keys(k, connections);
+                (keys.end - keys.start).div_ceil(u64::from(*batch))
+            };
+            Some(((0..connections).map(requests).sum(), *documents))
+        }
         StageKind::Crud { operations, .. } => operations.map(|count| (count, count)),
     }
 }
@@ -288,7 +298,7 @@ fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
     let per_s = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let load = LoadRecord {
         open,
-        planned: planned(&stage.kind).map(|(requests, _)| requests).filter(|&count| count > 0),
+        planned: planned(&stage.kind, collected.lanes.len()).map(|(requests, _)| requests),
         offered: load.offered,
         begun: load.begun,
         dropped: load.dropped,
@@ -296,15 +306,17 @@ fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
         offered_per_s: per_s(load.offered, schedule_s.min(*elapsed_s)),
         served_per_s: per_s(requests, *elapsed_s),
     };
-    let mut lag = crate::measure::Histogram::default();
+    let mut lag = Histogram::default();
     for operation in &operations {
         lag.merge(&operation.lag.histogram);
     }
+    let p99 = |it: &Histogram| it.earns(99.0).then(|| it.percentile(99.0) as f64 / 1e3);
     let client = ClientRecord {
         cpu_s: collected.cpu_s,
         cpu_per_request_us: per_s((collected.cpu_s * 1e6) as u64, requests as f64),
         busiest_thread: collected.busiest_thread,
-        lag_p99_us: lag.earns(99.0).then(|| lag.percentile(99.0) as f64 / 1e3),
+        lag_p99_us: p99(&lag),
+        late_p99_us: p99(&collected.lateness),
     };
     let times: Vec<ConnectionTimes> =
         collected.lanes.iter().map(|lane| lane.times.clone()).collect();

@@ -2,6 +2,7 @@
 //!
 //! A driver knows how its database spells an operation. It knows nothing of pace or stages.
 
+pub mod basic;
 pub mod couchdb;
 mod deadline;
 mod payload;

@@ -105,9 +105,14 @@ fn installed(name: &str) -> Option<PathBuf> {
     }
     let required = std::env::var(REQUIRE_VARIABLE).is_ok_and(|value| value == "1");
     assert!(!required, "{name} is not installed: run make test-servers");
-    // Past the capture of test output: a skip must be seen.
-    let _ = writeln!(io::stderr(), "skipped: {name} (run make test-servers)");
+    skipped(name, "run make test-servers");
     None
+}
+
+/// Says that something is not tested here, in the form which tests/run.sh counts.
+pub(crate) fn skipped(name: &str, reason: &str) {
+    // Past the capture of test output: a skip must be seen.
+    let _ = writeln!(io::stderr(), "SKIPPED {name}: {reason}");
 }
 
 fn start_pouchdb(script: &Path) -> io::Result<Server> {

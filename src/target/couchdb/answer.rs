@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The failure class of a status that is not the one asked for.
-pub(super) const fn failure(status: u16) -> Failure {
+pub const fn failure(status: u16) -> Failure {
     match status {
         401 | 403 => Failure::Authentication,
         404 => Failure::NotFound,
@@ -33,8 +33,11 @@ struct Written<'a> {
 }
 
 /// Reads the answer to a single write of `id`. With `batch=ok` there is no revision.
-pub(super) fn written(body: &[u8], id: &[u8]) -> Result<Option<Revision>, Failure> {
-    if let Some((revision, _)) = exact_row(body, id) {
+///
+/// # Errors
+/// [`Failure::Protocol`] when it is not the answer to a write of `id`.
+pub fn written(body: &[u8], id: &[u8]) -> Result<Option<Revision>, Failure> {
+    if let Some((revision, [])) = exact_row(body, id) {
         return Ok(Some(revision));
     }
     let row: Written<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
@@ -45,7 +48,10 @@ pub(super) fn written(body: &[u8], id: &[u8]) -> Result<Option<Revision>, Failur
 }
 
 /// Reads a stored document's revision and checks that it is the one asked for.
-pub(super) fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
+///
+/// # Errors
+/// [`Failure::Protocol`] when it is not.
+pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     #[derive(Deserialize)]
     struct Stored<'a> {
         #[serde(borrow, rename = "_id")]
@@ -71,7 +77,10 @@ pub(super) fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
 }
 
 /// Reads the rows of a bulk answer for the `count` documents from `first` on into `rows`.
-pub(super) fn rows(
+///
+/// # Errors
+/// [`Failure::Protocol`] when it is no array of rows.
+pub fn rows(
     body: &[u8],
     first: Key,
     count: u32,
@@ -166,6 +175,8 @@ mod tests {
         }
         assert_eq!(written(b"{\"ok\":true,\"id\":\"7\"}", b"7"), Ok(None));
         assert_eq!(written(b"<html>", b"7"), Err(Failure::Protocol));
+        let more = format!("{{\"ok\":true,\"id\":\"7\",\"rev\":\"{REV}\"}}{{}}");
+        assert_eq!(written(more.as_bytes(), b"7"), Err(Failure::Protocol));
     }
 
     #[test]

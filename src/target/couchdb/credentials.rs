@@ -26,6 +26,25 @@ pub enum Credentials {
     },
 }
 
+/// What all sessions with a database know of the latest log-in.
+#[derive(Debug, Default)]
+pub(super) struct Renewal {
+    pub(super) state: tokio::sync::Mutex<LatestLogIn>,
+}
+
+/// The cookie of the latest log-in, empty before it, or its refusal.
+#[derive(Default)]
+pub(super) struct LatestLogIn {
+    pub(super) cookie: String,
+    pub(super) refused: bool,
+}
+
+impl std::fmt::Debug for LatestLogIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LatestLogIn").field("refused", &self.refused).finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for Credentials {
     /// Names the kind only: a password must not reach a log.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -68,6 +87,21 @@ impl Credentials {
             body.len()
         );
         Some([head.as_bytes(), body.as_bytes()].concat())
+    }
+
+    /// The present cookie, as it is sent; empty without one.
+    pub(super) fn cookie(&self) -> &str {
+        if let Self::Cookie { cookie, .. } = self { cookie } else { "" }
+    }
+
+    /// Takes over a cookie that another session has got. `false`: it is none, or no other.
+    pub(super) fn adopt(&mut self, latest: &str) -> bool {
+        let Self::Cookie { cookie, .. } = self else { return false };
+        let other = !latest.is_empty() && latest != cookie;
+        if other {
+            latest.clone_into(cookie);
+        }
+        other
     }
 
     /// Takes over the cookie of a `Set-Cookie` header. `false`: it is not a session's.

@@ -1,12 +1,13 @@
 //! Apache CouchDB and what speaks its protocol, over HTTP/1.1.
 
 mod admin;
-mod answer;
+pub mod answer;
 mod credentials;
 mod session;
 
 pub use admin::{Admin, AdminError, Reply as AdminReply};
 pub use credentials::Credentials;
+use credentials::Renewal;
 pub use session::CouchSession;
 
 use super::Target;
@@ -29,13 +30,19 @@ pub fn encode_segment(segment: &str) -> String {
 pub struct CouchDb {
     endpoint: Arc<Endpoint>,
     credentials: Credentials,
+    renewal: Arc<Renewal>,
     path: String,
 }
 
 impl CouchDb {
     /// The database `name` on the server at `endpoint`.
     pub fn new(endpoint: Arc<Endpoint>, credentials: Credentials, name: &str) -> Self {
-        Self { endpoint, credentials, path: format!("/{}/", encode_segment(name)) }
+        Self {
+            endpoint,
+            credentials,
+            renewal: Arc::default(),
+            path: format!("/{}/", encode_segment(name)),
+        }
     }
 }
 
@@ -47,7 +54,7 @@ impl Target for CouchDb {
         CouchSession::new(
             connection,
             deadlines.clock(),
-            self.credentials.clone(),
+            (self.credentials.clone(), self.renewal.clone()),
             &self.path,
             self.endpoint.host(),
         )

@@ -1,12 +1,13 @@
 //! One connection to a CouchDB database: how each operation is spelled and its answer judged.
 
 use super::answer;
-use super::credentials::Credentials;
+use super::credentials::{Credentials, Renewal};
 use crate::clock::Clock;
 use crate::measure::Probe;
 use crate::op::{Failure, Op, OpKind, Reply, write_id};
 use crate::target::wire::{Answer, Connection};
 use crate::target::{Outcome, Payload, Session};
+use std::sync::Arc;
 
 /// A session with a CouchDB database.
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub struct CouchSession {
     connection: Connection,
     clock: Clock,
     credentials: Credentials,
+    renewal: Arc<Renewal>,
     /// `/name/`, percent-encoded.
     path: Vec<u8>,
     host: String,
@@ -28,7 +30,7 @@ impl CouchSession {
     pub(super) fn new(
         connection: Connection,
         clock: Clock,
-        credentials: Credentials,
+        (credentials, renewal): (Credentials, Arc<Renewal>),
         path: &str,
         host: &str,
     ) -> Self {
@@ -36,6 +38,7 @@ impl CouchSession {
             connection,
             clock,
             credentials,
+            renewal,
             path: path.as_bytes().to_vec(),
             host: host.to_owned(),
             common: Vec::new(),
@@ -101,23 +104,37 @@ impl CouchSession {
         {
             self.make_common();
         }
-        if answer.status != 401 || !self.log_in().await {
-            return Ok(answer);
+        let mut answer = answer;
+        // Twice at most: the cookie that another session has got may have expired as well.
+        for _ in 0..2 {
+            if answer.status != 401 || !self.log_in().await {
+                break;
+            }
+            payload.strip_head();
+            self.encode(op, payload);
+            answer = self.connection.exchange(payload.bytes(), false, probe).await?;
         }
-        payload.strip_head();
-        self.encode(op, payload);
-        self.connection.exchange(payload.bytes(), false, probe).await
+        Ok(answer)
     }
 
     /// Asks for a new cookie. `false`: there are no cookie credentials, or they were refused.
+    /// Only one session asks at a time, and none after a refusal: the server counts those.
     async fn log_in(&mut self) -> bool {
         let Some(request) = self.credentials.log_in_request(&self.host) else { return false };
+        let renewal = self.renewal.clone();
+        let mut shared = renewal.state.lock().await;
+        if shared.refused || self.credentials.adopt(&shared.cookie) {
+            self.make_common();
+            return !shared.refused;
+        }
         let now = self.clock.now();
         let mut probe = Probe::new(self.clock, now, now);
         let answer = self.connection.exchange(&request, false, &mut probe).await;
         let renewed = answer.is_ok_and(|answer| answer.status == 200)
             && self.connection.set_cookie().is_some_and(|cookie| self.credentials.renew(cookie));
         self.make_common();
+        shared.refused = !renewed;
+        self.credentials.cookie().clone_into(&mut shared.cookie);
         renewed
     }
 

@@ -184,6 +184,10 @@ fn parse_head(buffer: &[u8], start: usize) -> Result<Option<(usize, Head)>, Malf
         &buffer[start..],
         &mut headers,
     ) {
+        // However the bytes came in.
+        Ok(httparse::Status::Complete(length)) if length > MAX_HEAD => {
+            return Err(Malformed::HeadTooLarge);
+        }
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLarge),

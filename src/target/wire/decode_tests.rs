@@ -95,6 +95,9 @@ fn malformed_answers_are_told_apart() {
     let mut large = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
     large.resize(MAX_HEAD + 100, b'x');
     assert_eq!(wrong(&large), Some(Malformed::HeadTooLarge));
+    // However it comes in: the same when its end is there too.
+    large.extend_from_slice(b"\r\n\r\n");
+    assert_eq!(wrong(&large), Some(Malformed::HeadTooLarge));
 }
 
 #[test]

@@ -84,6 +84,13 @@ pub(crate) fn longpoll_ends_at_its_timeout(server: &Server) {
     assert!(!answer["last_seq"].is_null());
 }
 
+pub(crate) fn a_limit_of_none_lists_nothing(server: &Server) {
+    let scratch = Scratch::new(server);
+    scratch.put("a", &json!({})).expect(201);
+    let answer = scratch.get("_changes?limit=0").expect(200).json();
+    assert_eq!(ids(&answer), [""; 0]);
+}
+
 pub(crate) fn continuous_ends_at_its_limit(server: &Server) {
     let scratch = Scratch::new(server);
     for id in ["a", "b", "c"] {
@@ -91,7 +98,7 @@ pub(crate) fn continuous_ends_at_its_limit(server: &Server) {
     }
     let answer = scratch.get("_changes?feed=continuous&limit=2&timeout=1000").expect(200);
     let lines: Vec<Value> =
-        answer.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        answer.text.trim_end().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3, "{answer:?}");
     assert!(lines[0]["id"].is_string() && !lines[2]["last_seq"].is_null(), "{answer:?}");
 }

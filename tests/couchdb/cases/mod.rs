@@ -104,6 +104,7 @@ cases! {
         changes_include_documents,
         longpoll_waits_for_an_update,
         longpoll_ends_at_its_timeout,
+        a_limit_of_none_lists_nothing,
         continuous_ends_at_its_limit,
     }
 }
@@ -136,5 +137,7 @@ pub(crate) const POUCHDB_DIFFERENCES: &[(&str, &str)] = &[
     ("all_docs_counts_what_it_skips", "its offset is the value of skip"),
     ("all_docs_is_sent_in_chunks", "sends Content-Length"),
     ("longpoll_ends_at_its_timeout", "ignores the timeout and never ends"),
+    ("a_document_may_be_deleted_by_put", "201 and not 200"),
+    ("a_limit_of_none_lists_nothing", "takes 0 for 1"),
     ("continuous_ends_at_its_limit", "ignores the limit and never ends"),
 ];

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Client CPU per request beside other load generators, on the same server in the same session.
+# The null responder has one core, the client the other; the tools take turns, round by round.
+# CPU time is the operating system's own (user + system of the finished process), medians with
+# minimum and maximum. Writes docs/benchmarks.md. ROUNDS and SECONDS_EACH change the effort.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+rounds=${ROUNDS:-5}
+seconds=${SECONDS_EACH:-4}
+out=docs/benchmarks.md
+work=$(mktemp -d)
+springload=target/release/springload
+cargo build --release --quiet
+$springload serve --null --listen 127.0.0.1:0 >"$work/server" &
+server=$!
+trap 'kill $server; rm -rf "$work"' EXIT
+until grep -q 'http://' "$work/server"; do sleep 0.05; done
+url=$(grep -o 'http://[0-9.:]*' "$work/server")
+client=()
+if command -v taskset >/dev/null && [ "$(nproc)" -gt 1 ]; then
+    taskset -a -cp 1 $server >/dev/null
+    client=(taskset -c 0)
+fi
+
+# A PUT of a constant document of about 250 bytes, for wrk.
+cat >"$work/put.lua" <<LUA
+wrk.method = "PUT"
+wrk.body = '{"type":"t","n":12345,"pad":"' .. string.rep("p", 220) .. '"}'
+wrk.headers["Content-Type"] = "application/json"
+LUA
+
+# measure COMMAND...: user + system seconds of the command; its output is left in $work/output.
+measure() {
+    local TIMEFORMAT='%U %S'
+    { time "${client[@]}" "$@" >"$work/output" 2>"$work/errors"; } 2>&1 | awk '{print $1 + $2}'
+}
+
+# One round of one tool: prints microseconds of CPU per request.
+springload_() { # connections, further flags
+    local connections=$1 cpu
+    shift
+    cpu=$(measure $springload run "$url" -q -t 1 -c "$connections" --docs "$connections" --batch 1 \
+        -o "$work/run" --format csv "$@")
+    awk -F, -v cpu="$cpu" 'NR > 1 {n += $4} END {printf "%.3f\n", cpu * 1e6 / n}' "$work/output"
+}
+wrk_() { # connections, further flags
+    local connections=$1 cpu
+    shift
+    cpu=$(measure wrk -t1 -c"$connections" -d"${seconds}s" "$@" "$url/db/x")
+    awk -v cpu="$cpu" '/requests in/ {printf "%.3f\n", cpu * 1e6 / $1}' "$work/output"
+}
+h2load_() {
+    local connections=$1 cpu
+    cpu=$(measure h2load --h1 -t1 -c"$connections" -D"$seconds" "$url/db/x")
+    awk -v cpu="$cpu" '/^requests:/ {printf "%.3f\n", cpu * 1e6 / $8}' "$work/output"
+}
+oha_() {
+    local connections=$1 cpu
+    cpu=$(measure oha --no-tui -c "$connections" -z "${seconds}s" "$url/db/x")
+    awk -v cpu="$cpu" '/responses$/ {n += $2} END {printf "%.3f\n", cpu * 1e6 / n}' "$work/output"
+}
+
+get_springload() { springload_ "$1" --mix read=1 -d "${seconds}s"; }
+get_wrk() { wrk_ "$1"; }
+get_h2load() { h2load_ "$1"; }
+get_oha() { oha_ "$1"; }
+put_springload() { springload_ "$1" --mix create=1 -d "${seconds}s"; }
+put_wrk() { wrk_ "$1" -s "$work/put.lua"; }
+
+# Sorted values on stdin: median (min to max).
+summary() { sort -n | awk '{v[NR] = $1} END {printf "%.2f (%.2f to %.2f)", v[int((NR + 1) / 2)], v[1], v[NR]}'; }
+median() { sort -n "$1" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+
+compare() { # title, kind, connections
+    local title=$1 kind=$2 connections=$3 tool tools=(springload)
+    for tool in wrk h2load oha; do
+        if command -v $tool >/dev/null && declare -F "${kind}_$tool" >/dev/null; then
+            tools+=("$tool")
+        fi
+    done
+    rm -f "$work"/cpu.*
+    for _ in $(seq "$rounds"); do
+        for tool in "${tools[@]}"; do
+            "${kind}_$tool" "$connections" >>"$work/cpu.$tool"
+        done
+    done
+    local base
+    base=$(median "$work/cpu.springload")
+    printf '\n## %s\n\n| tool | CPU per request, µs: median (min to max) | springload / tool |\n' "$title"
+    printf '|---|---|---|\n'
+    for tool in "${tools[@]}"; do
+        awk -v tool="$tool" -v text="$(summary <"$work/cpu.$tool")" -v base="$base" \
+            -v own="$(median "$work/cpu.$tool")" \
+            'BEGIN {printf "| %s | %s | %.2f |\n", tool, text, base / own}'
+    done
+    echo "$title: done" >&2
+}
+
+{
+    cat <<TEXT
+# Benchmarks
+
+Written by \`make bench\`. Ratios within one session mean something, absolute times little: the
+machine is shared. Server: the null responder (\`springload serve --null\`), one core; client: one
+thread on another core; documents of about 250 bytes; $rounds rounds of $seconds s, tools in turn.
+springload makes each document, parses and checks each answer, and records three histograms per
+request; wrk and h2load send constant requests.
+
+Machine: $(uname -sr), $(awk -F': ' '/model name/ {print $2; exit}' /proc/cpuinfo 2>/dev/null), $(nproc) cores.
+TEXT
+    compare "GET, 50 connections" get 50
+    compare "PUT, 50 connections" put 50
+    compare "GET, 1000 connections" get 1000
+} >"$work/table"
+cp "$work/table" $out
+cat $out

@@ -1,0 +1,58 @@
+//! A `CouchDB` answer of arbitrary bytes: reading it never panics, and what the short cuts read is
+//! what a JSON parser reads.
+//!
+//! An input is one byte (modulo 3: a write, a document, a bulk answer) and the body. The document
+//! asked for is number 7, or of a bulk answer numbers 7 to 9.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+use springload::op::Revision;
+use springload::target::couchdb::answer::{document, rows, written};
+
+const ID: &str = "7";
+
+fn revision(value: &Value) -> Option<Revision> {
+    Revision::parse(value.as_str()?.as_bytes())
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&what, body)) = data.split_first() else { return };
+    // What is passed over need not be UTF-8, or within the range of numbers.
+    let well_formed = serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
+    let json: Option<Value> = serde_json::from_slice(body).ok();
+    match what % 3 {
+        0 => {
+            let Ok(read) = written(body, ID.as_bytes()) else { return };
+            assert!(well_formed);
+            let Some(json) = json else { return };
+            assert_eq!((&json["id"], revision(&json["rev"])), (&ID.into(), read));
+        }
+        1 => {
+            let Ok(read) = document(body, ID.as_bytes()) else { return };
+            // The short cut does not read to the end: a name that comes again is not seen.
+            let count = |name: &[u8]| body.windows(name.len()).filter(|it| *it == name).count();
+            let plain = !body.contains(&b'\\');
+            let once = count(b"\"_id\"") == 1 && count(b"\"_rev\"") == 1;
+            if let Some(json) = json.filter(|_| plain && once) {
+                assert_eq!((&json["_id"], revision(&json["_rev"])), (&ID.into(), Some(read)));
+            }
+        }
+        _ => {
+            let mut out = Vec::new();
+            if rows(body, 7, 3, &mut out).is_err() {
+                return;
+            }
+            assert_eq!(out.len(), 3);
+            assert!(well_formed);
+            let Some(json) = json else { return };
+            let elements = json.as_array().expect("what was read is an array");
+            for (key, row) in (7..).zip(out) {
+                let Ok(read) = row else { continue };
+                let id = Value::from(u64::to_string(&key));
+                let found = |it: &Value| it["id"] == id && revision(&it["rev"]) == Some(read);
+                assert!(elements.iter().any(found), "{key}");
+            }
+        }
+    }
+});

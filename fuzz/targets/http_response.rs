@@ -1,0 +1,73 @@
+//! An HTTP answer of arbitrary bytes, split at arbitrary places: the decoder never panics, and what
+//! it makes of the bytes does not depend on where they were split.
+//!
+//! An input is one byte (bit 0: the answer to a HEAD; bits 1 to 3: how many splits), a byte for
+//! each split (how far it is from the one before), and the answer.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use springload::target::wire::{Decoder, Step};
+
+/// What a decoder made of an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum Made {
+    Whole {
+        status: u16,
+        keep_alive: bool,
+        etag: Option<Vec<u8>>,
+        set_cookie: Option<Vec<u8>>,
+        body: Vec<u8>,
+    },
+    /// The peer hung up too early.
+    Cut,
+    /// Not an answer, or more than one.
+    Malformed,
+}
+
+fn decode<'a>(head_request: bool, parts: impl Iterator<Item = &'a [u8]>) -> Made {
+    let mut decoder = Decoder::new(head_request);
+    let mut buffer = Vec::new();
+    let mut done = false;
+    for part in parts.filter(|part| !part.is_empty()) {
+        if done {
+            return Made::Malformed;
+        }
+        buffer.extend_from_slice(part);
+        match decoder.step(&mut buffer) {
+            Ok(Step::Done) => done = true,
+            Ok(Step::More(more)) => assert!(more > 0),
+            Err(_) => return Made::Malformed,
+        }
+    }
+    if !done && !decoder.close(&buffer) {
+        return Made::Cut;
+    }
+    let head = decoder.head();
+    let text = |range: Option<std::ops::Range<usize>>| range.map(|it| buffer[it].to_vec());
+    Made::Whole {
+        status: head.status,
+        keep_alive: head.keep_alive,
+        etag: text(head.etag.clone()),
+        set_cookie: text(head.set_cookie.clone()),
+        body: buffer[decoder.body()].to_vec(),
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&flags, rest)) = data.split_first() else { return };
+    let Some((steps, answer)) = rest.split_at_checked(usize::from(flags >> 1 & 7)) else { return };
+    let head_request = flags & 1 == 1;
+    let whole = decode(head_request, std::iter::once(answer));
+    let mut left = answer;
+    let mut parts = Vec::new();
+    for &step in steps {
+        let (part, rest) = left.split_at(usize::from(step).min(left.len()));
+        parts.push(part);
+        left = rest;
+    }
+    parts.push(left);
+    assert_eq!(decode(head_request, parts.into_iter()), whole);
+    if answer.len() < 512 {
+        assert_eq!(decode(head_request, answer.chunks(1)), whole);
+    }
+});

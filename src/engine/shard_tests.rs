@@ -1,0 +1,210 @@
+//! The engine on paused time: pace, stop, drain and time-out, against servers that are functions.
+
+use super::*;
+use crate::clock::SECOND_NS;
+use crate::engine::{Arrivals, Schedule, Segment, StopReason};
+use crate::measure::{Probe, Totals};
+use crate::op::{Failure, Op, Reply, Revision};
+use crate::target::{Deadline, Outcome, Payload};
+use std::future::poll_fn;
+use std::sync::mpsc::channel;
+use std::task::Poll;
+
+const MS: Nanos = 1_000_000;
+
+/// A server that answers an operation sent at a time with the result at another; `None`: never.
+#[derive(Clone, Copy)]
+struct Server(fn(Nanos) -> Option<Nanos>);
+
+struct FakeSession {
+    server: Server,
+    clock: Clock,
+    origin: Nanos,
+    deadline: Deadline,
+}
+
+impl Target for Server {
+    type Session = FakeSession;
+
+    fn session(&self, deadlines: &Rc<Deadlines>) -> FakeSession {
+        let clock = deadlines.clock();
+        let deadline = deadlines.register();
+        FakeSession { server: *self, clock, origin: clock.now(), deadline }
+    }
+}
+
+impl Session for FakeSession {
+    async fn ready(&mut self) {}
+
+    async fn execute(&mut self, _: &Op, _: &mut Payload, probe: &mut Probe) -> Outcome {
+        probe.mark_send();
+        probe.mark_sent();
+        let outcome = |result| Outcome { result, bytes_sent: 2, bytes_received: 2, resent: false };
+        if let Some(answered) = (self.server.0)(self.clock.now() - self.origin) {
+            let left = (self.origin + answered).saturating_sub(self.clock.now());
+            tokio::time::sleep(Duration::from_nanos(left)).await;
+            probe.mark_received();
+            return outcome(Ok(Reply::default()));
+        }
+        self.deadline.arm(probe.began());
+        let deadline = &self.deadline;
+        poll_fn(|cx| if deadline.poll_expired(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
+        self.deadline.disarm();
+        probe.mark_failed();
+        outcome(Err(Failure::Timeout))
+    }
+}
+
+/// So many reads.
+struct Reads(u64);
+
+impl Workload for Reads {
+    fn next(&mut self, _: &mut Vec<u8>) -> Option<Op> {
+        self.0 = self.0.checked_sub(1)?;
+        Some(Op { kind: OpKind::Read, key: self.0, documents: 1, revision: None })
+    }
+
+    fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &[Result<Revision, Failure>]) {}
+}
+
+struct Run {
+    totals: Totals,
+    load: LoadCounts,
+    elapsed_s: f64,
+}
+
+impl Run {
+    fn reads(&self) -> crate::measure::OperationSummary {
+        self.totals.summarise(self.elapsed_s).remove(0)
+    }
+}
+
+fn rate(per_s: f64, seconds: u64, max_in_flight: u64) -> Pace {
+    let segments = vec![Segment { length_ns: seconds * SECOND_NS, from: per_s, to: per_s }];
+    let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
+    Pace::Open { schedule, max_in_flight }
+}
+
+/// Runs `connections` connections, each with `ops` operations, for up to `seconds`.
+async fn run(
+    server: Server,
+    pace: Pace,
+    (connections, ops): (usize, u64),
+    seconds: Option<u64>,
+    stop: Arc<Stop>,
+) -> Run {
+    let (sink, source) = channel();
+    let plan = ShardPlan {
+        shard: (0, 1),
+        clock: Clock::virtual_time(),
+        pace,
+        length_ns: seconds.map(|seconds| seconds * SECOND_NS),
+        timeout_ns: 2 * SECOND_NS,
+        stop,
+        start: Arc::new(Start::new(1)),
+        sink,
+    };
+    let lanes = (0..connections).map(|c| Lane { connection: c, workload: Reads(ops) }).collect();
+    let local = tokio::task::LocalSet::new();
+    let result = local.run_until(run_lanes(&plan, &server, lanes)).await.unwrap();
+    drop(plan);
+    let mut totals = Totals::default();
+    for interval in source {
+        totals.add(&interval);
+    }
+    totals.issued = result.issued;
+    let summary = totals.summarise(1.0);
+    let ended: u64 = summary.iter().map(|s| s.ok + s.failed()).sum();
+    assert_eq!(result.load.begun, ended, "every operation that was begun has ended");
+    assert_eq!(
+        result.load.offered,
+        result.load.begun + result.load.dropped + result.load.unsent,
+        "nothing that was due is forgotten"
+    );
+    Run { totals, load: result.load, elapsed_s: result.elapsed_ns as f64 / SECOND_NS as f64 }
+}
+
+fn within(value: Option<f64>, expected_us: f64, share: f64) {
+    let value = value.expect("enough samples");
+    assert!((value - expected_us).abs() <= expected_us * share, "{value} µs, not {expected_us}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frozen_server_shows_in_response_times_alone() {
+    // Frozen for 2 s of 100: 2 % of all operations are due meanwhile, at latencies from 0 to 2 s.
+    let freezing = Server(|sent| {
+        let frozen = (50 * SECOND_NS..52 * SECOND_NS).contains(&sent);
+        Some(if frozen { 52 * SECOND_NS } else { sent })
+    });
+    let pace = rate(1000.0, 100, 100_000);
+    let run = run(freezing, pace, (50, u64::MAX), Some(100), Arc::default()).await;
+    assert_eq!((run.load.offered, run.load.dropped, run.load.unsent), (100_000, 0, 0));
+    let reads = run.reads();
+    within(reads.response.p99_us, 1e6, 0.02);
+    let histogram = &reads.response.histogram;
+    assert!(histogram.percentile(98.0) < 20 * MS);
+    within(Some(histogram.percentile(99.5) as f64 / 1e3), 1.5e6, 0.02);
+    within(Some(reads.response.max_us), 2e6, 0.01);
+    assert!(reads.service.p99_us.unwrap() < 5_000.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_loop_waits_for_answers_and_drains() {
+    let slow = Server(|sent| Some(sent + 10 * MS));
+    let closed = Pace::Closed { think_ns: 0 };
+    let run = run(slow, closed, (3, u64::MAX), Some(1), Arc::default()).await;
+    let reads = run.reads();
+    assert_eq!((reads.ok, reads.unfinished), (300, 0));
+    within(reads.response.p50_us, 10_000.0, 0.001);
+    assert_eq!(reads.lag.histogram.max(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn overload_is_dropped_or_left_over_and_counted() {
+    let slow = Server(|sent| Some(sent + 10 * MS));
+    let served = run(slow, rate(200.0, 10, 50), (1, u64::MAX), Some(10), Arc::default()).await;
+    assert_eq!(served.load.offered, 2000);
+    assert_eq!(served.load.begun, 1000);
+    assert!(served.load.dropped > 900 && served.load.unsent <= 50, "{:?}", served.load);
+    let patient = run(slow, rate(200.0, 10, 9999), (1, u64::MAX), Some(10), Arc::default()).await;
+    assert_eq!((patient.load.dropped, patient.load.unsent), (0, 1000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_enters_the_response_times_at_its_value() {
+    let silent = Server(|sent| (sent / (100 * MS) % 10 != 5).then_some(sent + MS));
+    let run = run(silent, rate(100.0, 10, 9999), (50, u64::MAX), Some(10), Arc::default()).await;
+    let reads = run.reads();
+    assert_eq!(reads.issued, 1000);
+    assert!((99..=101).contains(&reads.failures[&Failure::Timeout]), "{:?}", reads.failures);
+    assert!(reads.response.p95_us.unwrap() >= 2e6);
+    assert!(reads.response.max_us <= 2.2e6, "{}", reads.response.max_us);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wish_to_stop_ends_waiting_and_lets_answers_come() {
+    let slow = Server(|sent| Some(sent + 500 * MS));
+    for pace in [rate(10.0, 3600, 100), Pace::Closed { think_ns: 0 }] {
+        let stop = Arc::new(Stop::default());
+        let later = stop.clone();
+        let raise = async {
+            tokio::time::sleep(Duration::from_millis(1_250)).await;
+            later.raise(StopReason::Interrupted);
+            std::future::pending::<()>().await;
+        };
+        let run = tokio::select! {
+            run = run(slow, pace, (20, u64::MAX), None, stop) => run,
+            () = raise => unreachable!(),
+        };
+        assert!(run.elapsed_s < 2.0, "stopped after {} s", run.elapsed_s);
+        assert_eq!(run.reads().unfinished, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn counted_work_ends_by_itself_at_a_rate() {
+    let fast = Server(|sent| Some(sent + MS));
+    let run = run(fast, rate(100.0, 3600, 1000), (7, 10), None, Arc::default()).await;
+    assert_eq!(run.load.begun, 70);
+    assert!((0.68..0.72).contains(&run.elapsed_s), "{} s", run.elapsed_s);
+}

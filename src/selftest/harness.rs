@@ -1,0 +1,162 @@
+//! Runs against the null responder, and what is read off their records.
+
+use crate::embedded::{Counters, Faults, Mode, Options, StandIn, bind};
+use crate::engine::{Arrivals, Segment, Stop};
+use crate::measure::{Histogram, OperationSummary};
+use crate::plan::{Auth, CrudOrder, LoadSpec, PlanSpec, check};
+use crate::record::{RunRecord, StageRecord};
+use crate::run::{Observer, Progress, RunError, run};
+use crate::workload::Mix;
+use std::io;
+use std::sync::Arc;
+
+/// Why a claim could not even be measured.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Broken {
+    /// The stand-in could not be started.
+    #[error("the stand-in: {0}")]
+    StandIn(#[from] io::Error),
+    /// The run could not be carried out.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The plan was refused.
+    #[error("the plan: {0}")]
+    Plan(String),
+}
+
+/// What is done to the null responder.
+pub(super) struct Load {
+    pub(super) connections: u64,
+    /// Operations per second and the gaps; `None`: a closed loop.
+    pub(super) rate: Option<(f64, Arrivals)>,
+    pub(super) length_ns: u64,
+    pub(super) timeout_ns: u64,
+    pub(super) faults: Faults,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            connections: 50,
+            rate: None,
+            length_ns: 0,
+            timeout_ns: 30_000_000_000,
+            faults: Faults::default(),
+        }
+    }
+}
+
+/// A record, and what the server says about itself.
+pub(super) struct Seen {
+    record: RunRecord,
+    /// What the server counted.
+    pub(super) counters: Counters,
+    /// The delays that the server played, in nanoseconds.
+    pub(super) served: hdrhistogram::Histogram<u64>,
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn stage_begins(&mut self, _: &str) {}
+    fn progress(&mut self, _: &Progress) {}
+    fn keep(&mut self, _: &RunRecord) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Load {
+    /// Reads, one document per connection, from a null responder made for the purpose.
+    pub(super) fn run(self) -> Result<Seen, Broken> {
+        let options = Options { mode: Mode::Null, faults: self.faults, ..Options::default() };
+        let server = StandIn::start(bind("127.0.0.1:0")?, options)?;
+        let load = match self.rate {
+            None => LoadSpec::Closed { think_ns: 0 },
+            Some((rate, arrivals)) => {
+                let segments = vec![Segment { length_ns: self.length_ns, from: rate, to: rate }];
+                LoadSpec::Open { segments, arrivals, max_in_flight: None }
+            }
+        };
+        let spec = PlanSpec {
+            command: "springload selftest".to_owned(),
+            target: None,
+            target_flag: "TARGET",
+            database: None,
+            use_existing: false,
+            keep: true,
+            auth: Auth::Cookie,
+            tls_ca: None,
+            connections: self.connections,
+            threads: Some(1),
+            seed: 42,
+            timeout_ns: self.timeout_ns,
+            schemas: Vec::new(),
+            documents: self.connections,
+            batch: 1,
+            operations: None,
+            duration_ns: Some(self.length_ns),
+            warmup_ns: 0,
+            mix: Mix { create: 0, read: 1, update: 0, delete: 0 },
+            order: CrudOrder::Uniform,
+            load,
+            thresholds: Vec::new(),
+        };
+        let plan = check(&spec).map_err(|mistakes| {
+            Broken::Plan(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        })?;
+        let url = server.url();
+        let record = run(&plan, (&url, true), &Arc::new(Stop::default()), &mut Silent)?;
+        // The last answer's time is logged after it is sent: wait for the server's threads.
+        let (counters, served) = (server.counters(), settled(&server));
+        server.stop();
+        Ok(Seen { record, counters, served })
+    }
+}
+
+/// The server's log of delays once it stops growing, within a bound.
+fn settled(server: &StandIn) -> hdrhistogram::Histogram<u64> {
+    let mut served = server.served();
+    for _ in 0..50 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let later = server.served();
+        if later.len() == served.len() {
+            break;
+        }
+        served = later;
+    }
+    served
+}
+
+impl Seen {
+    /// The stage of reads.
+    pub(super) fn stage(&self) -> &StageRecord {
+        self.record.stages.last().expect("a run that ended has stages")
+    }
+
+    /// The reads.
+    pub(super) fn reads(&self) -> &OperationSummary {
+        &self.stage().operations[0]
+    }
+
+    /// Response times of the reads.
+    pub(super) fn response(&self) -> &Histogram {
+        &self.reads().response.histogram
+    }
+
+    /// Whether every operation is accounted for, on both sides.
+    pub(super) fn conserved(&self) -> bool {
+        let load = &self.stage().load;
+        let all: u64 =
+            self.record.stages.iter().flat_map(|s| &s.operations).map(|o| o.requests).sum();
+        let operations = self.reads();
+        load.offered == load.begun + load.dropped + load.unsent
+            && operations.issued == operations.ok + operations.failed() + operations.unfinished
+            && load.begun == operations.requests
+            && self.counted() == all
+    }
+
+    /// Requests for documents that the server has counted.
+    pub(super) fn counted(&self) -> u64 {
+        self.counters.documents_read + self.counters.bulk_requests + self.counters.dropped
+    }
+}

@@ -1,0 +1,33 @@
+//! Merged histograms are those of one recorder.
+
+use super::Finding;
+use super::claims::Length;
+use super::harness::Broken;
+use crate::generate::{Stream, below, mix};
+use crate::measure::Histogram;
+
+/// T8.
+#[allow(clippy::unnecessary_wraps, reason = "every claim is measured by the same signature")]
+pub(super) fn merge(length: Length) -> Result<Finding, Broken> {
+    let samples: u64 = length.pick(1_000_000, 100_000);
+    let mut draws = Stream::new(mix(8, 0, 0), 0);
+    let (mut whole, mut parts) = (Histogram::default(), vec![Histogram::default(); 7]);
+    for n in 0..samples {
+        // Log-uniform from 1 µs to 17 s.
+        let value = 1_000 << below(draws.draw(), 24);
+        whole.record(value + below(draws.draw(), value));
+        let mut again = Stream::new(mix(8, 0, 0), 2 * n);
+        let value = 1_000 << below(again.draw(), 24);
+        parts[(n % 7) as usize].record(value + below(again.draw(), value));
+    }
+    let mut merged = Histogram::default();
+    for part in &parts {
+        merged.merge(part);
+    }
+    let same = merged == whole;
+    let percentiles: Vec<_> =
+        [50.0, 90.0, 99.0, 99.9, 100.0].map(|p| merged.percentile(p)).to_vec();
+    let ascends = percentiles.is_sorted() && merged.max() >= percentiles[4];
+    let measured = format!("{samples} samples in 7 parts: identical {same}, ascending {ascends}");
+    Ok(Finding::new(same && ascends, measured))
+}

@@ -1,0 +1,106 @@
+//! The same seed makes the same operations, however many threads share the connections.
+
+use super::Finding;
+use super::claims::Length;
+use super::harness::Broken;
+use crate::clock::Clock;
+use crate::engine::{Lane, Pace, ShardPlan, Start, Stop, run_shard};
+use crate::op::{Failure, Op, OpKind, Reply, Revision};
+use crate::plan::SchemaPlan;
+use crate::run::RunError;
+use crate::schema::Documents;
+use crate::target::basic::Basic;
+use crate::workload::{Budget, Crud, KeySequence, Live, Mix, Workload};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+const CONNECTIONS: usize = 16;
+
+/// Digests every operation and document that passes through.
+struct Digesting {
+    inner: Crud,
+    digest: Sha256,
+}
+
+impl Workload for Digesting {
+    fn next(&mut self, body: &mut Vec<u8>) -> Option<Op> {
+        let before = body.len();
+        let op = self.inner.next(body)?;
+        self.digest.update([op.kind as u8]);
+        self.digest.update(op.key.to_le_bytes());
+        self.digest.update(&body[before..]);
+        Some(op)
+    }
+
+    fn observe(
+        &mut self,
+        op: &Op,
+        result: Result<Reply, Failure>,
+        rows: &[Result<Revision, Failure>],
+    ) {
+        self.inner.observe(op, result, rows);
+    }
+}
+
+/// T15.
+pub(super) fn replay(length: Length) -> Result<Finding, Broken> {
+    let operations = length.pick(1_000_000, 100_000);
+    let schemas = [SchemaPlan::built_in()];
+    let documents = SchemaPlan::documents(42, &schemas).map_err(RunError::Schema)?;
+    let documents = Arc::new(documents);
+    let digests = [1, 2, 5].map(|threads| digest(&documents, operations, threads));
+    let [one, two, five] = digests;
+    let (one, two, five) = (one?, two?, five?);
+    let same = one == two && one == five;
+    let measured = format!("{operations} operations on 1, 2, 5 threads: {}", &one[..16]);
+    Ok(Finding::new(same, measured))
+}
+
+/// The digest of all operations: each connection's by itself, then of these in order.
+fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result<String, Broken> {
+    let mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
+    let mut shards: Vec<Vec<Lane<Digesting>>> = (0..threads).map(|_| Vec::new()).collect();
+    for connection in 0..CONNECTIONS {
+        let budget = Budget::Counted(mix.split(operations / CONNECTIONS as u64));
+        let keys = KeySequence { next: connection as u64, step: CONNECTIONS as u64 };
+        let of = (42, connection as u64);
+        let inner = Crud::new(documents.clone(), of, budget, Live::default(), keys);
+        let workload = Digesting { inner, digest: Sha256::new() };
+        shards[connection % threads].push(Lane { connection, workload });
+    }
+    let (sink, _source) = channel();
+    let start = Arc::new(Start::new(threads));
+    let handles: Vec<_> = shards
+        .into_iter()
+        .enumerate()
+        .map(|(shard, lanes)| {
+            let plan = ShardPlan {
+                shard: (shard, threads),
+                clock: Clock::system(),
+                pace: Pace::Closed { think_ns: 0 },
+                length_ns: None,
+                timeout_ns: 1_000_000_000,
+                stop: Arc::new(Stop::default()),
+                start: start.clone(),
+                sink: sink.clone(),
+            };
+            std::thread::spawn(move || run_shard(&plan, &Basic, lanes))
+        })
+        .collect();
+    let mut lanes = Vec::new();
+    for handle in handles {
+        let shard = handle.join().map_err(|_| std::io::Error::other("a thread panicked"))??;
+        lanes.extend(shard.lanes);
+    }
+    lanes.sort_by_key(|lane| lane.connection);
+    let mut whole = Sha256::new();
+    for lane in lanes {
+        debug_assert!(lane.times.ok[OpKind::Read.index()] > 0);
+        whole.update(lane.workload.digest.finalize());
+    }
+    let digest = whole.finalize();
+    let words =
+        digest.chunks_exact(8).filter_map(|word| Some(u64::from_be_bytes(word.try_into().ok()?)));
+    Ok(words.fold(String::new(), |text, word| text + &format!("{word:016x}")))
+}

@@ -1,0 +1,281 @@
+//! Claims about runs: each against a server whose delays, stalls and losses are known.
+
+use super::Finding;
+use super::claims::Length;
+use super::harness::{Broken, Load, Seen};
+use crate::embedded::{Delay, Faults, Stall};
+use crate::engine::{Arrivals, Schedule, Segment};
+use crate::op::Failure;
+use crate::record::Verdict;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+fn constant(ns: u64) -> Faults {
+    Faults { delay: Delay::Constant { ns }, ..Faults::default() }
+}
+
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+/// `value` lies within `share` of `expected`.
+fn near(value: f64, expected: f64, share: f64) -> bool {
+    (value - expected).abs() <= expected * share
+}
+
+/// T1.
+pub(super) fn pause(length: Length) -> Result<Finding, Broken> {
+    let length_ns = length.pick(100 * SECOND, 8 * SECOND);
+    let pause_ns = length_ns / 50;
+    let stall = Stall { at_ns: length_ns / 2, for_ns: pause_ns, every_ns: None };
+    let seen = Load {
+        rate: Some((1_000.0, Arrivals::Constant)),
+        length_ns,
+        faults: Faults { stalls: vec![stall], ..Faults::default() },
+        ..Load::default()
+    }
+    .run()?;
+    let (pause, response) = (ms(pause_ns), seen.response());
+    let [p98, p99, p995] = [98.0, 99.0, 99.5].map(|p| ms(response.percentile(p)));
+    let (max, service) = (ms(response.max()), seen.reads().service.histogram.percentile(99.0));
+    let passed = p98 < 20.0
+        && near(p99, pause / 2.0, 0.02)
+        && near(p995, pause * 0.75, 0.02)
+        && (max - pause).abs() <= 20.0
+        && service < 5 * MS;
+    let measured = format!(
+        "pause {pause:.0} ms: p98 {p98:.1}, p99 {p99:.0}, p99.5 {p995:.0}, max {max:.0} ms; \
+         service p99 {:.2} ms",
+        ms(service)
+    );
+    Ok(Finding::new(passed, measured))
+}
+
+/// T2.
+pub(super) fn schedule(length: Length) -> Result<Finding, Broken> {
+    let (mut passed, mut parts) = (true, Vec::new());
+    let length_ns = length.pick(5 * SECOND, SECOND);
+    for rate in [1_000.0, 10_000.0, 50_000.0] {
+        let rate_of = Some((rate, Arrivals::Constant));
+        let seen = Load { rate: rate_of, length_ns, ..Load::default() }.run()?;
+        let planned = rate * length_ns as f64 / SECOND as f64;
+        let achieved = seen.stage().load.begun as f64 / planned;
+        let lag = &seen.reads().lag.histogram;
+        let [p99, p999] = [99.0, 99.9].map(|p| lag.percentile(p) as f64 / 1e3);
+        passed &= near(achieved, 1.0, 0.001) && p99 <= 100.0 && p999 <= 1_000.0;
+        parts.push(format!(
+            "{rate:.0}/s: {:.2} %, late p99 {p99:.0} p99.9 {p999:.0} µs",
+            achieved * 100.0
+        ));
+    }
+    let variation = poisson_variation();
+    passed &= (variation - 1.0).abs() <= 0.02;
+    parts.push(format!("Poisson CV {variation:.3}"));
+    Ok(Finding::new(passed, parts.join("; ")))
+}
+
+/// The coefficient of variation of 100,000 Poisson gaps: 1 for an exponential.
+fn poisson_variation() -> f64 {
+    let segments = vec![Segment { length_ns: 1_000 * SECOND, from: 1_000.0, to: 1_000.0 }];
+    let schedule = Schedule { segments, arrivals: Arrivals::Poisson, seed: 42 };
+    let times: Vec<u64> = schedule.steps(0, 1).take(100_001).collect();
+    let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    variance.sqrt() / mean
+}
+
+/// T3.
+pub(super) fn latency(length: Length) -> Result<Finding, Broken> {
+    let laws = [
+        ("10 ms", Delay::Constant { ns: 10 * MS }),
+        ("1 ms, 1 % 50 ms", Delay::Mix { ns: MS, rare_ns: 50 * MS, rare_fraction: 0.01 }),
+        ("log-normal 1 ms", Delay::LogNormal { median_ns: MS, sigma: 0.5 }),
+    ];
+    let (mut passed, mut parts) = (true, Vec::new());
+    for (name, delay) in laws {
+        let seen = Load {
+            rate: Some((4_000.0, Arrivals::Constant)),
+            length_ns: length.pick(5 * SECOND, SECOND),
+            faults: Faults { delay, ..Faults::default() },
+            ..Load::default()
+        }
+        .run()?;
+        let service = &seen.reads().service.histogram;
+        let worst = [50.0, 99.0, 99.9]
+            .into_iter()
+            .filter(|&p| service.earns(p))
+            .map(|p| {
+                let truth = seen.served.value_at_percentile(p);
+                let off = service.percentile(p).abs_diff(truth);
+                off as f64 / (truth as f64 / 100.0).max(100_000.0)
+            })
+            .fold(0.0, f64::max);
+        passed &= worst <= 1.0;
+        parts.push(format!("{name}: worst {:.0} % of what is allowed", worst * 100.0));
+    }
+    Ok(Finding::new(passed, parts.join("; ")))
+}
+
+/// T4.
+pub(super) fn capacity(length: Length) -> Result<Finding, Broken> {
+    let length_ns = length.pick(2 * SECOND, SECOND);
+    let full = Load { length_ns, ..Load::default() }.run()?;
+    let alone = Load { connections: 1, length_ns: SECOND / 2, ..Load::default() }.run()?;
+    let ceiling = full.stage().load.served_per_s;
+    let rate = Some((ceiling / 2.0, Arrivals::Constant));
+    let half = Load { rate, length_ns, ..Load::default() }.run()?;
+    let median = |seen: &Seen| seen.reads().service.histogram.percentile(50.0) as f64 / 1e3;
+    let added = median(&half) - median(&alone);
+    let measured = format!(
+        "ceiling {ceiling:.0}/s at {:.2} µs of CPU; p50 {:.0} µs alone, {added:+.0} µs at half",
+        full.stage().client.cpu_per_request_us,
+        median(&alone),
+    );
+    Ok(Finding::new(added <= 50.0, measured))
+}
+
+/// T5.
+pub(super) fn conservation(length: Length) -> Result<Finding, Broken> {
+    let seen = Load {
+        connections: 10,
+        rate: Some((2_000.0, Arrivals::Poisson)),
+        length_ns: length.pick(3 * SECOND, SECOND),
+        timeout_ns: 500 * MS,
+        faults: Faults { drop_fraction: 0.002, ..constant(MS) },
+    }
+    .run()?;
+    let (load, reads) = (&seen.stage().load, seen.reads());
+    let measured = format!(
+        "offered {} = ok {} + failed {} + unfinished {} + dropped {} + unsent {}; server {}",
+        load.offered,
+        reads.ok,
+        reads.failed(),
+        reads.unfinished,
+        load.dropped,
+        load.unsent,
+        seen.counted(),
+    );
+    Ok(Finding::new(seen.conserved(), measured))
+}
+
+/// T6.
+pub(super) fn little(length: Length) -> Result<Finding, Broken> {
+    let seen = Load {
+        length_ns: length.pick(3 * SECOND, SECOND),
+        faults: constant(5 * MS),
+        ..Load::default()
+    }
+    .run()?;
+    let stage = seen.stage();
+    // In flight, integrated: the time that connections spent sending, waiting and receiving.
+    let table = &stage.connections;
+    let remote: f64 = table.remote_s.values().flatten().sum();
+    let busy = table.send_s.iter().chain(&table.receive_s).sum::<f64>() + remote;
+    let in_flight = busy / stage.elapsed_s;
+    let reads = seen.reads();
+    let law = reads.requests as f64 / stage.elapsed_s * reads.service.mean_us / 1e6;
+    let measured = format!("in flight {in_flight:.3}, by Little's law {law:.3}");
+    Ok(Finding::new(near(in_flight, law, 0.01), measured))
+}
+
+/// T7.
+pub(super) fn end_of_run(length: Length) -> Result<Finding, Broken> {
+    let slow_ns = length.pick(5 * SECOND, SECOND);
+    let seen = Load {
+        connections: 100,
+        rate: Some((500.0, Arrivals::Constant)),
+        length_ns: 2 * slow_ns,
+        faults: Faults { slow_fraction: 0.01, slow_ns, ..Faults::default() },
+        ..Load::default()
+    }
+    .run()?;
+    let p995 = seen.response().percentile(99.5);
+    let passed = p995 >= slow_ns && seen.reads().unfinished == 0 && seen.conserved();
+    let measured = format!(
+        "held back {:.0} ms: p99.5 {:.0} ms, {} unfinished",
+        ms(slow_ns),
+        ms(p995),
+        seen.reads().unfinished
+    );
+    Ok(Finding::new(passed, measured))
+}
+
+/// T9.
+pub(super) fn overload(length: Length) -> Result<Finding, Broken> {
+    let seen = Load {
+        connections: 10,
+        rate: Some((2_000.0, Arrivals::Constant)),
+        length_ns: length.pick(5 * SECOND, SECOND),
+        faults: constant(10 * MS),
+        ..Load::default()
+    }
+    .run()?;
+    let stage = seen.stage();
+    let Verdict::NotSustained { backlog_per_s, .. } = stage.verdict else {
+        return Ok(Finding::new(false, format!("verdict {:?}", stage.verdict)));
+    };
+    let expected = stage.load.offered_per_s - stage.load.served_per_s;
+    let measured = format!(
+        "offered {:.0}/s, served {:.0}/s, backlog grew by {backlog_per_s:.0}/s",
+        stage.load.offered_per_s, stage.load.served_per_s
+    );
+    Ok(Finding::new(near(backlog_per_s, expected, 0.02), measured))
+}
+
+/// T10.
+pub(super) fn client_bound(length: Length) -> Result<Finding, Broken> {
+    let over = Arc::new(AtomicBool::new(false));
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let burners: Vec<_> = (0..cores * 8)
+        .map(|_| {
+            let over = over.clone();
+            std::thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        })
+        .collect();
+    let length_ns = length.pick(4 * SECOND, 2 * SECOND);
+    let rate = Some((5_000.0, Arrivals::Constant));
+    let result = Load { rate, length_ns, ..Load::default() }.run();
+    over.store(true, Ordering::Relaxed);
+    for burner in burners {
+        let _ = burner.join();
+    }
+    let seen = result?;
+    let late = seen.stage().client.late_p99_us.unwrap_or(0.0) / 1e3;
+    let passed = matches!(seen.stage().verdict, Verdict::ClientBound { .. });
+    let verdict = if passed { "client-bound" } else { "valid" };
+    let measured =
+        format!("{} burning threads: begun late p99 {late:.1} ms, called {verdict}", cores * 8);
+    Ok(Finding::new(passed, measured))
+}
+
+/// T11.
+pub(super) fn timeouts(length: Length) -> Result<Finding, Broken> {
+    let timeout_ns = length.pick(SECOND, SECOND / 2);
+    let seen = Load {
+        connections: 100,
+        rate: Some((1_000.0, Arrivals::Constant)),
+        length_ns: length.pick(4 * SECOND, 2 * SECOND),
+        timeout_ns,
+        faults: Faults { drop_fraction: 0.01, ..Faults::default() },
+    }
+    .run()?;
+    let reads = seen.reads();
+    let lost = reads.failures.get(&Failure::Timeout).copied().unwrap_or(0);
+    let p995 = seen.response().percentile(99.5);
+    let passed = lost > 0 && p995 >= timeout_ns && seen.conserved();
+    let measured = format!(
+        "{lost} of {} timed out after {:.0} ms: p99.5 {:.0} ms",
+        reads.issued,
+        ms(timeout_ns),
+        ms(p995)
+    );
+    Ok(Finding::new(passed, measured))
+}

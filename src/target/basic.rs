@@ -1,0 +1,45 @@
+//! A target that answers at once and keeps nothing: what is measured on it is springload itself.
+
+use super::{Deadlines, Outcome, Payload, Session, Target};
+use crate::measure::Probe;
+use crate::op::{Op, OpKind, Reply, Revision};
+use std::rc::Rc;
+
+/// The target; see the module.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Basic;
+
+/// A session with it.
+#[derive(Clone, Copy, Debug)]
+pub struct BasicSession;
+
+impl Target for Basic {
+    type Session = BasicSession;
+
+    fn session(&self, _: &Rc<Deadlines>) -> BasicSession {
+        BasicSession
+    }
+}
+
+impl Session for BasicSession {
+    async fn ready(&mut self) {}
+
+    /// Every operation succeeds; the revision after it is one generation higher.
+    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+        probe.mark_send();
+        probe.mark_sent();
+        let generation = op.revision.map_or(0, |revision| revision.generation);
+        let written = u32::from(op.kind != OpKind::Read);
+        let revision = Revision { generation: generation + written, hash: [0; 16] };
+        if op.kind == OpKind::BulkInsert {
+            payload.rows_mut().resize(op.documents as usize, Ok(revision));
+        }
+        probe.mark_received();
+        Outcome {
+            result: Ok(Reply { revision: Some(revision), accepted: false }),
+            bytes_sent: payload.body().len() as u64,
+            bytes_received: 0,
+            resent: false,
+        }
+    }
+}

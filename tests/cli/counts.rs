@@ -1,0 +1,163 @@
+//! Counts reconcile exactly: within the record, and with what the server counted by itself.
+
+use springload::embedded::{Counters, Options};
+
+use crate::servers::Server;
+use crate::springload::{Finished, failures, measure, number};
+
+const KINDS: [&str; 5] = ["bulk_insert", "create", "read", "update", "delete"];
+
+fn stand_in() -> Server {
+    Server::stand_in(Options::default())
+}
+
+fn counters(server: &Server) -> Counters {
+    server.as_stand_in().expect("a stand-in").counters()
+}
+
+/// issued = ok + failures + unfinished, in each stage and kind; second by second the same sums.
+#[track_caller]
+fn adds_up(run: &Finished) {
+    for stage in run.stages() {
+        let load = &stage["load"];
+        let parts = ["begun", "dropped", "unsent"].map(|part| number(&load[part]));
+        assert_eq!(number(&load["offered"]), parts.iter().sum::<u64>(), "{load}");
+        let mut requests = 0;
+        for operation in stage["operations"].as_array().expect("a list") {
+            let kind = operation["kind"].as_str().expect("a kind");
+            let (issued, ok) = (number(&operation["issued"]), number(&operation["ok"]));
+            let unfinished = number(&operation["unfinished"]);
+            assert_eq!(issued, ok + failures(operation) + unfinished, "{operation}");
+            assert_eq!(unfinished, 0, "{operation}");
+            requests += number(&operation["requests"]);
+            let seconds = stage["series"].as_array().expect("a series");
+            let sum = |key: &str| -> u64 {
+                seconds.iter().filter_map(|row| row["kinds"][kind][key].as_u64()).sum()
+            };
+            assert_eq!((sum("requests"), sum("ok")), (number(&operation["requests"]), ok));
+            for times in ["service", "response", "lag"] {
+                assert_eq!(operation[times]["samples"], operation["requests"], "{times}");
+            }
+            let each = stage["connections"]["ok"][kind].as_array().expect("one per connection");
+            assert_eq!(each.iter().map(number).sum::<u64>(), ok);
+        }
+        assert_eq!(requests, number(&load["begun"]), "of stage {}", stage["name"]);
+    }
+}
+
+/// What the record says was done is what the server did.
+#[track_caller]
+fn equals(run: &Finished, counted: &Counters) {
+    let done = KINDS.map(|kind| run.sum(kind, "ok"));
+    let served = [
+        counted.documents_bulk,
+        counted.documents_created,
+        counted.documents_read,
+        counted.documents_updated,
+        counted.documents_deleted,
+    ];
+    assert_eq!(done, served);
+    assert_eq!(run.sum("bulk_insert", "requests"), counted.bulk_requests);
+}
+
+#[test]
+fn a_run_of_counts_is_what_the_server_counted() {
+    let server = stand_in();
+    let run = measure([
+        "run",
+        &server.url,
+        "-c",
+        "7",
+        "--docs",
+        "1001",
+        "--batch",
+        "40",
+        "--ops",
+        "2003",
+        "--threads",
+        "2",
+    ])
+    .passed();
+    adds_up(&run);
+    equals(&run, &counters(&server));
+    assert_eq!(run.sum("bulk_insert", "ok"), 1001);
+    // Largest remainder: 2003 in shares of 2, 3, 2, 1.
+    let shares = ["create", "read", "update", "delete"].map(|kind| run.sum(kind, "ok"));
+    assert_eq!(shares.iter().sum::<u64>(), 2003);
+    assert_eq!(shares, [501, 751, 501, 250]);
+    assert_eq!(number(&run.stage("crud")["load"]["planned"]), 2003);
+    let answered = counters(&server);
+    assert_eq!((answered.conflicts, answered.errors_other), (0, 0));
+    assert_eq!((answered.databases_created, answered.databases_deleted), (1, 1));
+}
+
+#[test]
+fn a_run_of_time_with_a_warm_up_is_what_the_server_counted() {
+    let server = stand_in();
+    let run = measure([
+        "run",
+        &server.url,
+        "-c",
+        "4",
+        "--docs",
+        "500",
+        "-d",
+        "300ms",
+        "--warmup",
+        "100ms",
+    ])
+    .passed();
+    adds_up(&run);
+    equals(&run, &counters(&server));
+    let names: Vec<_> = run.stages().map(|stage| stage["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["bulk_insert", "warm_up", "crud"]);
+}
+
+#[test]
+fn an_open_loop_is_what_the_server_counted() {
+    let server = stand_in();
+    let run =
+        measure(["run", &server.url, "-c", "4", "--docs", "200", "--ops", "100", "--rate", "500"]);
+    adds_up(&run);
+    equals(&run, &counters(&server));
+    let load = &run.stage("crud")["load"];
+    assert_eq!((load["open"].as_bool(), number(&load["offered"])), (Some(true), 100));
+}
+
+#[test]
+fn shapes_with_a_part_left_out_do_just_the_rest() {
+    for (arguments, bulk, [created, read, updated, deleted]) in [
+        (&["--docs", "300", "--ops", "0"][..], 300, [0, 0, 0, 0]),
+        (&["--docs", "0", "--ops", "60", "--mix", "create=1"], 0, [60, 0, 0, 0]),
+        (&["--docs", "50", "--ops", "90", "--mix", "read=1"], 50, [0, 90, 0, 0]),
+        (&["--docs", "50", "--ops", "50", "--mix", "delete=1"], 50, [0, 0, 0, 50]),
+        (&["--docs", "50", "--ops", "80", "--mix", "update=1"], 50, [0, 0, 80, 0]),
+    ] {
+        let server = stand_in();
+        let run = measure(["run", &server.url, "-c", "5"].iter().chain(arguments).copied());
+        let run = run.passed();
+        adds_up(&run);
+        let counted = counters(&server);
+        equals(&run, &counted);
+        let expected = (bulk, created, read, updated, deleted);
+        let found = (
+            counted.documents_bulk,
+            counted.documents_created,
+            counted.documents_read,
+            counted.documents_updated,
+            counted.documents_deleted,
+        );
+        assert_eq!(found, expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn without_a_target_the_stand_in_is_measured_and_named() {
+    let run = measure(["run", "--docs", "300", "--ops", "200", "-c", "5"]).passed();
+    adds_up(&run);
+    assert_eq!(run.record["server"]["stand_in"], true);
+    assert!(run.stdout.contains("embedded stand-in, in this process"), "{}", run.stdout);
+    let codes: Vec<_> =
+        run.record["warnings"].as_array().unwrap().iter().map(|w| w["code"].clone()).collect();
+    assert!(codes.contains(&"stand_in".into()), "{codes:?}");
+}

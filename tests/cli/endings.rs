@@ -1,0 +1,187 @@
+//! How runs end, and what `report` makes of what they leave.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use serde_json::Value;
+use springload::embedded::Options;
+
+use crate::proxy::Proxy;
+use crate::servers::Server;
+use crate::springload::{Running, failures, measure, number, springload};
+
+const FORMATS: [&str; 4] = ["text", "json", "csv", "cushion"];
+
+#[test]
+fn a_report_of_the_record_is_what_the_run_printed() {
+    let server = Server::stand_in(Options::default());
+    for format in FORMATS {
+        let run = measure([
+            "run",
+            &server.url,
+            "-c",
+            "3",
+            "--docs",
+            "300",
+            "--ops",
+            "400",
+            "--format",
+            format,
+        ])
+        .passed();
+        for _ in 0..2 {
+            let again = run.report(format);
+            assert_eq!((again.code, &again.stderr[..]), (0, ""));
+            assert_eq!(again.stdout, run.stdout, "{format}");
+        }
+        let stored = std::fs::read_to_string(run.output().join("run.json")).expect("a record");
+        assert_eq!(run.report("json").stdout, stored);
+    }
+}
+
+#[test]
+fn a_second_run_in_the_same_folder_loses_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().to_str().expect("UTF-8");
+    for _ in 0..3 {
+        let run = springload(["run", "--docs", "5", "--ops", "0", "-c", "1", "-q", "-o", out]);
+        assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
+    }
+    let mut names: Vec<_> = std::fs::read_dir(folder.path())
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["run-1.json", "run-2.json", "run.json"]);
+}
+
+#[test]
+fn a_broken_record_is_refused_with_the_byte_where_it_breaks() {
+    let run = measure(["run", "--docs", "20", "--ops", "20", "-c", "2"]);
+    let file = run.output().join("run.json");
+    let whole = std::fs::read(&file).expect("a record");
+    for length in [whole.len() / 2, whole.len() - 3, 10, 0] {
+        std::fs::write(&file, &whole[..length]).expect("a file");
+        let words = format!("broken at byte {length} ");
+        run.report("text").refused(2, &["RUN: ", &words, "; name a whole run.json"]);
+    }
+    let mut flipped = whole.clone();
+    let at = whole.windows(7).position(|w| w == b"\"plan\":").expect("a plan") + 6;
+    flipped[at] = b'!';
+    std::fs::write(&file, &flipped).expect("a file");
+    run.report("text").refused(2, &[&format!("broken at byte {at} ")]);
+    let newer = String::from_utf8(whole).expect("UTF-8");
+    let newer = newer.replacen("\"schema_version\": 1", "\"schema_version\": 2", 1);
+    std::fs::write(&file, newer).expect("a file");
+    run.report("text").refused(2, &["schema_version 2 is newer", "update springload"]);
+    springload(["report", "no/such"]).refused(2, &["RUN: cannot read no/such", "; name a"]);
+    let nope = springload(["report", "x", "--format", "nope"]);
+    nope.refused(2, &["--format", "text, json, csv, hlog, openmetrics, cushion"]);
+}
+
+/// A relay to `server` that tells on a channel when the `n`th document was asked for.
+fn tells(server: &Server, n: u64) -> (Proxy, mpsc::Receiver<()>) {
+    let (sender, receiver) = mpsc::channel();
+    let (sender, seen) = (std::sync::Mutex::new(sender), Arc::new(AtomicU64::new(0)));
+    let hook = move |_: &str, path: &str| {
+        let single = path.matches('/').count() == 2 && !path.ends_with("_bulk_docs");
+        if single && seen.fetch_add(1, Ordering::SeqCst) == n {
+            let _ = sender.lock().expect("no panic").send(());
+        }
+    };
+    (Proxy::with_hook(&server.url, Box::new(hook)), receiver)
+}
+
+#[test]
+fn ctrl_c_drains_and_leaves_a_partial_record() {
+    let server = Server::stand_in(Options::default());
+    let (proxy, begun) = tells(&server, 50);
+    let run = Running::start(["run", &proxy.url, "-c", "4", "--docs", "40", "-d", "10m"]);
+    begun.recv_timeout(Duration::from_secs(60)).expect("operations");
+    run.interrupt();
+    let run = run.finish();
+    assert_eq!(run.code, 130, "{}", run.stderr);
+    assert_eq!(run.record["partial"], true);
+    assert!(run.stdout.contains("the run was stopped early: this is a partial result"));
+    assert_eq!(run.report("text").stdout, run.stdout);
+    // Drained: what was begun was answered, and the server knows of nothing else.
+    let counted = server.as_stand_in().unwrap().counters();
+    assert_eq!(run.sum("bulk_insert", "ok"), counted.documents_bulk);
+    assert_eq!(run.sum("create", "ok"), counted.documents_created);
+    assert_eq!(run.sum("read", "ok"), counted.documents_read);
+    assert_eq!(run.sum("update", "ok"), counted.documents_updated);
+    assert_eq!(run.sum("delete", "ok"), counted.documents_deleted);
+    assert!(run.sum("read", "ok") > 0);
+    assert_eq!((counted.databases_created, counted.databases_deleted), (1, 1));
+}
+
+#[test]
+fn a_server_that_dies_ends_the_run_with_its_failures_counted() {
+    let server = Server::stand_in(Options::default());
+    let (proxy, begun) = tells(&server, 50);
+    // Straight at the server would do as well, but then the test could not tell when to kill it.
+    let run = Running::start([
+        "run",
+        &proxy.url,
+        "-c",
+        "4",
+        "--docs",
+        "40",
+        "-d",
+        "2s",
+        "--timeout",
+        "1s",
+    ]);
+    begun.recv_timeout(Duration::from_secs(60)).expect("operations");
+    let url = server.url.clone();
+    drop(server);
+    let run = run.finish();
+    // The scratch database cannot be removed: the target is gone.
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
+    assert!(run.stderr.contains("what was measured until then: "), "{}", run.stderr);
+    assert!(ureq::get(&url).call().is_err(), "it is dead");
+    let operations = run.stage("crud")["operations"].as_array().unwrap().clone();
+    let failed: u64 = operations.iter().map(failures).sum();
+    assert!(failed > 0, "{operations:?}");
+    for operation in &operations {
+        let (issued, ok) = (number(&operation["issued"]), number(&operation["ok"]));
+        assert_eq!(issued, ok + failures(operation) + number(&operation["unfinished"]));
+        for class in operation["failures"].as_object().unwrap().keys() {
+            assert!(matches!(&class[..], "connect" | "reset"), "{class}");
+        }
+    }
+    let codes: Vec<_> = warnings(&run.record);
+    assert!(codes.iter().any(|code| code == "failures"), "{codes:?}");
+    assert_eq!(run.report("text").code, 0, "the record can be read");
+}
+
+fn warnings(record: &Value) -> Vec<String> {
+    let list = record["warnings"].as_array().expect("a list").iter();
+    list.map(|warning| warning["code"].as_str().expect("a code").to_owned()).collect()
+}
+
+#[test]
+fn a_first_stage_is_kept_when_the_second_is_lost() {
+    let server = Server::stand_in(Options::default());
+    let (proxy, begun) = tells(&server, 0);
+    let run = Running::start(["run", &proxy.url, "-c", "2", "--docs", "40", "-d", "10m"]);
+    begun.recv_timeout(Duration::from_secs(60)).expect("operations");
+    // Twice: leave at once. Signals of one kind may merge, so go on until it has ended.
+    let run = run.interrupt_until_left();
+    assert_eq!(run.code, 130, "{}", run.stderr);
+    assert_eq!(run.record["partial"], true);
+    assert_eq!(run.sum("bulk_insert", "ok"), 40);
+    assert_eq!(run.report("text").code, 0);
+}
+
+#[test]
+fn a_dry_run_prints_the_plan_and_does_nothing() {
+    let dry = measure(["run", "http://127.0.0.1:9", "--docs", "1k", "-n", "10", "--dry-run"]);
+    assert_eq!((dry.code, &dry.stderr[..]), (0, ""));
+    let plan: Value = serde_json::from_str(&dry.stdout).expect("JSON");
+    assert_eq!(plan["stages"][0]["documents"], 1000);
+    assert!(!Path::new(&dry.output()).exists());
+}

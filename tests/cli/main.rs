@@ -1,0 +1,15 @@
+//! The binary as a user meets it: arguments in, exit status, stdout, stderr, `run.json` and what
+//! goes over the wire out. Knows nothing of the rooms inside.
+
+mod conflicts;
+mod counts;
+mod cushion;
+mod databases;
+mod endings;
+mod proxy;
+mod refusals;
+mod secure;
+mod seeds;
+#[path = "../servers/mod.rs"]
+mod servers;
+mod springload;

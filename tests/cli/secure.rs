@@ -1,0 +1,144 @@
+//! The wire that needs more: TLS, IPv6, sessions.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use springload::embedded::{Options, StandIn, bind};
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::{ServerConfig, crypto};
+
+use crate::proxy::Proxy;
+use crate::servers::{Server, skipped};
+use crate::springload::measure;
+
+/// An authority that nobody knows, as a PEM file; and a server which it vouches for.
+struct Authority {
+    folder: tempfile::TempDir,
+    server: ServerConfig,
+}
+
+impl Authority {
+    /// A server called `name`.
+    fn vouching_for(name: &str) -> Self {
+        let mut parameters = CertificateParams::new(Vec::new()).expect("no names");
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        let issuer = CertifiedIssuer::self_signed(parameters, key).expect("a certificate");
+        let key = KeyPair::generate().expect("a key");
+        let parameters = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        let certificate = parameters.signed_by(&key, &issuer).expect("a certificate");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("ca.pem"), issuer.pem()).expect("a file");
+        let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+        let server =
+            ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .expect("versions")
+                .with_no_client_auth()
+                .with_single_cert(vec![certificate.der().clone()], key)
+                .expect("a certificate");
+        Self { folder, server }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
+    }
+}
+
+#[test]
+fn https_with_an_authority_of_ones_own() {
+    let server = Server::stand_in(Options::default());
+    for name in ["127.0.0.1", "localhost"] {
+        let authority = Authority::vouching_for(name);
+        let proxy = Proxy::with_tls(&server.url, authority.server.clone());
+        let url = proxy.url.replace("127.0.0.1", name);
+        let file = authority.file();
+        let run = measure([
+            "run",
+            &url,
+            "-c",
+            "3",
+            "--docs",
+            "60",
+            "--batch",
+            "20",
+            "--ops",
+            "60",
+            "--tls-ca",
+            file.to_str().unwrap(),
+        ])
+        .passed();
+        assert_eq!((run.sum("bulk_insert", "ok"), run.sum("read", "issued") > 0), (60, true));
+        assert_eq!(run.record["server"]["url"], url);
+        let connections: std::collections::BTreeSet<_> =
+            proxy.exchanges().iter().map(|exchange| exchange.connection).collect();
+        assert!(connections.len() >= 3, "{connections:?}");
+    }
+    assert_eq!(server.as_stand_in().unwrap().counters().documents_bulk, 120);
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted() {
+    let server = Server::stand_in(Options::default());
+    let (one, other) =
+        (Authority::vouching_for("127.0.0.1"), Authority::vouching_for("elsewhere.example"));
+    let run = |proxy: &Proxy, file: &PathBuf| {
+        measure([
+            "run",
+            &proxy.url,
+            "--docs",
+            "5",
+            "--ops",
+            "0",
+            "--tls-ca",
+            file.to_str().unwrap(),
+        ])
+    };
+    let words = ["cannot reach", "certificate"];
+    // Of an authority that is not the one named.
+    run(&Proxy::with_tls(&server.url, one.server.clone()), &other.file()).refused(3, &words);
+    // Of the authority named, but for another server.
+    run(&Proxy::with_tls(&server.url, other.server.clone()), &other.file()).refused(3, &words);
+    // Of an authority that the system does not know.
+    let proxy = Proxy::with_tls(&server.url, one.server.clone());
+    let refused = measure(["run", &proxy.url, "--docs", "5", "--ops", "0"]);
+    refused.refused(3, &["certificate"]);
+    // https to a server that speaks http.
+    let plain = Proxy::to(&server.url);
+    let url = plain.url.replace("http:", "https:");
+    let file = one.file();
+    measure(["run", &url, "--docs", "5", "--ops", "0", "--tls-ca", file.to_str().unwrap()])
+        .refused(3, &["cannot reach"]);
+    let none = one.folder.path().join("none.pem");
+    run(&proxy, &none).refused(3, &["certificates", "none.pem"]);
+    assert_eq!(server.as_stand_in().unwrap().counters().requests, 0);
+}
+
+#[test]
+fn an_address_of_ipv6() {
+    let Ok(listener) = bind("[::1]:0") else {
+        skipped("IPv6", "this machine has no ::1");
+        return;
+    };
+    let stand_in = StandIn::start(listener, Options::default()).expect("the stand-in starts");
+    let url = stand_in.url();
+    assert!(url.starts_with("http://[::1]:"), "{url}");
+    let run = measure(["run", &url, "-c", "2", "--docs", "20", "--ops", "20"]).passed();
+    assert_eq!(run.record["server"]["url"], url);
+    assert_eq!(stand_in.counters().documents_bulk, 20);
+}
+
+#[test]
+fn a_session_is_made_once_and_its_cookie_sent_by_every_connection() {
+    let admin = Some(("ann".to_owned(), "secret".to_owned()));
+    let server = Server::stand_in(Options { admin, ..Options::default() });
+    let proxy = Proxy::to(&server.url);
+    let url = proxy.url.replace("http://", "http://ann:secret@");
+    measure(["run", &url, "-c", "6", "--docs", "60", "--ops", "60"]).passed();
+    let exchanges = proxy.exchanges();
+    let log_ins = exchanges.iter().filter(|e| e.path == "/_session").count();
+    // Before the first stage and after the last, whatever the number of connections.
+    assert_eq!(log_ins, 2);
+    assert!(exchanges.iter().all(|exchange| exchange.status < 400), "nothing was refused");
+}

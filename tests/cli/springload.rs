@@ -1,0 +1,231 @@
+//! Runs the binary in a folder of its own and hands back all that it left behind.
+//!
+//! Every `run.json` that comes by is checked against `docs/run.schema.json`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The binary under test.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_springload");
+
+/// No test here runs that long; a hang is a failure with a name.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+    let text = include_str!("../../docs/run.schema.json");
+    let schema = serde_json::from_str(text).expect("docs/run.schema.json is JSON");
+    jsonschema::draft202012::new(&schema).expect("docs/run.schema.json is a JSON Schema")
+});
+
+/// What one invocation left behind.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// `run.json`, or null when none was written.
+    pub(crate) record: Value,
+    folder: TempDir,
+}
+
+impl Finished {
+    /// The folder that `--output` named.
+    pub(crate) fn output(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    /// Asserts that the run was carried out. The client may have been the limit: the tests share
+    /// a machine with their servers, and a debug build is slow.
+    #[track_caller]
+    pub(crate) fn passed(self) -> Self {
+        let bound = self.stages().any(|stage| stage["verdict"]["kind"] == "client_bound");
+        let good = if bound { 5 } else { 0 };
+        assert_eq!(self.code, good, "stderr: {}", self.stderr);
+        self
+    }
+
+    /// Asserts one line on stderr with this beginning and, after it, all of `words`, and no
+    /// output at all.
+    #[track_caller]
+    pub(crate) fn refused(self, code: i32, words: &[&str]) -> Self {
+        assert_eq!(self.code, code, "stdout: {}, stderr: {}", self.stdout, self.stderr);
+        assert_eq!(self.stdout, "");
+        assert!(self.stderr.starts_with("error: "), "{:?}", self.stderr);
+        assert!(self.stderr.ends_with('\n'), "{:?}", self.stderr);
+        assert_eq!(self.stderr.lines().count(), 1, "{}", self.stderr);
+        for word in words {
+            assert!(self.stderr.contains(word), "no {word:?} in {:?}", self.stderr);
+        }
+        self
+    }
+
+    pub(crate) fn stages(&self) -> impl Iterator<Item = &Value> {
+        self.record["stages"].as_array().into_iter().flatten()
+    }
+
+    #[track_caller]
+    pub(crate) fn stage(&self, name: &str) -> &Value {
+        self.stages().find(|stage| stage["name"] == name).unwrap_or_else(|| {
+            panic!("no stage {name} on record; stderr: {}", self.stderr);
+        })
+    }
+
+    /// The operations of one kind in one stage; null when there were none.
+    pub(crate) fn operation(&self, stage: &str, kind: &str) -> Value {
+        let operations = self.stage(stage)["operations"].as_array().expect("operations");
+        operations.iter().find(|o| o["kind"] == kind).cloned().unwrap_or_default()
+    }
+
+    /// The sum of `key` over all stages, for one kind.
+    pub(crate) fn sum(&self, kind: &str, key: &str) -> u64 {
+        let operations = self.stages().flat_map(|s| s["operations"].as_array().expect("a list"));
+        operations.filter(|o| o["kind"] == kind).map(|o| number(&o[key])).sum()
+    }
+
+    /// The database that the run used.
+    pub(crate) fn database(&self) -> &str {
+        self.record["server"]["database"].as_str().expect("a database")
+    }
+
+    /// Renders the record again, in another process.
+    pub(crate) fn report(&self, format: &str) -> Self {
+        let folder = self.output();
+        springload(["report".as_ref(), folder.as_os_str(), "--format".as_ref(), format.as_ref()])
+    }
+}
+
+/// A count in a record.
+#[track_caller]
+pub(crate) fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is not a count"))
+}
+
+/// The sum of all failure classes of one operation.
+pub(crate) fn failures(operation: &Value) -> u64 {
+    operation["failures"].as_object().expect("failures").values().map(number).sum()
+}
+
+/// A verb that measures, with `--output` in a fresh folder and no progress.
+pub(crate) fn measure<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Finished {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let mut command = assert_cmd::Command::new(BINARY);
+    command.args(arguments).arg("-q").arg("--output").arg(out);
+    finish(command, folder)
+}
+
+/// Any verb, as it is.
+pub(crate) fn springload<A: AsRef<std::ffi::OsStr>>(
+    arguments: impl IntoIterator<Item = A>,
+) -> Finished {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut command = assert_cmd::Command::new(BINARY);
+    command.args(arguments);
+    finish(command, folder)
+}
+
+fn finish(mut command: assert_cmd::Command, folder: TempDir) -> Finished {
+    let output = command.current_dir(folder.path()).timeout(TIMEOUT).output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    Finished {
+        code: output.status.code().expect("an exit status"),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+        record: read_record(&folder.path().join("out/run.json")),
+        folder,
+    }
+}
+
+/// Reads a record and checks it against its schema; null when there is none.
+fn read_record(file: &Path) -> Value {
+    let Ok(text) = std::fs::read_to_string(file) else { return Value::Null };
+    let record = serde_json::from_str(&text).expect("run.json is JSON");
+    let wrong: Vec<_> = SCHEMA
+        .iter_errors(&record)
+        .map(|error| format!("{}: {error}", error.instance_path))
+        .collect();
+    assert!(wrong.is_empty(), "run.json departs from its schema:\n{}", wrong.join("\n"));
+    record
+}
+
+/// A run that goes on while the test does something to it.
+pub(crate) struct Running {
+    child: Option<Child>,
+    folder: Option<TempDir>,
+}
+
+impl Running {
+    /// Starts a verb that measures.
+    pub(crate) fn start<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let child = Command::new(BINARY)
+            .args(arguments)
+            .arg("-q")
+            .arg("--output")
+            .arg(folder.path().join("out"))
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        Self { child: Some(child), folder: Some(folder) }
+    }
+
+    /// Presses Ctrl-C.
+    pub(crate) fn interrupt(&self) {
+        let child = self.child.as_ref().expect("it runs");
+        let id = rustix::process::Pid::from_child(child);
+        rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
+    }
+
+    /// Presses Ctrl-C until it has left.
+    pub(crate) fn interrupt_until_left(mut self) -> Finished {
+        let child = self.child.as_mut().expect("it runs");
+        let id = rustix::process::Pid::from_child(child);
+        while child.try_wait().expect("a child").is_none() {
+            let _ = rustix::process::kill_process(id, rustix::process::Signal::INT);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.finish()
+    }
+
+    /// Waits for the end.
+    pub(crate) fn finish(mut self) -> Finished {
+        let child = self.child.take().expect("it runs");
+        let folder = self.folder.take().expect("a folder");
+        let id = rustix::process::Pid::from_child(&child);
+        let (done, timer) = std::sync::mpsc::channel::<()>();
+        let watch = std::thread::spawn(move || {
+            if timer.recv_timeout(TIMEOUT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+            }
+        });
+        let output = child.wait_with_output().expect("it ends");
+        drop(done);
+        watch.join().expect("the watch ends");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        Finished {
+            code: output.status.code().expect("it ends by itself"),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            record: read_record(&folder.path().join("out/run.json")),
+            folder,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // It may be gone already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Every format of a fixed record, byte for byte. Knows nothing of how records come about.
+//!
+//! `run.json` beside this file was left by a run; what it lacks is put into it here. After a
+//! wanted change look at the new snapshots and accept them with `INSTA_UPDATE=always`.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use springload::measure::Spread;
+use springload::op::{Failure, OpKind};
+use springload::record::{RunRecord, Verdict};
+use springload::report::{FORMATS, format, read_json};
+
+const STORED: &str = include_str!("run.json");
+
+/// A closed loop without mishaps.
+fn closed() -> RunRecord {
+    read_json(STORED).expect("the stored record can be read")
+}
+
+/// The same with failures, answers that did not come, and an early end.
+fn with_failures() -> RunRecord {
+    let mut record = closed();
+    record.partial = true;
+    let crud = record.stages.last_mut().expect("a stage");
+    for operation in &mut crud.operations {
+        match operation.kind {
+            OpKind::Update => {
+                operation.failures =
+                    BTreeMap::from([(Failure::Conflict, 120), (Failure::Timeout, 3)]);
+                operation.ok -= 123;
+            }
+            OpKind::Create => (operation.accepted, operation.resent) = (17, 1),
+            OpKind::Read => (operation.ok, operation.unfinished) = (operation.ok - 2, 2),
+            OpKind::Delete | OpKind::BulkInsert => {}
+        }
+    }
+    record.refresh_warnings();
+    record
+}
+
+/// An open loop whose server did not keep up.
+fn not_sustained() -> RunRecord {
+    let mut record = closed();
+    let crud = record.stages.last_mut().expect("a stage");
+    crud.load.open = true;
+    crud.load.planned = None;
+    (crud.load.offered, crud.load.dropped, crud.load.unsent) = (12_345, 6_000, 345);
+    crud.load.offered_per_s = 12_345.0 / crud.elapsed_s;
+    crud.client.lag_p99_us = Some(25_430.7);
+    crud.verdict = Verdict::of(&crud.load, &crud.client, &crud.operations, crud.elapsed_s);
+    assert!(matches!(crud.verdict, Verdict::NotSustained { .. }), "{:?}", crud.verdict);
+    record.refresh_warnings();
+    record
+}
+
+fn render(name: &str, record: &RunRecord) -> String {
+    (format(name).expect("a format").render)(record)
+}
+
+#[test]
+fn text() {
+    insta::assert_snapshot!("text_closed", render("text", &closed()));
+    insta::assert_snapshot!("text_with_failures", render("text", &with_failures()));
+    insta::assert_snapshot!("text_not_sustained", render("text", &not_sustained()));
+}
+
+#[test]
+fn csv() {
+    insta::assert_snapshot!("csv_closed", render("csv", &closed()));
+}
+
+#[test]
+fn cushion() {
+    insta::assert_snapshot!("cushion_closed", render("cushion", &closed()));
+    insta::assert_snapshot!("cushion_with_failures", render("cushion", &with_failures()));
+    insta::assert_snapshot!("cushion_not_sustained", render("cushion", &not_sustained()));
+}
+
+#[test]
+fn json_is_the_stored_record_to_the_byte() {
+    assert_eq!(render("json", &closed()), STORED);
+}
+
+#[test]
+fn every_record_survives_storage_in_every_format() {
+    for record in [closed(), with_failures(), not_sustained()] {
+        let read = read_json(&render("json", &record)).expect("what is written can be read");
+        assert_eq!(read, record);
+        for format in FORMATS {
+            assert_eq!((format.render)(&read), (format.render)(&record), "{}", format.name);
+        }
+    }
+}
+
+#[test]
+fn warnings_stand_in_every_report_for_people() {
+    let record = with_failures();
+    let (text, cushion) = (render("text", &record), render("cushion", &record));
+    assert!(record.warnings.len() >= 4, "{:?}", record.warnings);
+    for warning in &record.warnings {
+        assert!(text.contains(&warning.message), "{}", warning.message);
+        let measured = warning.stage.is_some();
+        assert_eq!(cushion.contains(&warning.message), measured, "{}", warning.message);
+    }
+}
+
+/// Percentiles are what the histogram beside them says, and histograms what the seconds add up to.
+#[test]
+fn percentiles_are_those_of_the_merged_seconds() {
+    for stage in closed().stages {
+        for operation in &stage.operations {
+            let mut merged = springload::measure::Histogram::default();
+            for row in &stage.series.rows {
+                if let Some(part) = row.kinds.get(&operation.kind) {
+                    merged.merge(&part.response);
+                }
+            }
+            let response = &operation.response;
+            assert_eq!(merged.len(), operation.requests);
+            assert_eq!(merged, response.histogram, "{}", operation.kind);
+            for (percentile, us) in [(50.0, response.p50_us), (99.0, response.p99_us)] {
+                let expected = merged.percentile(percentile) as f64 / 1e3;
+                let near = us.is_none_or(|us| (us - expected).abs() < 0.01);
+                assert!(near, "p{percentile} of {}: {us:?}, {expected}", operation.kind);
+                assert_eq!(us.is_some(), merged.earns(percentile));
+            }
+        }
+        let spread = Spread::of(&stage.connections.send_s);
+        assert_eq!(stage.connections.spread["send"], spread);
+    }
+}
+
+#[test]
+fn the_stored_record_keeps_the_schema_and_a_stray_key_does_not() {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../docs/run.schema.json")).expect("JSON");
+    jsonschema::meta::validate(&schema).expect("a JSON Schema");
+    let schema = jsonschema::draft202012::new(&schema).expect("a JSON Schema");
+    for record in [closed(), with_failures(), not_sustained()] {
+        let value = serde_json::to_value(&record).expect("plain data");
+        let wrong: Vec<_> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+    let whole: Value = serde_json::from_str(STORED).expect("JSON");
+    for place in [
+        "",
+        "/plan",
+        "/plan/target/database",
+        "/server",
+        "/environment",
+        "/stages/0",
+        "/stages/0/load",
+        "/stages/0/client",
+        "/stages/0/verdict",
+        "/stages/0/operations/0",
+        "/stages/0/operations/0/service",
+        "/stages/0/connections",
+        "/stages/0/series/0",
+        "/plan/stages/0",
+        "/plan/stages/1/pace",
+    ] {
+        let mut stray = whole.clone();
+        let object = stray.pointer_mut(place).and_then(Value::as_object_mut);
+        object.expect("an object").insert("stray".to_owned(), Value::Null);
+        assert!(!schema.is_valid(&stray), "a stray key in {place:?} is not found");
+    }
+}
+
+/// Every key that the schema knows says what it is.
+#[test]
+fn every_key_of_the_schema_is_described() {
+    fn walk(schema: &Value, place: &str, undescribed: &mut Vec<String>) {
+        match schema {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let place = format!("{place}/{name}");
+                    if name == "properties" || name == "$defs" {
+                        for (key, property) in member.as_object().expect("an object") {
+                            if property["description"].as_str().is_none_or(str::is_empty) {
+                                undescribed.push(format!("{place}/{key}"));
+                            }
+                        }
+                    }
+                    walk(member, &place, undescribed);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, place, undescribed)),
+            _ => {}
+        }
+    }
+    let schema = serde_json::from_str(include_str!("../../docs/run.schema.json")).expect("JSON");
+    let mut undescribed = Vec::new();
+    walk(&schema, "", &mut undescribed);
+    assert!(undescribed.is_empty(), "{undescribed:?}");
+}
