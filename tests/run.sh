@@ -11,8 +11,9 @@ trap 'rm -f "$log"' EXIT
 status=0
 # Benchmarks are compiled by `cargo clippy --all-targets`; running them is not a test.
 for targets in "--lib --bins --tests --examples" "--doc"; do
+    # A test that hangs must not hold everything up: all of them take a few minutes.
     # shellcheck disable=SC2086 # several words on purpose
-    cargo test --no-fail-fast $targets -- --nocapture "$@" </dev/null 2>&1 | tee -a "$log" \
+    timeout --kill-after=10 1500 cargo test --no-fail-fast $targets -- --nocapture "$@" </dev/null 2>&1 | tee -a "$log" \
         || status=1
 done
 

@@ -108,7 +108,8 @@ fn a_certificate_that_is_not_trusted() {
     let plain = Proxy::to(&server.url);
     let url = plain.url.replace("http:", "https:");
     let file = one.file();
-    measure(["run", &url, "--docs", "5", "--ops", "0", "--tls-ca", file.to_str().unwrap()])
+    let file = file.to_str().unwrap();
+    measure(["run", &url, "--docs", "5", "--ops", "0", "--timeout", "1s", "--tls-ca", file])
         .refused(3, &["cannot reach"]);
     let none = one.folder.path().join("none.pem");
     run(&proxy, &none).refused(3, &["certificates", "none.pem"]);
