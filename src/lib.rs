@@ -11,6 +11,7 @@
 
 pub mod cli;
 pub mod clock;
+pub mod cores;
 pub mod embedded;
 pub mod engine;
 pub mod generate;

@@ -65,6 +65,11 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
     measure(&plan, output, (&folder, metrics.as_ref()), preamble)
 }
 
+/// The stand-in for a run in the same process.
+fn beside_the_load() -> Options {
+    Options { pinned: true, ..Options::default() }
+}
+
 fn measure(
     plan: &Plan,
     output: &OutputArgs,
@@ -73,7 +78,7 @@ fn measure(
 ) -> Exit {
     let stand_in = match &plan.target.server {
         Some(_) => None,
-        None => match bind("127.0.0.1:0").and_then(|it| StandIn::start(it, Options::default())) {
+        None => match bind("127.0.0.1:0").and_then(|it| StandIn::start(it, beside_the_load())) {
             Ok(stand_in) => Some(stand_in),
             Err(error) => {
                 eprintln!("error: the stand-in cannot start: {error}");

@@ -51,7 +51,7 @@ pub(super) fn main(args: &Args) -> Exit {
         }
     };
     let mode = if args.null { Mode::Null } else { Mode::Couch };
-    let options = Options { admin, threads: args.threads.max(1), mode, faults };
+    let options = Options { admin, threads: args.threads.max(1), mode, faults, pinned: false };
     let stand_in = match bind(&args.listen).and_then(|it| StandIn::start(it, options)) {
         Ok(stand_in) => stand_in,
         Err(error) => {

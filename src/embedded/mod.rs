@@ -54,11 +54,19 @@ pub struct Options {
     pub mode: Mode,
     /// What happens to the answers.
     pub faults: Faults,
+    /// Keep each serving thread on one processor, from the last on: for clients in this process.
+    pub pinned: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { admin: None, threads: 1, mode: Mode::Couch, faults: Faults::default() }
+        Self {
+            admin: None,
+            threads: 1,
+            mode: Mode::Couch,
+            faults: Faults::default(),
+            pinned: false,
+        }
     }
 }
 

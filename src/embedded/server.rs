@@ -74,6 +74,7 @@ pub struct StandIn {
     served: Vec<Arc<Mutex<Histogram<u64>>>>,
     shutdown: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
+    pinned: bool,
 }
 
 impl StandIn {
@@ -94,6 +95,7 @@ impl StandIn {
             served: Vec::new(),
             shutdown: watch::Sender::new(false),
             threads: Vec::new(),
+            pinned: options.pinned,
         };
         let mut others = Vec::new();
         for _ in 1..options.threads.max(1) {
@@ -158,8 +160,13 @@ impl StandIn {
     fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
         let runtime: Runtime = Builder::new_current_thread().enable_all().build()?;
         let mut shutdown = self.shutdown.subscribe();
-        let name = format!("stand-in-{}", self.threads.len());
+        let index = self.threads.len();
+        let pinned = self.pinned;
+        let name = format!("stand-in-{index}");
         let thread = std::thread::Builder::new().name(name).spawn(move || {
+            if pinned {
+                crate::cores::pin_from_last(index);
+            }
             // Connections are tasks of this runtime: they end with it.
             runtime.block_on(async {
                 tokio::select! {

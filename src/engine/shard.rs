@@ -56,6 +56,8 @@ pub struct ShardPlan {
     pub length_ns: Option<Nanos>,
     /// How long one operation may take, in nanoseconds.
     pub timeout_ns: Nanos,
+    /// Keep the thread on one processor: the server is in this process, on others.
+    pub pinned: bool,
     /// The wish to stop.
     pub stop: Arc<Stop>,
     /// The common start.
@@ -113,6 +115,9 @@ pub fn run_shard<T: Target, W: Workload + 'static>(
 where
     T::Session: 'static,
 {
+    if plan.pinned {
+        crate::cores::pin_from_first(plan.shard.0);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build_local(tokio::runtime::LocalOptions::default())?;

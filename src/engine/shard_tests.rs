@@ -100,6 +100,7 @@ async fn run(
         pace,
         length_ns: seconds.map(|seconds| seconds * SECOND_NS),
         timeout_ns: 2 * SECOND_NS,
+        pinned: false,
         stop,
         start: Arc::new(Start::new(1)),
         sink,

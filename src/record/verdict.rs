@@ -44,7 +44,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Judges a stage of `elapsed_s` seconds.
+    /// Judges a stage in which operations fell due for `elapsed_s` seconds.
     pub fn of(
         load: &LoadRecord,
         client: &ClientRecord,

@@ -108,7 +108,7 @@ pub fn run(
         thresholds: Vec::new(),
     };
     observer.run_begins(&record);
-    let connections = Connections::new(plan, documents, began);
+    let connections = Connections::new(plan, documents, began, stand_in);
     let result = stages(plan, &prepared, connections, stop, (&mut record, observer));
     if stop.reason() != Some(StopReason::Aborted) {
         let removed = prepared.tear_down(plan);

@@ -52,6 +52,7 @@ pub(super) struct Connections<'a> {
     bulk: u64,
     live: Vec<Live>,
     warm: Vec<Crud>,
+    pinned: bool,
 }
 
 /// What all shards of a stage left behind.
@@ -67,10 +68,16 @@ struct Collected<W> {
 }
 
 impl<'a> Connections<'a> {
-    /// The connections of `plan` before its first stage, in a run that began at `began`.
-    pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>, began: Nanos) -> Self {
+    /// The connections of `plan` before its first stage, in a run that began at `began`. With
+    /// `pinned`, the server is in this process: each thread keeps to its processor.
+    pub(super) fn new(
+        plan: &'a Plan,
+        documents: Arc<Documents>,
+        began: Nanos,
+        pinned: bool,
+    ) -> Self {
         let live = vec![Live::default(); plan.connections];
-        Self { plan, documents, began, bulk: 0, live, warm: Vec::new() }
+        Self { plan, documents, began, bulk: 0, live, warm: Vec::new(), pinned }
     }
 
     /// Carries out one stage.
@@ -160,6 +167,7 @@ impl<'a> Connections<'a> {
                     pace: stage.pace.clone(),
                     length_ns: stage.length_ns,
                     timeout_ns: self.plan.timeout_ns,
+                    pinned: self.pinned,
                     stop: stop.clone(),
                     start: start.clone(),
                     sink: sink.clone(),
@@ -325,7 +333,7 @@ fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
         name: stage.name.clone(),
         began_s: 0.0,
         elapsed_s: *elapsed_s,
-        verdict: Verdict::of(&load, &client, &operations, *elapsed_s),
+        verdict: Verdict::of(&load, &client, &operations, schedule_s.min(*elapsed_s)),
         load,
         client,
         operations,

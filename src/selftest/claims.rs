@@ -47,7 +47,7 @@ pub const fn claims() -> [Claim; 12] {
         Claim {
             name: "T1 pause",
             claim: "server frozen for 2 % of the run: p99 half the pause, p99.5 three quarters, \
-                    max all of it, ± 2 %; service p99 under 5 ms",
+                    max all of it, ± 2 % or 5 ms; service p99 under 5 ms",
             measure: shapes::pause,
         },
         Claim {

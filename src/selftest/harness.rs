@@ -68,7 +68,8 @@ impl Observer for Silent {
 impl Load {
     /// Reads, one document per connection, from a null responder made for the purpose.
     pub(super) fn run(self) -> Result<Seen, Broken> {
-        let options = Options { mode: Mode::Null, faults: self.faults, ..Options::default() };
+        let options =
+            Options { mode: Mode::Null, faults: self.faults, pinned: true, ..Options::default() };
         let server = StandIn::start(bind("127.0.0.1:0")?, options)?;
         let load = match self.rate {
             None => LoadSpec::Closed { think_ns: 0 },

@@ -81,6 +81,7 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
                 pace: Pace::Closed { think_ns: 0 },
                 length_ns: None,
                 timeout_ns: 1_000_000_000,
+                pinned: false,
                 stop: Arc::new(Stop::default()),
                 start: start.clone(),
                 sink: sink.clone(),
