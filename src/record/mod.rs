@@ -139,6 +139,9 @@ pub struct ClientRecord {
     /// The same for operations that a free connection was waiting for: the client's own fault.
     #[serde(default)]
     pub late_p99_us: Option<f64>,
+    /// The same, 99.9 %.
+    #[serde(default)]
+    pub late_p99_9_us: Option<f64>,
 }
 
 impl RunRecord {

@@ -318,13 +318,14 @@ fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
     for operation in &operations {
         lag.merge(&operation.lag.histogram);
     }
-    let p99 = |it: &Histogram| it.earns(99.0).then(|| it.percentile(99.0) as f64 / 1e3);
+    let micros = |it: &Histogram, p| it.earns(p).then(|| it.percentile(p) as f64 / 1e3);
     let client = ClientRecord {
         cpu_s: collected.cpu_s,
         cpu_per_request_us: per_s((collected.cpu_s * 1e6) as u64, requests as f64),
         busiest_thread: collected.busiest_thread,
-        lag_p99_us: p99(&lag),
-        late_p99_us: p99(&collected.lateness),
+        lag_p99_us: micros(&lag, 99.0),
+        late_p99_us: micros(&collected.lateness, 99.0),
+        late_p99_9_us: micros(&collected.lateness, 99.9),
     };
     let times: Vec<ConnectionTimes> =
         collected.lanes.iter().map(|lane| lane.times.clone()).collect();
