@@ -52,11 +52,6 @@ pub fn thread_cpu_ns() -> Nanos {
     nanos(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// CPU time, user and system, that the whole process has used.
-pub fn process_cpu_ns() -> Nanos {
-    nanos(clock_gettime(ClockId::ProcessCPUTime))
-}
-
 /// The wall clock, in nanoseconds since 1970-01-01T00:00:00Z. Read once a run, to name it.
 pub fn wall_ns() -> Nanos {
     nanos(clock_gettime(ClockId::Realtime))

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// `springload cushion`.
 #[derive(Debug, clap::Args)]
-#[command(rename_all = "snake_case")]
+#[command(rename_all = "snake_case", args_override_self = true)]
 pub(super) struct Args {
     /// The address of the database server: http://host:port
     #[arg(long, value_name = "URL")]

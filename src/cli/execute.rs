@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::metrics::Metrics;
-use super::output::{Folder, OutputArgs};
+use super::output::{Folder, OutputArgs, print};
 use super::progress::View;
 use super::signals;
 use crate::clock::{SECOND_NS, wall_ns};
@@ -103,13 +103,17 @@ fn measure(
         Ok(record) => {
             let format = output.format.or_else(|| report::format(preamble.unwrap_or("text")));
             if let Some(format) = format {
-                print!("{}", (format.render)(&record));
+                print(&(format.render)(&record));
             }
             for line in report::threshold_lines(&record).iter().filter(|it| it.starts_with('✗')) {
                 eprintln!("--fail-if: {line}");
             }
             if !output.quiet {
                 eprintln!("record: {}", folder.file().display());
+            }
+            if let Some(reason) = &record.server.left {
+                let database = &record.server.database;
+                eprintln!("error: database {database} could not be removed: {reason}");
             }
             Exit::of_record(&record)
         }

@@ -32,7 +32,7 @@ impl Exit {
         let none_succeeded = record.measured().any(|stage| {
             !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
         });
-        if none_succeeded {
+        if none_succeeded || record.server.left.is_some() {
             Self::Target
         } else if !record.measured().all(|stage| stage.verdict.trustworthy()) {
             // Before thresholds: judged by numbers that mean little, they mean little.

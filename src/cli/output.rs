@@ -33,6 +33,13 @@ pub(super) struct OutputArgs {
     pub(super) dry_run: bool,
 }
 
+/// Writes to stdout. Whoever reads may stop whenever it likes: a closed pipe is no failure.
+pub(super) fn print(text: &str) {
+    use io::Write as _;
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
 /// Finds a format, or names those that there are.
 pub(super) fn known_format(name: &str) -> Result<report::Format, String> {
     report::format(name).ok_or_else(|| {

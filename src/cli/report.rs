@@ -1,7 +1,7 @@
 //! `springload report`: a saved run in any format.
 
 use super::exit::Exit;
-use super::output::known_format;
+use super::output::{known_format, print};
 use crate::report::{Format, read_json};
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub(super) fn main(args: &Args) -> Exit {
     };
     match read_json(&text) {
         Ok(record) => {
-            print!("{}", (args.format.render)(&record));
+            print(&(args.format.render)(&record));
             Exit::Passed
         }
         Err(error) => {

@@ -62,6 +62,7 @@ pub(super) struct Args {
     max_in_flight: Option<u64>,
     /// Pause of a connection between two operations, without a rate
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
+    #[arg(conflicts_with_all = ["rate", "stages"])]
     think: u64,
     /// Use the database in TARGET although it exists; it will not be deleted
     #[arg(long)]

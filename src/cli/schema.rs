@@ -5,6 +5,7 @@ use super::schema_source;
 use crate::op::Key;
 use crate::plan::{self, SchemaSource};
 use crate::schema::{DEFAULT, Documents, Template};
+use std::io::{self, Write as _};
 
 /// `springload schema`.
 #[derive(Debug, clap::Args)]
@@ -46,7 +47,11 @@ pub(super) fn main(args: &Args) -> Exit {
     for key in 0..args.documents as Key {
         line.clear();
         documents.write(key, args.update, b"", &mut line);
-        println!("{}", String::from_utf8_lossy(&line));
+        line.push(b'\n');
+        if io::stdout().write_all(&line).is_err() {
+            // Whoever reads has seen enough.
+            break;
+        }
     }
     Exit::Passed
 }

@@ -22,14 +22,14 @@ pub(super) struct Shared {
     /// How late operations were begun that a connection was waiting for.
     pub(super) lateness: RefCell<Histogram>,
     pub(super) stop: Arc<Stop>,
-    /// How long the server may refuse all connections before it counts as gone.
+    /// How long the server may answer nothing at all before it counts as gone.
     pub(super) patience_ns: Nanos,
     /// Since when it has.
     pub(super) refused_since: Cell<Option<Nanos>>,
 }
 
 impl Shared {
-    /// A connection was refused: gives up once all have been for too long.
+    /// No connection, or no answer: gives up when nothing else has come for too long.
     fn refused(&self) {
         let now = self.clock.now();
         let since = self.refused_since.get().unwrap_or(now);
@@ -49,12 +49,16 @@ pub(super) async fn drive<S: Session, W: Workload>(
 ) -> ConnectionTimes {
     let mut times = ConnectionTimes::default();
     let mut payload = Payload::default();
+    let mut last_done = shared.start;
     loop {
         payload.clear();
         // The document is made before the wait, so that an operation that is due is sent at once.
         let Some(op) = workload.next(payload.body_mut()) else { break };
         session.ready().await;
-        let Some(ticket) = shared.tickets.take(connection).await else { break };
+        let Some(ticket) = shared.tickets.take(connection).await else {
+            times.idle_ns += shared.clock.now().saturating_sub(last_done);
+            break;
+        };
         let issued = &shared.issued[op.kind.index()];
         issued.set(issued.get() + u64::from(op.documents));
         times.idle_ns += ticket.idle_ns;
@@ -64,11 +68,11 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
         let outcome = session.execute(&op, &mut payload, &mut probe).await;
         workload.observe(&op, outcome.result, payload.rows());
-        record(shared, &mut times, (&op, &outcome), payload.rows(), &probe);
+        last_done = record(shared, &mut times, (&op, &outcome), payload.rows(), &probe);
         shared.tickets.done();
         match outcome.result {
             Err(Failure::Authentication) => shared.stop.raise(StopReason::Authentication),
-            Err(Failure::Connect) => shared.refused(),
+            Err(Failure::Connect | Failure::Timeout) => shared.refused(),
             _ => shared.refused_since.set(None),
         }
     }
@@ -76,7 +80,8 @@ pub(super) async fn drive<S: Session, W: Workload>(
     times
 }
 
-/// Puts one finished operation on the record of the shard and of its connection.
+/// Puts one finished operation on the record of the shard and of its connection. Returns when it
+/// was done.
 #[inline]
 fn record(
     shared: &Shared,
@@ -84,7 +89,7 @@ fn record(
     (op, outcome): (&Op, &Outcome),
     rows: &[Result<Revision, Failure>],
     probe: &Probe,
-) {
+) -> Nanos {
     let timing = probe.finish();
     let mut row_failures = [0; Failure::COUNT];
     let mut ok = if outcome.result.is_ok() { u64::from(op.documents) } else { 0 };
@@ -103,4 +108,5 @@ fn record(
         bytes_received: outcome.bytes_received,
         resent: outcome.resent,
     });
+    timing.done
 }

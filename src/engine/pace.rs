@@ -108,16 +108,22 @@ impl Schedule {
         }
     }
 
-    /// The due times of every `shards`th operation, from number `shard` on, as offsets from the
-    /// stage's start in nanoseconds. All shards together have each operation once.
-    pub fn steps(&self, shard: u64, shards: u64) -> impl Iterator<Item = Nanos> + 'static {
+    /// The due times of the operations of one shard, as offsets from the stage's start in
+    /// nanoseconds. Operation n belongs to connection n modulo `connections`, and these are dealt
+    /// to `shards` in turn: each shard is offered what its connections are due, and all shards
+    /// together have each operation once.
+    pub fn steps(
+        &self,
+        (shard, shards): (u64, u64),
+        connections: u64,
+    ) -> impl Iterator<Item = Nanos> + 'static {
         let schedule = self.clone();
         let (mut n, mut count) = (0u64, 0.0);
         std::iter::from_fn(move || {
             loop {
                 count += schedule.gap(n);
                 n += 1;
-                if (n - 1) % shards == shard {
+                if (n - 1) % connections % shards == shard {
                     return schedule.due(count);
                 }
             }
@@ -145,18 +151,19 @@ mod tests {
 
     #[test]
     fn constant_gaps_are_equal_and_start_at_once() {
-        let steps: Vec<_> = schedule(&[(1, 4.0, 4.0)], Arrivals::Constant).steps(0, 1).collect();
+        let steps: Vec<_> =
+            schedule(&[(1, 4.0, 4.0)], Arrivals::Constant).steps((0, 1), 1).collect();
         assert_eq!(steps, [0, 250_000_000, 500_000_000, 750_000_000]);
     }
 
     #[test]
     fn a_ramp_has_the_area_under_its_line() {
         let ramp = schedule(&[(10, 0.0, 100.0)], Arrivals::Constant);
-        assert_eq!(ramp.steps(0, 1).count(), 500);
+        assert_eq!(ramp.steps((0, 1), 1).count(), 500);
         // Half of the time brings a quarter of the operations.
         assert_eq!(ramp.due(125.0), Some(5 * SECOND_NS));
         let stages = schedule(&[(2, 10.0, 10.0), (2, 10.0, 30.0)], Arrivals::Constant);
-        assert_eq!(stages.steps(0, 1).count(), 60);
+        assert_eq!(stages.steps((0, 1), 1).count(), 60);
         assert_eq!(stages.due(20.0), Some(2 * SECOND_NS));
     }
 
@@ -164,7 +171,7 @@ mod tests {
     fn poisson_gaps_have_the_variation_of_an_exponential() {
         let count = 100_000;
         let poisson = schedule(&[(100, 1000.0, 1000.0)], Arrivals::Poisson);
-        let times: Vec<_> = poisson.steps(0, 1).take(count).collect();
+        let times: Vec<_> = poisson.steps((0, 1), 1).take(count).collect();
         let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
@@ -194,15 +201,16 @@ mod tests {
     proptest! {
         #[test]
         fn shards_share_out_every_operation(
-            shards in 1u64..5, poisson: bool, from in 0.0f64..500.0, to in 1.0f64..500.0,
+            shards in 1u64..5, connections in 5u64..9, poisson: bool,
+            from in 0.0f64..500.0, to in 1.0f64..500.0,
         ) {
             let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
             let schedule = schedule(&[(2, from, to), (1, to, to)], arrivals);
-            let whole: Vec<_> = schedule.steps(0, 1).collect();
+            let whole: Vec<_> = schedule.steps((0, 1), 1).collect();
             prop_assert!(whole.is_sorted());
             prop_assert!(whole.iter().all(|&due| due <= 3 * SECOND_NS));
             let mut parts: Vec<_> =
-                (0..shards).flat_map(|shard| schedule.steps(shard, shards)).collect();
+                (0..shards).flat_map(|s| schedule.steps((s, shards), connections)).collect();
             parts.sort_unstable();
             prop_assert_eq!(parts, whole);
         }

@@ -4,7 +4,7 @@
 use super::drive::{Shared, drive};
 use super::pace::Pace;
 use super::stop::Stop;
-use super::tickets::{LoadCounts, Tickets};
+use super::tickets::{LoadCounts, Share, Tickets};
 use crate::clock::{Clock, Nanos, thread_cpu_ns};
 use crate::measure::{ConnectionTimes, Histogram, Interval, Recorder};
 use crate::op::OpKind;
@@ -50,6 +50,10 @@ pub struct ShardPlan {
     pub shard: (usize, usize),
     /// The clock of the run.
     pub clock: Clock,
+    /// The connections of all shards.
+    pub connections: usize,
+    /// The operations that this shard's connections are to do, where they are counted.
+    pub operations: Option<u64>,
     /// When operations are due.
     pub pace: Pace,
     /// How long operations may be begun, in nanoseconds; `None`: as long as there are any.
@@ -120,7 +124,11 @@ where
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build_local(tokio::runtime::LocalOptions::default())?;
+        .build_local(tokio::runtime::LocalOptions::default())
+        .inspect_err(|_| {
+            // The other shards wait for this one.
+            plan.start.wait(plan.clock);
+        })?;
     runtime.block_on(run_lanes(plan, target, lanes))
 }
 
@@ -134,15 +142,21 @@ where
 {
     let deadlines = Deadlines::new(plan.clock, plan.timeout_ns);
     let sweep = tokio::task::spawn_local(deadlines.clone().sweep());
-    let sessions = connect(target, &deadlines, lanes.len()).await;
+    let sessions = connect(target, &deadlines, lanes.len()).await?;
     let start = plan.start.wait(plan.clock);
     let cpu_before = thread_cpu_ns();
     let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
     let stop = (plan.clock, plan.stop.clone());
+    let share = Share {
+        shard: plan.shard,
+        own: lanes.len(),
+        all: plan.connections,
+        operations: plan.operations,
+    };
     let shared = Rc::new(Shared {
         clock: plan.clock,
         start,
-        tickets: Tickets::new(stop, &plan.pace, plan.shard, lanes.len(), (start, end)),
+        tickets: Tickets::new(stop, &plan.pace, share, (start, end)),
         recorder: RefCell::new(Recorder::new(start, plan.sink.clone())),
         issued: Default::default(),
         lateness: RefCell::default(),
@@ -197,14 +211,24 @@ async fn connect<T: Target>(
     target: &T,
     deadlines: &Rc<Deadlines>,
     count: usize,
-) -> Vec<T::Session> {
+) -> io::Result<Vec<T::Session>>
+where
+    T::Session: 'static,
+{
+    let connecting: Vec<_> = (0..count)
+        .map(|_| {
+            let mut session = target.session(deadlines);
+            tokio::task::spawn_local(async move {
+                session.ready().await;
+                session
+            })
+        })
+        .collect();
     let mut sessions = Vec::with_capacity(count);
-    for _ in 0..count {
-        let mut session = target.session(deadlines);
-        session.ready().await;
-        sessions.push(session);
+    for session in connecting {
+        sessions.push(session.await?);
     }
-    sessions
+    Ok(sessions)
 }
 
 /// Hands out full seconds even when nothing ends in the next one.

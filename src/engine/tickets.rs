@@ -42,6 +42,25 @@ pub struct LoadCounts {
     pub unsent: u64,
 }
 
+/// What part of a stage one shard has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    /// The shard's number, and how many there are.
+    pub(super) shard: (usize, usize),
+    /// Its connections.
+    pub(super) own: usize,
+    /// The connections of all shards.
+    pub(super) all: usize,
+    /// The operations of its connections, where they are counted.
+    pub(super) operations: Option<u64>,
+}
+
+/// A shard's part of `total`, dealt to `connections` one by one and these to shards in turn.
+fn share_out(total: u64, connections: u64, (shard, shards): (usize, usize)) -> u64 {
+    let own = (shard as u64..connections).step_by(shards);
+    own.map(|c| total / connections + u64::from(c < total % connections)).sum()
+}
+
 /// The tickets of one shard.
 pub struct Tickets {
     clock: Clock,
@@ -81,19 +100,20 @@ impl std::fmt::Debug for Tickets {
 }
 
 impl Tickets {
-    /// The tickets of `shard` (number, of how many), for `connections` connections, from `start`
-    /// until `end`.
-    pub fn new(
+    /// The tickets of one shard's `share`, from `start` until `end`.
+    pub(super) fn new(
         (clock, stop): (Clock, Arc<Stop>),
         pace: &Pace,
-        (shard, shards): (usize, usize),
-        connections: usize,
+        share: Share,
         (start, end): (Nanos, Nanos),
     ) -> Self {
         let (think_ns, queue) = match pace {
             Pace::Closed { think_ns } => (*think_ns, None),
             Pace::Open { schedule, max_in_flight } => {
-                let mut steps = Box::new(schedule.steps(shard as u64, shards as u64));
+                let Share { shard: (shard, shards), own, all, operations } = share;
+                let of = (shard as u64, shards as u64);
+                let most = operations.unwrap_or(u64::MAX) as usize;
+                let mut steps = Box::new(schedule.steps(of, all as u64).take(most));
                 let next = steps.next().map(|offset| start + offset);
                 let queue = Queue {
                     start,
@@ -101,9 +121,9 @@ impl Tickets {
                     steps,
                     due: VecDeque::new(),
                     in_flight: 0,
-                    limit: max_in_flight.div_ceil(shards as u64),
-                    waiting: VecDeque::with_capacity(connections),
-                    seats: (0..connections).map(|_| Seat::default()).collect(),
+                    limit: share_out(*max_in_flight, all as u64, (shard, shards)).max(1),
+                    waiting: VecDeque::with_capacity(own),
+                    seats: (0..own).map(|_| Seat::default()).collect(),
                     pacer: None,
                 };
                 (0, Some(RefCell::new(queue)))
@@ -128,7 +148,7 @@ impl Tickets {
             self.fill(&mut queue, now);
             queue.due.pop_front()
         };
-        let awaited = due.is_none();
+        let awaited = due.is_none() || !queue.borrow().waiting.is_empty();
         let (intended, idle_ns) = match due {
             Some(due) if !self.over(now) => (due, 0),
             Some(due) => {
@@ -143,7 +163,7 @@ impl Tickets {
             }
         };
         queue.borrow_mut().in_flight += 1;
-        let began = if awaited { self.clock.now() } else { now };
+        let began = if idle_ns > 0 { self.clock.now() } else { now.max(intended) };
         self.count(|counts| counts.begun += 1);
         Some(Ticket { intended, began, idle_ns, awaited })
     }

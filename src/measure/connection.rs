@@ -18,6 +18,8 @@ pub struct ConnectionTimes {
     pub remote_ns: [Nanos; OpKind::COUNT],
     /// Reading answers.
     pub receive_ns: Nanos,
+    /// Waiting for answers to their last byte, per kind.
+    pub answer_ns: [Nanos; OpKind::COUNT],
     /// Waiting for operations to fall due, in an open loop.
     pub idle_ns: Nanos,
     /// Documents that succeeded, per kind.
@@ -33,6 +35,7 @@ impl ConnectionTimes {
         self.send_ns += timing.send_ns;
         self.remote_ns[kind.index()] += timing.remote_ns;
         self.receive_ns += timing.receive_ns;
+        self.answer_ns[kind.index()] += timing.remote_ns + timing.receive_ns;
         self.ok[kind.index()] += ok;
     }
 
@@ -58,6 +61,9 @@ pub struct PhaseTable {
     pub receive_s: Vec<f64>,
     /// Remote time of each connection, per kind.
     pub remote_s: BTreeMap<OpKind, Vec<f64>>,
+    /// Time of each connection from sent to the last byte of answers, per kind.
+    #[serde(default)]
+    pub answer_s: BTreeMap<OpKind, Vec<f64>>,
     /// Documents that succeeded on each connection, per kind.
     pub ok: BTreeMap<OpKind, Vec<u64>>,
     /// When each connection was done, from the stage's start.
@@ -79,6 +85,7 @@ impl PhaseTable {
         };
         for &kind in kinds {
             table.remote_s.insert(kind, column(&|c| c.remote_ns[kind.index()]));
+            table.answer_s.insert(kind, column(&|c| c.answer_ns[kind.index()]));
             table.ok.insert(kind, connections.iter().map(|c| c.ok[kind.index()]).collect());
         }
         let remote = column(&|c| c.remote_ns.iter().sum());

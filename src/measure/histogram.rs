@@ -112,6 +112,72 @@ impl Histogram {
     }
 }
 
+/// A histogram that is kept for later: encoded once nothing more is added, which takes a
+/// hundredth of the memory.
+#[derive(Clone, Debug)]
+pub enum Kept {
+    /// Still growing.
+    Open(Histogram),
+    /// As [`Histogram::encode`] writes it.
+    Packed(String),
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self::Open(Histogram::default())
+    }
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Kept {
+    /// The histogram.
+    pub fn get(&self) -> Histogram {
+        match self {
+            Self::Open(histogram) => histogram.clone(),
+            Self::Packed(text) => Histogram::decode(text).unwrap_or_default(),
+        }
+    }
+
+    /// Adds every sample of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        if let Self::Packed(_) = self {
+            *self = Self::Open(self.get());
+        }
+        if let Self::Open(histogram) = self {
+            histogram.merge(other);
+        }
+    }
+
+    /// Encodes what was added so far.
+    pub fn pack(&mut self) {
+        if let Self::Open(histogram) = self {
+            *self = Self::Packed(histogram.encode());
+        }
+    }
+}
+
+impl Serialize for Kept {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Open(histogram) => histogram.serialize(serializer),
+            Self::Packed(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Kept {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Histogram::decode(&text).map_err(serde::de::Error::custom)?;
+        Ok(Self::Packed(text))
+    }
+}
+
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.encode())

@@ -12,7 +12,7 @@ mod spread;
 mod summary;
 
 pub use connection::{ConnectionTimes, PhaseTable};
-pub use histogram::{Histogram, HistogramError, TRUSTED_TAIL};
+pub use histogram::{Histogram, HistogramError, Kept, TRUSTED_TAIL};
 pub use interval::{Interval, KindInterval};
 pub use probe::{Probe, Timing};
 pub use recorder::{Recorder, Sample};

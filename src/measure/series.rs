@@ -1,6 +1,6 @@
 //! The stage second by second.
 
-use super::histogram::Histogram;
+use super::histogram::Kept;
 use super::interval::{Interval, KindInterval};
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
@@ -17,11 +17,11 @@ pub struct SeriesKind {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<Failure, u64>,
     /// Service times.
-    pub service: Histogram,
+    pub service: Kept,
     /// Response times.
-    pub response: Histogram,
+    pub response: Kept,
     /// Lags.
-    pub lag: Histogram,
+    pub lag: Kept,
 }
 
 /// One second of a stage.
@@ -52,6 +52,10 @@ impl Series {
             self.rows.insert(index, SeriesRow { second: interval.second, kinds: BTreeMap::new() });
             index
         });
+        // Shards hand in a second within a fraction of the next: older ones are complete.
+        if let Some(old) = index.checked_sub(3) {
+            self.rows[old].kinds.values_mut().for_each(SeriesKind::pack);
+        }
         for (kind, part) in interval.iter() {
             self.rows[index].kinds.entry(kind).or_default().merge(part);
         }
@@ -70,6 +74,12 @@ impl SeriesKind {
         self.service.merge(&part.service);
         self.response.merge(&part.response);
         self.lag.merge(&part.lag);
+    }
+
+    fn pack(&mut self) {
+        for kept in [&mut self.service, &mut self.response, &mut self.lag] {
+            kept.pack();
+        }
     }
 
     /// Documents that failed, over all classes.

@@ -10,7 +10,7 @@ use crate::engine::{Pace, Schedule};
 use crate::workload::Budget;
 use url::Url;
 
-/// Documents have 32-bit counters in places; more than this is no benchmark but a migration.
+/// At 32 bytes each in memory, more than this is out of any client's reach.
 const MOST_DOCUMENTS: u64 = 10_000_000_000;
 /// CouchDB itself accepts 65,536 connections.
 const MOST_CONNECTIONS: u64 = 65_536;
@@ -99,6 +99,10 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
             let cure = "give at least 1";
             mistakes.push(Invalid::new("--max-in-flight", "0 would drop everything", cure));
         }
+    }
+    if spec.duration_ns == Some(0) {
+        let cure = "give 10s or so, or --ops 0 for none";
+        mistakes.push(Invalid::new("--duration", "no operation fits into no time", cure));
     }
     if spec.documents == 0 && spec.operations == Some(0) {
         let cure = "insert documents, or do operations on them";
@@ -272,6 +276,9 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         None if spec.use_existing => return Err(wrong("--use-existing but no database")),
         None => DatabasePlan::Scratch { keep: spec.keep },
         Some(name) if name.is_empty() => return Err(wrong("an empty database name")),
+        Some(name) if name.starts_with('_') => {
+            return Err(wrong("a database whose name begins with _ belongs to the server, as"));
+        }
         Some(name) if spec.use_existing => DatabasePlan::Existing { name },
         Some(name) => DatabasePlan::New { name, keep: spec.keep },
     };

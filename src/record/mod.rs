@@ -65,6 +65,9 @@ pub struct ServerRecord {
     pub created: bool,
     /// springload removed the database at the end.
     pub deleted: bool,
+    /// Why springload could not remove the database that it made, if it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
 }
 
 /// One stage of a run.

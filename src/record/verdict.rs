@@ -2,12 +2,15 @@
 
 use super::{ClientRecord, LoadRecord};
 use crate::measure::OperationSummary;
+use crate::op::Failure;
 use serde::{Deserialize, Serialize};
 
 /// A thread that computes this share of the time has no room to be on time.
 const BUSY: f64 = 0.95;
 /// In an open loop a client must keep up with the clock, which takes more room.
 const BUSY_OPEN: f64 = 0.80;
+/// The share of operations that may fail by the server's fault before a stage counts as degraded.
+const DEGRADED: f64 = 0.10;
 /// The share of offered operations that may be left over before a load counts as not sustained.
 const LEFT_OVER: f64 = 0.005;
 /// Operations begun later than this by the client's own fault spoil an open loop's latencies ...
@@ -27,6 +30,11 @@ pub enum Verdict {
         busiest_thread: f64,
         /// How late operations were begun by the client's own fault, 99th percentile.
         late_p99_us: f64,
+    },
+    /// A large part of the operations failed by the server's fault.
+    Degraded {
+        /// The share that did, 0 to 1.
+        failed_share: f64,
     },
     /// Less was served than was offered.
     NotSustained {
@@ -54,6 +62,12 @@ impl Verdict {
         if operations.is_empty() || elapsed_s <= 0.0 {
             return Self::Empty;
         }
+        let failed: u64 = operations.iter().flat_map(|o| &o.failures).filter_map(by_server).sum();
+        let issued: u64 = operations.iter().map(|o| o.issued).sum();
+        let failed_share = failed as f64 / issued.max(1) as f64;
+        if failed_share > DEGRADED {
+            return Self::Degraded { failed_share };
+        }
         let busiest_thread = client.busiest_thread;
         let late_p99_us = client.late_p99_us.unwrap_or(0.0);
         let client_bound = Self::ClientBound { busiest_thread, late_p99_us };
@@ -79,6 +93,13 @@ impl Verdict {
 
     /// Whether the numbers mean what they say.
     pub const fn trustworthy(&self) -> bool {
-        !matches!(self, Self::ClientBound { .. } | Self::NotSustained { .. })
+        matches!(self, Self::Sustained | Self::Closed)
     }
+}
+
+/// Failures that say that the server could not serve, not that the request could not be met.
+fn by_server((class, count): (&Failure, &u64)) -> Option<u64> {
+    use Failure::{Connect, Protocol, Reset, ServerError, Timeout, TooManyRequests};
+    matches!(class, Connect | Protocol | Reset | ServerError | Timeout | TooManyRequests)
+        .then_some(*count)
 }

@@ -18,6 +18,8 @@ pub enum Code {
     SameMachine,
     /// The client was the limit.
     ClientBound,
+    /// Much failed by the server's fault.
+    Degraded,
     /// The server did not keep up.
     NotSustained,
     /// Operations failed.
@@ -30,6 +32,8 @@ pub enum Code {
     Accepted,
     /// Connections were found closed by the server.
     Resent,
+    /// A database that springload made is still there.
+    NotRemoved,
     /// Every request carries a password to be checked.
     BasicAuth,
 }
@@ -76,6 +80,11 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         Code::BasicAuth,
         "Basic authentication: the server checks the password in every request",
     );
+    if let Some(reason) = &record.server.left {
+        let database = &record.server.database;
+        let message = format!("database {database} could not be removed: {reason}");
+        warnings.push(Warning { code: Code::NotRemoved, stage: None, message });
+    }
     record.stages.iter().for_each(|stage| of_stage(stage, &mut warnings));
     warnings
 }
@@ -84,26 +93,8 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     let mut add = |code, message| {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
     };
-    match stage.verdict {
-        Verdict::ClientBound { busiest_thread, late_p99_us } => add(
-            Code::ClientBound,
-            format!(
-                "client-bound, result not valid: springload's busiest thread computed {:.0} % of \
-                 the time and began operations up to {:.1} ms late by its own fault (p99); use \
-                 more --threads, a quieter machine, or another one",
-                busiest_thread * 100.0,
-                late_p99_us / 1e3,
-            ),
-        ),
-        Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => add(
-            Code::NotSustained,
-            format!(
-                "not sustained: offered {offered_per_s:.0}/s, served {served_per_s:.0}/s, the \
-                 backlog grew by {backlog_per_s:.0}/s; response percentiles depend on the length \
-                 of the run"
-            ),
-        ),
-        Verdict::Empty | Verdict::Sustained | Verdict::Closed => {}
+    if let Some((code, message)) = of_verdict(&stage.verdict) {
+        add(code, message);
     }
     for operation in &stage.operations {
         let (kind, issued) = (operation.kind, operation.issued);
@@ -139,6 +130,38 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         let message = format!("{} of {planned} planned requests were begun", stage.load.begun);
         add(Code::NotAllBegun, message);
     }
+}
+
+fn of_verdict(verdict: &Verdict) -> Option<(Code, String)> {
+    Some(match *verdict {
+        Verdict::ClientBound { busiest_thread, late_p99_us } => (
+            Code::ClientBound,
+            format!(
+                "client-bound, result not valid: springload's busiest thread computed {:.0} % of \
+                 the time and began operations up to {:.1} ms late by its own fault (p99); use \
+                 more --threads, a quieter machine, or another one",
+                busiest_thread * 100.0,
+                late_p99_us / 1e3,
+            ),
+        ),
+        Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => (
+            Code::NotSustained,
+            format!(
+                "not sustained: offered {offered_per_s:.0}/s, served {served_per_s:.0}/s, the \
+                 backlog grew by {backlog_per_s:.0}/s; response percentiles depend on the length \
+                 of the run"
+            ),
+        ),
+        Verdict::Degraded { failed_share } => (
+            Code::Degraded,
+            format!(
+                "degraded: {:.0} % of the operations failed by the server's fault; percentiles \
+                 include how long these took",
+                failed_share * 100.0
+            ),
+        ),
+        Verdict::Empty | Verdict::Sustained | Verdict::Closed => return None,
+    })
 }
 
 impl crate::plan::Plan {

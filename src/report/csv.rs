@@ -22,7 +22,7 @@ fn render(record: &RunRecord) -> String {
                 let _ =
                     write!(out, "{},{},{kind},{requests},{ok},{failed}", stage.name, row.second);
                 for histogram in [&part.response, &part.service, &part.lag] {
-                    write_times(&mut out, histogram);
+                    write_times(&mut out, &histogram.get());
                 }
                 out.push('\n');
             }

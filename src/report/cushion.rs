@@ -69,7 +69,8 @@ fn bulk(stage: &StageRecord, out: &mut String) {
 fn crud(stage: &StageRecord, out: &mut String) {
     head(stage, out);
     let none = vec![0.0; stage.connections.send_s.len()];
-    let remote = |kind| stage.connections.remote_s.get(&kind).unwrap_or(&none);
+    // As in the original: until the whole answer is there, for there is no line for receiving.
+    let remote = |kind| stage.connections.answer_s.get(&kind).unwrap_or(&none);
     for (kind, name) in CRUD {
         spread(&format!("remote{name}Processing"), remote(kind), out);
     }

@@ -81,9 +81,9 @@ fn stage(stage: &StageRecord, writer: &mut Writer<'_>) {
 }
 
 /// The times of a kind with the end of their tags. In a closed loop nothing lags.
-fn times(part: &SeriesKind, open: bool) -> impl Iterator<Item = (&'static str, &Histogram)> {
-    let lag = open.then_some((".lag", &part.lag));
-    [("", &part.response), (".service", &part.service)].into_iter().chain(lag)
+fn times(part: &SeriesKind, open: bool) -> impl Iterator<Item = (&'static str, Histogram)> {
+    let lag = open.then(|| (".lag", part.lag.get()));
+    [("", part.response.get()), (".service", part.service.get())].into_iter().chain(lag)
 }
 
 #[cfg(test)]

@@ -159,6 +159,7 @@ fn trust(record: &RunRecord, out: &mut String) {
         let verdict = match stage.verdict {
             Verdict::Empty => "nothing measured",
             Verdict::ClientBound { .. } => "client-bound, result not valid",
+            Verdict::Degraded { .. } => "degraded, result not valid",
             Verdict::NotSustained { .. } => "not sustained",
             Verdict::Sustained => "sustained",
             Verdict::Closed => "valid (closed loop: the server set the pace)",

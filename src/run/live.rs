@@ -23,7 +23,7 @@ impl LiveStage {
     pub(super) fn new(stage: &StagePlan) -> Self {
         let due = match &stage.pace {
             Pace::Open { schedule, .. } => {
-                let due: Box<dyn Iterator<Item = Nanos>> = Box::new(schedule.steps(0, 1));
+                let due: Box<dyn Iterator<Item = Nanos>> = Box::new(schedule.steps((0, 1), 1));
                 Some(due.peekable())
             }
             Pace::Closed { .. } => None,

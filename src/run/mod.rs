@@ -60,7 +60,7 @@ pub enum RunError {
     )]
     Authentication,
     /// The server went away in the middle of the run.
-    #[error("the server accepts no connection any more; gave up after the time-out")]
+    #[error("the server answers nothing any more; gave up after the time-out")]
     Unreachable,
     /// The user asked twice to leave.
     #[error("left at once; a scratch database may remain")]
@@ -111,14 +111,15 @@ pub fn run(
     let connections = Connections::new(plan, documents, began, stand_in);
     let result = stages(plan, &prepared, connections, stop, (&mut record, observer));
     if stop.reason() != Some(StopReason::Aborted) {
-        let removed = prepared.tear_down(plan);
-        record.server.deleted = *removed.as_ref().unwrap_or(&false);
         record.partial = result.is_err() || stop.reason().is_some();
+        match prepared.tear_down(plan, stop) {
+            Ok(deleted) => record.server.deleted = deleted,
+            Err(error) => record.server.left = Some(error.to_string()),
+        }
         record.refresh_warnings();
         record.judge_thresholds();
         observer.keep(&record)?;
         result?;
-        removed?;
     }
     match stop.reason() {
         Some(StopReason::Aborted) => Err(RunError::Aborted),

@@ -61,10 +61,16 @@ pub(super) fn prepare(
     let mut admin = Admin::new(&endpoint, credentials(&plan.target), plan.timeout_ns);
     let (name, created) = (database_name(&plan.target.database), makes(&plan.target.database));
     let welcome = block_on(stop, async {
-        let (_, welcome) = admin.expect(&[200], "GET", "/", None).await?;
         admin.log_in().await?;
+        let (_, welcome) = admin.expect(&[200], "GET", "/", None).await?;
         Ok(welcome)
     })?;
+    if !speaks_couchdb(&welcome) {
+        return Err(RunError::Database(format!(
+            "what answers at {server} is not CouchDB (its welcome names no couchdb or pouchdb); \
+             name a CouchDB server"
+        )));
+    }
     let path = format!("/{}", encode_segment(&name));
     if created {
         let (status, body) = block_on(stop, admin.request("PUT", &path, None))?;
@@ -104,6 +110,7 @@ pub(super) fn prepare(
             database: name,
             created,
             deleted: false,
+            left: None,
         },
         endpoint,
         credentials,
@@ -112,7 +119,7 @@ pub(super) fn prepare(
 
 impl Prepared {
     /// Removes the database if this run made it and is not to keep it. Tells whether it did.
-    pub(super) fn tear_down(&mut self, plan: &Plan) -> Result<bool, RunError> {
+    pub(super) fn tear_down(&mut self, plan: &Plan, stop: &Stop) -> Result<bool, RunError> {
         let keep = match plan.target.database {
             DatabasePlan::Scratch { keep } | DatabasePlan::New { keep, .. } => keep,
             DatabasePlan::Existing { .. } => true,
@@ -122,12 +129,19 @@ impl Prepared {
         }
         let mut admin = Admin::new(&self.endpoint, self.credentials.clone(), plan.timeout_ns);
         let path = format!("/{}", encode_segment(&self.server.database));
-        block_on(&Stop::default(), async {
+        block_on(stop, async {
             admin.log_in().await?;
             admin.expect(&[200, 202, 404], "DELETE", &path, None).await
         })?;
         Ok(true)
     }
+}
+
+/// Whether a server's welcome is that of CouchDB or of what speaks its protocol. Databases are
+/// made and deleted on no other.
+fn speaks_couchdb(welcome: &Value) -> bool {
+    let names = |name: &String| name.contains("couchdb") || name.contains("pouchdb");
+    welcome.as_object().is_some_and(|members| members.keys().any(names))
 }
 
 const fn makes(database: &DatabasePlan) -> bool {

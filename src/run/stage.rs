@@ -12,7 +12,7 @@ use crate::plan::{CrudOrder, Plan, StageKind, StagePlan};
 use crate::record::{ClientRecord, LoadRecord, StageRecord, Verdict};
 use crate::schema::Documents;
 use crate::target::couchdb::CouchDb;
-use crate::workload::{BulkInsert, Crud, CurrentDocument, Live, Workload};
+use crate::workload::{Budget, BulkInsert, Crud, CurrentDocument, Live, Workload};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -104,8 +104,7 @@ impl<'a> Connections<'a> {
             }
             StageKind::Crud { order: CrudOrder::Current, .. } => {
                 let make = |(k, live): (usize, &Live)| {
-                    let crate::workload::Budget::Counted(left) = stage.kind.budget(k, connections)
-                    else {
+                    let Budget::Counted(left) = stage.kind.budget(k, connections) else {
                         unreachable!("this order is planned with counts only")
                     };
                     let keys = stage.kind.create_keys(self.bulk, k, connections);
@@ -164,6 +163,8 @@ impl<'a> Connections<'a> {
                 let plan = ShardPlan {
                     shard: (shard, threads),
                     clock: Clock::system(),
+                    connections: self.plan.connections,
+                    operations: counted(&stage.kind, &lanes, self.plan.connections),
                     pace: stage.pace.clone(),
                     length_ns: stage.length_ns,
                     timeout_ns: self.plan.timeout_ns,
@@ -248,7 +249,7 @@ fn describe(progress: &mut Progress, totals: &Totals, series: &Series) {
     }
     if let Some(row) = series.rows.last() {
         let mut response = Histogram::default();
-        row.kinds.values().for_each(|kind| response.merge(&kind.response));
+        row.kinds.values().for_each(|kind| response.merge(&kind.response.get()));
         progress.rate_per_s = row.kinds.values().map(|kind| kind.ok).sum();
         progress.p99_ns = response.percentile(99.0);
     }
@@ -281,6 +282,15 @@ fn join<W>(
     let seconds = |ns: u64| ns as f64 / SECOND_NS as f64;
     let (elapsed_s, cpu_s) = (seconds(elapsed_ns), seconds(cpu_ns));
     Ok(Collected { lanes, totals, series, load, elapsed_s, cpu_s, busiest_thread, lateness })
+}
+
+/// The operations that these connections are to do, where they are counted.
+fn counted<W>(kind: &StageKind, lanes: &[Lane<W>], connections: usize) -> Option<u64> {
+    let budget = |lane: &Lane<W>| match kind.budget(lane.connection, connections) {
+        Budget::Counted(left) => Some(left.iter().sum::<u64>()),
+        Budget::Endless(_) => None,
+    };
+    lanes.iter().map(budget).sum()
 }
 
 /// Requests and documents that a stage's plan asks for, where it gives a number.

@@ -111,9 +111,10 @@ impl Template {
     ///
     /// In JSON only the type of a value counts: a number without fraction and exponent is an
     /// integer, any other a float. In XML the types are spelled out (`<integer/>`). In both, a
-    /// name given twice in one object means the later one, and `_id` and `_rev` at the top are
-    /// dropped, so that any document read from `CouchDB` is a schema; Iron Cushion kept them in
-    /// XML, and the server then refused every document. An object without entries is read: whether
+    /// name given twice in one object means the later one, and names at the top that begin with
+    /// `_`, which mean something to the server (`_id`, `_rev`, `_attachments`), are dropped, so
+    /// that any document read from `CouchDB` is a schema; Iron Cushion kept them in XML, and the
+    /// server then refused every document. An object without entries is read: whether
     /// it is of use is for the plan to decide.
     ///
     /// # Errors
@@ -125,7 +126,7 @@ impl Template {
             Some('<') => xml::parse(text)?,
             Some(_) => json::parse(text)?,
         };
-        entries.retain(|(name, _)| name != "_id" && name != "_rev");
+        entries.retain(|(name, _)| !name.starts_with('_'));
         Ok(Self { entries })
     }
 

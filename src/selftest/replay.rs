@@ -78,6 +78,8 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
             let plan = ShardPlan {
                 shard: (shard, threads),
                 clock: Clock::system(),
+                connections: CONNECTIONS,
+                operations: None,
                 pace: Pace::Closed { think_ns: 0 },
                 length_ns: None,
                 timeout_ns: 1_000_000_000,

@@ -105,7 +105,7 @@ pub(super) fn schedule(length: Length) -> Result<Finding, Broken> {
 fn poisson_variation() -> f64 {
     let segments = vec![Segment { length_ns: 1_000 * SECOND, from: 1_000.0, to: 1_000.0 }];
     let schedule = Schedule { segments, arrivals: Arrivals::Poisson, seed: 42 };
-    let times: Vec<u64> = schedule.steps(0, 1).take(100_001).collect();
+    let times: Vec<u64> = schedule.steps((0, 1), 1).take(100_001).collect();
     let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;

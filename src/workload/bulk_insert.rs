@@ -7,6 +7,9 @@ use crate::schema::Documents;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The most documents that memory is asked for ahead of their insertion.
+const MOST_AHEAD: u64 = 10_000_000;
+
 /// The bulk inserts of one connection.
 #[derive(Debug)]
 pub struct BulkInsert {
@@ -20,7 +23,7 @@ pub struct BulkInsert {
 impl BulkInsert {
     /// Inserts the documents `keys`, `batch` (at least 1) in a request.
     pub fn new(documents: Arc<Documents>, keys: Range<Key>, batch: u32) -> Self {
-        let live = Live::with_capacity((keys.end - keys.start) as usize);
+        let live = Live::with_capacity((keys.end - keys.start).min(MOST_AHEAD) as usize);
         Self { documents, keys, batch, live, members: Vec::new() }
     }
 

@@ -173,7 +173,7 @@ fn equals_record(values: &[(String, Vec<f64>)], stage: &Value) {
     for (label, printed) in values {
         let kind = ["Create", "Read", "Update", "Delete"].into_iter().find(|k| label.contains(k));
         let kind = kind.map_or("bulk_insert".to_owned(), str::to_lowercase);
-        let columns: (Vec<f64>, Vec<f64>) = match &connections["remote_s"][&kind] {
+        let columns: (Vec<f64>, Vec<f64>) = match &connections["answer_s"][&kind] {
             Value::Null => Default::default(),
             remote => (numbers(remote), numbers(&connections["ok"][&kind])),
         };

@@ -113,7 +113,7 @@ fn percentiles_are_those_of_the_merged_seconds() {
             let mut merged = springload::measure::Histogram::default();
             for row in &stage.series.rows {
                 if let Some(part) = row.kinds.get(&operation.kind) {
-                    merged.merge(&part.response);
+                    merged.merge(&part.response.get());
                 }
             }
             let response = &operation.response;

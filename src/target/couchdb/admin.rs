@@ -56,7 +56,7 @@ pub struct Admin {
 }
 
 /// A status and a JSON body; `Null` if the body is not JSON.
-pub type Reply = (u16, Value);
+type Reply = (u16, Value);
 
 impl Admin {
     /// A connection that is not yet open.
@@ -182,11 +182,18 @@ impl Admin {
                     "name or password is wrong".to_owned()
                 },
             }),
-            _ => {
+            // No such thing as a session there.
+            404 | 405 | 501 => {
                 let (name, password) = (name.clone(), password.clone());
                 self.credentials = Credentials::Basic { name, password };
                 Ok(())
             }
+            status => Err(AdminError::Unexpected {
+                server: self.server.clone(),
+                action: "POST /_session".to_owned(),
+                status,
+                reason: "no session cookie; try --auth basic".to_owned(),
+            }),
         }
     }
 }

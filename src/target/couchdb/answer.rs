@@ -6,9 +6,12 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The failure class of a status that is not the one asked for.
-pub const fn failure(status: u16) -> Failure {
+/// The failure class of a status that is not the one asked for. A 403 is a refusal of the user
+/// when it tells of a lock-out, and of this one document otherwise: validation functions of a
+/// design document answer so.
+pub fn failure(status: u16, body: &[u8]) -> Failure {
     match status {
+        403 if memchr::memmem::find(body, b"locked").is_none() => Failure::Rejected,
         401 | 403 => Failure::Authentication,
         404 => Failure::NotFound,
         409 => Failure::Conflict,

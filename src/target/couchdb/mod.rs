@@ -5,7 +5,7 @@ pub mod answer;
 mod credentials;
 mod session;
 
-pub use admin::{Admin, AdminError, Reply as AdminReply};
+pub use admin::{Admin, AdminError};
 pub use credentials::Credentials;
 use credentials::Renewal;
 pub use session::CouchSession;

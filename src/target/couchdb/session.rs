@@ -147,7 +147,7 @@ impl CouchSession {
             _ => matches!(answer.status, 201 | 202),
         };
         if !expected {
-            return Err(answer::failure(answer.status));
+            return Err(answer::failure(answer.status, body));
         }
         let revision = match op.kind {
             OpKind::BulkInsert => {

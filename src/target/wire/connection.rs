@@ -136,11 +136,6 @@ impl Connection {
         &self.buffer[self.decoder.body()]
     }
 
-    /// The `ETag` of the last answer, as sent.
-    pub fn etag(&self) -> Option<&[u8]> {
-        Some(&self.buffer[self.decoder.head().etag.clone()?])
-    }
-
     /// The first `Set-Cookie` of the last answer, as sent.
     pub fn set_cookie(&self) -> Option<&[u8]> {
         Some(&self.buffer[self.decoder.head().set_cookie.clone()?])

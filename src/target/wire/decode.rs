@@ -35,8 +35,6 @@ pub struct Head {
     pub status: u16,
     /// Whether the connection can be used again after this answer.
     pub keep_alive: bool,
-    /// Where the value of `ETag` stands.
-    pub etag: Option<Range<usize>>,
     /// Where the value of the first `Set-Cookie` stands.
     pub set_cookie: Option<Range<usize>>,
     framing: Framing,
@@ -205,7 +203,6 @@ fn parse_head(buffer: &[u8], start: usize) -> Result<Option<(usize, Head)>, Malf
     for header in response.headers.iter() {
         let (name, value) = (header.name, header.value);
         match name.len() {
-            4 if name.eq_ignore_ascii_case("etag") => head.etag = Some(place(value)),
             10 if name.eq_ignore_ascii_case("connection") => {
                 head.keep_alive = connection_stays(value, head.keep_alive);
             }
