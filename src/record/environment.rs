@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The machine and the program that measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// springload's version.
     pub springload: String,
@@ -19,6 +19,24 @@ pub struct Environment {
     pub cores: usize,
     /// Memory in bytes, where the system tells it.
     pub memory_bytes: u64,
+    /// What the machine and the program can do at best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+}
+
+/// What this machine and this program can do at best, measured just before the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// One reading of the clock, in nanoseconds.
+    pub clock_ns: f64,
+    /// How late a sleep ends, in microseconds: half of them at most this.
+    pub timer_late_p50_us: f64,
+    /// How late the worst of forty sleeps ended, in microseconds.
+    pub timer_late_max_us: f64,
+    /// One operation without a wire: drawn, begun, answered at once and recorded; nanoseconds.
+    pub loop_ns: f64,
+    /// Operations per second that all threads could do without a wire.
+    pub ceiling_per_s: f64,
 }
 
 impl Environment {
@@ -33,6 +51,7 @@ impl Environment {
             architecture: text(name.machine()),
             processor: proc_value("/proc/cpuinfo", "model name").unwrap_or_default(),
             cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            calibration: None,
             memory_bytes: proc_value("/proc/meminfo", "MemTotal")
                 .and_then(|text| text.split(' ').next()?.parse::<u64>().ok())
                 .map_or(0, |kib| kib * 1024),

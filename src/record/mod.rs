@@ -9,7 +9,7 @@ mod threshold;
 mod verdict;
 mod warning;
 
-pub use environment::Environment;
+pub use environment::{Calibration, Environment};
 pub use threshold::{Judgement, Unit};
 pub use verdict::Verdict;
 pub use warning::{Code, Warning};

@@ -61,6 +61,16 @@ fn head(record: &RunRecord, out: &mut String) {
         environment.architecture,
         environment.cores,
     );
+    if let Some(calibration) = &environment.calibration {
+        let _ = writeln!(
+            out,
+            "calibration: clock {} ns · sleeps end {} µs late (p50) · loop {} ns, at most {}/s",
+            decimal(calibration.clock_ns, 0),
+            decimal(calibration.timer_late_p50_us, 0),
+            decimal(calibration.loop_ns, 0),
+            decimal(calibration.ceiling_per_s, 0),
+        );
+    }
 }
 
 fn stage(stage: &StageRecord, out: &mut String) {

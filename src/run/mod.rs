@@ -3,6 +3,7 @@
 //! The one room that knows plan, engine, workloads and drivers together. It prints nothing: what
 //! happens is told to an [`Observer`].
 
+mod calibrate;
 mod live;
 mod prepare;
 mod stage;
@@ -95,6 +96,7 @@ pub fn run(
     let began = Clock::system().now();
     let started_at = jiff::Timestamp::from_nanosecond(i128::from(wall_ns()))
         .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
+    let calibration = calibrate::calibrate(&documents, plan.threads)?;
     let mut prepared = prepare::prepare(plan, server, stand_in, stop)?;
     let mut record = RunRecord {
         schema_version: SCHEMA_VERSION,
@@ -102,7 +104,7 @@ pub fn run(
         partial: true,
         plan: plan.clone(),
         server: prepared.server.clone(),
-        environment: Environment::here(),
+        environment: Environment { calibration: Some(calibration), ..Environment::here() },
         stages: Vec::new(),
         warnings: Vec::new(),
         thresholds: Vec::new(),

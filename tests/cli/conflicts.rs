@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use springload::embedded::Options;
@@ -64,22 +65,27 @@ struct Other {
 
 impl Other {
     fn new(url: &str) -> Self {
-        let config = ureq::Agent::config_builder().http_status_as_error(false).build();
+        // pouchdb-server now and then never answers a request that meets the end of its database.
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(10)))
+            .build();
         Self { agent: config.into(), url: url.to_owned() }
     }
 
-    /// Writes a new revision of the document; `false` if there is none, or someone was faster.
+    /// Writes a new revision of the document; `false` if there is none, someone was faster, or no
+    /// answer came.
     fn update(&self, database: &str, id: u64) -> bool {
         let url = format!("{}/{database}/{id}", self.url);
-        let mut answer = self.agent.get(&url).call().expect("an answer");
+        let Ok(mut answer) = self.agent.get(&url).call() else { return false };
         if answer.status() != 200 {
             return false;
         }
-        let text = answer.body_mut().read_to_string().expect("a body");
+        let Ok(text) = answer.body_mut().read_to_string() else { return false };
         let mut document: Value = serde_json::from_str(&text).expect("JSON");
         document["from"] = "outside".into();
         let request = self.agent.put(&url).header("content-type", "application/json");
-        let mut answer = request.send(document.to_string()).expect("an answer");
+        let Ok(mut answer) = request.send(document.to_string()) else { return false };
         // Read to its end, so that the connection can be used again.
         let _ = answer.body_mut().read_to_string();
         answer.status() == 201

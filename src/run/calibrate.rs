@@ -1,0 +1,80 @@
+//! What this machine and this program can do at best, measured in a few milliseconds before a
+//! run, so that its numbers can be read beside it.
+
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::engine::{Lane, Pace, ShardPlan, Sleeper, Start, Stop, run_shard};
+use crate::measure::Histogram;
+use crate::op::Revision;
+use crate::record::Calibration;
+use crate::schema::Documents;
+use crate::target::basic::Basic;
+use crate::workload::{Budget, Crud, Entry, KeySequence, Live};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+const CLOCK_READS: u32 = 10_000;
+const SLEEPS: u32 = 40;
+const SLEEP_NS: Nanos = 200_000;
+const LOOPS: u64 = 5_000;
+
+/// Measures the clock, the timer and the loop.
+pub(super) fn calibrate(documents: &Arc<Documents>, threads: usize) -> io::Result<Calibration> {
+    let clock = Clock::system();
+    let before = clock.now();
+    for _ in 0..CLOCK_READS {
+        std::hint::black_box(clock.now());
+    }
+    let clock_ns = (clock.now() - before) as f64 / f64::from(CLOCK_READS);
+    let late = timer(clock)?;
+    let loop_ns = one_loop(clock, documents)?;
+    Ok(Calibration {
+        clock_ns,
+        timer_late_p50_us: late.percentile(50.0) as f64 / 1e3,
+        timer_late_max_us: late.max() as f64 / 1e3,
+        loop_ns,
+        ceiling_per_s: SECOND_NS as f64 / loop_ns.max(1.0) * threads as f64,
+    })
+}
+
+/// How late sleeps end.
+fn timer(clock: Clock) -> io::Result<Histogram> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (sleeper, mut late) = (Sleeper::new(clock)?, Histogram::default());
+        for _ in 0..SLEEPS {
+            let moment = clock.now() + SLEEP_NS;
+            sleeper.sleep_until(moment).await;
+            late.record(clock.now() - moment);
+        }
+        Ok(late)
+    })
+}
+
+/// Nanoseconds of one turn of the loop with everything but a wire: reads from a target that
+/// answers at once.
+fn one_loop(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
+    let mut live = Live::default();
+    let revision = Revision { generation: 1, hash: [0; 16] };
+    (0..100).for_each(|key| live.add(Entry::new(key, 0, revision)));
+    let (budget, keys) = (Budget::Counted([0, LOOPS, 0, 0]), KeySequence { next: 100, step: 1 });
+    let workload = Crud::new(documents.clone(), (0, 0), budget, live, keys);
+    let (sink, _source) = channel();
+    let plan = ShardPlan {
+        shard: (0, 1),
+        clock,
+        connections: 1,
+        operations: None,
+        pace: Pace::Closed { think_ns: 0 },
+        length_ns: None,
+        timeout_ns: SECOND_NS,
+        pinned: false,
+        stop: Arc::new(Stop::default()),
+        start: Arc::new(Start::new(1)),
+        sink,
+    };
+    let run = move || run_shard(&plan, &Basic, vec![Lane { connection: 0, workload }]);
+    // A thread of its own: the runtime of a shard wants one.
+    let shard = std::thread::spawn(run).join().map_err(|_| io::Error::other("panicked"))??;
+    Ok(shard.elapsed_ns as f64 / LOOPS as f64)
+}
