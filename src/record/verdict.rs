@@ -16,7 +16,7 @@ const LEFT_OVER: f64 = 0.005;
 /// Operations begun later than this by the client's own fault spoil an open loop's latencies ...
 const LATE_US: f64 = 1_000.0;
 /// ... if that is at least this share of what was measured.
-const LATE_SHARE: f64 = 0.25;
+const LATE_SHARE: f64 = 0.10;
 
 /// A stage's verdict. The first that applies, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

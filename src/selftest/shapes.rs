@@ -76,7 +76,7 @@ fn best_of_three(
 /// T2.
 pub(super) fn schedule(length: Length) -> Result<Finding, Broken> {
     let (mut passed, mut parts) = (true, Vec::new());
-    let length_ns = length.pick(5 * SECOND, SECOND);
+    let length_ns = length.pick(2 * SECOND, SECOND);
     for rate in [1_000.0, 10_000.0, 50_000.0] {
         let (held, part) = best_of_three(|| {
             let rate_of = Some((rate, Arrivals::Constant));
@@ -122,7 +122,7 @@ pub(super) fn latency(length: Length) -> Result<Finding, Broken> {
     let run = |delay| {
         Load {
             rate: Some((4_000.0, Arrivals::Constant)),
-            length_ns: length.pick(5 * SECOND, SECOND),
+            length_ns: length.pick(3 * SECOND, SECOND),
             faults: Faults { delay, ..Faults::default() },
             ..Load::default()
         }
