@@ -103,17 +103,16 @@ impl<'a> Connections<'a> {
                 Ok(record)
             }
             StageKind::Crud { order: CrudOrder::Current, .. } => {
-                let make = |(k, live): (usize, &Live)| {
+                let make = |(k, live): (usize, Live)| {
                     let Budget::Counted(left) = stage.kind.budget(k, connections) else {
                         unreachable!("this order is planned with counts only")
                     };
                     let keys = stage.kind.create_keys(self.bulk, k, connections);
                     let of = (seed, k as u64);
-                    CurrentDocument::new(self.documents.clone(), of, left, live, keys)
+                    CurrentDocument::new(self.documents.clone(), of, left, &live, keys)
                 };
-                let live = std::mem::take(&mut self.live);
-                let lanes = live.iter().enumerate().map(make).collect();
-                drop(live);
+                let live = std::mem::take(&mut self.live).into_iter();
+                let lanes = live.enumerate().map(make).collect();
                 Ok(self.run_lanes(stage, target, lanes, (stop, observer))?.0)
             }
             StageKind::Crud { order: CrudOrder::Uniform, .. } => {
