@@ -48,6 +48,21 @@ pub(super) fn write_document(
     documents.write(key, version, members, body);
 }
 
+/// The read, update or delete of a document that is stored; an update's next version is written.
+pub(super) fn on_stored(
+    documents: &Documents,
+    (kind, entry): (OpKind, &Entry),
+    members: &mut Vec<u8>,
+    body: &mut Vec<u8>,
+) -> Op {
+    let revision = (kind != OpKind::Read).then(|| entry.revision());
+    if kind == OpKind::Update {
+        let document = (entry.key, entry.version.wrapping_add(1));
+        write_document(documents, document, revision, members, body);
+    }
+    Op { kind, key: entry.key, documents: 1, revision }
+}
+
 /// The operations of one connection on its own documents, each chosen uniformly.
 #[derive(Debug)]
 pub struct Crud {
@@ -111,12 +126,7 @@ impl Workload for Crud {
         };
         self.place = below(self.stream.draw(), choices as u64) as usize;
         let entry = *self.live.at(self.place);
-        let revision = (kind != OpKind::Read).then(|| entry.revision());
-        if kind == OpKind::Update {
-            let document = (entry.key, entry.version.wrapping_add(1));
-            write_document(&self.documents, document, revision, &mut self.members, body);
-        }
-        Some(Op { kind, key: entry.key, documents: 1, revision })
+        Some(on_stored(&self.documents, (kind, &entry), &mut self.members, body))
     }
 
     fn observe(

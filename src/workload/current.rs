@@ -2,7 +2,7 @@
 
 use super::Workload;
 use super::budget::Budget;
-use super::crud::{KeySequence, write_document};
+use super::crud::{KeySequence, on_stored, write_document};
 use super::live::{Entry, Live};
 use crate::generate::{Stream, mix};
 use crate::op::{Failure, Op, OpKind, Reply, Revision};
@@ -105,12 +105,7 @@ impl Workload for CurrentDocument {
             }
         }
         let entry = self.entries[place]?;
-        let revision = (kind != OpKind::Read).then(|| entry.revision());
-        if kind == OpKind::Update {
-            let document = (entry.key, entry.version.wrapping_add(1));
-            write_document(&self.documents, document, revision, &mut self.members, body);
-        }
-        Some(Op { kind, key: entry.key, documents: 1, revision })
+        Some(on_stored(&self.documents, (kind, &entry), &mut self.members, body))
     }
 
     fn observe(
