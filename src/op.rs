@@ -20,12 +20,29 @@ pub enum OpKind {
     Update,
     /// The removal of one document.
     Delete,
+    /// Documents in the order of their identifiers, from one on.
+    Scan,
+    /// A read and an update of the same document, timed as one. Its parts count as themselves.
+    ReadModifyWrite,
+    /// The comparison of what was read with what was written. Nothing is sent for it.
+    Verify,
+    /// Any HTTP request.
+    Request,
 }
 
 impl OpKind {
     /// Every kind, in report order.
-    pub const ALL: [Self; 5] =
-        [Self::BulkInsert, Self::Create, Self::Read, Self::Update, Self::Delete];
+    pub const ALL: [Self; 9] = [
+        Self::BulkInsert,
+        Self::Create,
+        Self::Read,
+        Self::Update,
+        Self::Delete,
+        Self::Scan,
+        Self::ReadModifyWrite,
+        Self::Verify,
+        Self::Request,
+    ];
     /// The number of kinds: the length of every per-kind table.
     pub const COUNT: usize = Self::ALL.len();
 
@@ -37,7 +54,17 @@ impl OpKind {
             Self::Read => "read",
             Self::Update => "update",
             Self::Delete => "delete",
+            Self::Scan => "scan",
+            Self::ReadModifyWrite => "read_modify_write",
+            Self::Verify => "verify",
+            Self::Request => "request",
         }
+    }
+
+    /// Whether an operation of this kind is one request to the server. The others are made of
+    /// such requests or of what they brought, and must not be counted with them.
+    pub const fn is_request(self) -> bool {
+        !matches!(self, Self::ReadModifyWrite | Self::Verify)
     }
 
     /// The index into per-kind tables.
@@ -124,17 +151,60 @@ const NIBBLES: [u8; 256] = {
     table
 };
 
-/// One request to the database. The document itself travels beside it, in the payload.
+/// One request to the database. Names and documents travel beside it, in the [`Draft`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
     /// What is asked.
     pub kind: OpKind,
-    /// The document, or the first of `documents` consecutive ones.
+    /// The workload's own number for the document, or for the first of several.
     pub key: Key,
-    /// How many documents the request carries or asks for.
+    /// How many documents the request carries; 1 for all kinds but bulk operations.
     pub documents: u32,
-    /// The revision that an update or delete builds upon.
+    /// The most documents that a scan is to bring; 0 for all other kinds.
+    pub limit: u32,
+    /// The revision that an update or delete builds upon. Without one, the driver looks it up,
+    /// and an update replaces the members of its document in what is stored.
     pub revision: Option<Revision>,
+    /// Where it stands in a larger operation.
+    pub part: Part,
+}
+
+impl Op {
+    /// The operation on one document, whole in itself.
+    pub const fn single(kind: OpKind, key: Key, revision: Option<Revision>) -> Self {
+        Self { kind, key, documents: 1, limit: 0, revision, part: Part::Whole }
+    }
+}
+
+/// Where a request stands in the operation that is due and timed as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// It is the operation.
+    #[default]
+    Whole,
+    /// It begins a read-modify-write; the next request of the connection ends it.
+    First,
+    /// It ends a read-modify-write, and is sent as soon as the first part is done.
+    Last,
+}
+
+/// What a workload writes for one request. Reused for every operation.
+#[derive(Debug, Default)]
+pub struct Draft {
+    /// The document's identifier; of several documents, one after the other, each followed by
+    /// a zero byte. Raw: drivers encode it.
+    pub name: Vec<u8>,
+    /// The document; several are separated by commas.
+    pub body: Vec<u8>,
+}
+
+/// What an answer brought beside its [`Reply`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answered<'a> {
+    /// The outcome of each document of a bulk operation that succeeded as a whole.
+    pub rows: &'a [Result<Revision, Failure>],
+    /// The answer's body as it came, where the driver keeps it.
+    pub body: &'a [u8],
 }
 
 /// What a server answered to an operation that succeeded.
@@ -144,6 +214,8 @@ pub struct Reply {
     pub revision: Option<Revision>,
     /// Accepted but not yet on a quorum of nodes (status 202).
     pub accepted: bool,
+    /// The documents that a scan has brought.
+    pub rows: u32,
 }
 
 /// Why an operation, or one document of a bulk operation, did not succeed.
@@ -175,11 +247,13 @@ pub enum Failure {
     Reset,
     /// The answer was not what the protocol allows.
     Protocol,
+    /// What was read is not what was written.
+    UnexpectedState,
 }
 
 impl Failure {
     /// Every class, in report order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Conflict,
         Self::NotFound,
         Self::PreconditionFailed,
@@ -192,6 +266,7 @@ impl Failure {
         Self::Connect,
         Self::Reset,
         Self::Protocol,
+        Self::UnexpectedState,
     ];
     /// The number of classes: the length of every per-class table.
     pub const COUNT: usize = Self::ALL.len();
@@ -211,6 +286,7 @@ impl Failure {
             Self::Connect => "connect",
             Self::Reset => "reset",
             Self::Protocol => "protocol",
+            Self::UnexpectedState => "unexpected_state",
         }
     }
 

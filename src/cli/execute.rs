@@ -11,6 +11,7 @@ use crate::engine::Stop;
 use crate::plan::{Invalid, Plan, PlanSpec, check};
 use crate::report;
 use crate::run::run;
+use std::io;
 use std::sync::Arc;
 
 /// What a dialect hands over.
@@ -65,9 +66,13 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
     measure(&plan, output, (&folder, metrics.as_ref()), preamble)
 }
 
-/// The stand-in for a run in the same process.
-fn beside_the_load() -> Options {
-    Options { pinned: true, ..Options::default() }
+/// The stand-in for a run in the same process, where the plan asks for it.
+fn start_stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
+    if !plan.target.is_stand_in() {
+        return Ok(None);
+    }
+    let options = Options { pinned: true, ..Options::default() };
+    StandIn::start(bind("127.0.0.1:0")?, options).map(Some)
 }
 
 fn measure(
@@ -76,15 +81,12 @@ fn measure(
     (folder, metrics): (&Folder, Option<&Metrics>),
     preamble: Option<&'static str>,
 ) -> Exit {
-    let stand_in = match &plan.target.server {
-        Some(_) => None,
-        None => match bind("127.0.0.1:0").and_then(|it| StandIn::start(it, beside_the_load())) {
-            Ok(stand_in) => Some(stand_in),
-            Err(error) => {
-                eprintln!("error: the stand-in cannot start: {error}");
-                return Exit::Failed;
-            }
-        },
+    let stand_in = match start_stand_in(plan) {
+        Ok(stand_in) => stand_in,
+        Err(error) => {
+            eprintln!("error: the stand-in cannot start: {error}");
+            return Exit::Failed;
+        }
     };
     let url = match (&plan.target.server, &stand_in) {
         (Some(server), _) => server.clone(),

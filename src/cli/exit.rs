@@ -1,6 +1,6 @@
 //! The exit statuses, for every verb and dialect.
 
-use crate::record::RunRecord;
+use crate::record::{Code, RunRecord};
 use crate::run::RunError;
 
 /// What the process tells its caller. ARCHITECTURE.md documents the numbers.
@@ -19,6 +19,8 @@ pub enum Exit {
     Threshold = 4,
     /// Measured, but not trustworthy.
     Untrustworthy = 5,
+    /// What was read is not what was written.
+    DataWrong = 6,
     /// Stopped by the user; the partial result is saved.
     Interrupted = 130,
 }
@@ -34,6 +36,8 @@ impl Exit {
         });
         if none_succeeded || record.server.left.is_some() {
             Self::Target
+        } else if record.warnings.iter().any(|warning| warning.code == Code::DataWrong) {
+            Self::DataWrong
         } else if !record.measured().all(|stage| stage.verdict.trustworthy()) {
             // Before thresholds: judged by numbers that mean little, they mean little.
             Self::Untrustworthy

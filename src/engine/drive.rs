@@ -3,10 +3,10 @@
 use super::stop::{Stop, StopReason};
 use super::tickets::Tickets;
 use crate::clock::{Clock, Nanos};
-use crate::measure::{ConnectionTimes, Histogram, Probe, Recorder, Sample};
-use crate::op::{Failure, Op, OpKind, Revision};
+use crate::measure::{ConnectionTimes, Histogram, Probe, Recorder, Sample, Timing};
+use crate::op::{Failure, Op, OpKind, Part, Reply, Revision};
 use crate::target::{Outcome, Payload, Session};
-use crate::workload::Workload;
+use crate::workload::{Check, Workload};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -29,6 +29,17 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Counts that an operation was begun.
+    fn issue(&self, kind: OpKind, documents: u32) {
+        let issued = &self.issued[kind.index()];
+        issued.set(issued.get() + u64::from(documents));
+    }
+
+    /// Records what is not a request of its own.
+    fn note(&self, kind: OpKind, result: Result<Reply, Failure>, timing: &Timing) {
+        self.recorder.borrow_mut().record(&Sample::single(kind, timing, result));
+    }
+
     /// No connection, or no answer: gives up when nothing else has come for too long.
     fn refused(&self) {
         let now = self.clock.now();
@@ -50,26 +61,48 @@ pub(super) async fn drive<S: Session, W: Workload>(
     let mut times = ConnectionTimes::default();
     let mut payload = Payload::default();
     let mut last_done = shared.start;
+    let mut whole = None;
     loop {
         payload.clear();
         // The document is made before the wait, so that an operation that is due is sent at once.
-        let Some(op) = workload.next(payload.body_mut()) else { break };
+        let Some(op) = workload.next(payload.draft()) else { break };
         session.ready().await;
-        let Some(ticket) = shared.tickets.take(connection).await else {
+        let ticket = if op.part == Part::Last {
+            shared.tickets.proceed()
+        } else if let Some(ticket) = shared.tickets.take(connection).await {
+            ticket
+        } else {
             times.idle_ns += shared.clock.now().saturating_sub(last_done);
             break;
         };
-        let issued = &shared.issued[op.kind.index()];
-        issued.set(issued.get() + u64::from(op.documents));
+        shared.issue(op.kind, op.documents);
         times.idle_ns += ticket.idle_ns;
         if ticket.awaited {
             shared.lateness.borrow_mut().record(ticket.began - ticket.intended);
         }
         let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
         let outcome = session.execute(&op, &mut payload, &mut probe).await;
-        workload.observe(&op, outcome.result, payload.rows());
-        last_done = record(shared, &mut times, (&op, &outcome), payload.rows(), &probe);
-        shared.tickets.done();
+        let check = workload.observe(&op, outcome.result, &payload.answered(session.body()));
+        let timing = probe.finish();
+        record(shared, &mut times, (&op, &outcome), payload.answered(&[]).rows, &timing);
+        last_done = timing.done;
+        if let Check::Checked(found) = check {
+            checked(shared, found, timing.done);
+        }
+        match op.part {
+            Part::Whole => shared.tickets.done(),
+            Part::First => {
+                shared.issue(OpKind::ReadModifyWrite, 1);
+                whole = Some((timing, outcome.result));
+            }
+            Part::Last => {
+                shared.tickets.done();
+                if let Some((first, result)) = whole.take() {
+                    let result = result.and(outcome.result);
+                    shared.note(OpKind::ReadModifyWrite, result, &first.until(&timing));
+                }
+            }
+        }
         match outcome.result {
             Err(Failure::Authentication) => shared.stop.raise(StopReason::Authentication),
             Err(Failure::Connect | Failure::Timeout) => shared.refused(),
@@ -80,33 +113,36 @@ pub(super) async fn drive<S: Session, W: Workload>(
     times
 }
 
-/// Puts one finished operation on the record of the shard and of its connection. Returns when it
-/// was done.
+/// Puts what a workload found in the data on record, with the time that it took to look.
+#[cold]
+fn checked(shared: &Shared, found: Result<(), Failure>, since: Nanos) {
+    shared.issue(OpKind::Verify, 1);
+    let timing = Timing::between(since, shared.clock.now());
+    shared.note(OpKind::Verify, found.map(|()| Reply::default()), &timing);
+}
+
+/// Puts one finished operation on the record of the shard and of its connection.
 #[inline]
 fn record(
     shared: &Shared,
     times: &mut ConnectionTimes,
     (op, outcome): (&Op, &Outcome),
     rows: &[Result<Revision, Failure>],
-    probe: &Probe,
-) -> Nanos {
-    let timing = probe.finish();
+    timing: &Timing,
+) {
     let mut row_failures = [0; Failure::COUNT];
     let mut ok = if outcome.result.is_ok() { u64::from(op.documents) } else { 0 };
     for failure in rows.iter().filter_map(|row| row.err()) {
         row_failures[failure.index()] += 1;
         ok -= 1;
     }
-    times.add(op.kind, &timing, ok);
+    times.add(op.kind, timing, ok);
     shared.recorder.borrow_mut().record(&Sample {
-        kind: op.kind,
-        timing: &timing,
-        result: outcome.result,
         documents: op.documents,
         row_failures: (!rows.is_empty()).then_some(&row_failures),
         bytes_sent: outcome.bytes_sent,
         bytes_received: outcome.bytes_received,
         resent: outcome.resent,
+        ..Sample::single(op.kind, timing, outcome.result)
     });
-    timing.done
 }

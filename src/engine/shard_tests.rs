@@ -4,8 +4,9 @@ use super::*;
 use crate::clock::SECOND_NS;
 use crate::engine::{Arrivals, Schedule, Segment, StopReason};
 use crate::measure::{Probe, Totals};
-use crate::op::{Failure, Op, Reply, Revision};
+use crate::op::{Answered, Draft, Failure, Op, Part, Reply};
 use crate::target::{Deadline, Outcome, Payload};
+use crate::workload::Check;
 use std::future::poll_fn;
 use std::sync::mpsc::channel;
 use std::task::Poll;
@@ -59,12 +60,14 @@ impl Session for FakeSession {
 struct Reads(u64);
 
 impl Workload for Reads {
-    fn next(&mut self, _: &mut Vec<u8>) -> Option<Op> {
+    fn next(&mut self, _: &mut Draft) -> Option<Op> {
         self.0 = self.0.checked_sub(1)?;
-        Some(Op { kind: OpKind::Read, key: self.0, documents: 1, revision: None })
+        Some(Op::single(OpKind::Read, self.0, None))
     }
 
-    fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &[Result<Revision, Failure>]) {}
+    fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
+        Check::Unchecked
+    }
 }
 
 struct Run {
@@ -93,6 +96,18 @@ async fn run(
     seconds: Option<u64>,
     stop: Arc<Stop>,
 ) -> Run {
+    let lane = |connection| Lane { connection, workload: Reads(ops) };
+    let lanes = (0..connections).map(lane).collect();
+    run_workloads((server, pace), (lanes, ops), seconds, stop).await
+}
+
+async fn run_workloads<W: Workload + 'static>(
+    (server, pace): (Server, Pace),
+    (lanes, ops): (Vec<Lane<W>>, u64),
+    seconds: Option<u64>,
+    stop: Arc<Stop>,
+) -> Run {
+    let connections = lanes.len();
     let (sink, source) = channel();
     let plan = ShardPlan {
         shard: (0, 1),
@@ -107,7 +122,6 @@ async fn run(
         start: Arc::new(Start::new(1)),
         sink,
     };
-    let lanes = (0..connections).map(|c| Lane { connection: c, workload: Reads(ops) }).collect();
     let local = tokio::task::LocalSet::new();
     let result = local.run_until(run_lanes(&plan, &server, lanes)).await.unwrap();
     drop(plan);
@@ -117,7 +131,13 @@ async fn run(
     }
     totals.issued = result.issued;
     let summary = totals.summarise(1.0);
-    let ended: u64 = summary.iter().map(|s| s.ok + s.failed()).sum();
+    // A read-modify-write is begun once, and is there as two requests and as itself.
+    let ended = |whole| -> u64 {
+        let of =
+            |kind: OpKind| if whole { kind == OpKind::ReadModifyWrite } else { kind.is_request() };
+        summary.iter().filter(|s| of(s.kind)).map(|s| s.ok + s.failed()).sum()
+    };
+    let ended = ended(false) - ended(true);
     assert_eq!(result.load.begun, ended, "every operation that was begun has ended");
     assert_eq!(
         result.load.offered,
@@ -211,4 +231,45 @@ async fn counted_work_ends_by_itself_at_a_rate() {
     let run = run(last, rate(100.0, 3600, 1000), (7, 10), None, Arc::default()).await;
     assert_eq!((run.load.offered, run.load.begun, run.load.unsent), (70, 70, 0));
     assert!((1.18..1.22).contains(&run.elapsed_s), "{} s", run.elapsed_s);
+}
+
+/// Reads and updates of the same document in turn, of which every third read is wrong.
+struct Modify(u64);
+
+impl Workload for Modify {
+    fn next(&mut self, _: &mut Draft) -> Option<Op> {
+        self.0 = self.0.checked_sub(1)?;
+        let (kind, part) = match self.0 % 2 {
+            1 => (OpKind::Read, Part::First),
+            _ => (OpKind::Update, Part::Last),
+        };
+        Some(Op { part, ..Op::single(kind, 1, None) })
+    }
+
+    fn observe(&mut self, op: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
+        match (op.kind, self.0 % 3) {
+            (OpKind::Read, 0) => Check::Checked(Err(Failure::UnexpectedState)),
+            (OpKind::Read, _) => Check::Checked(Ok(())),
+            _ => Check::Unchecked,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_modify_write_falls_due_once_and_is_timed_as_a_whole() {
+    let server = Server(|sent| Some(sent + 10 * MS));
+    let lanes = vec![Lane { connection: 0, workload: Modify(18) }];
+    let run =
+        run_workloads((server, rate(10.0, 1, 100)), (lanes, 9), Some(2), Arc::default()).await;
+    assert_eq!((run.load.offered, run.load.begun), (9, 9));
+    let summaries = run.totals.summarise(run.elapsed_s);
+    let of = |kind| summaries.iter().find(|it| it.kind == kind).unwrap();
+    for (kind, ms) in
+        [(OpKind::Read, 10.0), (OpKind::Update, 10.0), (OpKind::ReadModifyWrite, 20.0)]
+    {
+        let summary = of(kind);
+        assert_eq!((summary.requests, summary.issued, summary.unfinished), (9, 9, 0), "{kind}");
+        assert!((summary.service.mean_us / 1e3 - ms).abs() < 0.1, "{kind}: {:?}", summary.service);
+    }
+    assert_eq!((of(OpKind::Verify).ok, of(OpKind::Verify).failed()), (6, 3));
 }

@@ -168,6 +168,12 @@ impl Tickets {
         Some(Ticket { intended, began, idle_ns, awaited })
     }
 
+    /// The start of the last part of an operation whose first part is done.
+    pub fn proceed(&self) -> Ticket {
+        let now = self.clock.now();
+        Ticket { intended: now, began: now, idle_ns: 0, awaited: false }
+    }
+
     async fn take_closed(&self, now: Nanos) -> Option<Ticket> {
         let (asked, mut now) = (now, now);
         let until = asked + self.think_ns;

@@ -97,6 +97,32 @@ pub struct Timing {
     pub done: Nanos,
 }
 
+impl Timing {
+    /// The times of work on this side alone, from `began` to `done`.
+    pub const fn between(began: Nanos, done: Nanos) -> Self {
+        let spent_ns = done.saturating_sub(began);
+        Self {
+            lag_ns: 0,
+            send_ns: 0,
+            remote_ns: 0,
+            receive_ns: 0,
+            service_ns: spent_ns,
+            response_ns: spent_ns,
+            done,
+        }
+    }
+
+    /// The times of an operation that this one began and `last` has ended.
+    pub const fn until(&self, last: &Self) -> Self {
+        let more_ns = last.done.saturating_sub(self.done);
+        Self {
+            service_ns: self.service_ns + more_ns,
+            response_ns: self.response_ns + more_ns,
+            ..Self { lag_ns: self.lag_ns, ..*last }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

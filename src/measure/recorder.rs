@@ -27,6 +27,22 @@ pub struct Sample<'a> {
     pub resent: bool,
 }
 
+impl<'a> Sample<'a> {
+    /// An operation on one document, without bytes.
+    pub const fn single(kind: OpKind, timing: &'a Timing, result: Result<Reply, Failure>) -> Self {
+        Self {
+            kind,
+            timing,
+            result,
+            documents: 1,
+            row_failures: None,
+            bytes_sent: 0,
+            bytes_received: 0,
+            resent: false,
+        }
+    }
+}
+
 /// Records the operations of one shard, second by second.
 #[derive(Debug)]
 pub struct Recorder {
@@ -108,16 +124,7 @@ mod tests {
     }
 
     fn sample(timing: &Timing) -> Sample<'_> {
-        Sample {
-            kind: OpKind::Read,
-            timing,
-            result: Ok(Reply::default()),
-            documents: 1,
-            row_failures: None,
-            bytes_sent: 0,
-            bytes_received: 200,
-            resent: false,
-        }
+        Sample::single(OpKind::Read, timing, Ok(Reply::default()))
     }
 
     #[test]

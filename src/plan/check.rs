@@ -4,7 +4,7 @@ use super::schemas::SchemaPlan;
 use super::spec::{Invalid, LoadSpec, PlanSpec};
 use super::stage::{CrudOrder, StageKind, StagePlan};
 use super::threshold::Threshold;
-use super::{DatabasePlan, Plan, TargetPlan};
+use super::{DatabasePlan, DriverName, Plan, TargetPlan};
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
 use crate::workload::Budget;
@@ -49,7 +49,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     // The stand-in lives on this machine too and needs a core of its own.
-    let default_threads = if target.server.is_none() { cores / 2 } else { cores };
+    let default_threads = if target.is_stand_in() { cores / 2 } else { cores };
     let threads = spec.threads.map_or(default_threads, |threads| threads as usize);
     Ok(Plan {
         command: spec.command.clone(),
@@ -242,18 +242,19 @@ fn thresholds(
 }
 
 fn stand_in(spec: &PlanSpec) -> TargetPlan {
-    TargetPlan {
-        server: None,
-        user: None,
-        password: None,
-        auth: spec.auth,
-        tls_ca: None,
-        database: DatabasePlan::Scratch { keep: spec.keep },
-    }
+    without_server(spec, DriverName::CouchDb, DatabasePlan::Scratch { keep: spec.keep })
+}
+
+const fn without_server(spec: &PlanSpec, driver: DriverName, database: DatabasePlan) -> TargetPlan {
+    let auth = spec.auth;
+    TargetPlan { driver, server: None, user: None, password: None, auth, tls_ca: None, database }
 }
 
 fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     let Some(text) = &spec.target else { return Ok(stand_in(spec)) };
+    if text == "basic" {
+        return Ok(without_server(spec, DriverName::Basic, DatabasePlan::None));
+    }
     let wrong = |problem: &str| {
         let cure = "give http://[user:password@]host:port[/database]";
         Invalid::new(spec.target_flag, format!("{problem} in {:?}", redact(text)), cure)
@@ -287,6 +288,7 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     let _ = server.set_username("");
     let _ = server.set_password(None);
     Ok(TargetPlan {
+        driver: DriverName::CouchDb,
         server: Some(server.as_str().trim_end_matches('/').to_owned()),
         user: (!url.username().is_empty()).then(|| decode(url.username())),
         password: url.password().map(decode),

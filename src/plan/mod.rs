@@ -46,7 +46,11 @@ pub struct Plan {
 /// The server and database of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TargetPlan {
-    /// The server's address without path, user or password; `None`: the embedded stand-in.
+    /// What speaks to it.
+    #[serde(default, skip_serializing_if = "DriverName::is_default")]
+    pub driver: DriverName,
+    /// The server's address without path, user or password; `None`: the embedded stand-in, or
+    /// no server at all.
     pub server: Option<String>,
     /// The user to log in as.
     pub user: Option<String>,
@@ -59,6 +63,31 @@ pub struct TargetPlan {
     pub tls_ca: Option<PathBuf>,
     /// The database.
     pub database: DatabasePlan,
+}
+
+impl TargetPlan {
+    /// Whether the server is the embedded stand-in.
+    pub fn is_stand_in(&self) -> bool {
+        self.server.is_none() && self.driver == DriverName::CouchDb
+    }
+}
+
+/// The driver that a run uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriverName {
+    /// CouchDB and what speaks its protocol.
+    #[default]
+    CouchDb,
+    /// No server: everything is answered at once, and nothing is kept.
+    Basic,
+}
+
+impl DriverName {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How credentials are presented to the server.
@@ -93,4 +122,6 @@ pub enum DatabasePlan {
         /// Its name.
         name: String,
     },
+    /// None: the driver knows no databases.
+    None,
 }

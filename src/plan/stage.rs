@@ -68,11 +68,23 @@ impl StageKind {
     pub const fn does(&self, kind: OpKind) -> bool {
         match (self, kind) {
             (Self::BulkInsert { .. }, kind) => matches!(kind, OpKind::BulkInsert),
-            (Self::Crud { .. }, OpKind::BulkInsert) => false,
             (Self::Crud { mix, .. }, OpKind::Create) => mix.create > 0,
             (Self::Crud { mix, .. }, OpKind::Read) => mix.read > 0,
             (Self::Crud { mix, .. }, OpKind::Update) => mix.update > 0,
             (Self::Crud { mix, .. }, OpKind::Delete) => mix.delete > 0,
+            (Self::Crud { .. }, _) => false,
+        }
+    }
+
+    /// How many operations connection `k` of `connections` is to do, where they are counted.
+    pub fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        if let Self::BulkInsert { batch, .. } = self {
+            let keys = self.bulk_keys(k, connections);
+            return Some((keys.end - keys.start).div_ceil(u64::from(*batch)));
+        }
+        match self.budget(k, connections) {
+            Budget::Counted(left) => Some(left.iter().sum()),
+            Budget::Endless(_) => None,
         }
     }
 

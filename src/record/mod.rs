@@ -147,6 +147,13 @@ pub struct ClientRecord {
     pub late_p99_9_us: Option<f64>,
 }
 
+impl StageRecord {
+    /// The measurements of what was sent; not of what is made up of it.
+    pub fn requests(&self) -> impl Iterator<Item = &OperationSummary> {
+        self.operations.iter().filter(|operation| operation.kind.is_request())
+    }
+}
+
 impl RunRecord {
     /// Works out the warnings anew from what is on record.
     pub fn refresh_warnings(&mut self) {

@@ -76,7 +76,13 @@ fn operations<'a>(
     record
         .measured()
         .flat_map(|stage| &stage.operations)
-        .filter(|operation| threshold.kind.is_none_or(|kind| kind == operation.kind))
+        .filter(|operation| concerns(threshold, operation))
+}
+
+/// Without a kind, a threshold is about all requests, each counted once.
+fn concerns(threshold: &Threshold, operation: &OperationSummary) -> bool {
+    let kind = operation.kind;
+    threshold.kind.map_or_else(|| kind.is_request(), |wanted| wanted == kind)
 }
 
 /// The measured value in the unit of the threshold's limit, or why there is none.
@@ -101,9 +107,7 @@ fn value(record: &RunRecord, threshold: &Threshold) -> Result<f64, String> {
             share(dropped, offered, threshold.limit)
         }
         Metric::Throughput => {
-            let concerned = |operation: &OperationSummary| {
-                threshold.kind.is_none_or(|kind| kind == operation.kind)
-            };
+            let concerned = |operation: &OperationSummary| concerns(threshold, operation);
             let elapsed_s: f64 = record
                 .measured()
                 .filter(|stage| stage.operations.iter().any(concerned))

@@ -59,6 +59,7 @@ impl Verdict {
         operations: &[OperationSummary],
         elapsed_s: f64,
     ) -> Self {
+        let operations: Vec<_> = operations.iter().filter(|it| it.kind.is_request()).collect();
         if operations.is_empty() || elapsed_s <= 0.0 {
             return Self::Empty;
         }

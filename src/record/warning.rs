@@ -1,6 +1,7 @@
 //! What a reader must know before believing a number: data, worked out once from the record.
 
 use super::{RunRecord, StageRecord, Verdict};
+use crate::op::OpKind;
 use crate::plan::Auth;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,8 @@ pub enum Code {
     ClientBound,
     /// Much failed by the server's fault.
     Degraded,
+    /// What was read is not what was written.
+    DataWrong,
     /// The server did not keep up.
     NotSustained,
     /// Operations failed.
@@ -96,7 +99,15 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     if let Some((code, message)) = of_verdict(&stage.verdict) {
         add(code, message);
     }
-    for operation in &stage.operations {
+    for operation in stage.operations.iter().filter(|it| it.kind == OpKind::Verify) {
+        let (failed, issued) = (operation.failed(), operation.issued);
+        if failed > 0 {
+            let message =
+                format!("data wrong: {failed} of {issued} documents read are not as written");
+            add(Code::DataWrong, message);
+        }
+    }
+    for operation in stage.requests() {
         let (kind, issued) = (operation.kind, operation.issued);
         let failed = operation.failed();
         if failed > 0 {

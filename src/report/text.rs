@@ -37,7 +37,9 @@ fn render(record: &RunRecord) -> String {
 
 fn head(record: &RunRecord, out: &mut String) {
     let (server, environment, plan) = (&record.server, &record.environment, &record.plan);
-    let place = if server.stand_in {
+    let place = if server.url.is_empty() {
+        "no server: all is answered at once".to_owned()
+    } else if server.stand_in {
         "embedded stand-in, in this process".to_owned()
     } else {
         format!("{} {} at {}", server.name, server.version, server.url)
@@ -48,7 +50,9 @@ fn head(record: &RunRecord, out: &mut String) {
         (false, _) => "existed before, kept",
     };
     let _ = writeln!(out, "springload {} · {place}", environment.springload);
-    let _ = writeln!(out, "database {} ({fate})", server.database);
+    if !server.database.is_empty() {
+        let _ = writeln!(out, "database {} ({fate})", server.database);
+    }
     let _ = writeln!(
         out,
         "{} connections on {} {} · seed {} · {} · {} {}, {} cores",
@@ -174,7 +178,7 @@ fn trust(record: &RunRecord, out: &mut String) {
             Verdict::Sustained => "sustained",
             Verdict::Closed => "valid (closed loop: the server set the pace)",
         };
-        let unfinished: u64 = stage.operations.iter().map(|o| o.unfinished).sum();
+        let unfinished: u64 = stage.requests().map(|o| o.unfinished).sum();
         let drained = if unfinished == 0 {
             "all in flight drained".to_owned()
         } else {

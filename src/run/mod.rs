@@ -4,6 +4,7 @@
 //! happens is told to an [`Observer`].
 
 mod calibrate;
+mod lanes;
 mod live;
 mod prepare;
 mod stage;
@@ -14,11 +15,11 @@ use crate::clock::{Clock, wall_ns};
 use crate::engine::{Stop, StopReason};
 use crate::plan::{Plan, SchemaPlan};
 use crate::record::{Environment, RunRecord, Running, SCHEMA_VERSION};
-use crate::schema::SchemaError;
+use crate::schema::{Documents, SchemaError};
 use crate::target::couchdb::AdminError;
 use crate::target::wire::EndpointError;
-use prepare::Prepared;
-use stage::Connections;
+use lanes::Connections;
+use stage::Bench;
 use std::io;
 use std::sync::Arc;
 
@@ -110,8 +111,8 @@ pub fn run(
         thresholds: Vec::new(),
     };
     observer.run_begins(&record);
-    let connections = Connections::new(plan, documents, began, stand_in);
-    let result = stages(plan, &prepared, connections, stop, (&mut record, observer));
+    let bench = Bench { plan, target: &prepared.target, stop, began, pinned: stand_in };
+    let result = stages(&bench, documents, &mut record, observer);
     if stop.reason() != Some(StopReason::Aborted) {
         record.partial = result.is_err() || stop.reason().is_some();
         match prepared.tear_down(plan, stop) {
@@ -132,19 +133,18 @@ pub fn run(
 }
 
 fn stages(
-    plan: &Plan,
-    prepared: &Prepared,
-    mut connections: Connections<'_>,
-    stop: &Arc<Stop>,
-    (record, observer): (&mut RunRecord, &mut dyn Observer),
+    bench: &Bench<'_>,
+    documents: Arc<Documents>,
+    record: &mut RunRecord,
+    observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
-    for stage in &plan.stages {
-        if stop.reason().is_some() {
+    let mut connections = Connections::new(bench.plan, documents);
+    for stage in &bench.plan.stages {
+        if bench.stop.reason().is_some() {
             break;
         }
         observer.stage_begins(&stage.name);
-        let stage = connections.run_stage(stage, &prepared.target, stop, observer)?;
-        record.stages.push(stage);
+        record.stages.push(connections.run_stage(bench, stage, observer)?);
         record.refresh_warnings();
         observer.keep(record)?;
     }

@@ -3,8 +3,10 @@
 use super::RunError;
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::engine::{Stop, StopReason};
-use crate::plan::{Auth, DatabasePlan, Plan, TargetPlan};
+use crate::plan::{Auth, DatabasePlan, DriverName, Plan, TargetPlan};
 use crate::record::ServerRecord;
+use crate::target::Driver;
+use crate::target::basic::Basic;
 use crate::target::couchdb::{Admin, AdminError, CouchDb, Credentials, encode_segment};
 use crate::target::wire::{Endpoint, TlsOptions};
 use serde_json::Value;
@@ -14,10 +16,10 @@ use url::Url;
 
 /// A server and database that are ready for load.
 pub(super) struct Prepared {
-    pub(super) target: CouchDb,
+    pub(super) target: Driver,
     pub(super) server: ServerRecord,
-    endpoint: Arc<Endpoint>,
-    credentials: Credentials,
+    /// What the database is removed with, where this run has made one.
+    made: Option<(Arc<Endpoint>, Credentials)>,
 }
 
 fn credentials(target: &TargetPlan) -> Credentials {
@@ -48,8 +50,25 @@ fn block_on<T>(
     })
 }
 
-/// Finds the server, proves who asks, and makes or finds the database.
+/// Makes the target of a plan ready. `server` is its address, or that of the stand-in.
 pub(super) fn prepare(
+    plan: &Plan,
+    server: &str,
+    stand_in: bool,
+    stop: &Stop,
+) -> Result<Prepared, RunError> {
+    match plan.target.driver {
+        DriverName::CouchDb => prepare_couchdb(plan, server, stand_in, stop),
+        DriverName::Basic => {
+            let name = "basic".to_owned();
+            let server = ServerRecord { name, ..ServerRecord::default() };
+            Ok(Prepared { target: Driver::Basic(Basic), server, made: None })
+        }
+    }
+}
+
+/// Finds the server, proves who asks, and makes or finds the database.
+fn prepare_couchdb(
     plan: &Plan,
     server: &str,
     stand_in: bool,
@@ -100,7 +119,7 @@ pub(super) fn prepare(
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let brand = welcome.as_object().and_then(|members| members.keys().next().cloned());
     Ok(Prepared {
-        target: CouchDb::new(endpoint.clone(), credentials.clone(), &name),
+        target: Driver::CouchDb(CouchDb::new(endpoint.clone(), credentials.clone(), &name)),
         server: ServerRecord {
             url: server.to_owned(),
             name: brand.unwrap_or_default(),
@@ -112,8 +131,7 @@ pub(super) fn prepare(
             deleted: false,
             left: None,
         },
-        endpoint,
-        credentials,
+        made: created.then_some((endpoint, credentials)),
     })
 }
 
@@ -122,12 +140,12 @@ impl Prepared {
     pub(super) fn tear_down(&mut self, plan: &Plan, stop: &Stop) -> Result<bool, RunError> {
         let keep = match plan.target.database {
             DatabasePlan::Scratch { keep } | DatabasePlan::New { keep, .. } => keep,
-            DatabasePlan::Existing { .. } => true,
+            DatabasePlan::Existing { .. } | DatabasePlan::None => true,
         };
-        if keep || !self.server.created {
+        let Some((endpoint, credentials)) = self.made.take().filter(|_| !keep) else {
             return Ok(false);
-        }
-        let mut admin = Admin::new(&self.endpoint, self.credentials.clone(), plan.timeout_ns);
+        };
+        let mut admin = Admin::new(&endpoint, credentials, plan.timeout_ns);
         let path = format!("/{}", encode_segment(&self.server.database));
         block_on(stop, async {
             admin.log_in().await?;
@@ -145,13 +163,14 @@ fn speaks_couchdb(welcome: &Value) -> bool {
 }
 
 const fn makes(database: &DatabasePlan) -> bool {
-    !matches!(database, DatabasePlan::Existing { .. })
+    matches!(database, DatabasePlan::New { .. } | DatabasePlan::Scratch { .. })
 }
 
 /// The name of the database; a scratch one is named after the moment and this process.
 fn database_name(database: &DatabasePlan) -> String {
     match database {
         DatabasePlan::New { name, .. } | DatabasePlan::Existing { name } => name.clone(),
+        DatabasePlan::None => String::new(),
         DatabasePlan::Scratch { .. } => {
             let now = wall_ns();
             let (seconds, fraction) = (now / SECOND_NS, now % SECOND_NS);

@@ -8,11 +8,10 @@ use crate::engine::{
 };
 use crate::measure::{ConnectionTimes, Histogram, Interval, PhaseTable, Series, Totals};
 use crate::op::OpKind;
-use crate::plan::{CrudOrder, Plan, StageKind, StagePlan};
+use crate::plan::{DriverName, Plan, StageKind, StagePlan};
 use crate::record::{ClientRecord, LoadRecord, StageRecord, Verdict};
-use crate::schema::Documents;
-use crate::target::couchdb::CouchDb;
-use crate::workload::{Budget, BulkInsert, Crud, CurrentDocument, Live, Workload};
+use crate::target::Driver;
+use crate::workload::Workload;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -43,18 +42,6 @@ pub struct Progress {
     pub length_s: Option<f64>,
 }
 
-/// The connections of a run: what each has in the database, from stage to stage.
-pub(super) struct Connections<'a> {
-    plan: &'a Plan,
-    documents: Arc<Documents>,
-    /// When the run began.
-    began: Nanos,
-    bulk: u64,
-    live: Vec<Live>,
-    warm: Vec<Crud>,
-    pinned: bool,
-}
-
 /// What all shards of a stage left behind.
 struct Collected<W> {
     lanes: Vec<LaneResult<W>>,
@@ -67,86 +54,24 @@ struct Collected<W> {
     lateness: Histogram,
 }
 
-impl<'a> Connections<'a> {
-    /// The connections of `plan` before its first stage, in a run that began at `began`. With
-    /// `pinned`, the server is in this process: each thread keeps to its processor.
-    pub(super) fn new(
-        plan: &'a Plan,
-        documents: Arc<Documents>,
-        began: Nanos,
-        pinned: bool,
-    ) -> Self {
-        let live = vec![Live::default(); plan.connections];
-        Self { plan, documents, began, bulk: 0, live, warm: Vec::new(), pinned }
-    }
+/// What the stages of a run have in common.
+pub(super) struct Bench<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) target: &'a Driver,
+    pub(super) stop: &'a Arc<Stop>,
+    /// When the run began.
+    pub(super) began: Nanos,
+    /// The server is in this process: each thread keeps to its processor.
+    pub(super) pinned: bool,
+}
 
-    /// Carries out one stage.
-    pub(super) fn run_stage(
-        &mut self,
-        stage: &StagePlan,
-        target: &CouchDb,
-        stop: &Arc<Stop>,
-        observer: &mut dyn Observer,
-    ) -> Result<StageRecord, RunError> {
-        let (plan, seed) = (self.plan, self.plan.seed);
-        let connections = plan.connections;
-        match &stage.kind {
-            StageKind::BulkInsert { documents, batch } => {
-                let make = |k| {
-                    let keys = stage.kind.bulk_keys(k, connections);
-                    BulkInsert::new(self.documents.clone(), keys, *batch)
-                };
-                let lanes = (0..connections).map(make).collect();
-                let (record, lanes) = self.run_lanes(stage, target, lanes, (stop, observer))?;
-                self.live = lanes.into_iter().map(BulkInsert::into_live).collect();
-                self.bulk = *documents;
-                Ok(record)
-            }
-            StageKind::Crud { order: CrudOrder::Current, .. } => {
-                let make = |(k, live): (usize, Live)| {
-                    let Budget::Counted(left) = stage.kind.budget(k, connections) else {
-                        unreachable!("this order is planned with counts only")
-                    };
-                    let keys = stage.kind.create_keys(self.bulk, k, connections);
-                    let of = (seed, k as u64);
-                    CurrentDocument::new(self.documents.clone(), of, left, &live, keys)
-                };
-                let live = std::mem::take(&mut self.live).into_iter();
-                let lanes = live.enumerate().map(make).collect();
-                Ok(self.run_lanes(stage, target, lanes, (stop, observer))?.0)
-            }
-            StageKind::Crud { order: CrudOrder::Uniform, .. } => {
-                let lanes = self.crud_lanes(stage);
-                let (record, lanes) = self.run_lanes(stage, target, lanes, (stop, observer))?;
-                self.warm = lanes;
-                Ok(record)
-            }
-        }
-    }
-
-    /// The workloads of a CRUD stage: those of the warm-up with a new budget, or fresh ones.
-    fn crud_lanes(&mut self, stage: &StagePlan) -> Vec<Crud> {
-        let connections = self.plan.connections;
-        if !self.warm.is_empty() {
-            let warm = std::mem::take(&mut self.warm).into_iter().enumerate();
-            return warm.map(|(k, w)| w.with_budget(stage.kind.budget(k, connections))).collect();
-        }
-        let live = std::mem::take(&mut self.live).into_iter().enumerate();
-        let make = |(k, live)| {
-            let keys = stage.kind.create_keys(self.bulk, k, connections);
-            let budget = stage.kind.budget(k, connections);
-            Crud::new(self.documents.clone(), (self.plan.seed, k as u64), budget, live, keys)
-        };
-        live.map(make).collect()
-    }
-
+impl Bench<'_> {
     /// Runs the workloads, one per connection, and gives them back in the same order.
-    fn run_lanes<W: Workload + Send + 'static>(
+    pub(super) fn run<W: Workload + Send + 'static>(
         &self,
         stage: &StagePlan,
-        target: &CouchDb,
         workloads: Vec<W>,
-        (stop, observer): (&Arc<Stop>, &mut dyn Observer),
+        observer: &mut dyn Observer,
     ) -> Result<(StageRecord, Vec<W>), RunError> {
         let threads = self.plan.threads;
         let mut shards: Vec<Vec<Lane<W>>> = (0..threads).map(|_| Vec::new()).collect();
@@ -168,11 +93,11 @@ impl<'a> Connections<'a> {
                     length_ns: stage.length_ns,
                     timeout_ns: self.plan.timeout_ns,
                     pinned: self.pinned,
-                    stop: stop.clone(),
+                    stop: self.stop.clone(),
                     start: start.clone(),
                     sink: sink.clone(),
                 };
-                let target = target.clone();
+                let target = self.target.clone();
                 let name = format!("shard-{shard}");
                 std::thread::Builder::new()
                     .name(name)
@@ -181,12 +106,18 @@ impl<'a> Connections<'a> {
             .collect::<io::Result<_>>()?;
         drop(sink);
         let connections = self.plan.connections;
-        let watch = Watch { stage, connections, start: start.clone(), stop };
+        let watch = Watch { stage, connections, start: start.clone(), stop: self.stop };
         let (totals, series) = watch.collect(&source, observer)?;
         let mut collected = join(handles, totals, series)?;
         collected.lanes.sort_by_key(|lane| lane.connection);
         let mut record = stage_record(stage, &collected);
         let waited_ns = start.moment().map_or(0, |moment| moment.saturating_sub(self.began));
+        if self.plan.target.driver == DriverName::Basic
+            && matches!(record.verdict, Verdict::ClientBound { .. })
+        {
+            // There is no server: springload itself is what is measured.
+            record.verdict = Verdict::Closed;
+        }
         record.began_s = waited_ns as f64 / SECOND_NS as f64;
         Ok((record, collected.lanes.into_iter().map(|lane| lane.workload).collect()))
     }
@@ -285,31 +216,28 @@ fn join<W>(
 
 /// The operations that these connections are to do, where they are counted.
 fn counted<W>(kind: &StageKind, lanes: &[Lane<W>], connections: usize) -> Option<u64> {
-    let budget = |lane: &Lane<W>| match kind.budget(lane.connection, connections) {
-        Budget::Counted(left) => Some(left.iter().sum::<u64>()),
-        Budget::Endless(_) => None,
-    };
-    lanes.iter().map(budget).sum()
+    lanes.iter().map(|lane| kind.operations(lane.connection, connections)).sum()
 }
 
-/// Requests and documents that a stage's plan asks for, where it gives a number.
+/// Operations and documents that a stage's plan asks for, where it gives a number.
 fn planned(kind: &StageKind, connections: usize) -> Option<(u64, u64)> {
+    let operations =
+        (0..connections).map(|k| kind.operations(k, connections)).sum::<Option<_>>()?;
     match kind {
-        StageKind::BulkInsert { documents, batch } => {
-            let requests = |k| {
-                let keys = kind.bulk_keys(k, connections);
-                (keys.end - keys.start).div_ceil(u64::from(*batch))
-            };
-            Some(((0..connections).map(requests).sum(), *documents))
-        }
-        StageKind::Crud { operations, .. } => operations.map(|count| (count, count)),
+        StageKind::BulkInsert { documents, .. } => Some((operations, *documents)),
+        StageKind::Crud { .. } => Some((operations, operations)),
     }
 }
 
 fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
     let Collected { totals, series, load, elapsed_s, .. } = collected;
     let operations = totals.summarise(*elapsed_s);
-    let requests: u64 = operations.iter().map(|operation| operation.requests).sum();
+    let of = |wanted: fn(OpKind) -> bool| -> u64 {
+        operations.iter().filter(|it| wanted(it.kind)).map(|it| it.requests).sum()
+    };
+    let requests = of(OpKind::is_request);
+    // A read-modify-write falls due once and makes two requests.
+    let served = requests - of(|kind| kind == OpKind::ReadModifyWrite);
     let open = matches!(stage.pace, Pace::Open { .. });
     let schedule_s = stage.length_ns.map_or(*elapsed_s, |ns| ns as f64 / SECOND_NS as f64);
     let per_s = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
@@ -321,7 +249,7 @@ fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
         dropped: load.dropped,
         unsent: load.unsent,
         offered_per_s: per_s(load.offered, schedule_s.min(*elapsed_s)),
-        served_per_s: per_s(requests, *elapsed_s),
+        served_per_s: per_s(served, *elapsed_s),
     };
     let mut lag = Histogram::default();
     for operation in &operations {

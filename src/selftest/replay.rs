@@ -5,12 +5,12 @@ use super::claims::Length;
 use super::harness::Broken;
 use crate::clock::Clock;
 use crate::engine::{Lane, Pace, ShardPlan, Start, Stop, run_shard};
-use crate::op::{Failure, Op, OpKind, Reply, Revision};
+use crate::op::{Answered, Draft, Failure, Op, OpKind, Reply};
 use crate::plan::SchemaPlan;
 use crate::run::RunError;
 use crate::schema::Documents;
 use crate::target::basic::Basic;
-use crate::workload::{Budget, Crud, KeySequence, Live, Mix, Workload};
+use crate::workload::{Budget, Check, Crud, KeySequence, Live, Mix, Workload};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -24,12 +24,12 @@ struct Digesting {
 }
 
 impl Workload for Digesting {
-    fn next(&mut self, body: &mut Vec<u8>) -> Option<Op> {
-        let before = body.len();
-        let op = self.inner.next(body)?;
+    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+        let before = draft.body.len();
+        let op = self.inner.next(draft)?;
         self.digest.update([op.kind as u8]);
         self.digest.update(op.key.to_le_bytes());
-        self.digest.update(&body[before..]);
+        self.digest.update(&draft.body[before..]);
         Some(op)
     }
 
@@ -37,9 +37,9 @@ impl Workload for Digesting {
         &mut self,
         op: &Op,
         result: Result<Reply, Failure>,
-        rows: &[Result<Revision, Failure>],
-    ) {
-        self.inner.observe(op, result, rows);
+        answered: &Answered<'_>,
+    ) -> Check {
+        self.inner.observe(op, result, answered)
     }
 }
 

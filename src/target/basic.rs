@@ -29,14 +29,14 @@ impl Session for BasicSession {
         probe.mark_send();
         probe.mark_sent();
         let generation = op.revision.map_or(0, |revision| revision.generation);
-        let written = u32::from(op.kind != OpKind::Read);
+        let written = u32::from(!matches!(op.kind, OpKind::Read | OpKind::Scan));
         let revision = Revision { generation: generation + written, hash: [0; 16] };
         if op.kind == OpKind::BulkInsert {
-            payload.rows_mut().resize(op.documents as usize, Ok(revision));
+            payload.names_and_rows().1.resize(op.documents as usize, Ok(revision));
         }
         probe.mark_received();
         Outcome {
-            result: Ok(Reply { revision: Some(revision), accepted: false }),
+            result: Ok(Reply { revision: Some(revision), ..Reply::default() }),
             bytes_sent: payload.body().len() as u64,
             bytes_received: 0,
             resent: false,

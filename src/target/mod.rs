@@ -5,10 +5,12 @@
 pub mod basic;
 pub mod couchdb;
 mod deadline;
+mod driver;
 mod payload;
 pub mod wire;
 
 pub use deadline::{Deadline, Deadlines};
+pub use driver::{Driver, DriverSession};
 pub use payload::Payload;
 
 use crate::measure::Probe;
@@ -51,4 +53,9 @@ pub trait Session {
         payload: &mut Payload,
         probe: &mut Probe,
     ) -> impl Future<Output = Outcome>;
+
+    /// The body of the last answer, where the driver keeps it.
+    fn body(&self) -> &[u8] {
+        &[]
+    }
 }

@@ -1,6 +1,6 @@
 //! The buffer in which a request is put together: document first, head later, in one piece.
 
-use crate::op::{Failure, Revision};
+use crate::op::{Answered, Draft, Failure, Revision};
 
 /// Room kept in front of the body, so that a head can be put there without moving the body.
 const HEAD_ROOM: usize = 1024;
@@ -8,7 +8,8 @@ const HEAD_ROOM: usize = 1024;
 /// A request under construction, and the rows of a bulk answer. Reused for every operation.
 #[derive(Debug)]
 pub struct Payload {
-    buffer: Vec<u8>,
+    /// Its body begins with the room for a head.
+    draft: Draft,
     start: usize,
     /// Where the body begins once its head is put before it.
     body: usize,
@@ -17,36 +18,48 @@ pub struct Payload {
 
 impl Default for Payload {
     fn default() -> Self {
-        Self { buffer: vec![0; HEAD_ROOM], start: HEAD_ROOM, body: HEAD_ROOM, rows: Vec::new() }
+        let draft = Draft { name: Vec::new(), body: vec![0; HEAD_ROOM] };
+        Self { draft, start: HEAD_ROOM, body: HEAD_ROOM, rows: Vec::new() }
     }
 }
 
 impl Payload {
     /// Forgets the last request.
     pub fn clear(&mut self) {
-        self.buffer.truncate(HEAD_ROOM);
+        self.draft.name.clear();
+        self.draft.body.truncate(HEAD_ROOM);
         self.start = HEAD_ROOM;
         self.rows.clear();
     }
 
+    /// Where a workload appends the request's name and body to.
+    pub const fn draft(&mut self) -> &mut Draft {
+        &mut self.draft
+    }
+
+    /// What the request is about; see [`Draft::name`].
+    pub fn name(&self) -> &[u8] {
+        &self.draft.name
+    }
+
     /// Where the body is appended to.
     pub const fn body_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.buffer
+        &mut self.draft.body
     }
 
     /// The body so far.
     pub fn body(&self) -> &[u8] {
-        &self.buffer[self.start..]
+        &self.draft.body[self.start..]
     }
 
     /// Puts `bytes` in front of everything that is there.
     pub fn prepend(&mut self, bytes: &[u8]) {
         if bytes.len() <= self.start {
             self.start -= bytes.len();
-            self.buffer[self.start..self.start + bytes.len()].copy_from_slice(bytes);
+            self.draft.body[self.start..self.start + bytes.len()].copy_from_slice(bytes);
         } else {
             // A head longer than its room: rare, and right all the same.
-            self.buffer.splice(..self.start, bytes.iter().copied());
+            self.draft.body.splice(..self.start, bytes.iter().copied());
             self.body = self.body + bytes.len() - self.start;
             self.start = 0;
         }
@@ -64,7 +77,7 @@ impl Payload {
 
     /// Everything, ready to be sent.
     pub fn bytes(&self) -> &[u8] {
-        &self.buffer[self.start..]
+        &self.draft.body[self.start..]
     }
 
     /// The outcome of each document of the bulk operation just carried out, in request order.
@@ -72,9 +85,14 @@ impl Payload {
         &self.rows
     }
 
-    /// Where a driver puts the rows of a bulk answer.
-    pub const fn rows_mut(&mut self) -> &mut Vec<Result<Revision, Failure>> {
-        &mut self.rows
+    /// The request's names, and where a driver puts the rows of the answer to them.
+    pub fn names_and_rows(&mut self) -> (&[u8], &mut Vec<Result<Revision, Failure>>) {
+        (&self.draft.name, &mut self.rows)
+    }
+
+    /// What a workload is shown of an answer whose body is `body`.
+    pub fn answered<'a>(&'a self, body: &'a [u8]) -> Answered<'a> {
+        Answered { rows: &self.rows, body }
     }
 }
 

@@ -124,7 +124,7 @@ mod tests {
             budget.spend(kind);
             seen[kind.index()] += 1;
         }
-        assert_eq!(seen, [0, 3, 5, 0, 2]);
+        assert_eq!(seen[..5], [0, 3, 5, 0, 2]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Fills a database: each connection inserts its own run of keys, batch after batch.
 
-use super::Workload;
 use super::live::{Entry, Live};
-use crate::op::{Failure, Key, Op, OpKind, Reply, Revision, write_id};
+use super::{Check, Workload};
+use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, write_id};
 use crate::schema::Documents;
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl BulkInsert {
 }
 
 impl Workload for BulkInsert {
-    fn next(&mut self, body: &mut Vec<u8>) -> Option<Op> {
+    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
         let first = self.keys.start;
         let count = (self.keys.end - first).min(Key::from(self.batch));
         if count == 0 {
@@ -43,30 +43,34 @@ impl Workload for BulkInsert {
         self.keys.start += count;
         for key in first..first + count {
             if key > first {
-                body.push(b',');
+                draft.body.push(b',');
             }
+            let named = draft.name.len();
+            write_id(key, &mut draft.name);
             self.members.clear();
             self.members.extend_from_slice(b"\"_id\":\"");
-            write_id(key, &mut self.members);
+            self.members.extend_from_slice(&draft.name[named..]);
             self.members.push(b'"');
-            self.documents.write(key, 0, &self.members, body);
+            draft.name.push(0);
+            self.documents.write(key, 0, &self.members, &mut draft.body);
         }
-        Some(Op { kind: OpKind::BulkInsert, key: first, documents: count as u32, revision: None })
+        Some(Op { documents: count as u32, ..Op::single(OpKind::BulkInsert, first, None) })
     }
 
     fn observe(
         &mut self,
         op: &Op,
         result: Result<Reply, Failure>,
-        rows: &[Result<Revision, Failure>],
-    ) {
+        answered: &Answered<'_>,
+    ) -> Check {
         if result.is_err() {
-            return;
+            return Check::Unchecked;
         }
-        for (key, row) in (op.key..).zip(rows) {
+        for (key, row) in (op.key..).zip(answered.rows) {
             if let Ok(revision) = row {
                 self.live.add(Entry::new(key, 0, *revision));
             }
         }
+        Check::Unchecked
     }
 }

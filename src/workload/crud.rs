@@ -1,10 +1,10 @@
 //! Single-document creates, reads, updates and deletes in random order on random documents.
 
-use super::Workload;
 use super::budget::Budget;
 use super::live::{Entry, Live};
+use super::{Check, Workload};
 use crate::generate::{Stream, below, mix};
-use crate::op::{Failure, Key, Op, OpKind, Reply, Revision, write_id};
+use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, Revision, write_id};
 use crate::schema::Documents;
 use std::sync::Arc;
 
@@ -28,24 +28,26 @@ impl KeySequence {
     }
 }
 
-/// Writes the document of a create or an update, with its identifier and revision in it.
+/// Writes the document of a create or an update under the name in the draft, with its identifier
+/// and revision in it.
 pub(super) fn write_document(
     documents: &Documents,
     (key, version): (Key, u32),
     revision: Option<Revision>,
     members: &mut Vec<u8>,
-    body: &mut Vec<u8>,
+    draft: &mut Draft,
 ) {
+    write_id(key, &mut draft.name);
     members.clear();
     members.extend_from_slice(b"\"_id\":\"");
-    write_id(key, members);
+    members.extend_from_slice(&draft.name);
     members.push(b'"');
     if let Some(revision) = revision {
         members.extend_from_slice(b",\"_rev\":\"");
         revision.write(members);
         members.push(b'"');
     }
-    documents.write(key, version, members, body);
+    documents.write(key, version, members, &mut draft.body);
 }
 
 /// The read, update or delete of a document that is stored; an update's next version is written.
@@ -53,14 +55,16 @@ pub(super) fn on_stored(
     documents: &Documents,
     (kind, entry): (OpKind, &Entry),
     members: &mut Vec<u8>,
-    body: &mut Vec<u8>,
+    draft: &mut Draft,
 ) -> Op {
     let revision = (kind != OpKind::Read).then(|| entry.revision());
     if kind == OpKind::Update {
         let document = (entry.key, entry.version.wrapping_add(1));
-        write_document(documents, document, revision, members, body);
+        write_document(documents, document, revision, members, draft);
+    } else {
+        write_id(entry.key, &mut draft.name);
     }
-    Op { kind, key: entry.key, documents: 1, revision }
+    Op::single(kind, entry.key, revision)
 }
 
 /// The operations of one connection on its own documents, each chosen uniformly.
@@ -112,29 +116,24 @@ impl Crud {
 }
 
 impl Workload for Crud {
-    fn next(&mut self, body: &mut Vec<u8>) -> Option<Op> {
+    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
         let kind = self.draw()?;
         self.budget.spend(kind);
         let choices = match kind {
             OpKind::Create => {
                 let key = self.keys.take();
-                write_document(&self.documents, (key, 0), None, &mut self.members, body);
-                return Some(Op { kind, key, documents: 1, revision: None });
+                write_document(&self.documents, (key, 0), None, &mut self.members, draft);
+                return Some(Op::single(kind, key, None));
             }
             OpKind::Read => self.live.readable(),
             _ => self.live.known(),
         };
         self.place = below(self.stream.draw(), choices as u64) as usize;
         let entry = *self.live.at(self.place);
-        Some(on_stored(&self.documents, (kind, &entry), &mut self.members, body))
+        Some(on_stored(&self.documents, (kind, &entry), &mut self.members, draft))
     }
 
-    fn observe(
-        &mut self,
-        op: &Op,
-        result: Result<Reply, Failure>,
-        _: &[Result<Revision, Failure>],
-    ) {
+    fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
         let place = self.place;
         match (op.kind, result) {
             (OpKind::Create, Ok(Reply { revision: Some(revision), .. })) => {
@@ -150,12 +149,13 @@ impl Workload for Crud {
                 let version = self.live.at(place).version.wrapping_add(1);
                 self.live.set(place, version, revision);
             }
-            (OpKind::Create | OpKind::BulkInsert, _) => {}
+            (OpKind::Create, _) => {}
             (OpKind::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => self.live.remove(place),
             // Whoever changed it meanwhile, or whether this write arrived, a read will tell.
             (OpKind::Update | OpKind::Delete, _) => self.live.lose(place),
-            (OpKind::Read, _) => {}
+            _ => {}
         }
+        Check::Unchecked
     }
 }
 

@@ -25,8 +25,8 @@ fn run(mut crud: Crud, limit: usize) -> Vec<(OpKind, Key)> {
         (0..crud.live.known()).map(|i| (crud.live.at(i).key, 1)).collect();
     let mut done = Vec::new();
     while done.len() < limit {
-        let mut body = Vec::new();
-        let Some(op) = crud.next(&mut body) else { break };
+        let mut draft = Draft::default();
+        let Some(op) = crud.next(&mut draft) else { break };
         done.push((op.kind, op.key));
         let generation = stored.get(&op.key).copied();
         let reply = match op.kind {
@@ -45,12 +45,14 @@ fn run(mut crud: Crud, limit: usize) -> Vec<(OpKind, Key)> {
                 generation.unwrap() + 1
             }
         };
-        let document: Option<serde_json::Value> = (!body.is_empty())
-            .then(|| serde_json::from_slice(&body).expect("the document is JSON"));
+        assert_eq!(draft.name, op.key.to_string().as_bytes());
+        let document: Option<serde_json::Value> = (!draft.body.is_empty())
+            .then(|| serde_json::from_slice(&draft.body).expect("the document is JSON"));
         if let Some(document) = document {
             assert_eq!(document["_id"], op.key.to_string());
         }
-        crud.observe(&op, Ok(Reply { revision: Some(revision(reply)), accepted: false }), &[]);
+        let reply = Reply { revision: Some(revision(reply)), ..Reply::default() };
+        crud.observe(&op, Ok(reply), &Answered::default());
     }
     done
 }
@@ -85,9 +87,9 @@ fn the_same_seed_gives_the_same_operations() {
 #[test]
 fn a_conflict_sets_the_document_aside_until_it_is_read() {
     let mut crud = workload(Budget::Counted([0, 1, 2, 0]), 1);
-    let mut body = Vec::new();
+    let mut draft = Draft::default();
     let mut conflicts = 0;
-    while let Some(op) = crud.next(&mut body) {
+    while let Some(op) = crud.next(&mut draft) {
         let result = if op.kind == OpKind::Update && conflicts == 0 {
             conflicts += 1;
             Err(Failure::Conflict)
@@ -96,10 +98,10 @@ fn a_conflict_sets_the_document_aside_until_it_is_read() {
             if op.kind == OpKind::Update && conflicts > 0 {
                 assert_eq!(op.revision, Some(revision(9)));
             }
-            Ok(Reply { revision: Some(revision(generation)), accepted: false })
+            Ok(Reply { revision: Some(revision(generation)), ..Reply::default() })
         };
-        crud.observe(&op, result, &[]);
-        body.clear();
+        crud.observe(&op, result, &Answered::default());
+        draft = Draft::default();
         if conflicts == 1 && op.kind == OpKind::Update && result.is_err() {
             assert_eq!((crud.live.known(), crud.live.readable()), (0, 1));
         }

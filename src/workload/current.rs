@@ -1,11 +1,11 @@
 //! Iron Cushion's order: updates and deletes go to the document last created or read.
 
-use super::Workload;
 use super::budget::Budget;
 use super::crud::{KeySequence, on_stored, write_document};
 use super::live::{Entry, Live};
+use super::{Check, Workload};
 use crate::generate::{Stream, mix};
-use crate::op::{Failure, Op, OpKind, Reply, Revision};
+use crate::op::{Answered, Draft, Failure, Op, OpKind, Reply};
 use crate::schema::Documents;
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl CurrentDocument {
             OpKind::Read => readable && (!has_current || spare),
             OpKind::Update => has_current,
             OpKind::Delete => has_current && (updates == 0 || openers > 0),
-            OpKind::BulkInsert => false,
+            _ => false,
         })
     }
 
@@ -86,14 +86,14 @@ impl CurrentDocument {
 }
 
 impl Workload for CurrentDocument {
-    fn next(&mut self, body: &mut Vec<u8>) -> Option<Op> {
+    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
         let kind = self.draw()?;
         let index = kind.index() - OpKind::Create.index();
         self.left[index] -= 1;
         if kind == OpKind::Create {
             let key = self.keys.take();
-            write_document(&self.documents, (key, 0), None, &mut self.members, body);
-            return Some(Op { kind, key, documents: 1, revision: None });
+            write_document(&self.documents, (key, 0), None, &mut self.members, draft);
+            return Some(Op::single(kind, key, None));
         }
         let place = if kind == OpKind::Read { self.next_read()? } else { self.current? };
         self.reading = place;
@@ -105,15 +105,10 @@ impl Workload for CurrentDocument {
             }
         }
         let entry = self.entries[place]?;
-        Some(on_stored(&self.documents, (kind, &entry), &mut self.members, body))
+        Some(on_stored(&self.documents, (kind, &entry), &mut self.members, draft))
     }
 
-    fn observe(
-        &mut self,
-        op: &Op,
-        result: Result<Reply, Failure>,
-        _: &[Result<Revision, Failure>],
-    ) {
+    fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
         let revision = result.ok().and_then(|reply| reply.revision);
         match (op.kind, revision) {
             (OpKind::Create, Some(revision)) => {
@@ -142,6 +137,7 @@ impl Workload for CurrentDocument {
             // A failed update keeps the document: its next operation tells what became of it.
             _ => {}
         }
+        Check::Unchecked
     }
 }
 

@@ -1,6 +1,7 @@
 //! Iron Cushion's order against a server where everything succeeds.
 
 use super::*;
+use crate::op::Revision;
 use proptest::prelude::*;
 
 fn sample() -> Documents {
@@ -18,12 +19,13 @@ fn run(left: [u64; 4], bulk: u64) -> Vec<(OpKind, u64)> {
     let keys = KeySequence { next: 1000, step: 1 };
     let documents = Arc::new(sample());
     let mut workload = CurrentDocument::new(documents, (3, 1), left, &live, keys);
-    let (mut done, mut body) = (Vec::new(), Vec::new());
-    while let Some(op) = workload.next(&mut body) {
+    let (mut done, mut draft) = (Vec::new(), Draft::default());
+    while let Some(op) = workload.next(&mut draft) {
         done.push((op.kind, op.key));
-        let reply = Reply { revision: Some(revision(done.len() as u32)), accepted: false };
-        workload.observe(&op, Ok(reply), &[]);
-        body.clear();
+        let revision = Some(revision(done.len() as u32));
+        let reply = Reply { revision, ..Reply::default() };
+        workload.observe(&op, Ok(reply), &Answered::default());
+        draft = Draft::default();
     }
     done
 }
@@ -46,7 +48,7 @@ proptest! {
                 OpKind::Create | OpKind::Read => current = Some(key),
                 OpKind::Update => prop_assert_eq!(current, Some(key)),
                 OpKind::Delete => prop_assert_eq!(current.take(), Some(key)),
-                OpKind::BulkInsert => unreachable!(),
+                _ => unreachable!(),
             }
         }
     }

@@ -15,20 +15,29 @@ pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use live::{Entry, Live};
 
-use crate::op::{Failure, Op, Reply, Revision};
+use crate::op::{Answered, Draft, Failure, Op, Reply};
 
 /// The source of one connection's operations.
 pub trait Workload {
-    /// Makes the next operation and appends its document, if it has one, to `body`.
-    /// `None`: there is nothing more to do.
-    fn next(&mut self, body: &mut Vec<u8>) -> Option<Op>;
+    /// Makes the next operation; its name and its document, if it has one, are appended to
+    /// `draft`. `None`: there is nothing more to do.
+    fn next(&mut self, draft: &mut Draft) -> Option<Op>;
 
-    /// Is shown how the operation that `next` made last has ended; `rows` are the outcomes of
-    /// the documents of a bulk operation that succeeded as a whole.
+    /// Is shown how the operation that `next` made last has ended, and tells what it makes of
+    /// the data.
     fn observe(
         &mut self,
         op: &Op,
         result: Result<Reply, Failure>,
-        rows: &[Result<Revision, Failure>],
-    );
+        answered: &Answered<'_>,
+    ) -> Check;
+}
+
+/// What a workload says of the data that an answer brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Nothing: it does not look.
+    Unchecked,
+    /// Compared with what was written, and found so or not.
+    Checked(Result<(), Failure>),
 }

@@ -1,8 +1,10 @@
 //! What CouchDB's answers say. Each has a fast path for the exact text that CouchDB sends, and
 //! a JSON parser for everything else that means the same.
 
-use crate::op::{Failure, Key, Revision, write_id};
+use crate::op::{Failure, Revision};
+use indexmap::IndexMap;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -79,32 +81,76 @@ pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     Revision::parse(stored.rev.as_bytes()).ok_or(Failure::Protocol)
 }
 
-/// Reads the rows of a bulk answer for the `count` documents from `first` on into `rows`.
+/// Reads the rows of a bulk answer into `rows`, in the order of `names`: the identifiers, each
+/// followed by a zero byte.
 ///
 /// # Errors
 /// [`Failure::Protocol`] when it is no array of rows.
 pub fn rows(
     body: &[u8],
-    first: Key,
-    count: u32,
+    names: &[u8],
     rows: &mut Vec<Result<Revision, Failure>>,
 ) -> Result<(), Failure> {
     rows.clear();
-    rows.reserve(count as usize);
-    if exact_rows(body, first, count, rows).is_some() {
+    if exact_rows(body, names, rows).is_some() {
         return Ok(());
     }
     rows.clear();
     let parsed: Vec<Written<'_>> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
     let by_id: HashMap<&[u8], &Written<'_>> =
         parsed.iter().filter_map(|row| Some((row.id.as_deref()?.as_bytes(), row))).collect();
-    let mut id = Vec::new();
-    for key in first..first + Key::from(count) {
-        id.clear();
-        write_id(key, &mut id);
-        rows.push(by_id.get(&id[..]).map_or(Err(Failure::Protocol), |row| row_result(row)));
-    }
+    let outcome = |id| by_id.get(id).map_or(Err(Failure::Protocol), |row| row_result(row));
+    rows.extend(each(names).map(outcome));
     Ok(())
+}
+
+/// The identifiers in `names`.
+fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
+    names.split_inclusive(|&byte| byte == 0).map(|name| &name[..name.len() - 1])
+}
+
+/// Counts the rows of an answer to a scan for at most `limit` documents. Each must come with its
+/// document.
+///
+/// # Errors
+/// [`Failure::Protocol`] when it is no such answer.
+pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
+    #[derive(Deserialize)]
+    struct Scanned<'a> {
+        #[serde(borrow)]
+        rows: Vec<Row<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Row<'a> {
+        #[serde(borrow)]
+        id: Cow<'a, str>,
+        #[serde(borrow)]
+        doc: &'a RawValue,
+    }
+    let Scanned { rows } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    let whole = |row: &Row<'_>| row.doc.get().starts_with('{') && !row.id.is_empty();
+    let fits = rows.len() <= limit as usize && rows.iter().all(whole);
+    if fits { Ok(rows.len() as u32) } else { Err(Failure::Protocol) }
+}
+
+/// Appends the stored document `stored` to `out`, with the members of `changes` in the place of
+/// its own or after them. Returns the revision that it builds upon.
+///
+/// # Errors
+/// [`Failure::Protocol`] when either is no JSON object, or the stored one is not that of `id`.
+pub fn merge(
+    stored: &[u8],
+    id: &[u8],
+    changes: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<Revision, Failure> {
+    type Members<'a> = IndexMap<Cow<'a, str>, &'a RawValue>;
+    let revision = document(stored, id)?;
+    let mut members: Members<'_> = serde_json::from_slice(stored).map_err(|_| Failure::Protocol)?;
+    let changes: Members<'_> = serde_json::from_slice(changes).map_err(|_| Failure::Protocol)?;
+    members.extend(changes);
+    serde_json::to_writer(out, &members).map_err(|_| Failure::Protocol)?;
+    Ok(revision)
 }
 
 fn row_result(row: &Written<'_>) -> Result<Revision, Failure> {
@@ -125,21 +171,13 @@ fn row_result(row: &Written<'_>) -> Result<Revision, Failure> {
 }
 
 /// Rows without an error, in request order, as CouchDB writes them. `None`: look closer.
-fn exact_rows(
-    body: &[u8],
-    first: Key,
-    count: u32,
-    rows: &mut Vec<Result<Revision, Failure>>,
-) -> Option<()> {
+fn exact_rows(body: &[u8], names: &[u8], rows: &mut Vec<Result<Revision, Failure>>) -> Option<()> {
     let mut rest = body.trim_ascii().strip_prefix(b"[")?.strip_suffix(b"]")?;
-    let mut id = Vec::with_capacity(20);
-    for key in first..first + Key::from(count) {
-        if key > first {
+    for (place, id) in each(names).enumerate() {
+        if place > 0 {
             rest = rest.strip_prefix(b",")?.trim_ascii_start();
         }
-        id.clear();
-        write_id(key, &mut id);
-        let (revision, after) = exact_row(rest, &id)?;
+        let (revision, after) = exact_row(rest, id)?;
         rows.push(Ok(revision));
         rest = after;
     }
@@ -196,6 +234,32 @@ mod tests {
     }
 
     #[test]
+    fn changes_take_the_place_of_stored_members() {
+        let stored = format!("{{\"_id\":\"7\",\"_rev\":\"{REV}\",\"a\":1,\"b\":{{\"c\":2}}}}");
+        let mut out = Vec::new();
+        let revision = merge(stored.as_bytes(), b"7", b"{\"d\":\"\\u0041\",\"a\":9}", &mut out);
+        assert_eq!(revision, Revision::parse(REV.as_bytes()).ok_or(Failure::Protocol));
+        let merged: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let wanted = serde_json::json!({"_id": "7", "_rev": REV, "a": 9, "b": {"c": 2}, "d": "A"});
+        assert_eq!(merged, wanted);
+        assert_eq!(merge(stored.as_bytes(), b"8", b"{}", &mut out), Err(Failure::Protocol));
+        assert_eq!(merge(stored.as_bytes(), b"7", b"[]", &mut out), Err(Failure::Protocol));
+    }
+
+    #[test]
+    fn a_scan_counts_the_documents_that_came() {
+        let rows = |docs: &str| format!("{{\"total_rows\":9,\"offset\":2,\"rows\":[{docs}]}}");
+        let row =
+            "{\"id\":\"a\",\"key\":\"a\",\"value\":{\"rev\":\"1-0\"},\"doc\":{\"_id\":\"a\"}}";
+        assert_eq!(scanned(rows("").as_bytes(), 3), Ok(0));
+        assert_eq!(scanned(rows(&format!("{row},{row}")).as_bytes(), 3), Ok(2));
+        assert_eq!(scanned(rows(&format!("{row},{row}")).as_bytes(), 1), Err(Failure::Protocol));
+        let without = row.replace("{\"_id\":\"a\"}", "null");
+        assert_eq!(scanned(rows(&without).as_bytes(), 3), Err(Failure::Protocol));
+        assert_eq!(scanned(b"{\"rows\":[", 3), Err(Failure::Protocol));
+    }
+
+    #[test]
     fn rows_are_matched_by_id_whatever_their_order() {
         let ok = Ok(Revision::parse(REV.as_bytes()).unwrap());
         let row = |id: u32| format!("{{\"ok\":true,\"id\":\"{id}\",\"rev\":\"{REV}\"}}");
@@ -203,13 +267,13 @@ mod tests {
             "{\"id\":\"11\",\"error\":\"conflict\",\"reason\":\"Document update conflict.\"}";
         let mut out = Vec::new();
         let exact = format!("[{},{},\r\n{}]\n", row(10), row(11), row(12));
-        rows(exact.as_bytes(), 10, 3, &mut out).unwrap();
+        rows(exact.as_bytes(), b"10\x0011\x0012\0", &mut out).unwrap();
         assert_eq!(out, [ok, ok, ok]);
         let mixed = format!("[{},{conflict},{}]", row(12), row(10));
-        rows(mixed.as_bytes(), 10, 3, &mut out).unwrap();
+        rows(mixed.as_bytes(), b"10\x0011\x0012\0", &mut out).unwrap();
         assert_eq!(out, [ok, Err(Failure::Conflict), ok]);
-        rows(format!("[{}]", row(10)).as_bytes(), 10, 2, &mut out).unwrap();
+        rows(format!("[{}]", row(10)).as_bytes(), b"10\x0011\0", &mut out).unwrap();
         assert_eq!(out, [ok, Err(Failure::Protocol)]);
-        assert_eq!(rows(b"{}", 10, 1, &mut out), Err(Failure::Protocol));
+        assert_eq!(rows(b"{}", b"10\0", &mut out), Err(Failure::Protocol));
     }
 }

@@ -1,12 +1,13 @@
 //! One connection to a CouchDB database: how each operation is spelled and its answer judged.
 
-use super::answer;
 use super::credentials::{Credentials, Renewal};
+use super::{SEGMENT, answer};
 use crate::clock::Clock;
 use crate::measure::Probe;
-use crate::op::{Failure, Op, OpKind, Reply, write_id};
+use crate::op::{Failure, Op, OpKind, Reply};
 use crate::target::wire::{Answer, Connection};
 use crate::target::{Outcome, Payload, Session};
+use percent_encoding::percent_encode;
 use std::sync::Arc;
 
 /// A session with a CouchDB database.
@@ -21,9 +22,13 @@ pub struct CouchSession {
     host: String,
     /// All of a head that follows the target: version, host, credentials.
     common: Vec<u8>,
-    id: Vec<u8>,
     head: Vec<u8>,
+    /// The requests that an operation without a revision is made of.
+    inner: Payload,
 }
+
+/// How often an update or delete without a revision is tried when others write meanwhile.
+const TRIES: u32 = 32;
 
 impl CouchSession {
     /// A session on the database at `path`; see [`super::CouchDb`].
@@ -42,8 +47,8 @@ impl CouchSession {
             path: path.as_bytes().to_vec(),
             host: host.to_owned(),
             common: Vec::new(),
-            id: Vec::new(),
             head: Vec::new(),
+            inner: Payload::default(),
         };
         session.make_common();
         session
@@ -60,21 +65,19 @@ impl CouchSession {
     /// Puts the head in front of the payload's body. Returns the body's length.
     fn encode(&mut self, op: &Op, payload: &mut Payload) -> u64 {
         let body_bytes = payload.body().len();
-        self.id.clear();
-        write_id(op.key, &mut self.id);
         self.head.clear();
         let verb: &[u8] = match op.kind {
             OpKind::BulkInsert => b"POST ",
             OpKind::Create | OpKind::Update => b"PUT ",
-            OpKind::Read => b"GET ",
             OpKind::Delete => b"DELETE ",
+            _ => b"GET ",
         };
         self.head.extend_from_slice(verb);
         self.head.extend_from_slice(&self.path);
-        if op.kind == OpKind::BulkInsert {
-            self.head.extend_from_slice(b"_bulk_docs");
-        } else {
-            self.head.extend_from_slice(&self.id);
+        match op.kind {
+            OpKind::BulkInsert => self.head.extend_from_slice(b"_bulk_docs"),
+            OpKind::Scan => write_scan(payload.name(), op.limit, &mut self.head),
+            _ => write_segment(payload.name(), &mut self.head),
         }
         if let (OpKind::Delete, Some(revision)) = (op.kind, op.revision) {
             self.head.extend_from_slice(b"?rev=");
@@ -142,35 +145,26 @@ impl CouchSession {
     fn judge(&self, op: &Op, answer: Answer, payload: &mut Payload) -> Result<Reply, Failure> {
         let body = self.connection.body();
         let expected = match op.kind {
-            OpKind::Read => answer.status == 200,
+            OpKind::Read | OpKind::Scan => answer.status == 200,
             OpKind::Delete => matches!(answer.status, 200 | 202),
             _ => matches!(answer.status, 201 | 202),
         };
         if !expected {
             return Err(answer::failure(answer.status, body));
         }
-        let revision = match op.kind {
-            OpKind::BulkInsert => {
-                answer::rows(body, op.key, op.documents, payload.rows_mut())?;
-                None
-            }
-            OpKind::Read => Some(answer::document(body, &self.id)?),
-            OpKind::Create | OpKind::Update | OpKind::Delete => answer::written(body, &self.id)?,
-        };
-        Ok(Reply { revision, accepted: answer.status == 202 })
-    }
-}
-
-impl Session for CouchSession {
-    async fn ready(&mut self) {
-        self.connection.ready(self.clock).await;
-    }
-
-    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
-        if op.kind == OpKind::BulkInsert {
-            payload.prepend(b"{\"docs\":[");
-            payload.body_mut().extend_from_slice(b"]}");
+        let (names, rows) = payload.names_and_rows();
+        let mut reply = Reply { accepted: answer.status == 202, ..Reply::default() };
+        match op.kind {
+            OpKind::BulkInsert => answer::rows(body, names, rows)?,
+            OpKind::Scan => reply.rows = answer::scanned(body, op.limit)?,
+            OpKind::Read => reply.revision = Some(answer::document(body, names)?),
+            _ => reply.revision = answer::written(body, names)?,
         }
+        Ok(reply)
+    }
+
+    /// One request and its answer.
+    async fn request(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         payload.mark_body();
         let bytes_sent = self.encode(op, payload);
         match self.exchange(op, payload, probe).await {
@@ -184,5 +178,99 @@ impl Session for CouchSession {
                 Outcome { result: Err(failure), bytes_sent, bytes_received: 0, resent: false }
             }
         }
+    }
+
+    /// An update or delete on whatever revision is stored: reads it first, and again as long as
+    /// somebody else is faster.
+    async fn on_stored(&mut self, op: &Op, payload: &Payload, probe: &mut Probe) -> Outcome {
+        let mut inner = std::mem::take(&mut self.inner);
+        let mut sum = self.try_on_stored(op, payload, (&mut inner, probe)).await;
+        for _ in 1..TRIES {
+            if sum.result != Err(Failure::Conflict) {
+                break;
+            }
+            let again = self.try_on_stored(op, payload, (&mut inner, probe)).await;
+            sum = Outcome {
+                result: again.result,
+                bytes_sent: sum.bytes_sent + again.bytes_sent,
+                bytes_received: sum.bytes_received + again.bytes_received,
+                resent: sum.resent || again.resent,
+            };
+        }
+        self.inner = inner;
+        sum
+    }
+
+    async fn try_on_stored(
+        &mut self,
+        op: &Op,
+        payload: &Payload,
+        (inner, probe): (&mut Payload, &mut Probe),
+    ) -> Outcome {
+        inner.clear();
+        inner.draft().name.extend_from_slice(payload.name());
+        let read = Op::single(OpKind::Read, op.key, None);
+        let found = self.request(&read, inner, probe).await;
+        let Ok(Reply { revision, .. }) = found.result else { return found };
+        inner.clear();
+        inner.draft().name.extend_from_slice(payload.name());
+        if op.kind == OpKind::Update {
+            let (stored, body) = (self.connection.body(), inner.body_mut());
+            if let Err(failure) = answer::merge(stored, payload.name(), payload.body(), body) {
+                return Outcome { result: Err(failure), ..found };
+            }
+        }
+        let written = self.request(&Op { revision, ..*op }, inner, probe).await;
+        Outcome {
+            result: written.result,
+            bytes_sent: found.bytes_sent + written.bytes_sent,
+            bytes_received: found.bytes_received + written.bytes_received,
+            resent: found.resent || written.resent,
+        }
+    }
+}
+
+/// Appends one segment of a path, percent-encoded where it must be.
+fn write_segment(segment: &[u8], out: &mut Vec<u8>) {
+    if segment.iter().all(u8::is_ascii_alphanumeric) {
+        out.extend_from_slice(segment);
+    } else {
+        for part in percent_encode(segment, SEGMENT) {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+}
+
+/// Appends the view of all documents from `from` on, `limit` of them.
+fn write_scan(from: &[u8], limit: u32, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"_all_docs?include_docs=true&limit=");
+    out.extend_from_slice(itoa::Buffer::new().format(limit).as_bytes());
+    out.extend_from_slice(b"&startkey=");
+    let key = serde_json::Value::from(String::from_utf8_lossy(from)).to_string();
+    write_segment(key.as_bytes(), out);
+}
+
+impl Session for CouchSession {
+    async fn ready(&mut self) {
+        self.connection.ready(self.clock).await;
+    }
+
+    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+        match (op.kind, op.revision) {
+            (OpKind::Update | OpKind::Delete, None) => {
+                // A rare shape: kept out of the future that every other operation pays for.
+                return Box::pin(self.on_stored(op, payload, probe)).await;
+            }
+            (OpKind::BulkInsert, _) => {
+                payload.prepend(b"{\"docs\":[");
+                payload.body_mut().extend_from_slice(b"]}");
+            }
+            _ => {}
+        }
+        self.request(op, payload, probe).await
+    }
+
+    fn body(&self) -> &[u8] {
+        self.connection.body()
     }
 }

@@ -1,0 +1,85 @@
+//! Which workload each connection carries out in a stage, and what it hands on to the next.
+
+use super::stage::Bench;
+use super::{Observer, RunError};
+use crate::plan::{CrudOrder, Plan, StageKind, StagePlan};
+use crate::record::StageRecord;
+use crate::schema::Documents;
+use crate::workload::{Budget, BulkInsert, Crud, CurrentDocument, Live};
+use std::sync::Arc;
+
+/// The connections of a run: what each has in the database, from stage to stage.
+pub(super) struct Connections<'a> {
+    plan: &'a Plan,
+    documents: Arc<Documents>,
+    bulk: u64,
+    live: Vec<Live>,
+    warm: Vec<Crud>,
+}
+
+impl<'a> Connections<'a> {
+    /// The connections of `plan` before its first stage.
+    pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>) -> Self {
+        let live = vec![Live::default(); plan.connections];
+        Self { plan, documents, bulk: 0, live, warm: Vec::new() }
+    }
+
+    /// Carries out one stage.
+    pub(super) fn run_stage(
+        &mut self,
+        bench: &Bench<'_>,
+        stage: &StagePlan,
+        observer: &mut dyn Observer,
+    ) -> Result<StageRecord, RunError> {
+        let (plan, seed) = (self.plan, self.plan.seed);
+        let connections = plan.connections;
+        match &stage.kind {
+            StageKind::BulkInsert { documents, batch } => {
+                let make = |k| {
+                    let keys = stage.kind.bulk_keys(k, connections);
+                    BulkInsert::new(self.documents.clone(), keys, *batch)
+                };
+                let lanes = (0..connections).map(make).collect();
+                let (record, lanes) = bench.run(stage, lanes, observer)?;
+                self.live = lanes.into_iter().map(BulkInsert::into_live).collect();
+                self.bulk = *documents;
+                Ok(record)
+            }
+            StageKind::Crud { order: CrudOrder::Current, .. } => {
+                let make = |(k, live): (usize, Live)| {
+                    let Budget::Counted(left) = stage.kind.budget(k, connections) else {
+                        unreachable!("this order is planned with counts only")
+                    };
+                    let keys = stage.kind.create_keys(self.bulk, k, connections);
+                    let of = (seed, k as u64);
+                    CurrentDocument::new(self.documents.clone(), of, left, &live, keys)
+                };
+                let live = std::mem::take(&mut self.live).into_iter();
+                let lanes = live.enumerate().map(make).collect();
+                Ok(bench.run(stage, lanes, observer)?.0)
+            }
+            StageKind::Crud { order: CrudOrder::Uniform, .. } => {
+                let lanes = self.crud_lanes(stage);
+                let (record, lanes) = bench.run(stage, lanes, observer)?;
+                self.warm = lanes;
+                Ok(record)
+            }
+        }
+    }
+
+    /// The workloads of a CRUD stage: those of the warm-up with a new budget, or fresh ones.
+    fn crud_lanes(&mut self, stage: &StagePlan) -> Vec<Crud> {
+        let connections = self.plan.connections;
+        if !self.warm.is_empty() {
+            let warm = std::mem::take(&mut self.warm).into_iter().enumerate();
+            return warm.map(|(k, w)| w.with_budget(stage.kind.budget(k, connections))).collect();
+        }
+        let live = std::mem::take(&mut self.live).into_iter().enumerate();
+        let make = |(k, live)| {
+            let keys = stage.kind.create_keys(self.bulk, k, connections);
+            let budget = stage.kind.budget(k, connections);
+            Crud::new(self.documents.clone(), (self.plan.seed, k as u64), budget, live, keys)
+        };
+        live.map(make).collect()
+    }
+}
