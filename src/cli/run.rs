@@ -13,7 +13,8 @@ use std::path::PathBuf;
 /// `springload run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// http(s)://[user:password@]host:port[/database]; without it, the embedded stand-in
+    /// http(s)://[user:password@]host:port[/database], or basic: no server, all is answered at
+    /// once; without it, the embedded stand-in
     target: Option<String>,
     /// Connections used at once
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = plan::count)]
