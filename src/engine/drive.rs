@@ -67,6 +67,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         // The document is made before the wait, so that an operation that is due is sent at once.
         let Some(op) = workload.next(payload.draft()) else { break };
         session.ready().await;
+        session.prepare(&op, &mut payload);
         let ticket = if op.part == Part::Last {
             shared.tickets.proceed()
         } else if let Some(ticket) = shared.tickets.take(connection).await {

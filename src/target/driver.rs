@@ -40,6 +40,12 @@ macro_rules! drivers {
                 }
             }
 
+            fn prepare(&mut self, op: &Op, payload: &mut Payload) {
+                match self {
+                    $(Self::$name(session) => session.prepare(op, payload),)*
+                }
+            }
+
             async fn execute(
                 &mut self,
                 op: &Op,
