@@ -11,7 +11,7 @@ pub(super) const FORMAT: Format =
 const HEADER: &str = "stage,second,kind,requests,ok,failed,\
     response_p50_us,response_p99_us,response_p99_9_us,response_max_us,\
     service_p50_us,service_p99_us,service_p99_9_us,service_max_us,\
-    lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us";
+    lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us,verdict";
 
 fn render(record: &RunRecord) -> String {
     let mut out = format!("{HEADER}\n");
@@ -24,7 +24,7 @@ fn render(record: &RunRecord) -> String {
                 for histogram in [&part.response, &part.service, &part.lag] {
                     write_times(&mut out, &histogram.get());
                 }
-                out.push('\n');
+                let _ = writeln!(out, ",{}", stage.verdict.name());
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::Format;
 use super::number::{decimal, grouped};
 use super::threshold::threshold_lines;
+use super::trust::trust_lines;
 use crate::measure::Spread;
 use crate::op::OpKind;
 use crate::record::{Code, RunRecord, StageRecord};
@@ -31,6 +32,11 @@ fn render(record: &RunRecord) -> String {
         out.push('\n');
         errors(stage, record, &mut out);
     }
+    out.push_str("TRUST:\n");
+    for line in trust_lines(record) {
+        let _ = writeln!(out, "  {line}");
+    }
+    out.push('\n');
     if !record.thresholds.is_empty() {
         out.push_str("THRESHOLDS:\n");
         for line in threshold_lines(record) {

@@ -3,6 +3,7 @@
 
 use super::Format;
 use super::threshold::threshold_lines;
+use super::trust::trust_lines;
 use crate::measure::{Histogram, SeriesKind};
 use crate::record::{RunRecord, StageRecord};
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -49,6 +50,9 @@ fn head(record: &RunRecord) -> String {
     for warning in &record.warnings {
         let stage = warning.stage.as_ref().map_or(String::new(), |stage| format!("{stage}: "));
         builder.add_comment(&format!("[Warning: {stage}{}]", warning.message));
+    }
+    for line in trust_lines(record) {
+        builder.add_comment(&format!("[Trust: {line}]"));
     }
     for line in threshold_lines(record) {
         builder.add_comment(&format!("[Threshold: {line}]"));

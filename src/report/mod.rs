@@ -11,6 +11,7 @@ mod openmetrics;
 mod table;
 mod text;
 mod threshold;
+mod trust;
 
 pub use exposition::Exposition;
 pub use json::{RunFileError, read as read_json};

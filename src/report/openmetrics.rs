@@ -219,7 +219,8 @@ fn judgements(record: &RunRecord, out: &mut Writer) {
     let help = "1 where the stage's numbers can be believed.";
     out.family(gauge("springload_trustworthy", "", help));
     for stage in &record.stages {
-        out.sample(&[("stage", &stage.name)], u8::from(stage.verdict.trustworthy()));
+        let labels = [("stage", stage.name.as_str()), ("verdict", stage.verdict.name())];
+        out.sample(&labels, u8::from(stage.verdict.trustworthy()));
     }
     let help = "What a reader must know before believing a number.";
     out.family(gauge("springload_warning", "", help));

@@ -4,8 +4,9 @@ use super::Format;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
+use super::trust::trust_lines;
 use crate::measure::{Latency, OperationSummary};
-use crate::record::{RunRecord, StageRecord, Verdict};
+use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
 pub(super) const FORMAT: Format = Format { name: "text", summary: "for people", render };
@@ -31,7 +32,9 @@ fn render(record: &RunRecord) -> String {
         }
     }
     out.push('\n');
-    trust(record, &mut out);
+    for line in trust_lines(record) {
+        let _ = writeln!(out, "trust: {line}");
+    }
     out
 }
 
@@ -165,34 +168,4 @@ fn phases(stage: &StageRecord) -> Vec<Vec<String>> {
         rows.push(row);
     }
     rows
-}
-
-/// One line per stage that says whether to believe it.
-fn trust(record: &RunRecord, out: &mut String) {
-    for stage in record.measured() {
-        let verdict = match stage.verdict {
-            Verdict::Empty => "nothing measured",
-            Verdict::ClientBound { .. } => "client-bound, result not valid",
-            Verdict::Degraded { .. } => "degraded, result not valid",
-            Verdict::NotSustained { .. } => "not sustained",
-            Verdict::Sustained => "sustained",
-            Verdict::Closed => "valid (closed loop: the server set the pace)",
-        };
-        let unfinished: u64 = stage.requests().map(|o| o.unfinished).sum();
-        let drained = if unfinished == 0 {
-            "all in flight drained".to_owned()
-        } else {
-            format!("{} unfinished", grouped(unfinished))
-        };
-        let lag = stage.client.lag_p99_us.map_or("n/a".to_owned(), |us| millis(us) + " ms");
-        let _ = writeln!(
-            out,
-            "trust: {} · lag p99 {lag} · client CPU {:.0} % ({} µs per request) · {drained} · \
-             dropped {} · {verdict}",
-            stage.name,
-            stage.client.busiest_thread * 100.0,
-            decimal(stage.client.cpu_per_request_us, 2),
-            grouped(stage.load.dropped),
-        );
-    }
 }
