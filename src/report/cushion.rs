@@ -66,8 +66,8 @@ fn bulk(stage: &StageRecord, out: &mut String) {
     head(stage, out);
     spread("remoteProcessing", remote, out);
     spread("receiveData", &table.receive_s, out);
-    let whole: Vec<f64> =
-        (0..remote.len()).map(|i| table.send_s[i] + remote[i] + table.receive_s[i]).collect();
+    let parts = table.send_s.iter().zip(remote).zip(&table.receive_s);
+    let whole: Vec<f64> = parts.map(|((send, remote), receive)| send + remote + receive).collect();
     rate("remoteProcessingRate", stage, OpKind::BulkInsert, remote, out);
     rate("localInsertRate", stage, OpKind::BulkInsert, &whole, out);
 }

@@ -10,7 +10,7 @@ use crate::measure::{ConnectionTimes, Histogram, Interval, PhaseTable, Series, T
 use crate::op::OpKind;
 use crate::plan::{DriverName, Plan, StageKind, StagePlan};
 use crate::record::{ClientRecord, LoadRecord, StageRecord, Verdict};
-use crate::target::Driver;
+use crate::target::{Driver, Target, WithTarget};
 use crate::workload::Workload;
 use std::io;
 use std::sync::Arc;
@@ -52,6 +52,20 @@ struct Collected<W> {
     cpu_s: f64,
     busiest_thread: f64,
     lateness: Histogram,
+}
+
+/// What one thread does, with whatever driver.
+struct ShardWork<W> {
+    plan: ShardPlan,
+    lanes: Vec<Lane<W>>,
+}
+
+impl<W: Workload + 'static> WithTarget for ShardWork<W> {
+    type Output = io::Result<ShardResult<W>>;
+
+    fn with<T: Target<Session: 'static>>(self, target: &T) -> Self::Output {
+        run_shard(&self.plan, target, self.lanes)
+    }
 }
 
 /// What the stages of a run have in common.
@@ -101,7 +115,7 @@ impl Bench<'_> {
                 let name = format!("shard-{shard}");
                 std::thread::Builder::new()
                     .name(name)
-                    .spawn(move || run_shard(&plan, &target, lanes))
+                    .spawn(move || target.apply(ShardWork { plan, lanes }))
             })
             .collect::<io::Result<_>>()?;
         drop(sink);

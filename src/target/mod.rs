@@ -12,7 +12,7 @@ pub mod wire;
 
 pub use buffers::Buffers;
 pub use deadline::{Deadline, Deadlines};
-pub use driver::{Driver, DriverSession};
+pub use driver::{Driver, WithTarget};
 pub use payload::Payload;
 
 use crate::measure::Probe;

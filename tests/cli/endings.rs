@@ -186,3 +186,18 @@ fn a_dry_run_prints_the_plan_and_does_nothing() {
     assert_eq!(plan["stages"][0]["documents"], 1000);
     assert!(!Path::new(&dry.output()).exists());
 }
+
+#[test]
+fn a_run_without_documents_left_says_that_it_ended_early() {
+    let server = Server::stand_in(Options::default());
+    let flags = ["--docs", "200", "-c", "2", "--mix", "delete=1", "-d", "60s"];
+    let run = measure(["run", &server.url].into_iter().chain(flags)).passed();
+    let codes: Vec<_> = run.record["warnings"]
+        .as_array()
+        .expect("warnings")
+        .iter()
+        .map(|warning| warning["code"].as_str().expect("a code").to_owned())
+        .collect();
+    assert!(codes.iter().any(|code| code == "ran_dry"), "{codes:?}");
+    assert_eq!(run.sum("delete", "ok"), 200);
+}

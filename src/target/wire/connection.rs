@@ -153,7 +153,7 @@ impl Connection {
 
     async fn connect(&mut self) -> Result<(), Failure> {
         let endpoint = self.endpoint.clone();
-        let mut connecting = std::pin::pin!(Stream::connect(&endpoint));
+        let mut connecting = std::pin::pin!(Stream::connect(&endpoint, self.failed_connects));
         let deadline = &self.deadline;
         let result = poll_fn(|context| {
             if deadline.poll_expired(context) {
