@@ -92,11 +92,14 @@ fn measure(
         (None, None) => String::new(),
     };
     let stop = Arc::new(Stop::default());
-    if let Err(error) = signals::listen(stop.clone(), output.quiet) {
-        eprintln!("error: cannot listen for Ctrl-C: {error}");
-        return Exit::Failed;
-    }
-    let mut view = View::new(output.quiet, folder, metrics);
+    let asked = match signals::listen(stop.clone(), output.quiet) {
+        Ok(asked) => asked,
+        Err(error) => {
+            eprintln!("error: cannot listen for Ctrl-C: {error}");
+            return Exit::Failed;
+        }
+    };
+    let mut view = View::new(output, (folder, metrics), asked);
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
     match result {

@@ -19,6 +19,7 @@ mod schema_source;
 mod selftest;
 mod serve;
 mod signals;
+mod tui;
 
 pub use exit::Exit;
 

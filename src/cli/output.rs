@@ -28,6 +28,9 @@ pub(super) struct OutputArgs {
     /// No progress, only the report
     #[arg(short, long)]
     pub(super) quiet: bool,
+    /// One line of progress on a terminal, instead of the live view
+    #[arg(long)]
+    pub(super) no_tui: bool,
     /// Print the checked plan as JSON and run nothing
     #[arg(long)]
     pub(super) dry_run: bool,
