@@ -7,9 +7,11 @@ mod cushion;
 mod databases;
 mod endings;
 mod proxy;
+mod pty;
 mod refusals;
 mod secure;
 mod seeds;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod springload;
+mod terminal;

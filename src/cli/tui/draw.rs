@@ -44,12 +44,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
     // Title, place, gauge, table, errors, keys, and what lies between them.
     let rest = 3 + kinds + ERROR_LINES + 1 + 3 * gap;
     let curve = (area.height.saturating_sub(rest) / 3).clamp(1, CURVE_LINES_MAX);
+    // A high curve brings a gap of its own.
+    let above = if curve > 2 { 0 } else { gap };
     let [title, place, gauge, _, curves, _, table, _, errors, _, keys] =
         area.layout(&Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(1),
             Constraint::Length(1),
-            Constraint::Length(gap),
+            Constraint::Length(above),
             Constraint::Length(3 * curve),
             Constraint::Length(gap),
             Constraint::Length(kinds),

@@ -98,3 +98,7 @@ fn area() -> io::Result<Rect> {
     }
     Ok(Rect::new(0, 0, size.ws_col, size.ws_row))
 }
+
+#[cfg(test)]
+#[path = "screen_tests.rs"]
+mod tests;
