@@ -97,7 +97,9 @@ mod tests {
         part.requests = times_ns.len() as u64;
         part.ok = part.requests - conflicts;
         part.failures[Failure::Conflict.index()] = conflicts;
-        times_ns.iter().for_each(|&ns| part.response.record(ns));
+        for &ns in times_ns {
+            part.response.record(ns);
+        }
         interval
     }
 
