@@ -10,7 +10,7 @@ const FRESH_S: f64 = 3.0;
 /// A run, as far as it has been told.
 #[derive(Debug, Default)]
 pub(super) struct Model {
-    /// The server, the database and the connections.
+    /// The server, the connections and the database.
     pub(super) head: Vec<String>,
     stages: Vec<String>,
     /// The name of the stage, and its place in the plan.
@@ -47,7 +47,8 @@ impl Model {
             1 => "1 connection".to_owned(),
             count => format!("{count} connections"),
         };
-        let head = vec![server, record.server.database.clone(), connections];
+        // Names of scratch databases are long: last, where a narrow terminal cuts.
+        let head = vec![server, connections, record.server.database.clone()];
         let stages = record.plan.stages.iter().map(|stage| stage.name.clone()).collect();
         Self { head, stages, ..Self::default() }
     }
@@ -182,7 +183,7 @@ mod tests {
         (record.server.url, record.server.database) = ("http://h:5984".into(), "db".into());
         record.server.stand_in = false;
         let model = Model::new(&record);
-        assert_eq!(model.head, ["http://h:5984", "db", "4 connections"]);
+        assert_eq!(model.head, ["http://h:5984", "4 connections", "db"]);
         record.server.stand_in = true;
         assert_eq!(Model::new(&record).head[0], "embedded stand-in");
     }
