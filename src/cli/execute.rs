@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::metrics::Metrics;
-use super::output::{Folder, OutputArgs, print};
+use super::output::{Folder, OutputArgs, RUNS, print};
 use super::progress::View;
 use super::signals;
 use crate::clock::{SECOND_NS, wall_ns};
@@ -54,7 +54,7 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
         match Folder::make(output.output.as_deref(), &now.strftime("%Y%m%dT%H%M%SZ").to_string()) {
             Ok(folder) => folder,
             Err(error) => {
-                let place = output.output.as_deref().unwrap_or_else(|| "springload-runs".as_ref());
+                let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
                 let problem = format!("cannot write in {}: {error}", place.display());
                 eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
                 return Exit::Usage;
@@ -94,11 +94,14 @@ fn measure(
         (None, None) => String::new(),
     };
     let stop = Arc::new(Stop::default());
-    if let Err(error) = signals::listen(stop.clone(), output.quiet) {
-        eprintln!("error: cannot listen for Ctrl-C: {error}");
-        return Exit::Failed;
-    }
-    let mut view = View::new(output.quiet, folder, metrics);
+    let asked = match signals::listen(stop.clone(), output.quiet) {
+        Ok(asked) => asked,
+        Err(error) => {
+            eprintln!("error: cannot listen for Ctrl-C: {error}");
+            return Exit::Failed;
+        }
+    };
+    let mut view = View::new(output, (folder, metrics), asked);
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
     match result {

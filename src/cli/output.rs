@@ -6,6 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The folder that runs go to, one folder each, where no other is named.
+pub(super) const RUNS: &str = "springload-runs";
 /// More runs than anybody keeps side by side.
 const MOST_RUNS: u32 = 100_000;
 
@@ -28,6 +30,9 @@ pub(super) struct OutputArgs {
     /// No progress, only the report
     #[arg(short, long)]
     pub(super) quiet: bool,
+    /// One line of progress on a terminal, instead of the live view
+    #[arg(long)]
+    pub(super) no_tui: bool,
     /// Print the checked plan as JSON and run nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -88,7 +93,7 @@ impl Folder {
 
 /// `springload-runs/TIME`, with a number where two runs begin in the same second.
 fn default_folder(now: &str) -> PathBuf {
-    let base = Path::new("springload-runs");
+    let base = Path::new(RUNS);
     let first = base.join(now);
     if !first.exists() {
         return first;

@@ -15,6 +15,7 @@ mod trust;
 
 pub use exposition::Exposition;
 pub use json::{RunFileError, read as read_json};
+pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
 pub use threshold::threshold_lines;
 

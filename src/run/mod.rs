@@ -7,9 +7,10 @@ mod calibrate;
 mod lanes;
 mod live;
 mod prepare;
+mod progress;
 mod stage;
 
-pub use stage::Progress;
+pub use progress::{KindProgress, Progress};
 
 use crate::clock::{Clock, wall_ns};
 use crate::engine::{Stop, StopReason};

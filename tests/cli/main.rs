@@ -6,10 +6,14 @@ mod counts;
 mod cushion;
 mod databases;
 mod endings;
+mod grammar;
 mod proxy;
+mod pty;
 mod refusals;
+mod saved;
 mod secure;
 mod seeds;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod springload;
+mod terminal;
