@@ -10,7 +10,7 @@ mod latest;
 mod range;
 mod scrambled;
 #[cfg(test)]
-mod statistics;
+pub(crate) mod statistics;
 mod weighted;
 mod zipfian;
 

@@ -5,7 +5,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 /// The chance that draws which follow `shares` depart from them as much as those of `draw` do, by
 /// Pearson's chi-square test. Shares that expect fewer than ten draws are taken together. A draw
 /// where no share is gives 0.
-pub(super) fn chi_square(shares: &[f64], draws: u32, mut draw: impl FnMut() -> usize) -> f64 {
+pub(crate) fn chi_square(shares: &[f64], draws: u32, mut draw: impl FnMut() -> usize) -> f64 {
     let mut seen = vec![0u32; shares.len()];
     for _ in 0..draws {
         seen[draw()] += 1;
@@ -28,7 +28,7 @@ pub(super) fn chi_square(shares: &[f64], draws: u32, mut draw: impl FnMut() -> u
 
 /// The same for draws of a continuous distribution, by the test of Kolmogorov and Smirnov with
 /// the asymptotic distribution (Marsaglia, Tsang and Wang, J. Stat. Softw. 8 (2003), formula 1).
-pub(super) fn kolmogorov_smirnov(drawn: &mut [f64], cdf: impl Fn(f64) -> f64) -> f64 {
+pub(crate) fn kolmogorov_smirnov(drawn: &mut [f64], cdf: impl Fn(f64) -> f64) -> f64 {
     drawn.sort_by(f64::total_cmp);
     let n = drawn.len() as f64;
     let distance = drawn.iter().enumerate().fold(0.0f64, |worst, (i, &x)| {
