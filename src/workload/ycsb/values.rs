@@ -2,63 +2,62 @@
 
 use crate::generate::Stream;
 
-/// A draw of 64 bits makes two groups of six characters.
+/// Characters in a group, which takes 32 bits.
 const GROUP: usize = 6;
 
 /// Appends `length` random characters from space to DEL, of which a group of six takes 32 bits, in
 /// YCSB's way: by place, 32, 64 or 64 different ones, quote and backslash among them.
 pub fn random_text(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
-    random(length, stream, |group| out.extend_from_slice(group));
+    let start = out.len();
+    // Two groups are made at a time, each written as a word of eight bytes.
+    out.resize(start + length + 2 * GROUP + 2, 0);
+    let mut at = start;
+    while at < start + length {
+        let draw = stream.draw();
+        out[at..at + 8].copy_from_slice(&characters((draw >> 32) as u32).to_le_bytes());
+        at += GROUP;
+        out[at..at + 8].copy_from_slice(&characters(draw as u32).to_le_bytes());
+        at += GROUP;
+    }
+    out.truncate(start + length);
 }
 
 /// The same, with quotes and backslashes escaped as in a JSON string. `length` counts characters
 /// before they are escaped.
 pub fn random_json(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
-    random(length, stream, |group| {
-        if group.iter().any(|&byte| byte == b'"' || byte == b'\\') {
-            for &byte in group {
-                if matches!(byte, b'"' | b'\\') {
-                    out.push(b'\\');
-                }
-                out.push(byte);
-            }
-        } else {
-            out.extend_from_slice(group);
-        }
-    });
-}
-
-fn random(length: usize, stream: &mut Stream, mut take: impl FnMut(&[u8])) {
-    let mut left = length;
-    while left > 0 {
-        let draw = stream.draw();
-        for bits in [(draw >> 32) as u32, draw as u32] {
-            let group = characters(bits);
-            if left < GROUP {
-                take(&group[..left]);
-                return;
-            }
-            take(&group);
-            left -= GROUP;
-        }
+    let start = out.len();
+    random_text(length, stream, out);
+    let special = |byte: &u8| matches!(byte, b'"' | b'\\');
+    let mut more = out[start..].iter().filter(|byte| special(byte)).count();
+    let mut end = out.len();
+    out.resize(end + more, 0);
+    // From the back, so that each character moves once; those before the first stay.
+    while more > 0 {
+        let Some(at) = memchr::memrchr2(b'"', b'\\', &out[start..end]) else { break };
+        let at = start + at;
+        out.copy_within(at..end, at + more);
+        more -= 1;
+        out[at + more] = b'\\';
+        end = at;
     }
 }
 
-/// Six characters, each of some bits of 32, as in YCSB's `RandomByteIterator`. Seven bits without
-/// the sixth leave the characters from space to `?` and from the backquote to DEL.
+/// Six characters in the lower bytes, the first in the lowest, each of some bits of 32 as in
+/// YCSB's `RandomByteIterator`. Seven bits without the sixth leave the characters from space to
+/// `?` and from the backquote to DEL.
 #[inline]
-const fn characters(bits: u32) -> [u8; GROUP] {
-    const SPACE: u32 = b' ' as u32;
-    let signed = bits.cast_signed();
-    [
-        ((bits & 0x1f) + SPACE) as u8,
-        (((bits >> 5) & 0x3f) + SPACE) as u8,
-        (((bits >> 10) & 0b101_1111) + SPACE) as u8,
-        (((bits >> 15) & 0x1f) + SPACE) as u8,
-        (((bits >> 20) & 0x3f) + SPACE) as u8,
-        // The sign fills the place from the left.
-        (((signed >> 25).cast_unsigned() & 0b101_1111) + SPACE) as u8,
-    ]
+fn characters(bits: u32) -> u64 {
+    const SPACES: u64 = 0x2020_2020_2020;
+    // The sign fills the place from the left.
+    let last = (bits.cast_signed() >> 25).cast_unsigned() & 0b101_1111;
+    let bits = u64::from(bits);
+    let text = (bits & 0x1f)
+        | ((bits >> 5) & 0x3f) << 8
+        | ((bits >> 10) & 0b101_1111) << 16
+        | ((bits >> 15) & 0x1f) << 24
+        | ((bits >> 20) & 0x3f) << 32
+        | u64::from(last) << 40;
+    text + SPACES
 }
 
 /// Appends the text that a field has when data are to be verified: key, `:` and field, then `:` and
