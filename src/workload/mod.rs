@@ -8,6 +8,7 @@ mod bulk_insert;
 mod crud;
 mod current;
 mod live;
+pub mod ycsb;
 
 pub use budget::{Budget, Mix};
 pub use bulk_insert::BulkInsert;
