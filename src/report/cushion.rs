@@ -1,6 +1,6 @@
 //! Iron Cushion's two blocks: its labels, order, units and number format; the right values.
 
-use super::Format;
+use super::{Format, Render};
 use super::number::{decimal, grouped};
 use super::threshold::threshold_lines;
 use crate::measure::Spread;
@@ -9,7 +9,7 @@ use crate::record::{Code, RunRecord, StageRecord};
 use std::fmt::Write as _;
 
 pub(super) const FORMAT: Format =
-    Format { name: "cushion", summary: "Iron Cushion's two report blocks", render };
+    Format { name: "cushion", summary: "Iron Cushion's two report blocks", render: Render::One(render) };
 
 const CRUD: [(OpKind, &str); 4] = [
     (OpKind::Create, "Create"),
