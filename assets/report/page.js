@@ -86,8 +86,11 @@
     }];
   };
 
+  const flat = (chart) => chart.kind === 'errors'
+    && chart.lines.every((line) => line.y.every((value) => value === 0));
+
   const layout = (chart) => ({
-    height: 330,
+    height: flat(chart) ? 190 : 330,
     margin: { l: 12, r: 12, t: chart.cells ? 56 : 12, b: 12 },
     paper_bgcolor: 'rgba(0,0,0,0)',
     plot_bgcolor: 'rgba(0,0,0,0)',

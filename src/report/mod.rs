@@ -10,6 +10,7 @@ mod html;
 mod json;
 mod number;
 mod openmetrics;
+mod picture;
 mod table;
 mod text;
 mod threshold;
@@ -88,7 +89,7 @@ impl Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 7] = [
+pub const FORMATS: [Format; 9] = [
     text::FORMAT,
     json::FORMAT,
     csv::FORMAT,
@@ -96,6 +97,8 @@ pub const FORMATS: [Format; 7] = [
     openmetrics::FORMAT,
     cushion::FORMAT,
     html::FORMAT,
+    picture::SVG,
+    picture::PNG,
 ];
 
 /// The formats that show several runs, by name.

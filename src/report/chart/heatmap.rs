@@ -8,7 +8,7 @@ use super::{Axis, Cells, Chart, ChartKind, Scale};
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let chart = |part: &super::view::Part<'_>| Chart {
         kind: ChartKind::Heatmap,
-        title: view.name(part, "Response times: how many took how long"),
+        title: view.name(part, "Heat map of response times"),
         note: "Each cell counts the requests that ended in that time and took that long; what \
                an average hides shows as a second band."
             .to_owned(),

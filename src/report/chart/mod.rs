@@ -11,7 +11,7 @@ mod throughput;
 mod timeline;
 mod view;
 
-pub(super) use view::{MOST_RUNS, Stage, label, stages};
+pub(super) use view::{MOST_RUNS, Stage, foremost, label, stages};
 
 use serde::{Serialize, Serializer};
 use std::fmt;

@@ -8,10 +8,6 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     let unit = view.unit();
     let mut lines = Vec::new();
     for part in &view.parts {
-        // One kind's share of what is due is left to chance.
-        if view.kind.is_none() {
-            lines.extend(offered(view, part));
-        }
         let (mut x, mut y) = (Vec::new(), Vec::new());
         for stretch in &part.timeline.stretches {
             x.push(stretch.middle_s());
@@ -20,6 +16,10 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         }
         let (name, tone) = (view.name(part, "served"), part.run);
         lines.push(Line { name, tone, stroke: Stroke::Solid, hidden: false, x, y });
+        // One kind's share of what is due is left to chance.
+        if view.kind.is_none() {
+            lines.extend(offered(view, part));
+        }
     }
     let open = view.parts.iter().any(|part| part.stage.load.open);
     let note = if open {

@@ -105,3 +105,8 @@ pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Sta
     };
     STAGES.into_iter().filter_map(stage).collect()
 }
+
+/// The stage to look at first: the last one whose numbers count.
+pub(in crate::report) fn foremost(stages: &[Stage]) -> Option<&Stage> {
+    stages.iter().rev().find(|stage| stage.name != "warm_up").or(stages.last())
+}

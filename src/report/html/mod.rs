@@ -6,7 +6,7 @@ mod escape;
 mod facts;
 mod parts;
 
-use super::chart::{Stage, label, stages};
+use super::chart::{Stage, foremost, label, stages};
 use super::{Format, Render};
 use crate::record::RunRecord;
 use escape::{Html, json_in_html};
@@ -35,8 +35,7 @@ struct Data {
 impl Data {
     fn of(runs: &[RunRecord]) -> Self {
         let stages = stages(runs, true);
-        let counting = stages.iter().rev().find(|stage| stage.name != "warm_up");
-        let first = counting.or(stages.last()).map(|stage| stage.name);
+        let first = foremost(&stages).map(|stage| stage.name);
         Self { runs: (0..runs.len()).map(label).collect(), stages, first }
     }
 }

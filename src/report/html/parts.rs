@@ -131,7 +131,7 @@ fn load(runs: &[RunRecord], run: usize, stage: &StageRecord) -> Html {
     head.push(&Html::tag("strong", &stage.name));
     head.push(&Html::text(format!(" · {} s · {mode}", decimal(stage.elapsed_s, 3))));
     let cell = format!("th scope=\"rowgroup\" colspan=\"{}\"", COLUMNS.len());
-    Html::element("tr class=\"stage\"", &Html::element(&cell, &head))
+    Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::element("div", &head)))
 }
 
 fn row(operation: &OperationSummary) -> Html {
