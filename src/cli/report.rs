@@ -50,8 +50,9 @@ fn render(args: &Args) -> Result<Vec<u8>, String> {
 fn read(run: &Path) -> Result<RunRecord, String> {
     let file = if run.is_dir() { run.join("run.json") } else { run.to_owned() };
     let name = file.display();
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| format!("RUN: cannot read {name}: {error}; name a run.json or its folder"))?;
+    let text = std::fs::read_to_string(&file).map_err(|error| {
+        format!("RUN: cannot read {name}: {error}; name a run.json or its folder")
+    })?;
     read_json(&text).map_err(|error| format!("RUN: {name} is {error}; name a whole run.json"))
 }
 

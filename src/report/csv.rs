@@ -5,8 +5,11 @@ use crate::measure::Histogram;
 use crate::record::RunRecord;
 use std::fmt::Write as _;
 
-pub(super) const FORMAT: Format =
-    Format { name: "csv", summary: "the per-second series, one row per second and kind", render: Render::One(render) };
+pub(super) const FORMAT: Format = Format {
+    name: "csv",
+    summary: "the per-second series, one row per second and kind",
+    render: Render::One(render),
+};
 
 const HEADER: &str = "stage,second,kind,requests,ok,failed,\
     response_p50_us,response_p99_us,response_p99_9_us,response_max_us,\

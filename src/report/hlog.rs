@@ -1,9 +1,9 @@
 //! The series as an `HdrHistogram` interval log, as its `HistogramLogWriter` writes it (format
 //! 1.3): for the viewers, plotters and mergers that read those.
 
-use super::{Format, Render};
 use super::threshold::threshold_lines;
 use super::words::warning_lines;
+use super::{Format, Render};
 use crate::measure::{Histogram, SeriesKind};
 use crate::record::{RunRecord, StageRecord};
 use hdrhistogram::serialization::V2DeflateSerializer;

@@ -3,8 +3,11 @@
 use super::{Format, Render};
 use crate::record::{RunRecord, SCHEMA_VERSION};
 
-pub(super) const FORMAT: Format =
-    Format { name: "json", summary: "the whole record, as in run.json", render: Render::One(render) };
+pub(super) const FORMAT: Format = Format {
+    name: "json",
+    summary: "the whole record, as in run.json",
+    render: Render::One(render),
+};
 
 fn render(record: &RunRecord) -> String {
     let mut text = serde_json::to_string_pretty(record).expect("a record is plain data");

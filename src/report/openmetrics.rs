@@ -1,8 +1,8 @@
 //! A run as metrics: what `--format openmetrics` prints of a finished one and what a scraper reads
 //! of one that is going on. Both are the same families, from the same functions.
 
-use super::{Format, Render};
 use super::exposition::{Exposition, Family, Kind, Writer};
+use super::{Format, Render};
 use crate::measure::{Latency, OperationSummary};
 use crate::record::{ClientRecord, LoadRecord, RunRecord, Running, StageRecord};
 

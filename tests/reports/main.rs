@@ -3,6 +3,8 @@
 //! `run.json` beside this file was left by a run; what it lacks is put into it here. After a
 //! wanted change look at the new snapshots and accept them with `INSTA_UPDATE=always`.
 
+mod assets;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -77,6 +79,71 @@ fn cushion() {
     insta::assert_snapshot!("cushion_closed", render("cushion", &closed()));
     insta::assert_snapshot!("cushion_with_failures", render("cushion", &with_failures()));
     insta::assert_snapshot!("cushion_not_sustained", render("cushion", &not_sustained()));
+}
+
+/// What a page's script reads.
+fn page_data(page: &str) -> Value {
+    let opening = "<script type=\"application/json\" id=\"data\">";
+    let (_, rest) = page.split_once(opening).expect("the data");
+    let (json, _) = rest.split_once("</script>").expect("its end");
+    serde_json::from_str(json).expect("JSON")
+}
+
+#[test]
+fn html() {
+    let data = page_data(&render("html", &closed()));
+    insta::assert_snapshot!("html_data_closed", compact(&data));
+    let runs = [closed(), not_sustained()];
+    let page = format("html").expect("a format").render(&runs, None).expect("of several runs");
+    let data = page_data(std::str::from_utf8(&page).expect("text"));
+    assert_eq!(data["runs"], serde_json::json!(["A", "B"]));
+}
+
+/// JSON with numbers and cells in one line each, so that a snapshot can be read.
+fn compact(value: &Value) -> String {
+    fn write(value: &Value, indent: usize, out: &mut String) {
+        let nested = |value: &Value| match value {
+            Value::Array(items) => items.iter().any(|it| it.is_object() || it.is_array()),
+            Value::Object(_) => true,
+            _ => false,
+        };
+        let pad = "  ".repeat(indent + 1);
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    out.push_str(&format!("\n{pad}{name}: "));
+                    write(member, indent + 1, out);
+                }
+            }
+            Value::Array(items) if nested(value) => {
+                for item in items {
+                    out.push_str(&format!("\n{pad}- "));
+                    write(item, indent + 1, out);
+                }
+            }
+            value => out.push_str(&value.to_string()),
+        }
+    }
+    let mut out = String::new();
+    write(value, 0, &mut out);
+    out
+}
+
+#[test]
+fn formats_of_one_run_refuse_two() {
+    let runs = [closed(), closed()];
+    for format in FORMATS {
+        match (format.name, format.render(&runs, None)) {
+            ("html" | "svg" | "png", drawn) => assert!(drawn.is_ok(), "{}", format.name),
+            (name, refused) => {
+                let says = refused.expect_err("of one run").to_string();
+                assert!(says.starts_with(&format!("--format {name} shows one run; ")), "{says}");
+            }
+        }
+    }
+    let html = format("html").expect("a format");
+    let many = html.render(&vec![closed(); 11], None).expect_err("too many").to_string();
+    assert_eq!(many, "11 runs are too many to tell apart; name at most 10");
 }
 
 #[test]

@@ -10,7 +10,9 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     for part in &view.parts {
         let classes: Vec<Failure> = Failure::ALL
             .into_iter()
-            .filter(|class| part.timeline.stretches.iter().any(|it| it.failures.contains_key(class)))
+            .filter(|class| {
+                part.timeline.stretches.iter().any(|it| it.failures.contains_key(class))
+            })
             .collect();
         if view.overlay || classes.is_empty() {
             let all = |stretch: &Stretch| stretch.failures.values().sum();

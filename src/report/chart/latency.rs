@@ -3,6 +3,7 @@
 use super::timeline::PERCENTILES;
 use super::view::{Part, View};
 use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use std::fmt::Write as _;
 
 pub(super) fn chart(view: &View<'_>) -> Chart {
     let mut lines = Vec::new();
@@ -43,7 +44,7 @@ fn line(view: &View<'_>, part: &Part<'_>, percentile: usize, time: usize) -> Opt
     let mut name = format!("p{} {}", PERCENTILES[percentile], ["response", "service"][time]);
     // Seconds need no mention, longer stretches do.
     if rung.width_s != part.timeline.rungs[0].width_s {
-        name += &format!(" of {} s", rung.width_s);
+        let _ = write!(name, " of {} s", rung.width_s);
     }
     let strokes = [Stroke::Dot, Stroke::Solid, Stroke::Dash];
     let (tone, stroke) = match (view.overlay, time) {

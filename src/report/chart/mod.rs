@@ -143,8 +143,7 @@ impl Axis {
 
 /// Every chart of a view; one heat map for each of its runs.
 fn charts(view: &View<'_>) -> Vec<Chart> {
-    let mut charts =
-        vec![throughput::chart(view), latency::chart(view), percentiles::chart(view)];
+    let mut charts = vec![throughput::chart(view), latency::chart(view), percentiles::chart(view)];
     charts.extend(heatmap::charts(view));
     charts.push(errors::chart(view));
     charts

@@ -96,10 +96,14 @@ impl Timeline {
             for (_, part) in parts {
                 let times = [part.response.get(), part.service.get()];
                 stretch.add(part, &times[0]);
-                climbers.iter_mut().for_each(|climber| climber.add(row.second, &times));
+                climb(&mut climbers, row.second, &times);
             }
         }
-        Self { stretches, rungs: climbers.into_iter().map(Climber::finish).collect() }
+        for rung in 0..climbers.len() {
+            let (second, times) = climbers[rung].flush();
+            climb(&mut climbers[rung + 1..], second, &times);
+        }
+        Self { stretches, rungs: climbers.into_iter().map(|climber| climber.rung).collect() }
     }
 
     /// The narrowest stretches of which at least half tell the percentile; `None`: none do.
@@ -157,25 +161,28 @@ impl Climber {
         Self { cuts, now: 0, times: Default::default(), rung }
     }
 
-    fn add(&mut self, second: u32, times: &[Histogram; 2]) {
+    /// Adds what ended in a second; hands out the last stretch when another one begins.
+    fn add(&mut self, second: u32, times: &[Histogram; 2]) -> Option<(u32, [Histogram; 2])> {
         let index = self.cuts.of(second);
-        if index != self.now {
-            self.flush();
-            self.now = index;
-        }
+        let last = (index != self.now).then(|| self.flush());
+        self.now = index;
         self.times.iter_mut().zip(times).for_each(|(sum, part)| sum.merge(part));
+        last
     }
 
-    fn flush(&mut self) {
+    /// Reads the percentiles off the stretch; hands it out with the second at which it began.
+    fn flush(&mut self) -> (u32, [Histogram; 2]) {
         for (times, point) in self.times.iter().zip(&mut self.rung.points[self.now].1) {
-            *point = PERCENTILES
-                .map(|p| times.earns(p).then(|| times.percentile(p) as f64 / 1e6));
+            *point = PERCENTILES.map(|p| times.earns(p).then(|| times.percentile(p) as f64 / 1e6));
         }
-        self.times = Default::default();
+        (self.now as u32 * self.cuts.width_s, std::mem::take(&mut self.times))
     }
+}
 
-    fn finish(mut self) -> Rung {
-        self.flush();
-        self.rung
+/// Adds to the first rung; what is complete there goes up to the next one.
+fn climb(climbers: &mut [Climber], second: u32, times: &[Histogram; 2]) {
+    let Some((first, others)) = climbers.split_first_mut() else { return };
+    if let Some((second, times)) = first.add(second, times) {
+        climb(others, second, &times);
     }
 }

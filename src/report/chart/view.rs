@@ -46,7 +46,7 @@ impl View<'_> {
         if bulk { "documents" } else { "requests" }
     }
 
-    fn new<'a>(runs: &'a [RunRecord], stage: &str, kind: Option<OpKind>) -> View<'a> {
+    pub(super) fn new<'a>(runs: &'a [RunRecord], stage: &str, kind: Option<OpKind>) -> View<'a> {
         let most = (MOST_STRETCHES / runs.len().max(1)).max(1);
         let mut parts = Vec::new();
         for (run, record) in runs.iter().enumerate() {

@@ -81,7 +81,11 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
 fn stage(stage: &StagePlan) -> String {
     let mut parts = match &stage.kind {
         StageKind::BulkInsert { documents, batch } => {
-            vec![format!("{} documents in batches of {}", grouped(*documents), grouped((*batch).into()))]
+            vec![format!(
+                "{} documents in batches of {}",
+                grouped(*documents),
+                grouped((*batch).into())
+            )]
         }
         StageKind::Crud { mix, operations, .. } => {
             let mut parts = vec![format!(
@@ -106,9 +110,8 @@ fn pace(pace: &Value) -> String {
         return format!("closed loop{}", if think > 0.0 { &pause } else { "" });
     };
     let rate = |segment: &Value| {
-        let (from, to) = (number(&segment["from"]), number(&segment["to"]));
-        let to = if from == to { String::new() } else { format!("..{}", decimal(to, 0)) };
-        format!("{}{to}/s", decimal(from, 0))
+        let [from, to] = ["from", "to"].map(|end| decimal(number(&segment[end]), 0));
+        if from == to { format!("{from}/s") } else { format!("{from}..{to}/s") }
     };
     let rates: Vec<String> = segments.iter().map(rate).collect();
     let arrivals = pace["schedule"]["arrivals"].as_str().unwrap_or("constant");

@@ -106,10 +106,8 @@ pub(super) fn summary(runs: &[RunRecord]) -> Html {
             rows.push(&stage.operations.iter().map(row).collect());
         }
     }
-    let table = Html::raw(format!(
-        "<thead>{}</thead><tbody>{rows}</tbody>",
-        Html::element("tr", &heads)
-    ));
+    let table =
+        Html::raw(format!("<thead>{}</thead><tbody>{rows}</tbody>", Html::element("tr", &heads)));
     Html::element("table", &table)
 }
 
@@ -153,9 +151,8 @@ fn row(operation: &OperationSummary) -> Html {
         time(service.p99_us),
     ];
     let mut row = Html::tag("th scope=\"row\"", operation.kind);
-    let cell = |text: String| {
-        Html::tag(if text == "too few" { "td class=\"few\"" } else { "td" }, text)
-    };
+    let cell =
+        |text: String| Html::tag(if text == "too few" { "td class=\"few\"" } else { "td" }, text);
     row.push(&cells.into_iter().map(cell).collect());
     Html::element("tr", &row)
 }

@@ -96,7 +96,7 @@ fn range(scale: Scale, values: impl Iterator<Item = f64>) -> Range<f64> {
     }
     match scale {
         Scale::Time | Scale::Nines => 0.0..high.max(1e-3),
-        Scale::Linear => 0.0..if high > 0.0 { high * 1.2 } else { 1.0 },
-        Scale::Log => low - 0.05..high + 0.35,
+        Scale::Linear => 0.0..if high > 0.0 { high * 1.1 } else { 1.0 },
+        Scale::Log => low - 0.05..high + 0.1,
     }
 }

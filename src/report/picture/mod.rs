@@ -32,6 +32,8 @@ struct Sheet {
     /// Trust, warnings and thresholds, then what the charts are of.
     lines: Vec<String>,
     charts: Vec<Chart>,
+    /// Where the time that the charts are about ends.
+    end_s: f64,
 }
 
 impl Sheet {
@@ -44,7 +46,8 @@ impl Sheet {
         });
         let stages = stages(runs, false);
         let foremost = foremost(&stages);
-        let charts = foremost.and_then(|stage| stage.views.first()).map_or(&[][..], |it| &it.charts);
+        let charts =
+            foremost.and_then(|stage| stage.views.first()).map_or(&[][..], |it| &it.charts);
         let is_wanted = |chart: &&Chart| wanted.is_none_or(|wanted| wanted == chart.kind);
         let title = runs.first().map_or_else(String::new, |run| place(&run.server));
         let mut lines = Vec::new();
@@ -56,7 +59,9 @@ impl Sheet {
             lines.extend(threshold_lines(record));
         }
         lines.extend(foremost.map(|stage| format!("Charts of stage {}", stage.name)));
+        let ends = charts.iter().flat_map(|chart| &chart.cells).filter_map(|cells| cells.x.last());
         Self {
+            end_s: ends.copied().fold(0.0, f64::max),
             title: format!("springload · {title}"),
             lines: lines.iter().flat_map(|line| wrap(line)).collect(),
             charts: charts.iter().filter(is_wanted).cloned().collect(),
