@@ -98,6 +98,8 @@
     hoverlabel: { bgcolor: colour('card'), bordercolor: colour('line'),
       font: { color: colour('ink'), size: 12 } },
     hovermode: chart.cells || chart.x.scale === 'nines' ? 'closest' : 'x unified',
+    // Where there are few points, the nearest is far.
+    hoverdistance: chart.cells ? 20 : -1,
     xaxis: { ...axis(chart.x), range: range(chart), autorange: false },
     yaxis: axis(chart.y),
     showlegend: !chart.cells,

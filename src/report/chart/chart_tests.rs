@@ -125,15 +125,15 @@ fn failures_are_told_by_cause_and_by_run() {
 
 #[test]
 fn a_long_run_has_no_more_points_than_a_screen() {
-    let seconds: Vec<_> = (0..900).map(|second| (second, 20, 0)).collect();
-    let run = run(900.4, &seconds);
-    for count in [1, 3, MOST_RUNS] {
+    let seconds: Vec<_> = (0..330).map(|second| (second, 20, 0)).collect();
+    let run = run(330.4, &seconds);
+    for count in [1, 4] {
         let runs = vec![run.clone(); count];
         let view = View::new(&runs, "crud", None);
         let points: usize = view.parts.iter().map(|part| part.timeline.stretches.len()).sum();
-        assert!((60..=310).contains(&points), "{points}");
+        assert!((150..=310).contains(&points), "{points}");
         let all: u64 = view.parts[0].timeline.stretches.iter().map(|it| it.requests).sum();
-        assert_eq!(all, 18_000);
+        assert_eq!(all, 6_600);
     }
 }
 

@@ -51,10 +51,8 @@ fn long_runs_make_no_long_page() {
     run.stages.push(stage("crud", seconds.collect()));
     run.stages.remove(2);
     run.stages[2].elapsed_s = 310.0;
-    for count in [1, 3] {
-        let bytes = render(&vec![run.clone(); count]).len();
-        assert!(bytes <= 2_500_000, "{count} runs take {bytes} bytes");
-    }
+    let bytes = render(&[run.clone(), run]).len();
+    assert!(bytes <= 2_500_000, "{bytes} bytes");
 }
 
 #[test]
