@@ -99,33 +99,20 @@ fn html() {
     assert_eq!(data["runs"], serde_json::json!(["A", "B"]));
 }
 
-/// JSON with numbers and cells in one line each, so that a snapshot can be read.
+/// JSON with an array of numbers in one line, so that a snapshot can be read.
 fn compact(value: &Value) -> String {
-    fn write(value: &Value, indent: usize, out: &mut String) {
-        let nested = |value: &Value| match value {
-            Value::Array(items) => items.iter().any(|it| it.is_object() || it.is_array()),
-            Value::Object(_) => true,
-            _ => false,
-        };
-        let pad = "  ".repeat(indent + 1);
-        match value {
-            Value::Object(members) => {
-                for (name, member) in members {
-                    out.push_str(&format!("\n{pad}{name}: "));
-                    write(member, indent + 1, out);
-                }
-            }
-            Value::Array(items) if nested(value) => {
-                for item in items {
-                    out.push_str(&format!("\n{pad}- "));
-                    write(item, indent + 1, out);
-                }
-            }
-            value => out.push_str(&value.to_string()),
+    let pretty = serde_json::to_string_pretty(value).expect("plain data");
+    let mut out = String::new();
+    for line in pretty.lines() {
+        let content = line.trim_start();
+        let plain = content.starts_with(|c: char| c.is_ascii_digit() || "-n]".contains(c));
+        if plain && !out.ends_with('}') {
+            out.push_str(content);
+        } else {
+            out.push('\n');
+            out.push_str(line);
         }
     }
-    let mut out = String::new();
-    write(value, 0, &mut out);
     out
 }
 
