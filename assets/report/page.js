@@ -78,9 +78,9 @@
       zmin: 0,
       zmax: Math.max(Math.log10(most), 1),
       colorbar: {
-        orientation: 'h', thickness: 9, len: 0.4, x: 1, xanchor: 'right', y: 1.01, yanchor: 'bottom',
-        outlinewidth: 0, tickfont: { size: 11 }, tickvals: powers,
-        ticktext: powers.map((power) => (10 ** power).toLocaleString('en')),
+        orientation: 'h', thickness: 9, len: 0.55, x: 1, xanchor: 'right', y: 1.01, yanchor: 'bottom',
+        outlinewidth: 0, tickangle: 0, tickfont: { size: 11 }, tickvals: powers,
+        ticktext: powers.map((power) => ['1', '10', '100', '1k', '10k', '100k'][power] || `1e${power}`),
         title: { text: 'requests per cell', side: 'top', font: { size: 11 } },
       },
     }];

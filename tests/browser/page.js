@@ -105,7 +105,7 @@ const checks = {
       ensure(points.length > 0 && points.every((count) => count > 0), `${id} has ${points}`);
       ensure(drawn > 0, `${id} shows nothing`);
     }
-    await picture('report-light', { clip: { x: 0, y: 0, width: 1200, height: 1500 }, fullPage: true });
+    await picture('report-light', { clip: { x: 0, y: 0, width: 1200, height: 1380 }, fullPage: true });
     await picture('whole', { fullPage: true });
   },
 
@@ -181,7 +181,7 @@ const checks = {
     ensure(!bright(await background()), `dark is ${await background()}`);
     const text = await page.evaluate(() => document.querySelector('.plot')._fullLayout.font.color);
     equal(text, '#e6eaef', 'text of a chart');
-    await picture('report-dark', { clip: { x: 0, y: 0, width: 1200, height: 1500 }, fullPage: true });
+    await picture('report-dark', { clip: { x: 0, y: 0, width: 1200, height: 1380 }, fullPage: true });
     await page.click('#theme');
     await until(async () => bright(await background()), 'the button does nothing');
     await quiet();

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 /// Widths of stretches, in seconds, that are easy to read off an axis.
 const WIDTHS_S: [u32; 13] = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
-/// A percentile that seconds hold too few samples for is read off stretches this much longer.
-const LONGER: [u32; 4] = [1, 5, 15, 60];
+/// A percentile that seconds hold too few samples for is read off stretches this much longer. Each
+/// is a multiple of the one before, which is added up from.
+const LONGER: [u32; 5] = [1, 5, 10, 30, 60];
 /// Rows of a heat map from one power of ten to the next.
 pub(super) const ROWS_PER_DECADE: f64 = 12.0;
 /// The percentiles that are shown over time.
@@ -87,7 +88,7 @@ impl Timeline {
             .collect();
         let mut climbers: Vec<Climber> = LONGER
             .into_iter()
-            .filter(|longer| *longer == 1 || f64::from(width_s * longer) * 3.0 <= end_s)
+            .filter(|longer| *longer == 1 || f64::from(width_s * longer) * 2.0 <= end_s)
             .map(|longer| Climber::new(Cuts::new(end_s, width_s * longer)))
             .collect();
         for row in &stage.series.rows {
