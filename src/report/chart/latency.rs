@@ -42,9 +42,16 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
 fn line(view: &View<'_>, part: &Part<'_>, percentile: usize, time: usize) -> Option<Line> {
     let rung = part.timeline.rung(percentile, time)?;
     let mut name = format!("p{} {}", PERCENTILES[percentile], ["response", "service"][time]);
-    // Seconds need no mention, longer stretches do.
-    if rung.width_s != part.timeline.rungs[0].width_s {
+    // Longer stretches need mention, and are drawn from end to end.
+    let longer = rung.width_s != part.timeline.rungs[0].width_s;
+    if longer {
         let _ = write!(name, " of {} s", rung.width_s);
+    }
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for &((from, to), times) in &rung.points {
+        let places = if longer { vec![from, to] } else { vec![f64::midpoint(from, to)] };
+        y.extend(places.iter().map(|_| times[time][percentile]));
+        x.extend(places);
     }
     let strokes = [Stroke::Dot, Stroke::Solid, Stroke::Dash];
     let (tone, stroke) = match (view.overlay, time) {
@@ -57,7 +64,7 @@ fn line(view: &View<'_>, part: &Part<'_>, percentile: usize, time: usize) -> Opt
         tone,
         stroke,
         hidden: view.overlay && time == 1,
-        x: rung.points.iter().map(|point| point.0).collect(),
-        y: rung.points.iter().map(|point| point.1[time][percentile]).collect(),
+        x,
+        y,
     })
 }

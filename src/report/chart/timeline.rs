@@ -60,8 +60,8 @@ pub(super) struct Stretch {
 #[derive(Clone, Debug)]
 pub(super) struct Rung {
     pub(super) width_s: u32,
-    /// Middle of each stretch in seconds; response and service times in milliseconds.
-    pub(super) points: Vec<(f64, [Times; 2])>,
+    /// Begin and end of each stretch in seconds; response and service times in milliseconds.
+    pub(super) points: Vec<((f64, f64), [Times; 2])>,
 }
 
 /// One value for each of [`PERCENTILES`], where enough samples lie beyond.
@@ -153,10 +153,7 @@ struct Climber {
 
 impl Climber {
     fn new(cuts: Cuts) -> Self {
-        let nothing = |index| {
-            let (from, to) = cuts.span(index);
-            (f64::midpoint(from, to), [[None; PERCENTILES.len()]; 2])
-        };
+        let nothing = |index| (cuts.span(index), [[None; PERCENTILES.len()]; 2]);
         let points = (0..cuts.count).map(nothing).collect();
         let rung = Rung { width_s: cuts.width_s, points };
         Self { cuts, now: 0, times: Default::default(), rung }
