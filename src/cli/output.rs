@@ -11,6 +11,9 @@ use std::slice;
 /// More runs than anybody keeps side by side.
 const MOST_RUNS: u32 = 100_000;
 
+/// The page's name.
+const PAGE: &str = "report.html";
+
 /// Flags about results, the same for every verb that measures.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct OutputArgs {
@@ -80,6 +83,8 @@ impl Folder {
             let aside =
                 (1..MOST_RUNS).map(|n| folder.join(format!("run-{n}.json"))).find(|p| !p.exists());
             fs::rename(&file, aside.unwrap_or_else(|| folder.join("run-0.json")))?;
+            // The page of the old record would pass for one of the new; it can be made again.
+            let _ = fs::remove_file(folder.join(PAGE));
         }
         Ok(Self { file })
     }
@@ -96,7 +101,7 @@ impl Folder {
 
     /// Puts the page made of the record beside it; tells where it is.
     pub(super) fn save_page(&self, record: &RunRecord) -> io::Result<PathBuf> {
-        self.write("report.html", "html", record)
+        self.write(PAGE, "html", record)
     }
 
     fn write(&self, name: &str, format: &str, record: &RunRecord) -> io::Result<PathBuf> {
