@@ -27,7 +27,7 @@ pub(super) struct ManArgs {
 pub(super) fn main(args: &Args, mut grammar: Command) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut grammar, "springload", &mut script);
-    print(&String::from_utf8_lossy(&script));
+    print(&script);
     Exit::Passed
 }
 
@@ -39,7 +39,7 @@ pub(super) fn man(args: &ManArgs, grammar: Command) -> Exit {
         None => {
             let mut page = Vec::new();
             let rendered = clap_mangen::Man::new(grammar).render(&mut page);
-            rendered.map(|()| print(&String::from_utf8_lossy(&page)))
+            rendered.map(|()| print(&page))
         }
         Some(folder) => write(folder, grammar),
     };

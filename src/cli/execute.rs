@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::metrics::Metrics;
-use super::output::{Folder, OutputArgs, RUNS, print};
+use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
 use super::progress::View;
 use super::signals;
 use crate::clock::{SECOND_NS, wall_ns};
@@ -40,6 +40,10 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
     if output.dry_run {
         println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is plain data"));
         return Exit::Passed;
+    }
+    if let Some(Err(mistake)) = output.format.map(fit_for_stdout) {
+        eprintln!("error: {mistake}");
+        return Exit::Usage;
     }
     let metrics = match output.metrics.as_deref().map(Metrics::serve).transpose() {
         Ok(metrics) => metrics,
@@ -108,13 +112,21 @@ fn measure(
         Ok(record) => {
             let format = output.format.or_else(|| report::format(preamble.unwrap_or("text")));
             if let Some(format) = format {
-                print(&(format.render)(&record));
+                match format.render(std::slice::from_ref(&record), None) {
+                    Ok(bytes) => print(&bytes),
+                    Err(unfit) => eprintln!("error: {unfit}"),
+                }
             }
             for line in report::threshold_lines(&record).iter().filter(|it| it.starts_with('✗')) {
                 eprintln!("--fail-if: {line}");
             }
             if !output.quiet {
                 eprintln!("record: {}", folder.file().display());
+            }
+            match folder.save_page(&record) {
+                Ok(page) if !output.quiet => eprintln!("page: {}", page.display()),
+                Ok(_) => {}
+                Err(error) => eprintln!("error: report.html cannot be written: {error}"),
             }
             if let Some(reason) = &record.server.left {
                 let database = &record.server.database;

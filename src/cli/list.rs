@@ -60,11 +60,11 @@ pub(super) fn main(args: &Args) -> Exit {
     if args.json {
         let all: Vec<_> = saved.iter().map(Listed::new).collect();
         let text = serde_json::to_string_pretty(&all).expect("a list is plain data");
-        print(&(text + "\n"));
+        print((text + "\n").as_bytes());
     } else if saved.is_empty() {
         eprintln!("no runs in {} yet", args.folder.display());
     } else {
-        print(&table(&saved));
+        print(table(&saved).as_bytes());
     }
     Exit::Passed
 }

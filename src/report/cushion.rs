@@ -1,16 +1,19 @@
 //! Iron Cushion's two blocks: its labels, order, units and number format; the right values.
 
-use super::Format;
 use super::number::{decimal, grouped};
 use super::threshold::threshold_lines;
-use super::trust::trust_lines;
+use super::words::trust_lines;
+use super::{Format, Render};
 use crate::measure::Spread;
 use crate::op::OpKind;
 use crate::record::{Code, RunRecord, StageRecord};
 use std::fmt::Write as _;
 
-pub(super) const FORMAT: Format =
-    Format { name: "cushion", summary: "Iron Cushion's two report blocks", render };
+pub(super) const FORMAT: Format = Format {
+    name: "cushion",
+    summary: "Iron Cushion's two report blocks",
+    render: Render::One(render),
+};
 
 const CRUD: [(OpKind, &str); 4] = [
     (OpKind::Create, "Create"),

@@ -1,15 +1,16 @@
 //! The report for people.
 
-use super::Format;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
-use super::trust::trust_lines;
+use super::words::{fate, place, trust_lines, warning_lines};
+use super::{Format, Render};
 use crate::measure::{Latency, OperationSummary};
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
-pub(super) const FORMAT: Format = Format { name: "text", summary: "for people", render };
+pub(super) const FORMAT: Format =
+    Format { name: "text", summary: "for people", render: Render::One(render) };
 
 fn render(record: &RunRecord) -> String {
     let mut out = String::new();
@@ -20,9 +21,8 @@ fn render(record: &RunRecord) -> String {
     }
     if !record.warnings.is_empty() {
         out.push_str("\nwarnings\n");
-        for warning in &record.warnings {
-            let stage = warning.stage.as_ref().map_or(String::new(), |stage| format!("{stage}: "));
-            let _ = writeln!(out, "  ! {stage}{}", warning.message);
+        for line in warning_lines(record) {
+            let _ = writeln!(out, "  ! {line}");
         }
     }
     if !record.thresholds.is_empty() {
@@ -40,21 +40,9 @@ fn render(record: &RunRecord) -> String {
 
 fn head(record: &RunRecord, out: &mut String) {
     let (server, environment, plan) = (&record.server, &record.environment, &record.plan);
-    let place = if server.url.is_empty() {
-        "no server: all is answered at once".to_owned()
-    } else if server.stand_in {
-        "embedded stand-in, in this process".to_owned()
-    } else {
-        format!("{} {} at {}", server.name, server.version, server.url)
-    };
-    let fate = match (server.created, server.deleted) {
-        (true, true) => "made and removed by this run",
-        (true, false) => "made by this run, kept",
-        (false, _) => "existed before, kept",
-    };
-    let _ = writeln!(out, "springload {} · {place}", environment.springload);
+    let _ = writeln!(out, "springload {} · {}", environment.springload, place(server));
     if !server.database.is_empty() {
-        let _ = writeln!(out, "database {} ({fate})", server.database);
+        let _ = writeln!(out, "database {} ({})", server.database, fate(server));
     }
     let _ = writeln!(
         out,

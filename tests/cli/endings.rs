@@ -12,7 +12,7 @@ use crate::proxy::Proxy;
 use crate::servers::Server;
 use crate::springload::{Running, failures, measure, number, springload};
 
-const FORMATS: [&str; 4] = ["text", "json", "csv", "cushion"];
+const FORMATS: [&str; 5] = ["text", "json", "csv", "cushion", "html"];
 
 #[test]
 fn a_report_of_the_record_is_what_the_run_printed() {
@@ -54,7 +54,7 @@ fn a_second_run_in_the_same_folder_loses_nothing() {
         .map(|entry| entry.expect("an entry").file_name())
         .collect();
     names.sort();
-    assert_eq!(names, ["run-1.json", "run-2.json", "run.json"]);
+    assert_eq!(names, ["report.html", "run-1.json", "run-2.json", "run.json"]);
 }
 
 #[test]
