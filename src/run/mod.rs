@@ -4,11 +4,13 @@
 //! happens is told to an [`Observer`].
 
 mod calibrate;
+mod http;
 mod lanes;
 mod live;
 mod prepare;
 mod stage;
 
+pub use http::http_target;
 pub use stage::Progress;
 
 use crate::clock::{Clock, wall_ns};

@@ -59,6 +59,10 @@ pub(super) fn prepare(
 ) -> Result<Prepared, RunError> {
     match plan.target.driver {
         DriverName::CouchDb => prepare_couchdb(plan, server, stand_in, stop),
+        DriverName::Http => {
+            let (target, server) = super::http::prepare(plan)?;
+            Ok(Prepared { target: Driver::Http(target), server, made: None })
+        }
         DriverName::Basic => {
             let name = "basic".to_owned();
             let server = ServerRecord { name, ..ServerRecord::default() };

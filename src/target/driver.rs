@@ -2,6 +2,7 @@
 
 use super::basic::{Basic, BasicSession};
 use super::couchdb::{CouchDb, CouchSession};
+use super::http::{Http, HttpSession};
 use super::{Deadlines, Outcome, Payload, Session, Target};
 use crate::measure::Probe;
 use crate::op::Op;
@@ -56,6 +57,12 @@ macro_rules! drivers {
                     $(Self::$name(session) => session.body(),)*
                 }
             }
+
+            fn statuses(&self) -> &[u16] {
+                match self {
+                    $(Self::$name(session) => session.statuses(),)*
+                }
+            }
         }
     };
 }
@@ -65,4 +72,6 @@ drivers! {
     CouchDb(CouchDb, CouchSession),
     /// Answers at once and keeps nothing.
     Basic(Basic, BasicSession),
+    /// Any server that speaks HTTP.
+    Http(Http, HttpSession),
 }

@@ -6,6 +6,7 @@ pub mod basic;
 pub mod couchdb;
 mod deadline;
 mod driver;
+pub mod http;
 mod payload;
 pub mod wire;
 
@@ -56,6 +57,11 @@ pub trait Session {
 
     /// The body of the last answer, where the driver keeps it.
     fn body(&self) -> &[u8] {
+        &[]
+    }
+
+    /// The HTTP status of each answer to the last operation, where the driver tells them.
+    fn statuses(&self) -> &[u16] {
         &[]
     }
 }
