@@ -9,6 +9,8 @@ mod cushion;
 mod execute;
 mod exit;
 mod faults;
+mod http;
+mod load;
 mod metrics;
 mod output;
 mod progress;
@@ -18,10 +20,15 @@ mod schema;
 mod schema_source;
 mod selftest;
 mod serve;
+mod siege;
+mod siege_log;
+mod siege_rc;
 mod signals;
+mod transcript;
 
 pub use exit::Exit;
 
+use crate::plan;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
@@ -40,6 +47,10 @@ enum Verb {
     Run(Box<run::Args>),
     /// Iron Cushion's command line and report
     Cushion(Box<cushion::Args>),
+    /// Request URLs over and over, or at a rate
+    Http(Box<http::Args>),
+    /// Siege's command line and figures
+    Siege(Box<siege::Args>),
     /// Print sample documents of a schema
     Schema(schema::Args),
     /// Render a saved run again, in any format
@@ -52,12 +63,14 @@ enum Verb {
 
 /// Parses the command line, does what it says, and tells the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = siege::spelled_out(arguments.into_iter().collect());
     let matches = command().try_get_matches_from(&arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => match cli.verb {
             Verb::Run(args) => run::main(*args, &command_line(&arguments)),
             Verb::Cushion(args) => cushion::main(&args, &command_line(&arguments)),
+            Verb::Http(args) => http::main(*args, &command_line(&arguments)),
+            Verb::Siege(args) => siege::main(&args, &command_line(&arguments)),
             Verb::Schema(args) => schema::main(&args),
             Verb::Report(args) => report::main(&args),
             Verb::Selftest(args) => selftest::main(&args),
@@ -88,12 +101,20 @@ fn nearest_verb(word: &str) -> Option<String> {
 /// The arguments as one line, with passwords in URLs struck out.
 fn command_line(arguments: &[OsString]) -> String {
     let words = arguments.iter().skip(1).map(|argument| {
-        let word = strike_password(&argument.to_string_lossy());
+        let word = strike_header(&strike_password(&argument.to_string_lossy()));
         let plain = !word.is_empty()
             && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:@,+*%[]".contains(c));
         if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
     });
     std::iter::once("springload".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// `-H 'Cookie: secret'`, however it is spelled, without what is secret in it.
+fn strike_header(word: &str) -> String {
+    let name = word.find(':').map_or(word, |colon| &word[..colon]);
+    let start = ["--header=", "-H="].into_iter().find(|flag| name.starts_with(flag));
+    let start = start.map_or(if name.starts_with("-H") { 2 } else { 0 }, str::len);
+    format!("{}{}", &word[..start], plan::strike_secret(&word[start..]))
 }
 
 /// `http://user:secret@host` as `http://user:***@host`.

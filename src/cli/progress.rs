@@ -4,8 +4,10 @@ use super::metrics::Metrics;
 use super::output::Folder;
 use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
+use crate::target::http::Exchange;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal as _};
+use std::sync::mpsc::Sender;
 
 /// Seconds between two lines where there is no terminal.
 const LINE_EVERY_S: f64 = 5.0;
@@ -18,6 +20,8 @@ pub(super) struct View<'a> {
     metrics: Option<&'a Metrics>,
     mode: Mode,
     stage: String,
+    /// Where each exchange is told to, if somebody wants to see it.
+    pub(super) exchanges: Option<Sender<Exchange>>,
 }
 
 enum Mode {
@@ -42,7 +46,7 @@ impl<'a> View<'a> {
         } else {
             Mode::Lines { next_s: LINE_EVERY_S }
         };
-        Self { folder, metrics, mode, stage: String::new() }
+        Self { folder, metrics, mode, stage: String::new(), exchanges: None }
     }
 
     /// Takes the bar away.
@@ -87,6 +91,10 @@ impl Observer for View<'_> {
         if let Some(metrics) = self.metrics {
             metrics.keep(record);
         }
+    }
+
+    fn exchanges(&mut self) -> Option<Sender<Exchange>> {
+        self.exchanges.take()
     }
 
     fn watches(&self) -> bool {

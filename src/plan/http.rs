@@ -90,6 +90,23 @@ pub enum HttpLoad {
     Thinking(Nanos),
 }
 
+/// What a dialect calls its flags.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpFlags {
+    users: &'static str,
+    operations: &'static str,
+    duration: &'static str,
+}
+
+impl HttpFlags {
+    /// As in `springload http`.
+    pub const NATIVE: Self =
+        Self { users: "--connections", operations: "--ops", duration: "--duration" };
+    /// As in `springload siege`.
+    pub const SIEGE: Self =
+        Self { users: "--concurrent", operations: "--reps", duration: "--time" };
+}
+
 /// What was asked of a run of HTTP requests.
 #[derive(Clone, Debug)]
 pub struct HttpSpec {
@@ -97,8 +114,8 @@ pub struct HttpSpec {
     pub command: String,
     /// Where the requests come from.
     pub urls: Vec<UrlSource>,
-    /// The flag that users miss when there are none.
-    pub urls_flag: &'static str,
+    /// What the flags are called.
+    pub flags: HttpFlags,
     /// What each user requests before it begins.
     pub log_in: Vec<UrlSource>,
     /// User and password for servers whose URLs have none.
@@ -113,8 +130,8 @@ pub struct HttpSpec {
     pub order: UrlOrder,
     /// A PEM file with authorities.
     pub tls_ca: Option<PathBuf>,
-    /// Users, each with connections of its own, and the flag for their number.
-    pub users: (&'static str, u64),
+    /// Users, each with connections of its own.
+    pub users: u64,
     /// Threads; `None`: one for each processor.
     pub threads: Option<u64>,
     /// The seed.
@@ -140,8 +157,8 @@ pub struct HttpSpec {
 /// Every mistake that was found, each with its flag, or its file and line, and its cure.
 pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
-    let users = spec.users.1;
-    check_range((spec.users.0, users), (1, MOST_CONNECTIONS), &mut mistakes);
+    let users = spec.users;
+    check_range((spec.flags.users, users), (1, MOST_CONNECTIONS), &mut mistakes);
     check_range(("--threads", spec.threads.unwrap_or(1)), (1, 256), &mut mistakes);
     check_times(spec, &mut mistakes);
     let mut reader = UrlReader {
@@ -158,7 +175,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     mistakes.append(&mut reader.mistakes);
     if spec.urls.is_empty() {
         let cure = "give a URL, or -f FILE with one on each line";
-        mistakes.push(Invalid::new(spec.urls_flag, "there is nothing to request", cure));
+        mistakes.push(Invalid::new("URL", "there is nothing to request", cure));
     }
     for header in &http.headers {
         mistakes.extend(check_header(header));
@@ -202,11 +219,11 @@ fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
     }
     if spec.duration_ns == Some(0) {
         let cure = "give 10 s or so, or leave it out";
-        mistakes.push(Invalid::new("--time", "no request fits into no time", cure));
+        mistakes.push(Invalid::new(spec.flags.duration, "no request fits into no time", cure));
     }
     if spec.operations == Some(0) && spec.order != UrlOrder::Once {
         let cure = "give at least 1, or leave it out";
-        mistakes.push(Invalid::new("--reps", "there is nothing to do", cure));
+        mistakes.push(Invalid::new(spec.flags.operations, "there is nothing to do", cure));
     }
     if let HttpLoad::Steady(load) = &spec.load {
         check_load(load, mistakes);

@@ -12,14 +12,14 @@ mod urls;
 
 pub use check::check;
 pub use http::{
-    BodyPlan, HttpLoad, HttpPlan, HttpSpec, RequestPlan, check_http, strike_secret,
+    BodyPlan, HttpFlags, HttpLoad, HttpPlan, HttpSpec, RequestPlan, check_http, strike_secret,
 };
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{Invalid, LoadSpec, PlanSpec};
 pub use stage::{CrudOrder, StageKind, StagePlan};
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration, duration_ns, mix, rate};
-pub use urls::UrlSource;
+pub use urls::{UrlSource, expand};
 
 use crate::clock::Nanos;
 use serde::{Deserialize, Serialize};

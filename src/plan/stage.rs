@@ -21,6 +21,14 @@ pub struct StagePlan {
     pub length_ns: Option<Nanos>,
 }
 
+impl StagePlan {
+    /// The mean pause of a connection between two operations, in nanoseconds; `None` in an open
+    /// loop, which has none.
+    pub const fn mean_pause_ns(&self) -> Option<Nanos> {
+        self.pace.mean_pause_ns()
+    }
+}
+
 /// What a stage does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "workload", rename_all = "snake_case")]

@@ -202,9 +202,9 @@ impl UrlReader {
         let bytes = std::fs::read(file).map_err(|error| {
             wrong(format!("cannot read the body {file}: {error}"), "name a readable file")
         })?;
-        let pattern = self.pattern(&bytes).map_err(|(problem, cure)| {
-            wrong(format!("{file}: {problem}"), cure)
-        })?;
+        let pattern = self
+            .pattern(&bytes)
+            .map_err(|(problem, cure)| wrong(format!("{file}: {problem}"), cure))?;
         Ok(BodyPlan { source: file.to_owned(), pattern, schema: None })
     }
 }
@@ -218,9 +218,9 @@ struct Address {
 
 fn address(text: &str) -> Result<Address, Wrong> {
     let cure = "write http://host:port/path or https://host:port/path";
-    let scheme_end = text.find("://").filter(|&end| {
-        end > 0 && text[..end].bytes().all(|byte| byte.is_ascii_alphanumeric())
-    });
+    let scheme_end = text
+        .find("://")
+        .filter(|&end| end > 0 && text[..end].bytes().all(|byte| byte.is_ascii_alphanumeric()));
     let (scheme, rest) = scheme_end.map_or(("http", text), |end| (&text[..end], &text[end + 3..]));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, target) = rest.split_at(end);
@@ -298,7 +298,7 @@ fn unquote(text: &str) -> &str {
 }
 
 /// `NAME = value`.
-pub(super) fn assignment(line: &str) -> Option<(&str, &str)> {
+fn assignment(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let name = name.trim_end();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -307,7 +307,10 @@ pub(super) fn assignment(line: &str) -> Option<(&str, &str)> {
 
 /// Puts variables in their places: `$(NAME)` or `${NAME}`, from the file or the environment.
 /// `\$` is a dollar.
-pub(super) fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result<String, Wrong> {
+///
+/// # Errors
+/// What is wrong, and the cure.
+pub fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result<String, Wrong> {
     let (mut out, mut rest) = (String::with_capacity(line.len()), line);
     while let Some(at) = rest.find('$') {
         let (before, after) = (&rest[..at], &rest[at + 1..]);
@@ -327,10 +330,10 @@ pub(super) fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result
             }
         };
         out.push_str(before);
-        let cure = format!("write NAME = value above it, or \\$ for a dollar that is text");
+        let cure = "write NAME = value above it, or \\$ for a dollar that is text";
         let (name, left) = after[1..]
             .split_once(close)
-            .ok_or_else(|| wrong(format!("a variable without its {close}"), &*cure))?;
+            .ok_or_else(|| wrong(format!("a variable without its {close}"), cure))?;
         let value = variables.get(name).cloned().or_else(|| std::env::var(name).ok());
         let value = value.ok_or_else(|| wrong(format!("there is no variable {name:?}"), cure))?;
         out.push_str(&value);

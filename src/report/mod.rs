@@ -8,6 +8,7 @@ mod hlog;
 mod json;
 mod number;
 mod openmetrics;
+mod siege;
 mod table;
 mod text;
 mod threshold;
@@ -15,6 +16,7 @@ mod threshold;
 pub use exposition::Exposition;
 pub use json::{RunFileError, read as read_json};
 pub use openmetrics::expose;
+pub use siege::{SIEGE_LOG_HEAD, siege_log_line};
 pub use threshold::threshold_lines;
 
 use crate::record::RunRecord;
@@ -31,8 +33,16 @@ pub struct Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 6] =
-    [text::FORMAT, json::FORMAT, csv::FORMAT, hlog::FORMAT, openmetrics::FORMAT, cushion::FORMAT];
+pub const FORMATS: [Format; 8] = [
+    text::FORMAT,
+    json::FORMAT,
+    csv::FORMAT,
+    hlog::FORMAT,
+    openmetrics::FORMAT,
+    cushion::FORMAT,
+    siege::FORMAT,
+    siege::JSON,
+];
 
 /// The format of that name.
 pub fn format(name: &str) -> Option<Format> {

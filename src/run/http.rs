@@ -1,11 +1,15 @@
 //! A list of HTTP requests made ready: servers looked up, entries for workload and driver.
 
 use super::RunError;
+use crate::clock::Clock;
+use crate::measure::Probe;
+use crate::op::Failure;
 use crate::plan::{HttpPlan, Plan, RequestPlan, SchemaPlan};
 use crate::record::ServerRecord;
 use crate::target::http::{Http, LogIn, Request, Server, Settings};
 use crate::target::wire::{Endpoint, EndpointError, TlsOptions};
-use crate::workload::{UrlBody, UrlEntry, Values};
+use crate::target::{Deadlines, Payload, Session as _, Target as _};
+use crate::workload::{Pattern, UrlBody, UrlEntry, UrlOrder, Urls, Values, Workload as _};
 use std::io;
 use std::sync::Arc;
 use url::Url;
@@ -95,17 +99,68 @@ pub(super) fn entries(plan: &Plan) -> Result<Arc<[UrlEntry]>, RunError> {
     let entry = |entry: &RequestPlan| -> Result<UrlEntry, RunError> {
         let target = entry.target.clone();
         let body = match &entry.body {
-            None => UrlBody::Pattern(crate::workload::Pattern::default()),
-            Some(body) => match body.schema.and_then(|place| Some((place, plan.schemas.get(place)?))) {
-                None => UrlBody::Pattern(body.pattern.clone()),
-                Some((place, schema)) => {
-                    let seed = crate::generate::mix(plan.seed, BODIES, place as u64);
-                    let documents = SchemaPlan::documents(seed, std::slice::from_ref(schema))?;
-                    UrlBody::Documents(Arc::new(documents))
+            None => UrlBody::Pattern(Pattern::default()),
+            Some(body) => {
+                match body.schema.and_then(|place| Some((place, plan.schemas.get(place)?))) {
+                    None => UrlBody::Pattern(body.pattern.clone()),
+                    Some((place, schema)) => {
+                        let seed = crate::generate::mix(plan.seed, BODIES, place as u64);
+                        let documents = SchemaPlan::documents(seed, std::slice::from_ref(schema))?;
+                        UrlBody::Documents(Arc::new(documents))
+                    }
                 }
-            },
+            }
         };
         Ok(UrlEntry { target, body })
     };
     http(plan)?.requests.iter().map(entry).collect()
+}
+
+/// One request and its answer, to be looked at.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Head and body as sent; after a redirect, those of the first request.
+    pub request: Vec<u8>,
+    /// Status line and headers of the answer, as they came.
+    pub head: Vec<u8>,
+    /// The answer's body.
+    pub body: Vec<u8>,
+    /// Whether it succeeded.
+    pub result: Result<(), Failure>,
+}
+
+/// Makes the first request of a plan's list.
+///
+/// # Errors
+/// When a server's name has no address, or the operating system refuses a runtime.
+pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
+    let target = http_target(plan)?;
+    let mut user = Urls::new(entries(plan)?, UrlOrder::Sequential, (0, 1), plan.seed, None);
+    let mut payload = Payload::default();
+    let Some(op) = user.next(payload.draft()) else {
+        return Err(io::Error::other("a list without requests").into());
+    };
+    let clock = Clock::system();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let deadlines = Deadlines::new(clock, plan.timeout_ns);
+        let mut session = target.session(&deadlines);
+        let exchange = async {
+            session.ready().await;
+            let now = clock.now();
+            let mut probe = Probe::new(clock, now, now);
+            let outcome = session.execute(&op, &mut payload, &mut probe).await;
+            outcome.result.map(|_| ())
+        };
+        let result = tokio::select! {
+            result = exchange => result,
+            () = deadlines.clone().sweep() => Err(Failure::Timeout),
+        };
+        Ok(Shown {
+            request: payload.bytes().to_vec(),
+            head: session.answer_head().to_vec(),
+            body: session.body().to_vec(),
+            result,
+        })
+    })
 }

@@ -8,9 +8,9 @@ mod session;
 pub use request::{Request, Server, Settings};
 pub use session::{Exchange, HttpSession};
 
+use super::Target;
 use super::deadline::Deadlines;
 use super::wire::{Endpoint, EndpointError, TlsOptions};
-use super::Target;
 use request::Prepared;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,8 +98,12 @@ impl Shared {
     }
 
     /// The number of the server of `url`, which may be one that the list does not name.
-    async fn server_of(&self, url: &Url) -> Result<usize, EndpointError> {
+    /// The one numbered `current` is preferred: it may be known as several users.
+    async fn server_of(&self, url: &Url, current: usize) -> Result<usize, EndpointError> {
         let of = |server: &Arc<Server>| server.url.origin() == url.origin();
+        if of(&self.server(current)) {
+            return Ok(current);
+        }
         if let Some(index) = self.servers.iter().position(of) {
             return Ok(index);
         }
@@ -113,8 +117,8 @@ impl Shared {
         // A name is looked up where that may block; once for all sessions, or a few times.
         let (asked, tls) = (url.clone(), self.tls.clone());
         let resolved = tokio::task::spawn_blocking(move || Endpoint::resolve(&asked, &tls)).await;
-        let endpoint = resolved
-            .map_err(|error| EndpointError::Resolve(url.to_string(), error.into()))??;
+        let endpoint =
+            resolved.map_err(|error| EndpointError::Resolve(url.to_string(), error.into()))??;
         let server = Server { url: url.clone(), endpoint: Arc::new(endpoint), user: None };
         let mut found = self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.push(Arc::new(server));

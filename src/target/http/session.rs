@@ -175,13 +175,15 @@ impl HttpSession {
             return Ok(None);
         };
         let request = &hop.prepared.request;
-        let base = self.shared.server(request.server).url.join(&String::from_utf8_lossy(hop.target));
+        let base =
+            self.shared.server(request.server).url.join(&String::from_utf8_lossy(hop.target));
         let url = base.and_then(|base| base.join(&String::from_utf8_lossy(location)));
         let url = url.map_err(|_| Failure::Protocol)?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Failure::Protocol);
         }
-        let server = self.shared.server_of(&url).await.map_err(|_| Failure::Connect)?;
+        let server =
+            self.shared.server_of(&url, request.server).await.map_err(|_| Failure::Connect)?;
         let get = match status {
             301 | 302 => request.method == "POST",
             303 => request.method != "HEAD" && request.method != "GET",
@@ -348,7 +350,12 @@ impl Session for HttpSession {
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         self.statuses.clear();
         if let Step::Refused(failure) = self.log_in {
-            return Outcome { result: Err(failure), bytes_sent: 0, bytes_received: 0, resent: false };
+            return Outcome {
+                result: Err(failure),
+                bytes_sent: 0,
+                bytes_received: 0,
+                resent: false,
+            };
         }
         let shared = self.shared.clone();
         let prepared = &shared.requests[op.key as usize];
