@@ -212,7 +212,7 @@ impl Tickets {
         let (asked, mut now) = (now, now);
         let until = asked + self.pauses.next_ns(connection);
         while now < until && !self.over(now) {
-            let left = (until - now).min(STOP_CHECK_NS);
+            let left = (until - now).min(STOP_CHECK_NS).min(self.end - now);
             tokio::time::sleep(std::time::Duration::from_nanos(left)).await;
             now = self.clock.now();
         }

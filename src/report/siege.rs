@@ -182,7 +182,7 @@ fn load(record: &RunRecord, stage: &StageRecord, figures: &Figures, out: &mut St
     let between_s = ratio(users * stage.elapsed_s - figures.inside_s, requests).max(0.0);
     let seconds = |value: f64| format!("{} s", decimal(value, 4));
     let most = ratio(users, think_s + response_s);
-    let rows = [
+    let mut rows = vec![
         ("users", grouped(record.plan.connections as u64)),
         ("think time, mean planned", seconds(think_s)),
         ("time between requests, mean measured", seconds(between_s)),
@@ -191,13 +191,18 @@ fn load(record: &RunRecord, stage: &StageRecord, figures: &Figures, out: &mut St
         ("served", per_s(served)),
         ("users waiting for the server, mean", decimal(figures.concurrency(), 2)),
     ];
-    out.push_str(&align(&rows.map(|(name, value)| vec![name.to_owned(), value])));
+    if think_s > 0.0 {
+        let bound = per_s(ratio(users, response_s));
+        rows.push(("server-bound, at most: users / response", bound));
+    }
+    let rows: Vec<_> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    out.push_str(&align(&rows));
     let verdict = if think_s <= 0.0 {
         "no think time: the server, or this client, set the pace".to_owned()
     } else if think_s > response_s {
         format!(
-            "think time set the pace, not the server: it was waited for {:.1} % of a user's time. \
-             What the server can do is not in these figures; run again with -b",
+            "think time set the pace, not the server: users waited for it {:.1} % of their time. \
+             What it can do is not in these figures; run again with -b",
             100.0 * ratio(response_s, response_s + between_s)
         )
     } else {
