@@ -255,7 +255,7 @@ fn spec(args: &Args, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Htt
         seed: args.seed,
         timeout_ns: timeout_ns.unwrap_or(30_000_000_000),
         operations: match reps {
-            Some(Reps::Each(reps)) => Some(reps.saturating_mul(users)),
+            Some(Reps::Each(reps)) => Some(reps.saturating_mul(users.max(1))),
             _ => None,
         },
         duration_ns: if shows { None } else { limit_ns },
