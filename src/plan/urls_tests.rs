@@ -149,7 +149,8 @@ proptest! {
         let line = format!("http://{host}:{port}{path}{gap}{method}{gap}{body}");
         let request = one(&line);
         prop_assert_eq!(request.method, method);
-        prop_assert_eq!(url::Url::parse(&request.server).unwrap().port_or_known_default(), Some(port));
+        let server = Url::parse(&request.server).unwrap();
+        prop_assert_eq!(server.port_or_known_default(), Some(port));
         let target = if path.is_empty() { "/" } else { path.as_str() };
         prop_assert_eq!(filled(&request.target), target);
         let stored = request.body.map(|it| filled(&it.pattern)).unwrap_or_default();

@@ -16,7 +16,7 @@ fn a_bad_line_is_named_and_nobody_connects() {
             format!("# body\n{base}/a POST < gone.json\n"),
             vec![format!("{name}:2: "), "gone.json".into()],
         ),
-        (format!("$(HOST_THAT_IS_NOT)/a\n"), vec![format!("{name}:1: "), "HOST_THAT".into()]),
+        ("$(HOST_THAT_IS_NOT)/a\n".to_owned(), vec![format!("{name}:1: "), "HOST_THAT".into()]),
         ("# none\n".to_owned(), vec![format!("{name}: "), "no URL".into()]),
     ] {
         std::fs::write(&file, text).expect("a file");

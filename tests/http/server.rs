@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::Incoming;
 use hyper::header::{LOCATION, SET_COOKIE};
 use hyper::service::service_fn;
@@ -122,7 +122,7 @@ async fn answer(
     state: Arc<State>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = body.collect().await.map_or_else(|_| Bytes::new(), Collected::to_bytes);
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let header = |name: &str| head.headers.get(name).map(|value| text(value.as_bytes()));
     let headers = head.headers.iter();
