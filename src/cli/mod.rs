@@ -117,11 +117,10 @@ fn strike_header(word: &str) -> String {
     format!("{}{}", &word[..start], plan::strike_secret(&word[start..]))
 }
 
-/// `http://user:secret@host` as `http://user:***@host`.
+/// `http://user:secret@host` as `http://user:***@host`, with or without a scheme.
 fn strike_password(word: &str) -> String {
-    let Some(scheme) = word.find("://") else { return word.to_owned() };
-    let authority = scheme + 3;
-    let end = word[authority..].find('/').map_or(word.len(), |i| authority + i);
+    let authority = word.find("://").map_or(0, |scheme| scheme + 3);
+    let end = word[authority..].find(['/', ' ']).map_or(word.len(), |i| authority + i);
     let Some(at) = word[authority..end].rfind('@').map(|i| authority + i) else {
         return word.to_owned();
     };
@@ -172,6 +171,22 @@ fn refuse(error: &clap::Error) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_are_struck_out_of_the_command() {
+        for (word, struck) in [
+            ("http://me:secret@h/x", "http://me:***@h/x"),
+            ("me:secret@h:80/x PUT {\"a\":\"b@c\"}", "me:***@h:80/x PUT {\"a\":\"b@c\"}"),
+            ("http://h PUT {\"a\":\"b@c\"}", "http://h PUT {\"a\":\"b@c\"}"),
+            ("Cookie: a=b", "Cookie: ***"),
+            ("-Hauthorization: Basic x", "-Hauthorization: ***"),
+            ("--header=Authorization:x", "--header=Authorization: ***"),
+            ("Accept: text/html", "Accept: text/html"),
+            ("read.p99 > 20ms", "read.p99 > 20ms"),
+        ] {
+            assert_eq!(strike_header(&strike_password(word)), struck);
+        }
+    }
 
     #[test]
     fn the_flags_of_every_verb_go_together() {

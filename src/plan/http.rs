@@ -177,6 +177,10 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
         let cure = "give a URL, or -f FILE with one on each line";
         mistakes.push(Invalid::new("URL", "there is nothing to request", cure));
     }
+    if http.log_in.iter().filter_map(|it| it.body.as_ref()).any(|body| body.schema.is_some()) {
+        let cure = "write the body out, or name a file with it";
+        mistakes.push(Invalid::new("login-url", "a login made from a schema", cure));
+    }
     for header in &http.headers {
         mistakes.extend(check_header(header));
     }

@@ -42,9 +42,9 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(record: &RunRecord) -> Self {
+    fn of<'a>(stages: impl IntoIterator<Item = &'a StageRecord>) -> Self {
         let mut sum = Self { shortest_s: f64::INFINITY, ..Self::default() };
-        for stage in record.measured() {
+        for stage in stages {
             sum.elapsed_s += stage.elapsed_s;
             stage.requests().for_each(|operation| sum.add(operation));
         }
@@ -96,7 +96,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
 }
 
 fn render(record: &RunRecord) -> String {
-    let figures = Figures::of(record);
+    let figures = Figures::of(record.measured());
     let mut out = format!(
         "\nTransactions:\t\t{:12} hits\n\
          Availability:\t\t{:12.2} %\n\
@@ -124,10 +124,11 @@ fn render(record: &RunRecord) -> String {
         figures.shortest_s,
     );
     answers(record, &mut out);
-    for stage in record.measured() {
+    for (i, stage) in record.measured().enumerate() {
+        out.push_str(if i > 0 { "\n" } else { "" });
         out.push_str(&align(&times(stage)));
         out.push('\n');
-        load(record, stage, &figures, &mut out);
+        load(record, stage, &mut out);
     }
     warnings(record, &mut out);
     threshold_block(record, &mut out);
@@ -144,10 +145,11 @@ fn answers(record: &RunRecord, out: &mut String) {
             *statuses.entry(status).or_insert(0) += count;
         }
         for (&class, count) in &operation.failures {
-            if matches!(
+            let answered = !matches!(
                 class,
                 Failure::Connect | Failure::Timeout | Failure::Reset | Failure::Protocol
-            ) {
+            );
+            if !answered || operation.statuses.is_empty() {
                 *without.entry(class).or_insert(0) += count;
             }
         }
@@ -165,7 +167,8 @@ fn answers(record: &RunRecord, out: &mut String) {
 }
 
 /// Offered load, think time and what the server bounds, each by itself.
-fn load(record: &RunRecord, stage: &StageRecord, figures: &Figures, out: &mut String) {
+fn load(record: &RunRecord, stage: &StageRecord, out: &mut String) {
+    let figures = Figures::of([stage]);
     let plan = record.plan.stages.iter().find(|it| it.name == stage.name);
     let per_s = |rate: f64| format!("{}/s", decimal(rate, 2));
     let Some(think_s) = plan.and_then(StagePlan::mean_pause_ns).map(|ns| ns as f64 / 1e9) else {
@@ -213,7 +216,7 @@ fn load(record: &RunRecord, stage: &StageRecord, figures: &Figures, out: &mut St
 
 /// Siege's `--json-output`: its keys in its order. Times go to the microsecond.
 fn json(record: &RunRecord) -> String {
-    let figures = Figures::of(record);
+    let figures = Figures::of(record.measured());
     format!(
         "{{\t\"transactions\":\t\t\t{:12},\n\
          \t\"availability\":\t\t\t{:12.2},\n\
@@ -244,7 +247,7 @@ fn json(record: &RunRecord) -> String {
 
 /// The line of a run in siege's log file, below [`SIEGE_LOG_HEAD`].
 pub fn siege_log_line(record: &RunRecord) -> String {
-    let figures = Figures::of(record);
+    let figures = Figures::of(record.measured());
     // 2026-11-21T05:20:03.123Z, as siege writes it but for the time zone, which is UTC.
     let time = record.started_at.get(..19).unwrap_or_default().replace('T', " ");
     format!(

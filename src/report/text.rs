@@ -5,6 +5,7 @@ use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
 use crate::measure::{Latency, OperationSummary};
+use crate::plan::StagePlan;
 use crate::record::{RunRecord, StageRecord, Verdict};
 use std::fmt::Write as _;
 
@@ -187,6 +188,12 @@ fn phases(stage: &StageRecord) -> Vec<Vec<String>> {
     rows
 }
 
+/// Whether connections paused between operations.
+fn thinks(record: &RunRecord, stage: &StageRecord) -> bool {
+    let plan = record.plan.stages.iter().find(|plan| plan.name == stage.name);
+    plan.and_then(StagePlan::mean_pause_ns).is_some_and(|pause_ns| pause_ns > 0)
+}
+
 /// One line per stage that says whether to believe it.
 pub(super) fn trust(record: &RunRecord, out: &mut String) {
     for stage in record.measured() {
@@ -196,6 +203,7 @@ pub(super) fn trust(record: &RunRecord, out: &mut String) {
             Verdict::Degraded { .. } => "degraded, result not valid",
             Verdict::NotSustained { .. } => "not sustained",
             Verdict::Sustained => "sustained",
+            Verdict::Closed if thinks(record, stage) => "valid (closed loop with think time)",
             Verdict::Closed => "valid (closed loop: the server set the pace)",
         };
         let unfinished: u64 = stage.requests().map(|o| o.unfinished).sum();

@@ -6,12 +6,13 @@ use crate::measure::Probe;
 use crate::op::Failure;
 use crate::plan::{HttpPlan, Plan, RequestPlan, SchemaPlan};
 use crate::record::ServerRecord;
-use crate::target::http::{Http, LogIn, Request, Server, Settings};
+use crate::target::http::{Exchange, Http, LogIn, Request, Server, Settings};
 use crate::target::wire::{Endpoint, EndpointError, TlsOptions};
 use crate::target::{Deadlines, Payload, Session as _, Target as _};
 use crate::workload::{Pattern, UrlBody, UrlEntry, UrlOrder, Urls, Values, Workload as _};
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use url::Url;
 
 /// Tells document schemas of different entries apart.
@@ -25,11 +26,11 @@ fn http(plan: &Plan) -> Result<&HttpPlan, RunError> {
     Ok(plan.http.as_ref().ok_or_else(missing)?)
 }
 
-/// The target of a plan for HTTP.
+/// The target of a plan for HTTP, which tells `watcher` of each operation that has ended.
 ///
 /// # Errors
 /// When the name of a server has no address, or its certificates cannot be judged.
-pub fn http_target(plan: &Plan) -> Result<Http, RunError> {
+fn http_target(plan: &Plan, watcher: Option<Sender<Exchange>>) -> Result<Http, RunError> {
     let http = http(plan)?;
     let tls = TlsOptions { authorities: plan.target.tls_ca.clone() };
     let mut servers = Vec::new();
@@ -59,6 +60,7 @@ pub fn http_target(plan: &Plan) -> Result<Http, RunError> {
         follow: http.follow,
         keep_alive: http.keep_alive,
         cookies: http.cookies,
+        watcher,
     };
     Ok(Http::new(servers, requests, log_in, settings, tls))
 }
@@ -82,8 +84,11 @@ fn place_of(
 }
 
 /// The target, and what is on record of its servers.
-pub(super) fn prepare(plan: &Plan) -> Result<(Http, ServerRecord), RunError> {
-    let target = http_target(plan)?;
+pub(super) fn prepare(
+    plan: &Plan,
+    watcher: Option<Sender<Exchange>>,
+) -> Result<(Http, ServerRecord), RunError> {
+    let target = http_target(plan, watcher)?;
     let server = ServerRecord {
         url: plan.target.server.clone().unwrap_or_default(),
         name: "HTTP".to_owned(),
@@ -134,7 +139,7 @@ pub struct Shown {
 /// # Errors
 /// When a server's name has no address, or the operating system refuses a runtime.
 pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
-    let target = http_target(plan)?;
+    let target = http_target(plan, None)?;
     let mut user = Urls::new(entries(plan)?, UrlOrder::Sequential, (0, 1), plan.seed, None);
     let mut payload = Payload::default();
     let Some(op) = user.next(payload.draft()) else {

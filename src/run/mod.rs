@@ -10,7 +10,7 @@ mod live;
 mod prepare;
 mod stage;
 
-pub use http::{Shown, exchange_once, http_target};
+pub use http::{Shown, exchange_once};
 pub use stage::Progress;
 
 use crate::clock::{Clock, wall_ns};

@@ -62,8 +62,8 @@ pub(super) fn prepare(
     match plan.target.driver {
         DriverName::CouchDb => prepare_couchdb(plan, server, stand_in, stop),
         DriverName::Http => {
-            let (target, server) = super::http::prepare(plan)?;
-            Ok(Prepared { target: Driver::Http(target.watched(exchanges)), server, made: None })
+            let (target, server) = super::http::prepare(plan, exchanges)?;
+            Ok(Prepared { target: Driver::Http(target), server, made: None })
         }
         DriverName::Basic => {
             let name = "basic".to_owned();

@@ -14,7 +14,6 @@ use super::wire::{Endpoint, EndpointError, TlsOptions};
 use request::Prepared;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use url::Url;
 
@@ -34,7 +33,6 @@ struct Shared {
     sessions: AtomicUsize,
     /// Servers that only redirects lead to.
     found: Mutex<Vec<Arc<Server>>>,
-    watcher: Option<Sender<Exchange>>,
 }
 
 /// What a user requests before it begins.
@@ -67,21 +65,9 @@ impl Http {
             tls,
             sessions: AtomicUsize::new(0),
             found: Mutex::default(),
-            watcher: None,
         }))
     }
 
-    /// The same, telling `watcher` of each operation that has ended.
-    pub fn watched(self, watcher: Option<Sender<Exchange>>) -> Self {
-        let mut shared = Arc::into_inner(self.0);
-        if let Some(shared) = &mut shared {
-            shared.watcher = watcher;
-        }
-        Self(Arc::new(shared.unwrap_or_else(|| unreachable!("no session was made yet"))))
-    }
-}
-
-impl Http {
     /// Whether all servers of the list are on this machine.
     pub fn is_loopback(&self) -> bool {
         self.0.servers.iter().all(|server| server.endpoint.is_loopback())

@@ -1,10 +1,12 @@
 //! How a request is spelled: all of its head but the target and what changes with each one.
 
+use super::session::Exchange;
 use crate::target::wire::Endpoint;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use url::Url;
 
 /// One server of the list.
@@ -44,14 +46,21 @@ pub struct Settings {
     pub follow: bool,
     /// Connections are kept for the next request.
     pub keep_alive: bool,
-    /// Cookies are kept.
+    /// Cookies are kept, unless `headers` has one.
     pub cookies: bool,
+    /// Is told of each operation that has ended.
+    pub watcher: Option<Sender<Exchange>>,
 }
 
 impl Settings {
+    /// Whether there is a header of that name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+    }
+
     /// Appends a header, unless there is one of that name already.
     fn write(&self, name: &str, value: &str, out: &mut Vec<u8>) {
-        if !self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
+        if !self.has(name) {
             write(name, value, out);
         }
     }

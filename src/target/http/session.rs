@@ -71,11 +71,13 @@ struct Hop<'a> {
 impl HttpSession {
     pub(super) fn new(shared: Arc<Shared>, deadlines: Rc<Deadlines>, number: usize) -> Self {
         let wanted = !shared.log_in.is_empty();
+        let settings = &shared.settings;
+        let keeps_cookies = settings.cookies && !settings.has("Cookie");
         Self {
             deadlines,
             connections: Vec::new(),
             last: 0,
-            jar: shared.settings.cookies.then(CookieStore::new),
+            jar: keeps_cookies.then(CookieStore::new),
             head: Vec::new(),
             statuses: Vec::new(),
             inner: Payload::default(),
@@ -295,7 +297,7 @@ impl HttpSession {
     }
 
     fn tell(&self, op: &Op, payload: &Payload, (outcome, probe): (&Outcome, &Probe)) {
-        let Some(watcher) = &self.shared.watcher else { return };
+        let Some(watcher) = &self.shared.settings.watcher else { return };
         let request = &self.shared.requests[op.key as usize].request;
         let origin = self.shared.server(request.server).url.origin().ascii_serialization();
         let exchange = Exchange {
