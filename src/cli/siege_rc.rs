@@ -39,8 +39,8 @@ const IGNORED: [&str; 30] = [
     "zero-data-ok",
 ];
 
-/// Keys that say something here; those of the second list may come several times.
-const KNOWN: [&str; 18] = [
+/// Keys that say something here.
+const KNOWN: [&str; 19] = [
     "accept-encoding",
     "benchmark",
     "concurrent",
@@ -59,7 +59,9 @@ const KNOWN: [&str; 18] = [
     "time",
     "timeout",
     "user-agent",
+    "verbose",
 ];
+/// The same, of which each line counts.
 const REPEATED: [&str; 4] = ["header", "login", "login-url", "url"];
 
 /// What a configuration file says.
@@ -102,7 +104,7 @@ impl Rc {
             let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
             if REPEATED.contains(&&*key) {
                 rc.lists.entry(key).or_default().push((place, value));
-            } else if KNOWN.contains(&&*key) || key == "verbose" {
+            } else if KNOWN.contains(&&*key) {
                 rc.values.insert(key, (place, value));
             } else if line.contains('=') && key.chars().any(|c| c.is_ascii_uppercase()) {
                 variables.insert(key, value);

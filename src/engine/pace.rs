@@ -38,9 +38,9 @@ impl Pace {
     /// How long connection number `connection` of the run pauses before its operation `n`, in
     /// nanoseconds.
     ///
-    /// The law is siege's (`__init_delay` and its caller in `browser.c`): from a second on whole
-    /// seconds, floor(u·most + ½) with u uniform in [0, 1), below it any time up to the longest.
-    /// In both the mean is half of the longest.
+    /// Random pauses follow the law of siege's `delay`: from a second on whole seconds,
+    /// floor(u·most + ½) with u uniform in [0, 1), below it any time up to the longest. In both
+    /// the mean is half of the longest.
     pub fn pause_ns(&self, connection: u64, n: u64) -> Nanos {
         match self {
             Self::Open { .. } => 0,

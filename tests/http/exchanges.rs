@@ -292,6 +292,7 @@ fn one_exchange_is_shown() {
         assert!(shown.stdout.contains(part), "no {part:?} in {}", shown.stdout);
     }
     let shown = springload(["siege", "-p", &url]);
+    assert!(shown.stdout.starts_with("GET /redirect/302 HTTP/1.1\r\n"), "{:?}", shown.stdout);
     assert!(shown.stdout.ends_with("\r\n\r\nhello\n"), "{:?}", shown.stdout);
     assert_eq!(server.whats()[1..], ["GET /redirect/302", "GET /landed"]);
     assert_eq!(server.seen()[2].header("accept-encoding"), "identity");

@@ -233,7 +233,7 @@ impl HttpSession {
         payload: &mut Payload,
         (mut sum, probe): (Outcome, &mut Probe),
     ) -> Outcome {
-        payload.strip_head();
+        let body_at = payload.bytes().len() - sum.bytes_sent as usize;
         let (mut prepared, mut target) = (first.prepared.clone(), first.target.to_vec());
         let mut inner = std::mem::take(&mut self.inner);
         let mut with_body = true;
@@ -257,8 +257,9 @@ impl HttpSession {
             }
             inner.clear();
             if with_body {
-                inner.body_mut().extend_from_slice(payload.body());
-                sum.bytes_sent += payload.body().len() as u64;
+                let body = &payload.bytes()[body_at..];
+                inner.body_mut().extend_from_slice(body);
+                sum.bytes_sent += body.len() as u64;
             }
             let hop = Hop { prepared: &prepared, target: &target };
             match self.exchange(&hop, &mut inner, probe).await {
