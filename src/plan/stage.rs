@@ -3,14 +3,14 @@
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
-use crate::workload::{Budget, KeySequence, Mix};
+use crate::workload::{Budget, KeySequence, Mix, UrlOrder};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {
-    /// `bulk_insert`, `warm_up` or `crud`.
+    /// `bulk_insert`, `warm_up`, `crud` or `urls`.
     pub name: String,
     /// What is done.
     #[serde(flatten)]
@@ -19,6 +19,14 @@ pub struct StagePlan {
     pub pace: Pace,
     /// How long operations are begun, in nanoseconds; `None`: until all are done.
     pub length_ns: Option<Nanos>,
+}
+
+impl StagePlan {
+    /// The mean pause of a connection between two operations, in nanoseconds; `None` in an open
+    /// loop, which has none.
+    pub const fn mean_pause_ns(&self) -> Option<Nanos> {
+        self.pace.mean_pause_ns()
+    }
 }
 
 /// What a stage does.
@@ -40,6 +48,13 @@ pub enum StageKind {
         operations: Option<u64>,
         /// Which documents operations go to.
         order: CrudOrder,
+    },
+    /// The requests of the plan's list.
+    Urls {
+        /// Requests in all; `None`: until the time is over.
+        operations: Option<u64>,
+        /// Their order.
+        order: UrlOrder,
     },
 }
 
@@ -73,6 +88,7 @@ impl StageKind {
             (Self::Crud { mix, .. }, OpKind::Update) => mix.update > 0,
             (Self::Crud { mix, .. }, OpKind::Delete) => mix.delete > 0,
             (Self::Crud { .. }, _) => false,
+            (Self::Urls { .. }, kind) => matches!(kind, OpKind::Request),
         }
     }
 
@@ -81,6 +97,10 @@ impl StageKind {
         if let Self::BulkInsert { batch, .. } = self {
             let keys = self.bulk_keys(k, connections);
             return Some((keys.end - keys.start).div_ceil(u64::from(*batch)));
+        }
+        if let Self::Urls { operations, .. } = self {
+            let (k, connections) = (k as u64, connections as u64);
+            return operations.map(|all| all / connections + u64::from(k < all % connections));
         }
         match self.budget(k, connections) {
             Budget::Counted(left) => Some(left.iter().sum()),
@@ -91,7 +111,7 @@ impl StageKind {
     /// What connection `k` of `connections` has to do.
     pub fn budget(&self, k: usize, connections: usize) -> Budget {
         match self {
-            Self::BulkInsert { .. } => Budget::Counted([0; 4]),
+            Self::BulkInsert { .. } | Self::Urls { .. } => Budget::Counted([0; 4]),
             Self::Crud { mix, operations: None, .. } => Budget::Endless(*mix),
             Self::Crud { mix, operations: Some(operations), order } => {
                 let (k, connections) = (k as u64, connections as u64);

@@ -11,6 +11,7 @@ mod json;
 mod number;
 mod openmetrics;
 mod picture;
+mod siege;
 mod table;
 mod text;
 mod threshold;
@@ -21,6 +22,7 @@ pub use exposition::Exposition;
 pub use json::{RunFileError, read as read_json};
 pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
+pub use siege::{SIEGE_LOG_HEAD, siege_log_line};
 pub use threshold::threshold_lines;
 
 use crate::record::RunRecord;
@@ -90,13 +92,15 @@ impl Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 9] = [
+pub const FORMATS: [Format; 11] = [
     text::FORMAT,
     json::FORMAT,
     csv::FORMAT,
     hlog::FORMAT,
     openmetrics::FORMAT,
     cushion::FORMAT,
+    siege::FORMAT,
+    siege::JSON,
     html::FORMAT,
     picture::SVG,
     picture::PNG,

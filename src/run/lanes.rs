@@ -5,7 +5,7 @@ use super::{Observer, RunError};
 use crate::plan::{CrudOrder, Plan, StageKind, StagePlan};
 use crate::record::StageRecord;
 use crate::schema::Documents;
-use crate::workload::{Budget, BulkInsert, Crud, CurrentDocument, Live};
+use crate::workload::{Budget, BulkInsert, Crud, CurrentDocument, Live, Urls};
 use std::sync::Arc;
 
 /// The connections of a run: what each has in the database, from stage to stage.
@@ -15,13 +15,14 @@ pub(super) struct Connections<'a> {
     bulk: u64,
     live: Vec<Live>,
     warm: Vec<Crud>,
+    users: Vec<Urls>,
 }
 
 impl<'a> Connections<'a> {
     /// The connections of `plan` before its first stage.
     pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>) -> Self {
         let live = vec![Live::default(); plan.connections];
-        Self { plan, documents, bulk: 0, live, warm: Vec::new() }
+        Self { plan, documents, bulk: 0, live, warm: Vec::new(), users: Vec::new() }
     }
 
     /// Carries out one stage.
@@ -62,6 +63,22 @@ impl<'a> Connections<'a> {
                 let lanes = self.crud_lanes(stage);
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
                 self.warm = lanes;
+                Ok(record)
+            }
+            StageKind::Urls { order, .. } => {
+                let left = |k| stage.kind.operations(k, connections);
+                if self.users.is_empty() {
+                    let entries = super::http::entries(plan)?;
+                    let make = |k| {
+                        let user = (k as u64, connections as u64);
+                        Urls::new(entries.clone(), *order, user, seed, None)
+                    };
+                    self.users = (0..connections).map(make).collect();
+                }
+                let users = std::mem::take(&mut self.users).into_iter().enumerate();
+                let lanes = users.map(|(k, user)| user.with_left(left(k))).collect();
+                let (record, lanes) = bench.run(stage, lanes, observer)?;
+                self.users = lanes;
                 Ok(record)
             }
         }

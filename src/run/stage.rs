@@ -207,7 +207,7 @@ fn planned(kind: &StageKind, connections: usize) -> Option<(u64, u64)> {
         (0..connections).map(|k| kind.operations(k, connections)).sum::<Option<_>>()?;
     match kind {
         StageKind::BulkInsert { documents, .. } => Some((operations, *documents)),
-        StageKind::Crud { .. } => Some((operations, operations)),
+        StageKind::Crud { .. } | StageKind::Urls { .. } => Some((operations, operations)),
     }
 }
 

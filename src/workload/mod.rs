@@ -8,6 +8,8 @@ mod bulk_insert;
 mod crud;
 mod current;
 mod live;
+mod pattern;
+mod urls;
 pub mod ycsb;
 
 pub use budget::{Budget, Mix};
@@ -15,6 +17,8 @@ pub use bulk_insert::BulkInsert;
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use live::{Entry, Live};
+pub use pattern::{Pattern, UnknownPlace, Values};
+pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls};
 
 use crate::op::{Answered, Draft, Failure, Op, Reply};
 

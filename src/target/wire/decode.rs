@@ -64,6 +64,8 @@ pub struct Decoder {
     head_request: bool,
     /// Where the head begins: after any interim answers.
     start: usize,
+    /// Where it ends.
+    end: usize,
     body: Body,
 }
 
@@ -87,6 +89,11 @@ impl Decoder {
     /// The head, once the first step after it was made.
     pub const fn head(&self) -> &Head {
         &self.head
+    }
+
+    /// Where the head stands; empty until it is complete.
+    pub const fn head_text(&self) -> Range<usize> {
+        self.start..self.end
     }
 
     /// Where the decoded body stands; empty until the answer is complete.
@@ -166,6 +173,7 @@ impl Decoder {
                 Framing::Chunked => Body::Chunked(end, Chunked::new(end)),
                 Framing::UntilClose => Body::UntilClose(end),
             };
+            self.end = end;
             self.head = head;
             self.head.keep_alive &= !matches!(self.body, Body::UntilClose(_));
             return Ok(true);
@@ -222,6 +230,17 @@ fn parse_head(buffer: &[u8], start: usize) -> Result<Option<(usize, Head)>, Malf
         }
     }
     Ok(Some((start + length, head)))
+}
+
+/// The values of all headers called `name` in a head that was accepted, in order.
+pub fn header_values<'a>(head: &'a [u8], name: &str) -> Vec<&'a [u8]> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    if response.parse(head).is_err() {
+        return Vec::new();
+    }
+    let named = headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
+    named.map(|header| header.value).collect()
 }
 
 /// What a `Connection` header makes of the default.
