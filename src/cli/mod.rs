@@ -5,6 +5,8 @@
     reason = "printing is what a command line does"
 )]
 
+mod burst;
+mod carry;
 mod cushion;
 mod execute;
 mod exit;
@@ -40,6 +42,10 @@ enum Verb {
     Run(Box<run::Args>),
     /// Iron Cushion's command line and report
     Cushion(Box<cushion::Args>),
+    /// Let many workers write or read a document each, all from one moment on
+    Burst(Box<burst::Args>),
+    /// couchdb_benchmark's command line, files and pictures for the same
+    BmCouchdb(Box<burst::OriginalArgs>),
     /// Print sample documents of a schema
     Schema(schema::Args),
     /// Render a saved run again, in any format
@@ -58,6 +64,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(cli) => match cli.verb {
             Verb::Run(args) => run::main(*args, &command_line(&arguments)),
             Verb::Cushion(args) => cushion::main(&args, &command_line(&arguments)),
+            Verb::Burst(args) => burst::main(&args, &command_line(&arguments)),
+            Verb::BmCouchdb(args) => burst::original(&args, &command_line(&arguments)),
             Verb::Schema(args) => schema::main(&args),
             Verb::Report(args) => report::main(&args),
             Verb::Selftest(args) => selftest::main(&args),

@@ -3,7 +3,7 @@
 use super::stop::{Stop, StopReason};
 use super::tickets::Tickets;
 use crate::clock::{Clock, Nanos};
-use crate::measure::{ConnectionTimes, Histogram, Probe, Recorder, Sample, Timing};
+use crate::measure::{ConnectionTimes, FillLog, Histogram, Probe, Recorder, Sample, Timing};
 use crate::op::{Failure, Op, OpKind, Part, Reply, Revision};
 use crate::target::{Outcome, Payload, Session};
 use crate::workload::{Check, Workload};
@@ -26,6 +26,8 @@ pub(super) struct Shared {
     pub(super) patience_ns: Nanos,
     /// Since when it has.
     pub(super) refused_since: Cell<Option<Nanos>>,
+    /// Documents inserted in bulk, where they are logged.
+    pub(super) fill: Option<RefCell<FillLog>>,
 }
 
 impl Shared {
@@ -51,17 +53,18 @@ impl Shared {
     }
 }
 
-/// Carries out the operations of one connection until its workload or the stage ends.
+/// Carries out the operations of one connection until its workload or the stage ends. Tells, too,
+/// when its first request was sent.
 pub(super) async fn drive<S: Session, W: Workload>(
     shared: &Shared,
     connection: usize,
     session: &mut S,
     workload: &mut W,
-) -> ConnectionTimes {
+) -> (ConnectionTimes, Option<Nanos>) {
     let mut times = ConnectionTimes::default();
     let mut payload = Payload::default();
     let mut last_done = shared.start;
-    let mut whole = None;
+    let (mut whole, mut first_sent) = (None, None);
     loop {
         payload.clear();
         // The document is made before the wait, so that an operation that is due is sent at once.
@@ -84,6 +87,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let outcome = session.execute(&op, &mut payload, &mut probe).await;
         let check = workload.observe(&op, outcome.result, &payload.answered(session.body()));
         let timing = probe.finish();
+        first_sent = first_sent.or_else(|| Some(timing.done - timing.service_ns));
         record(shared, &mut times, (&op, &outcome), payload.answered(&[]).rows, &timing);
         last_done = timing.done;
         if let Check::Checked(found) = check {
@@ -105,12 +109,12 @@ pub(super) async fn drive<S: Session, W: Workload>(
         }
         match outcome.result {
             Err(Failure::Authentication) => shared.stop.raise(StopReason::Authentication),
-            Err(Failure::Connect | Failure::Timeout) => shared.refused(),
+            Err(Failure::Connect | Failure::Timeout | Failure::Reset) => shared.refused(),
             _ => shared.refused_since.set(None),
         }
     }
     times.close(shared.clock.now().saturating_sub(shared.start));
-    times
+    (times, first_sent)
 }
 
 /// Puts what a workload found in the data on record, with the time that it took to look.
@@ -137,6 +141,9 @@ fn record(
         ok -= 1;
     }
     times.add(op.kind, timing, ok);
+    if let (OpKind::BulkInsert, Some(fill)) = (op.kind, &shared.fill) {
+        fill.borrow_mut().add(timing.done.saturating_sub(shared.start), ok);
+    }
     shared.recorder.borrow_mut().record(&Sample {
         documents: op.documents,
         row_failures: (!rows.is_empty()).then_some(&row_failures),

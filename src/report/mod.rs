@@ -1,6 +1,7 @@
 //! Formats: pure functions of a [`RunRecord`]. The same record gives the same bytes, whenever
 //! and wherever it is rendered.
 
+mod burst;
 mod csv;
 mod cushion;
 mod exposition;
@@ -12,6 +13,7 @@ mod table;
 mod text;
 mod threshold;
 
+pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use exposition::Exposition;
 pub use json::{RunFileError, read as read_json};
 pub use openmetrics::expose;

@@ -1,6 +1,7 @@
 //! The report for people.
 
 use super::Format;
+use super::burst::section;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
@@ -16,6 +17,7 @@ fn render(record: &RunRecord) -> String {
     for stage in &record.stages {
         out.push('\n');
         self::stage(stage, &mut out);
+        section(record, stage, &mut out);
     }
     if !record.warnings.is_empty() {
         out.push_str("\nwarnings\n");

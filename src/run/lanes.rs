@@ -5,7 +5,7 @@ use super::{Observer, RunError};
 use crate::plan::{CrudOrder, Plan, StageKind, StagePlan};
 use crate::record::StageRecord;
 use crate::schema::Documents;
-use crate::workload::{Budget, BulkInsert, Crud, CurrentDocument, Live};
+use crate::workload::{Budget, BulkInsert, Burst, Crud, CurrentDocument, Live};
 use std::sync::Arc;
 
 /// The connections of a run: what each has in the database, from stage to stage.
@@ -15,13 +15,14 @@ pub(super) struct Connections<'a> {
     bulk: u64,
     live: Vec<Live>,
     warm: Vec<Crud>,
+    bursts: Vec<Burst>,
 }
 
 impl<'a> Connections<'a> {
     /// The connections of `plan` before its first stage.
     pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>) -> Self {
         let live = vec![Live::default(); plan.connections];
-        Self { plan, documents, bulk: 0, live, warm: Vec::new() }
+        Self { plan, documents, bulk: 0, live, warm: Vec::new(), bursts: Vec::new() }
     }
 
     /// Carries out one stage.
@@ -37,7 +38,9 @@ impl<'a> Connections<'a> {
             StageKind::BulkInsert { documents, batch } => {
                 let make = |k| {
                     let keys = stage.kind.bulk_keys(k, connections);
-                    BulkInsert::new(self.documents.clone(), keys, *batch)
+                    let fill = BulkInsert::new(self.documents.clone(), keys, *batch);
+                    let waits = plan.fill.wait_for_server_ns.is_some();
+                    if waits { fill.persisting() } else { fill }
                 };
                 let lanes = (0..connections).map(make).collect();
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
@@ -62,6 +65,15 @@ impl<'a> Connections<'a> {
                 let lanes = self.crud_lanes(stage);
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
                 self.warm = lanes;
+                Ok(record)
+            }
+            StageKind::Burst(burst) => {
+                let mut workers = std::mem::take(&mut self.bursts);
+                let make = |k| Burst::new(seed, k as u64, (burst.size, burst.filling));
+                workers.extend((workers.len()..connections).map(make));
+                let lanes = workers.into_iter().map(|it| it.with_role(burst.role)).collect();
+                let (record, lanes) = bench.run(stage, lanes, observer)?;
+                self.bursts = lanes;
                 Ok(record)
             }
         }

@@ -30,7 +30,7 @@ impl LiveStage {
         };
         let most = match &stage.kind {
             StageKind::Crud { operations: Some(operations), .. } => *operations,
-            StageKind::Crud { .. } | StageKind::BulkInsert { .. } => u64::MAX,
+            _ => u64::MAX,
         };
         Self { name: stage.name.clone(), due, offered: 0, most, next: 0 }
     }

@@ -44,7 +44,8 @@ pub struct Connection {
     stream: Option<Stream>,
     /// How many answers the present stream has given.
     answers: u64,
-    failed_connects: u32,
+    /// Attempts in a row that brought no connection, or one that gave no answer.
+    failures: u32,
     /// What the present answer is read into, and how much of it has been.
     buffer: Vec<u8>,
     filled: usize,
@@ -66,7 +67,7 @@ impl Connection {
             deadline: deadlines.register(),
             stream: None,
             answers: 0,
-            failed_connects: 0,
+            failures: 0,
             buffer: vec![0; FIRST_BUFFER],
             filled: 0,
             decoder: Decoder::default(),
@@ -78,10 +79,10 @@ impl Connection {
         if self.stream.is_some() {
             return;
         }
-        if let Some(doublings) = self.failed_connects.checked_sub(1) {
+        if let Some(doublings) = self.failures.checked_sub(1) {
             tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
         }
-        let paused = self.failed_connects > 0;
+        let paused = self.failures > 0;
         if !paused {
             self.deadline.arm(clock.now());
             let _ = self.connect().await;
@@ -112,6 +113,7 @@ impl Connection {
                 Ok(()) => break Ok(()),
                 Err(broken) => {
                     self.stream = None;
+                    self.failures += u32::from(!kept);
                     let stale = kept && broken.unanswered && broken.failure == Failure::Reset;
                     if !stale || resent {
                         break Err(broken.failure);
@@ -123,6 +125,7 @@ impl Connection {
         self.deadline.disarm();
         result.inspect_err(|_| probe.mark_failed())?;
         self.answers += 1;
+        self.failures = 0;
         let head = self.decoder.head();
         if !head.keep_alive {
             self.stream = None;
@@ -152,7 +155,7 @@ impl Connection {
             connecting.as_mut().poll(context).map_err(|_| Failure::Connect)
         })
         .await;
-        self.failed_connects = if result.is_ok() { 0 } else { self.failed_connects + 1 };
+        self.failures += u32::from(result.is_err());
         self.answers = 0;
         self.stream = Some(result?);
         Ok(())
