@@ -5,6 +5,7 @@
     reason = "printing is what a command line does"
 )]
 
+mod bulk_perf;
 mod burst;
 mod carry;
 mod cushion;
@@ -21,6 +22,8 @@ mod schema_source;
 mod selftest;
 mod serve;
 mod signals;
+mod sweep;
+mod sweep_plan;
 
 pub use exit::Exit;
 
@@ -42,6 +45,10 @@ enum Verb {
     Run(Box<run::Args>),
     /// Iron Cushion's command line and report
     Cushion(Box<cushion::Args>),
+    /// Measure a run for each combination of settings, and show what each setting does
+    Sweep(Box<sweep::Args>),
+    /// couchdb-performance-tests' command line and files: a fill by the size of the database
+    BulkPerf(bulk_perf::Args),
     /// Let many workers write or read a document each, all from one moment on
     Burst(Box<burst::Args>),
     /// couchdb_benchmark's command line, files and pictures for the same
@@ -60,10 +67,17 @@ enum Verb {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let matches = command().try_get_matches_from(&arguments);
-    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => match cli.verb {
+    let read = |matches: clap::ArgMatches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        let own = matches.subcommand().map(|(_, own)| own.clone()).unwrap_or_default();
+        Ok((cli, own))
+    };
+    match matches.and_then(read) {
+        Ok((cli, own)) => match cli.verb {
             Verb::Run(args) => run::main(*args, &command_line(&arguments)),
             Verb::Cushion(args) => cushion::main(&args, &command_line(&arguments)),
+            Verb::Sweep(args) => sweep::main(&args, &own),
+            Verb::BulkPerf(args) => bulk_perf::main(&args, &command_line(&arguments)),
             Verb::Burst(args) => burst::main(&args, &command_line(&arguments)),
             Verb::BmCouchdb(args) => burst::original(&args, &command_line(&arguments)),
             Verb::Schema(args) => schema::main(&args),

@@ -24,7 +24,7 @@ pub(super) struct Args {
 pub(super) struct Settings {
     /// http(s)://[user:password@]host:port[/database], or basic: no server, all is answered at
     /// once; without it, the embedded stand-in
-    target: Option<String>,
+    pub(super) target: Option<String>,
     /// Connections used at once
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = plan::count)]
     connections: u64,

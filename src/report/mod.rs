@@ -9,6 +9,7 @@ mod hlog;
 mod json;
 mod number;
 mod openmetrics;
+mod sweep;
 mod table;
 mod text;
 mod threshold;
@@ -17,6 +18,7 @@ pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use exposition::Exposition;
 pub use json::{RunFileError, read as read_json};
 pub use openmetrics::expose;
+pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use threshold::threshold_lines;
 
 use crate::record::RunRecord;
