@@ -53,22 +53,34 @@ impl Shared {
     }
 }
 
+/// The first operation of a connection, made before the start: at the start it need only be sent.
+pub(super) struct Prepared {
+    payload: Payload,
+    op: Option<Op>,
+}
+
+impl Prepared {
+    pub(super) fn new(workload: &mut impl Workload) -> Self {
+        let mut payload = Payload::default();
+        let op = workload.next(payload.draft());
+        Self { payload, op }
+    }
+}
+
 /// Carries out the operations of one connection until its workload or the stage ends. Tells, too,
 /// when its first request was sent.
 pub(super) async fn drive<S: Session, W: Workload>(
     shared: &Shared,
     connection: usize,
     session: &mut S,
-    workload: &mut W,
+    (workload, first): (&mut W, Prepared),
 ) -> (ConnectionTimes, Option<Nanos>) {
     let mut times = ConnectionTimes::default();
-    let mut payload = Payload::default();
+    let Prepared { mut payload, op: mut next } = first;
     let mut last_done = shared.start;
     let (mut whole, mut first_sent) = (None, None);
     loop {
-        payload.clear();
-        // The document is made before the wait, so that an operation that is due is sent at once.
-        let Some(op) = workload.next(payload.draft()) else { break };
+        let Some(op) = next.take() else { break };
         session.ready().await;
         let ticket = if op.part == Part::Last {
             shared.tickets.proceed()
@@ -112,6 +124,9 @@ pub(super) async fn drive<S: Session, W: Workload>(
             Err(Failure::Connect | Failure::Timeout | Failure::Reset) => shared.refused(),
             _ => shared.refused_since.set(None),
         }
+        payload.clear();
+        // The document is made before the wait, so that an operation that is due is sent at once.
+        next = workload.next(payload.draft());
     }
     times.close(shared.clock.now().saturating_sub(shared.start));
     (times, first_sent)

@@ -1,7 +1,7 @@
 //! One shard: an OS thread with its own runtime and connections. Shards share nothing but the
 //! wish to stop and the moment at which they start.
 
-use super::drive::{Shared, drive};
+use super::drive::{Prepared, Shared, drive};
 use super::pace::Pace;
 use super::stop::Stop;
 use super::tickets::{LoadCounts, Share, Tickets};
@@ -147,7 +147,7 @@ where
 async fn run_lanes<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
-    lanes: Vec<Lane<W>>,
+    mut lanes: Vec<Lane<W>>,
 ) -> io::Result<ShardResult<W>>
 where
     T::Session: 'static,
@@ -155,6 +155,7 @@ where
     let deadlines = Deadlines::new(plan.clock, plan.timeout_ns);
     let sweep = tokio::task::spawn_local(deadlines.clone().sweep());
     let sessions = connect(target, &deadlines, (lanes.len(), plan.gather_ns)).await?;
+    let firsts: Vec<_> = lanes.iter_mut().map(|lane| Prepared::new(&mut lane.workload)).collect();
     let start = plan.start.wait(plan.clock);
     let cpu_before = thread_cpu_ns();
     let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
@@ -184,6 +185,7 @@ where
     let ticker = tokio::task::spawn_local(tick(shared.clone()));
     let tasks: Vec<_> = lanes
         .into_iter()
+        .zip(firsts)
         .zip(sessions)
         .enumerate()
         .map(|(seat, (lane, session))| run_lane(shared.clone(), seat, lane, session))
@@ -213,10 +215,10 @@ where
 async fn run_lane<S: Session, W: Workload>(
     shared: Rc<Shared>,
     seat: usize,
-    mut lane: Lane<W>,
+    (mut lane, first): (Lane<W>, Prepared),
     (mut session, late): (S, bool),
 ) -> LaneResult<W> {
-    let (times, first_sent) = drive(&shared, seat, &mut session, &mut lane.workload).await;
+    let (times, first_sent) = drive(&shared, seat, &mut session, (&mut lane.workload, first)).await;
     let first_sent_ns = first_sent.map(|moment| moment.saturating_sub(shared.start));
     LaneResult { connection: lane.connection, workload: lane.workload, times, first_sent_ns, late }
 }

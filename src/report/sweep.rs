@@ -172,7 +172,8 @@ fn slopes(sweep: &SweepRecord, out: &mut String) {
 }
 
 fn basis(fit: &Fit, what: &str) -> String {
-    format!("R² {:.2}, {} {what}", fit.r_squared, fit.points)
+    let noise = if fit.may_be_noise() { "; may be noise" } else { "" };
+    format!("R² {:.2}, {} {what}{noise}", fit.r_squared, fit.points)
 }
 
 /// The settings of a group, to begin a line with.

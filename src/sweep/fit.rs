@@ -38,6 +38,17 @@ impl Fit {
         Some(Self { slope: xy / xx, mean: y, r_squared, points: count })
     }
 
+    /// Whether a slope as steep as this comes of noise alone more often than once in twenty times,
+    /// by Student's t with `points` − 2 degrees of freedom (e-Handbook, 1.3.6.7.2).
+    pub fn may_be_noise(&self) -> bool {
+        const T_975: [f64; 10] =
+            [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+        let freedom = self.points - 2;
+        let critical = T_975.get(freedom - 1).copied().unwrap_or(2.0);
+        let unexplained = 1.0 - self.r_squared;
+        self.r_squared * freedom as f64 <= critical * critical * unexplained
+    }
+
     /// The slope in percent of the mean of y.
     pub fn percent(&self) -> f64 {
         if self.mean == 0.0 { 0.0 } else { 100.0 * self.slope / self.mean }
@@ -69,6 +80,8 @@ mod tests {
         assert!((fit.slope - 0.500).abs() < 0.001, "{fit:?}");
         assert!((fit.mean - 7.50).abs() < 0.01, "{fit:?}");
         assert!((fit.r_squared - 0.667).abs() < 0.001, "{fit:?}");
+        assert!(!fit.may_be_noise());
+        assert!(Fit::of(&points[..4]).unwrap().may_be_noise());
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The binary as a user meets it: arguments in, exit status, stdout, stderr, `run.json` and what
 //! goes over the wire out. Knows nothing of the rooms inside.
 
+mod bursts;
 mod conflicts;
 mod counts;
 mod cushion;
 mod databases;
 mod endings;
+mod outage;
 mod proxy;
 mod refusals;
 mod secure;
@@ -13,3 +15,4 @@ mod seeds;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod springload;
+mod sweeps;
