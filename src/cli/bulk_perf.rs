@@ -86,15 +86,21 @@ fn spec(args: &Args, command: &str) -> PlanSpec {
 
 /// Carries out `springload bulk-perf`.
 pub(super) fn main(args: &Args, command: &str) -> Exit {
-    let mut mistakes = Vec::new();
-    if args.bulk_size == 0 || args.doc_count < args.bulk_size {
+    let Args { bulk_size, doc_count, num_threads, .. } = *args;
+    let mistake = if bulk_size == 0 || doc_count < bulk_size {
         let problem = "not one request can be filled";
         let cure = "give at least as many documents as BULK_SIZE, and that above 0";
-        mistakes.push(Invalid::new("DOC_COUNT", problem, cure));
-        mistakes.iter().for_each(|mistake| eprintln!("error: {mistake}"));
+        Some(Invalid::new("DOC_COUNT", problem, cure))
+    } else if num_threads == 0 {
+        Some(Invalid::new("NUM_THREADS", "nobody would do anything", "give at least 1"))
+    } else {
+        None
+    };
+    if let Some(mistake) = mistake {
+        eprintln!("error: {mistake}");
         return Exit::Usage;
     }
-    let Some(plan) = checked(&spec(args, command), mistakes) else { return Exit::Usage };
+    let Some(plan) = checked(&spec(args, command), Vec::new()) else { return Exit::Usage };
     let output = OutputArgs {
         output: args.output.clone(),
         format: None,

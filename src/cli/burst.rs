@@ -1,4 +1,5 @@
-//! `springload burst`, and `springload bm-couchdb`, the command line of Dahk's couchdb_benchmark.
+//! `springload burst`, and `springload bm-couchdb`, the command line of Dahk's
+//! `couchdb_benchmark`.
 
 use super::carry::{carry_out, checked, ready};
 use super::execute::{Execution, execute};
@@ -114,7 +115,7 @@ pub(super) struct OriginalArgs {
 enum FillingArg {
     /// Letters drawn anew for each write: they do not compress
     Random,
-    /// Zeros, as couchdb_benchmark has them: they do
+    /// Zeros, as the original has them: they do
     Zeros,
 }
 

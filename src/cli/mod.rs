@@ -51,7 +51,7 @@ enum Verb {
     BulkPerf(bulk_perf::Args),
     /// Let many workers write or read a document each, all from one moment on
     Burst(Box<burst::Args>),
-    /// couchdb_benchmark's command line, files and pictures for the same
+    /// The command line and files of Dahk's `couchdb_benchmark` for the same
     BmCouchdb(Box<burst::OriginalArgs>),
     /// Print sample documents of a schema
     Schema(schema::Args),

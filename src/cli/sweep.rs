@@ -140,7 +140,9 @@ fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Bench>, Vec<Inval
     let fresh = SweepRecord { schema_version: SCHEMA_VERSION, cells: cells.collect(), definition };
     let plans: Vec<Plan> = order.iter().map(|&place| plans[place].clone()).collect();
     if args.dry_run {
-        plans.iter().for_each(|plan| print(&format!("{}\n", plan.command)));
+        for plan in plans {
+            print(&format!("{}\n", plan.command));
+        }
         return Ok(None);
     }
     let default = || Path::new("springload-runs").join(format!("sweep-{}", now()));

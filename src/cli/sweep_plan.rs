@@ -73,7 +73,7 @@ impl Wanted {
             let wanted = |name: &&str| {
                 has(name, &common) || self.axes.iter().any(|axis| axis.name == **name)
             };
-            if !operations.iter().any(|name| wanted(&name)) {
+            if !operations.iter().any(wanted) {
                 common.push("--ops=0".to_owned());
             }
             if !has("growth", &common) {

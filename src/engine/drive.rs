@@ -79,8 +79,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
     let Prepared { mut payload, op: mut next } = first;
     let mut last_done = shared.start;
     let (mut whole, mut first_sent) = (None, None);
-    loop {
-        let Some(op) = next.take() else { break };
+    while let Some(op) = next.take() {
         session.ready().await;
         let ticket = if op.part == Part::Last {
             shared.tickets.proceed()

@@ -245,13 +245,12 @@ where
     let mut sessions = Vec::with_capacity(count);
     let end = tokio::time::Instant::now() + Duration::from_nanos(gather_ns);
     for mut session in connecting {
-        sessions.push(match tokio::time::timeout_at(end, &mut session).await {
-            Ok(session) => (session?, false),
-            Err(_) => {
-                session.abort();
-                (target.session(deadlines), true)
-            }
-        });
+        if let Ok(session) = tokio::time::timeout_at(end, &mut session).await {
+            sessions.push((session?, false));
+        } else {
+            session.abort();
+            sessions.push((target.session(deadlines), true));
+        }
     }
     Ok(sessions)
 }

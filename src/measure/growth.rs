@@ -22,7 +22,7 @@ impl FillLog {
     pub fn add(&mut self, offset_ns: Nanos, documents: u64) {
         match self.points.last_mut() {
             Some(last) if last.1 + documents <= self.chunk => {
-                *last = (offset_ns, last.1 + documents)
+                *last = (offset_ns, last.1 + documents);
             }
             _ => self.points.push((offset_ns, documents)),
         }

@@ -88,7 +88,9 @@ pub(super) fn stages(spec: &PlanSpec, burst: &BurstSpec) -> Vec<StagePlan> {
         LoadSpec::Closed { think_ns } => Pace::Closed { think_ns: *think_ns },
         LoadSpec::Open { segments, arrivals, max_in_flight } => {
             let mut segments = segments.clone();
-            segments.iter_mut().for_each(|segment| segment.length_ns = burst.length_ns);
+            for segment in &mut segments {
+                segment.length_ns = burst.length_ns;
+            }
             let peak = segments.iter().map(|it| it.from).fold(0.0, f64::max);
             let schedule = Schedule { segments, arrivals: *arrivals, seed: spec.seed };
             // The whole of a short burst may wait: what is late is seen in response times.

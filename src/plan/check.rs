@@ -69,7 +69,8 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
 fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     let cushion = spec.order == CrudOrder::Current;
     let name = |native, original| if cushion { original } else { native };
-    let connections = name("--connections", "--num_connections");
+    let native = if spec.burst.is_some() { "--workers" } else { "--connections" };
+    let connections = name(native, "--num_connections");
     let documents = name("--docs", "--num_documents_per_bulk_insert");
     let batch = name("--batch", "--num_documents_per_bulk_insert");
     let operations = name("--ops", "--num_crud_operations");

@@ -47,7 +47,9 @@ pub fn sweep_text(sweep: &SweepRecord) -> String {
         }
         slopes(sweep, &mut out);
         if definition.by_size {
-            groups.iter().for_each(|group| curve(group, &mut out));
+            for group in &groups {
+                curve(group, &mut out);
+            }
         }
         warnings(&groups, &mut out);
     }
