@@ -243,13 +243,15 @@ where
         })
         .collect();
     let mut sessions = Vec::with_capacity(count);
-    let end = tokio::time::Instant::now() + Duration::from_nanos(gather_ns);
+    let mut over = std::pin::pin!(tokio::time::sleep(Duration::from_nanos(gather_ns)));
     for mut session in connecting {
-        if let Ok(session) = tokio::time::timeout_at(end, &mut session).await {
-            sessions.push((session?, false));
-        } else {
-            session.abort();
-            sessions.push((target.session(deadlines), true));
+        tokio::select! {
+            biased;
+            session = &mut session => sessions.push((session?, false)),
+            () = &mut over => {
+                session.abort();
+                sessions.push((target.session(deadlines), true));
+            }
         }
     }
     Ok(sessions)
