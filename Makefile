@@ -4,7 +4,8 @@
 test: test-servers
 	@tests/run.sh
 
-# The servers that the tests start, from the committed lock file. Skipped without npm.
+# The servers that the tests start and the driver of their browser, from the committed lock files.
+# Skipped without npm.
 test-servers:
 	@tests/servers.sh
 

@@ -181,3 +181,52 @@ fn the_page_speaks_openmetrics_when_asked_and_nothing_else_is_there() {
     assert!(matches!(ureq::delete(&url).call(), Err(ureq::Error::StatusCode(405))));
     assert!(child.wait().unwrap().success());
 }
+
+/// `springload report` with these arguments.
+fn report(arguments: &[&str]) -> Output {
+    springload(&["report"]).args(arguments).output().expect("springload starts")
+}
+
+#[test]
+fn every_run_leaves_its_page_and_runs_lie_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (one, two, page) = (place("one"), place("two"), place("both.html"));
+    assert_eq!(run(Path::new(&one), &[]).status.code(), Some(0));
+    assert_eq!(run(Path::new(&two), &["--seed", "7"]).status.code(), Some(0));
+    let left = std::fs::read(folder.path().join("one/report.html")).unwrap();
+    assert_eq!(report(&[&one, "--format", "html"]).stdout, left, "the page is made of the record");
+    assert!(left.len() <= 2_500_000, "{} bytes", left.len());
+    let both = report(&[&one, &two, "--format", "html", "--output", &page]);
+    assert_eq!((both.status.code(), both.stdout.len()), (Some(0), 0), "{}", text(&both.stderr));
+    let both = std::fs::read_to_string(&page).unwrap();
+    assert!(both.contains("--seed 7") && both.contains("\"B served\""));
+    let refused = report(&[&one, &two, "--format", "csv"]);
+    let err = text(&refused.stderr);
+    let says = "error: --format csv shows one run; name one RUN, or give one of html, svg, png\n";
+    assert_eq!((refused.status.code(), &err[..]), (Some(2), says));
+}
+
+#[test]
+fn charts_are_drawn_from_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = folder.path().join("one").to_str().unwrap().to_owned();
+    assert_eq!(run(Path::new(&one), &[]).status.code(), Some(0));
+    let all = report(&[&one, "--format", "png"]).stdout;
+    assert!(all.starts_with(b"\x89PNG\r\n\x1a\n"), "{} bytes", all.len());
+    for chart in ["throughput", "latency", "percentiles", "heatmap", "errors"] {
+        let svg = text(&report(&[&one, "--format", "svg", "--chart", chart]).stdout);
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{chart}");
+    }
+    let nowhere = folder.path().join("missing/a.svg").to_str().unwrap().to_owned();
+    for (arguments, says) in [
+        (vec!["--format", "svg", "--chart", "pie"], "there is no chart \"pie\"; give one of "),
+        (vec!["--chart", "errors"], "--chart goes with --format svg or png, not with text; "),
+        (vec!["--format", "svg", "-o", &nowhere], "--output: cannot write "),
+    ] {
+        let refused = report(&[&[&one[..]], &arguments[..]].concat());
+        let err = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{err}");
+        assert!(err.contains(says) && err.lines().count() == 1, "{err}");
+    }
+}

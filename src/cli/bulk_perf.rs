@@ -1,14 +1,14 @@
 //! `springload bulk-perf`: the command line and the files of svetlyak40wt's
 //! couchdb-performance-tests of 2008.
 
-use super::carry::{carry_out, checked, ready};
+use super::carry::{bare, carry_out, checked, ready};
 use super::exit::Exit;
-use super::output::{OutputArgs, print};
+use super::output::print;
 use super::run::AuthArg;
 use super::sweep_plan::document;
 use crate::plan::{self, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec};
-use crate::report::bulk_perf_dat;
-use crate::sweep::{Curve, Headline};
+use crate::report::{bulk_perf_dat, bulk_perf_picture};
+use crate::sweep::Headline;
 use crate::workload::Mix;
 use std::path::PathBuf;
 use std::{fs, io};
@@ -101,16 +101,9 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
         return Exit::Usage;
     }
     let Some(plan) = checked(&spec(args, command), Vec::new()) else { return Exit::Usage };
-    let output = OutputArgs {
-        output: args.output.clone(),
-        format: None,
-        fail_if: Vec::new(),
-        metrics: None,
-        quiet: args.quiet,
-        dry_run: false,
-    };
+    let output = bare(args.output.clone(), args.quiet);
     let Some((folder, stop)) = ready(&output) else { return Exit::Usage };
-    let record = match carry_out(&plan, &folder, args.quiet, &stop) {
+    let record = match carry_out(&plan, &folder, &output, &stop) {
         Ok(record) => record,
         Err(error) => {
             eprintln!("error: {error}");
@@ -118,13 +111,13 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
         }
     };
     let headline = Headline::of(&record, true).unwrap_or_default();
-    match write(args, headline.curve.as_ref()) {
+    match write(args, &headline) {
         Ok(file) => {
-            print(&format!("{:.1} docs/s, {} documents\n", headline.per_s, headline.ok));
+            print(format!("{:.1} docs/s, {} documents\n", headline.per_s, headline.ok).as_bytes());
             for warning in &headline.warnings {
-                print(&format!("! {warning}\n"));
+                print(format!("! {warning}\n").as_bytes());
             }
-            print(&format!("{}\n", file.display()));
+            print(format!("{}\n", file.display()).as_bytes());
             Exit::of_record(&record)
         }
         Err(error) => {
@@ -134,13 +127,16 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     }
 }
 
-/// Writes the series and its legend under the original's names.
-fn write(args: &Args, curve: Option<&Curve>) -> io::Result<PathBuf> {
+/// Writes the series, its legend and its plot, the first two under the original's names.
+fn write(args: &Args, headline: &Headline) -> io::Result<PathBuf> {
     let (bulk, documents, threads) = (args.bulk_size, args.doc_count, args.num_threads);
     let base = args.output.clone().unwrap_or_default();
     let file = base.join(format!("bulk-perf-{bulk}-{documents}-{threads}.dat"));
-    fs::write(&file, curve.map(bulk_perf_dat).unwrap_or_default())?;
-    let legend = format!("Bulk size: {bulk}, num threads: {threads}\n");
-    fs::write(file.with_extension("dat.meta"), legend)?;
+    let curve = headline.curve.clone().unwrap_or_default();
+    fs::write(&file, bulk_perf_dat(&curve))?;
+    let legend = format!("Bulk size: {bulk}, num threads: {threads}");
+    fs::write(file.with_extension("dat.meta"), format!("{legend}\n"))?;
+    let picture = bulk_perf_picture(&curve, &legend, &headline.warnings);
+    fs::write(file.with_extension("png"), picture)?;
     Ok(file)
 }

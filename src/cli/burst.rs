@@ -10,7 +10,7 @@ use crate::clock::SECOND_NS;
 use crate::engine::{Arrivals, Segment};
 use crate::plan::{self, BurstSpec, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec};
 use crate::record::RunRecord;
-use crate::report::{burst_csv, burst_seconds, burst_text};
+use crate::report::{burst_csv, burst_picture, burst_seconds, burst_text};
 use crate::workload::{BodySize, Filling, Mix, Role};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -224,16 +224,16 @@ pub(super) fn original(args: &OriginalArgs, command: &str) -> Exit {
     }
     let Some((folder, stop)) = ready(output) else { return Exit::Usage };
     let base = output.output.clone().unwrap_or_else(|| PathBuf::from("."));
-    match carry_out(&plan, &folder, output.quiet, &stop) {
+    match carry_out(&plan, &folder, output, &stop) {
         Ok(record) => {
             let role = if reads { "readers" } else { "writers" };
             let name =
                 format!("couchdb_{}{role}_{}sec_{}bytes", args.workers, args.seconds, args.size);
-            print(&burst_text(&record, if reads { "reads" } else { "writes" }));
+            print(burst_text(&record, if reads { "reads" } else { "writes" }).as_bytes());
             match write_files(&record, &base, &name) {
                 Ok(files) => {
                     for file in files {
-                        print(&format!("Writing csv file... {}\n", file.display()));
+                        print(format!("Writing {}\n", file.display()).as_bytes());
                     }
                     Exit::of_record(&record)
                 }
@@ -250,18 +250,25 @@ pub(super) fn original(args: &OriginalArgs, command: &str) -> Exit {
     }
 }
 
-/// The original's two tables.
+/// The original's two tables and two plots.
 fn write_files(record: &RunRecord, base: &Path, name: &str) -> io::Result<Vec<PathBuf>> {
     let Some(stage) = record.measured().next() else { return Ok(Vec::new()) };
     let plan = record.plan.stages.iter().find(|plan| plan.name == stage.name);
     let seconds = burst_seconds(stage, plan.and_then(|plan| plan.length_ns));
-    let folder = base.join("csv");
-    fs::create_dir_all(&folder)?;
+    let actions = if name.contains("readers") { "reads" } else { "writes" };
+    // couchdb_600writers_20sec_250bytes, word by word.
+    let title = name.split('_').skip(1).collect::<Vec<_>>().join(" ");
+    let warnings: Vec<String> = record.warnings.iter().map(|it| it.message.clone()).collect();
+    let (tables, plots) = (base.join("csv"), base.join("plots"));
+    fs::create_dir_all(&tables)?;
+    fs::create_dir_all(&plots)?;
     let mut files = Vec::new();
     for (kind, per_worker) in [("average", true), ("sum", false)] {
-        let file = folder.join(format!("{name}_{kind}.csv"));
-        fs::write(&file, burst_csv(&seconds, per_worker))?;
-        files.push(file);
+        let table = tables.join(format!("{name}_{kind}.csv"));
+        fs::write(&table, burst_csv(&seconds, per_worker))?;
+        let plot = plots.join(format!("{name}_{kind}.png"));
+        fs::write(&plot, burst_picture(&seconds, (&title, actions), per_worker, &warnings))?;
+        files.extend([table, plot]);
     }
     Ok(files)
 }

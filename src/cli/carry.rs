@@ -2,22 +2,32 @@
 //! themselves.
 
 use super::execute::start_stand_in;
-use super::output::{Folder, OutputArgs};
+use super::output::{Folder, OutputArgs, RUNS};
 use super::progress::View;
-use super::signals;
+use super::signals::{self, Asked};
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::engine::Stop;
 use crate::plan::{Invalid, Plan, PlanSpec, check};
 use crate::record::RunRecord;
 use crate::run::{RunError, run};
+use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The wish to stop, and how the user is asked about it.
+pub(super) type Ending = (Arc<Stop>, Arc<Asked>);
+
+/// Flags about results where a verb has only these two.
+pub(super) fn bare(output: Option<PathBuf>, quiet: bool) -> OutputArgs {
+    let (format, metrics, fail_if) = (None, None, Vec::new());
+    OutputArgs { output, format, fail_if, metrics, quiet, no_tui: true, dry_run: false }
+}
 
 /// Runs `plan`; the record is kept in `folder` as it grows.
 pub(super) fn carry_out(
     plan: &Plan,
     folder: &Folder,
-    quiet: bool,
-    stop: &Arc<Stop>,
+    output: &OutputArgs,
+    (stop, asked): &Ending,
 ) -> Result<RunRecord, RunError> {
     let stand_in = start_stand_in(plan)?;
     let url = match (&plan.target.server, &stand_in) {
@@ -25,9 +35,12 @@ pub(super) fn carry_out(
         (None, Some(stand_in)) => stand_in.url(),
         (None, None) => String::new(),
     };
-    let mut view = View::new(quiet, folder, None);
+    let mut view = View::new(output, (folder, None), asked.clone());
     let result = run(plan, (&url, stand_in.is_some()), stop, &mut view);
     view.clear();
+    if let Ok(record) = &result {
+        folder.save_page(record)?;
+    }
     result
 }
 
@@ -47,13 +60,14 @@ pub(super) fn checked(spec: &PlanSpec, mut mistakes: Vec<Invalid>) -> Option<Pla
 }
 
 /// The folder of a run and the wish to stop it, or what is in their way, told on stderr.
-pub(super) fn ready(output: &OutputArgs) -> Option<(Folder, Arc<Stop>)> {
+pub(super) fn ready(output: &OutputArgs) -> Option<(Folder, Ending)> {
     let stop = Arc::new(Stop::default());
     let made = Folder::make(output.output.as_deref(), &now());
-    match made.and_then(|folder| signals::listen(stop.clone(), output.quiet).map(|()| folder)) {
-        Ok(folder) => Some((folder, stop)),
+    let listening = |folder| Ok((folder, signals::listen(stop.clone(), output.quiet)?));
+    match made.and_then(listening) {
+        Ok((folder, asked)) => Some((folder, (stop, asked))),
         Err(error) => {
-            let place = output.output.as_deref().unwrap_or_else(|| "springload-runs".as_ref());
+            let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
             let problem = format!("cannot write in {}: {error}", place.display());
             eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
             None

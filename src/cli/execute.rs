@@ -3,7 +3,7 @@
 use super::carry::now;
 use super::exit::Exit;
 use super::metrics::Metrics;
-use super::output::{Folder, OutputArgs, print};
+use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
 use super::progress::View;
 use super::signals;
 use crate::embedded::{Options, StandIn, bind};
@@ -41,6 +41,10 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
         println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is plain data"));
         return Exit::Passed;
     }
+    if let Some(Err(mistake)) = output.format.map(fit_for_stdout) {
+        eprintln!("error: {mistake}");
+        return Exit::Usage;
+    }
     let metrics = match output.metrics.as_deref().map(Metrics::serve).transpose() {
         Ok(metrics) => metrics,
         Err(mistake) => {
@@ -51,7 +55,7 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
     let folder = match Folder::make(output.output.as_deref(), &now()) {
         Ok(folder) => folder,
         Err(error) => {
-            let place = output.output.as_deref().unwrap_or_else(|| "springload-runs".as_ref());
+            let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
             let problem = format!("cannot write in {}: {error}", place.display());
             eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
             return Exit::Usage;
@@ -91,24 +95,35 @@ fn measure(
         (None, None) => String::new(),
     };
     let stop = Arc::new(Stop::default());
-    if let Err(error) = signals::listen(stop.clone(), output.quiet) {
-        eprintln!("error: cannot listen for Ctrl-C: {error}");
-        return Exit::Failed;
-    }
-    let mut view = View::new(output.quiet, folder, metrics);
+    let asked = match signals::listen(stop.clone(), output.quiet) {
+        Ok(asked) => asked,
+        Err(error) => {
+            eprintln!("error: cannot listen for Ctrl-C: {error}");
+            return Exit::Failed;
+        }
+    };
+    let mut view = View::new(output, (folder, metrics), asked);
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
     match result {
         Ok(record) => {
             let format = output.format.or_else(|| report::format(preamble.unwrap_or("text")));
             if let Some(format) = format {
-                print(&(format.render)(&record));
+                match format.render(std::slice::from_ref(&record), None) {
+                    Ok(bytes) => print(&bytes),
+                    Err(unfit) => eprintln!("error: {unfit}"),
+                }
             }
             for line in report::threshold_lines(&record).iter().filter(|it| it.starts_with('✗')) {
                 eprintln!("--fail-if: {line}");
             }
             if !output.quiet {
                 eprintln!("record: {}", folder.file().display());
+            }
+            match folder.save_page(&record) {
+                Ok(page) if !output.quiet => eprintln!("page: {}", page.display()),
+                Ok(_) => {}
+                Err(error) => eprintln!("error: report.html cannot be written: {error}"),
             }
             if let Some(reason) = &record.server.left {
                 let database = &record.server.database;

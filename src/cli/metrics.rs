@@ -11,12 +11,15 @@ use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// How long a client may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is told: the record so far, and the stage that is going on.
 #[derive(Debug, Default)]
@@ -140,7 +143,7 @@ async fn accept(listener: TcpListener, metrics: Metrics) {
                 async move { Ok::<_, Infallible>(response) }
             });
             let mut http = http1::Builder::new();
-            http.header_read_timeout(None);
+            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
             // A scraper which hangs up is no error of ours.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });

@@ -8,15 +8,18 @@
 mod bulk_perf;
 mod burst;
 mod carry;
+mod completions;
 mod cushion;
 mod execute;
 mod exit;
 mod faults;
+mod list;
 mod metrics;
 mod output;
 mod progress;
 mod report;
 mod run;
+mod runs;
 mod schema;
 mod schema_source;
 mod selftest;
@@ -24,6 +27,7 @@ mod serve;
 mod signals;
 mod sweep;
 mod sweep_plan;
+mod tui;
 
 pub use exit::Exit;
 
@@ -57,10 +61,18 @@ enum Verb {
     Schema(schema::Args),
     /// Render a saved run again, in any format
     Report(report::Args),
+    /// List the saved runs, newest first
+    List(list::Args),
+    /// Show a saved run, such as latest
+    Show(report::Args),
     /// Hold springload's own numbers to account on this machine
     Selftest(selftest::Args),
     /// Run the embedded stand-in CouchDB alone
     Serve(serve::Args),
+    /// Print a script that completes verbs and flags in a shell
+    Completions(completions::Args),
+    /// Print the man page, or write all of them
+    Man(completions::ManArgs),
 }
 
 /// Parses the command line, does what it says, and tells the exit status.
@@ -81,9 +93,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             Verb::Burst(args) => burst::main(&args, &command_line(&arguments)),
             Verb::BmCouchdb(args) => burst::original(&args, &command_line(&arguments)),
             Verb::Schema(args) => schema::main(&args),
-            Verb::Report(args) => report::main(&args),
+            Verb::Report(args) | Verb::Show(args) => report::main(&args),
+            Verb::List(args) => list::main(&args),
             Verb::Selftest(args) => selftest::main(&args),
             Verb::Serve(args) => serve::main(&args),
+            Verb::Completions(args) => completions::main(&args, command()),
+            Verb::Man(args) => completions::man(&args, command()),
         },
         Err(error) => refuse(&error),
     }

@@ -1,18 +1,25 @@
-//! Where results go: `run.json` in a folder, a report on stdout.
+//! Where results go: `run.json` and a page in a folder, a report on stdout.
 
+use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::report;
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
+use std::slice;
 
+/// The folder that runs go to, one folder each, where no other is named.
+pub(super) const RUNS: &str = "springload-runs";
 /// More runs than anybody keeps side by side.
 const MOST_RUNS: u32 = 100_000;
+
+/// The page's name.
+const PAGE: &str = "report.html";
 
 /// Flags about results, the same for every verb that measures.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct OutputArgs {
-    /// The folder for run.json [default: springload-runs/TIME]
+    /// The folder for run.json and report.html [default: springload-runs/TIME]
     #[arg(short, long, value_name = "DIR")]
     pub(super) output: Option<PathBuf>,
     /// The report's format [default: text; the dialects: their own]
@@ -28,16 +35,29 @@ pub(super) struct OutputArgs {
     /// No progress, only the report
     #[arg(short, long)]
     pub(super) quiet: bool,
+    /// One line of progress on a terminal, instead of the live view
+    #[arg(long)]
+    pub(super) no_tui: bool,
     /// Print the checked plan as JSON and run nothing
     #[arg(long)]
     pub(super) dry_run: bool,
 }
 
 /// Writes to stdout. Whoever reads may stop whenever it likes: a closed pipe is no failure.
-pub(super) fn print(text: &str) {
+pub(super) fn print(bytes: &[u8]) {
     use io::Write as _;
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
+}
+
+/// Refuses to print on a terminal what only programs can read.
+pub(super) fn fit_for_stdout(format: report::Format) -> Result<(), Invalid> {
+    if format.binary() && io::stdout().is_terminal() {
+        let problem = format!("{} is not for a terminal", format.name);
+        let cure = "redirect it, or give springload report an --output FILE";
+        return Err(Invalid::new("--format", problem, cure));
+    }
+    Ok(())
 }
 
 /// Finds a format, or names those that there are.
@@ -68,6 +88,8 @@ impl Folder {
             let aside =
                 (1..MOST_RUNS).map(|n| folder.join(format!("run-{n}.json"))).find(|p| !p.exists());
             fs::rename(&file, aside.unwrap_or_else(|| folder.join("run-0.json")))?;
+            // The page of the old record would pass for one of the new; it can be made again.
+            let _ = fs::remove_file(folder.join(PAGE));
         }
         Ok(Self { file })
     }
@@ -79,16 +101,28 @@ impl Folder {
 
     /// Replaces the record in one step: a reader sees the old one or the new one.
     pub(super) fn save(&self, record: &RunRecord) -> io::Result<()> {
-        let json = known_format("json").map_err(io::Error::other)?;
-        let new = self.file.with_file_name(".run.json.new");
-        fs::write(&new, (json.render)(record))?;
-        fs::rename(&new, &self.file)
+        self.write("run.json", "json", record).map(drop)
+    }
+
+    /// Puts the page made of the record beside it; tells where it is.
+    pub(super) fn save_page(&self, record: &RunRecord) -> io::Result<PathBuf> {
+        self.write(PAGE, "html", record)
+    }
+
+    fn write(&self, name: &str, format: &str, record: &RunRecord) -> io::Result<PathBuf> {
+        let format = known_format(format).map_err(io::Error::other)?;
+        let bytes = format.render(slice::from_ref(record), None).map_err(io::Error::other)?;
+        let (new, file) = (format!(".{name}.new"), self.file.with_file_name(name));
+        let new = self.file.with_file_name(new);
+        fs::write(&new, bytes)?;
+        fs::rename(&new, &file)?;
+        Ok(file)
     }
 }
 
 /// `springload-runs/TIME`, with a number where two runs begin in the same second.
 fn default_folder(now: &str) -> PathBuf {
-    let base = Path::new("springload-runs");
+    let base = Path::new(RUNS);
     let first = base.join(now);
     if !first.exists() {
         return first;

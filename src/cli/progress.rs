@@ -1,11 +1,16 @@
-//! Progress on stderr: a bar on a terminal, a line now and then elsewhere, nothing when quiet.
+//! Progress on stderr: the live view or a bar on a terminal, a line now and then elsewhere,
+//! nothing when quiet.
 
 use super::metrics::Metrics;
-use super::output::Folder;
+use super::output::{Folder, OutputArgs};
+use super::signals::Asked;
+use super::tui::Tui;
 use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 
 /// Seconds between two lines where there is no terminal.
 const LINE_EVERY_S: f64 = 5.0;
@@ -24,33 +29,66 @@ enum Mode {
     Quiet,
     Lines { next_s: f64 },
     Bar(ProgressBar),
+    Tui(Box<Tui>),
+}
+
+/// What is shown where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Nothing,
+    Lines,
+    Bar,
+    Tui,
+}
+
+/// Chooses by the flags, by whether stderr is a terminal, and by `TERM`.
+fn choose(output: &OutputArgs, terminal: bool, term: Option<&OsStr>) -> Choice {
+    match (output.quiet, terminal && term.is_none_or(|term| term != "dumb"), output.no_tui) {
+        (true, _, _) => Choice::Nothing,
+        (false, false, _) => Choice::Lines,
+        (false, true, true) => Choice::Bar,
+        (false, true, false) => Choice::Tui,
+    }
 }
 
 impl<'a> View<'a> {
     /// A view for stderr as it is, and for scrapers if there is a page for them.
-    pub(super) fn new(quiet: bool, folder: &'a Folder, metrics: Option<&'a Metrics>) -> Self {
-        let mode = if quiet {
-            Mode::Quiet
-        } else if io::stderr().is_terminal() {
-            let target = ProgressDrawTarget::stderr_with_hz(10);
-            let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-            let style = ProgressStyle::with_template("{prefix:12} [{bar:30}] {msg}");
-            bar.set_style(
-                style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "),
-            );
-            Mode::Bar(bar)
-        } else {
-            Mode::Lines { next_s: LINE_EVERY_S }
+    pub(super) fn new(
+        output: &OutputArgs,
+        (folder, metrics): (&'a Folder, Option<&'a Metrics>),
+        asked: Arc<Asked>,
+    ) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let mode = match choose(output, terminal, std::env::var_os("TERM").as_deref()) {
+            Choice::Nothing => Mode::Quiet,
+            Choice::Lines => Mode::Lines { next_s: LINE_EVERY_S },
+            Choice::Bar => Mode::Bar(bar()),
+            Choice::Tui => {
+                // As https://no-color.org has it: set, and not empty.
+                let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+                Mode::Tui(Box::new(Tui::new(colour, asked)))
+            }
         };
         Self { folder, metrics, mode, stage: String::new() }
     }
 
-    /// Takes the bar away.
-    pub(super) fn clear(&self) {
-        if let Mode::Bar(bar) = &self.mode {
-            bar.finish_and_clear();
+    /// Takes away whatever is shown, so that others can print.
+    pub(super) fn clear(&mut self) {
+        match &mut self.mode {
+            Mode::Quiet | Mode::Lines { .. } => {}
+            Mode::Bar(bar) => bar.finish_and_clear(),
+            Mode::Tui(tui) => tui.close(),
         }
     }
+}
+
+/// A bar on stderr, before its first stage.
+fn bar() -> ProgressBar {
+    let target = ProgressDrawTarget::stderr_with_hz(10);
+    let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+    let style = ProgressStyle::with_template("{prefix:12} [{bar:30}] {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+    bar
 }
 
 impl Observer for View<'_> {
@@ -63,6 +101,7 @@ impl Observer for View<'_> {
                 bar.set_prefix(self.stage.clone());
                 bar.set_position(0);
             }
+            Mode::Tui(tui) => tui.stage_begins(stage),
         }
     }
 
@@ -80,10 +119,21 @@ impl Observer for View<'_> {
                 bar.set_position((share(progress) * STEPS as f64) as u64);
                 bar.set_message(text);
             }
+            Mode::Tui(tui) => {
+                if tui.progress(progress).is_err() {
+                    // Not the run's concern: a line will do.
+                    let bar = bar();
+                    bar.set_prefix(self.stage.clone());
+                    self.mode = Mode::Bar(bar);
+                }
+            }
         }
     }
 
     fn run_begins(&mut self, record: &RunRecord) {
+        if let Mode::Tui(tui) = &mut self.mode {
+            tui.run_begins(record);
+        }
         if let Some(metrics) = self.metrics {
             metrics.keep(record);
         }
@@ -124,4 +174,41 @@ fn describe(progress: &Progress) -> String {
         progress.ok,
         progress.failed,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(quiet: bool, no_tui: bool) -> OutputArgs {
+        OutputArgs {
+            output: None,
+            format: None,
+            fail_if: Vec::new(),
+            metrics: None,
+            quiet,
+            no_tui,
+            dry_run: false,
+        }
+    }
+
+    #[test]
+    fn the_live_view_is_for_terminals_that_can_show_it() {
+        let xterm = Some(OsStr::new("xterm"));
+        let dumb = Some(OsStr::new("dumb"));
+        for (quiet, no_tui, terminal, term, choice) in [
+            (false, false, true, xterm, Choice::Tui),
+            (false, false, true, None, Choice::Tui),
+            (false, false, true, dumb, Choice::Lines),
+            (false, true, true, dumb, Choice::Lines),
+            (false, true, true, xterm, Choice::Bar),
+            (false, false, false, xterm, Choice::Lines),
+            (false, true, false, xterm, Choice::Lines),
+            (true, false, true, xterm, Choice::Nothing),
+            (true, true, false, dumb, Choice::Nothing),
+        ] {
+            let chosen = choose(&flags(quiet, no_tui), terminal, term);
+            assert_eq!(chosen, choice, "{quiet} {no_tui} {terminal} {term:?}");
+        }
+    }
 }

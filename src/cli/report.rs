@@ -1,39 +1,63 @@
-//! `springload report`: a saved run in any format.
+//! `springload report` and `springload show`: saved runs in any format.
 
 use super::exit::Exit;
-use super::output::{known_format, print};
-use crate::report::{Format, read_json};
-use std::path::PathBuf;
+use super::output::{fit_for_stdout, known_format, print};
+use super::runs;
+use crate::record::RunRecord;
+use crate::report::{ChartKind, Format};
+use std::path::{Path, PathBuf};
 
-/// `springload report`.
+/// `springload report` and `springload show`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A run.json, or the folder that holds one
-    run: PathBuf,
+    /// A run of springload list or the beginning of its name, latest, latest~1 for the one before;
+    /// or a run.json, or the folder that holds one; several for formats that show them together
+    #[arg(required = true)]
+    run: Vec<PathBuf>,
     /// The format
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = known_format)]
     format: Format,
+    /// The one chart to draw, with --format svg or png [default: all]
+    #[arg(long, value_name = "CHART", value_parser = known_chart)]
+    chart: Option<ChartKind>,
+    /// Where it goes; - is stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
 }
 
-/// Carries out `springload report`.
+/// Finds a chart, or names those that there are.
+fn known_chart(name: &str) -> Result<ChartKind, String> {
+    ChartKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let names = ChartKind::ALL.map(ChartKind::name).join(", ");
+        format!("there is no chart {name:?}; give one of {names}")
+    })
+}
+
+/// Carries out either.
 pub(super) fn main(args: &Args) -> Exit {
-    let file = if args.run.is_dir() { args.run.join("run.json") } else { args.run.clone() };
-    let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) => {
-            let name = file.display();
-            eprintln!("error: RUN: cannot read {name}: {error}; name a run.json or its folder");
-            return Exit::Usage;
-        }
-    };
-    match read_json(&text) {
-        Ok(record) => {
-            print(&(args.format.render)(&record));
-            Exit::Passed
-        }
-        Err(error) => {
-            eprintln!("error: RUN: {} is {error}; name a whole run.json", file.display());
+    match render(args).and_then(|bytes| deliver(args, &bytes)) {
+        Ok(()) => Exit::Passed,
+        Err(mistake) => {
+            eprintln!("error: {mistake}");
             Exit::Usage
         }
     }
+}
+
+fn render(args: &Args) -> Result<Vec<u8>, String> {
+    let runs: Vec<RunRecord> =
+        args.run.iter().map(|run| runs::read(run)).collect::<Result<_, _>>()?;
+    args.format.render(&runs, args.chart).map_err(|unfit| unfit.to_string())
+}
+
+fn deliver(args: &Args, bytes: &[u8]) -> Result<(), String> {
+    if args.output == Path::new("-") {
+        fit_for_stdout(args.format).map_err(|mistake| mistake.to_string())?;
+        print(bytes);
+        return Ok(());
+    }
+    std::fs::write(&args.output, bytes).map_err(|error| {
+        let name = args.output.display();
+        format!("--output: cannot write {name}: {error}; name a file in a folder that exists")
+    })
 }

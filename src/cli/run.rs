@@ -59,16 +59,16 @@ pub(super) struct Settings {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
     /// Operations due per second, whether or not the server keeps up
-    #[arg(short, long, value_name = "N", value_parser = plan::rate, conflicts_with = "stages")]
+    #[arg(short, long, value_name = "N", value_parser = plan::rate, group = "open")]
     rate: Option<f64>,
     /// Rates over time: TIME:RATE or TIME:FROM..TO, separated by commas
-    #[arg(long, value_name = "STAGES", value_parser = stages)]
+    #[arg(long, value_name = "STAGES", value_parser = stages, group = "open")]
     stages: Option<Stages>,
-    /// The gaps between operations at a rate
-    #[arg(long, value_enum, default_value = "constant")]
-    arrivals: ArrivalsArg,
+    /// The gaps between operations at a rate [default: constant]
+    #[arg(long, value_enum, requires = "open")]
+    arrivals: Option<ArrivalsArg>,
     /// Operations that may be due and not done before more are dropped [default: 10 s of them]
-    #[arg(long, value_name = "N", value_parser = plan::count)]
+    #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
     max_in_flight: Option<u64>,
     /// Pause of a connection between two operations, without a rate
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
@@ -175,8 +175,8 @@ fn spec(
     schemas: Vec<(&'static str, plan::SchemaSource, u32)>,
 ) -> PlanSpec {
     let arrivals = match args.arrivals {
-        ArrivalsArg::Constant => Arrivals::Constant,
-        ArrivalsArg::Poisson => Arrivals::Poisson,
+        None | Some(ArrivalsArg::Constant) => Arrivals::Constant,
+        Some(ArrivalsArg::Poisson) => Arrivals::Poisson,
     };
     let segments = match (args.stages, args.rate) {
         (Some(stages), _) => Some(stages.0),

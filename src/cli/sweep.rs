@@ -1,14 +1,14 @@
 //! `springload sweep`: a run for each combination of settings, kept in one folder.
 
-use super::carry::{carry_out, now};
+use super::carry::{Ending, bare, carry_out, now};
 use super::exit::Exit;
-use super::output::{Folder, print};
+use super::output::{Folder, RUNS, print};
 use super::sweep_plan::{Cells, Wanted, plans};
 use super::{signals, strike_password};
 use crate::engine::{Stop, StopReason};
 use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
-use crate::report::{read_json, sweep_csv, sweep_text};
+use crate::report::{Picture, read_json, sweep_csv, sweep_picture, sweep_text};
 use crate::sweep::{Axis, CellRecord, Headline, SweepRecord, shuffled};
 use clap::{ArgMatches, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -83,6 +83,10 @@ enum SweepFormat {
     Csv,
     /// sweep.json as it is
     Json,
+    /// The rates by setting and by size, as a drawing
+    Svg,
+    /// The same as an image
+    Png,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -141,11 +145,11 @@ fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Bench>, Vec<Inval
     let plans: Vec<Plan> = order.iter().map(|&place| plans[place].clone()).collect();
     if args.dry_run {
         for plan in plans {
-            print(&format!("{}\n", plan.command));
+            print(format!("{}\n", plan.command).as_bytes());
         }
         return Ok(None);
     }
-    let default = || Path::new("springload-runs").join(format!("sweep-{}", now()));
+    let default = || Path::new(RUNS).join(format!("sweep-{}", now()));
     let folder = folder.unwrap_or_else(default);
     let mut sweep = fresh.clone();
     if folder.join("sweep.json").exists() {
@@ -203,10 +207,13 @@ fn adopt(folder: &Path, sweep: &mut SweepRecord, plans: &[Plan]) {
 impl Bench {
     fn measure(&mut self, args: &Args) -> Exit {
         let stop = Arc::new(Stop::default());
-        if let Err(error) = signals::listen(stop.clone(), args.quiet) {
-            eprintln!("error: cannot listen for Ctrl-C: {error}");
-            return Exit::Failed;
-        }
+        let ending = match signals::listen(stop.clone(), args.quiet) {
+            Ok(asked) => (stop, asked),
+            Err(error) => {
+                eprintln!("error: cannot listen for Ctrl-C: {error}");
+                return Exit::Failed;
+            }
+        };
         let mut exits = Vec::new();
         let count = self.sweep.cells.len();
         for place in 0..count {
@@ -220,7 +227,7 @@ impl Bench {
                 let (number, round) = (place + 1, cell.round);
                 eprintln!("cell {number} of {count}: {} (round {round})", settings.join(" "));
             }
-            match self.cell(place, args.quiet, &stop) {
+            match self.cell(place, args.quiet, &ending) {
                 Ok(exit) => exits.push(exit),
                 Err(exit) => {
                     let folder = self.folder.display();
@@ -230,14 +237,17 @@ impl Bench {
                 }
             }
         }
-        let text = match args.format {
-            SweepFormat::Text => sweep_text(&self.sweep),
-            SweepFormat::Csv => sweep_csv(&self.sweep),
+        let bytes = match args.format {
+            SweepFormat::Text => sweep_text(&self.sweep).into_bytes(),
+            SweepFormat::Csv => sweep_csv(&self.sweep).into_bytes(),
+            SweepFormat::Svg => sweep_picture(&self.sweep, Picture::Svg),
+            SweepFormat::Png => sweep_picture(&self.sweep, Picture::Png),
             SweepFormat::Json => {
-                serde_json::to_string_pretty(&self.sweep).expect("plain data") + "\n"
+                let text = serde_json::to_string_pretty(&self.sweep).expect("plain data");
+                (text + "\n").into_bytes()
             }
         };
-        print(&text);
+        print(&bytes);
         if !args.quiet {
             eprintln!("sweep: {}", self.folder.join("sweep.json").display());
         }
@@ -245,7 +255,7 @@ impl Bench {
     }
 
     /// Measures one cell and notes it. An error ends the sweep.
-    fn cell(&mut self, place: usize, quiet: bool, stop: &Arc<Stop>) -> Result<Exit, Exit> {
+    fn cell(&mut self, place: usize, quiet: bool, ending: &Ending) -> Result<Exit, Exit> {
         let file = self.folder.join(&self.sweep.cells[place].run);
         let failed = |error: io::Error| {
             eprintln!("error: cannot write in {}: {error}", file.display());
@@ -253,11 +263,12 @@ impl Bench {
         };
         let folder = Folder::make(file.parent(), "").map_err(failed)?;
         let plan = &self.plans[place];
-        let record: RunRecord = carry_out(plan, &folder, quiet, stop).map_err(|error| {
-            eprintln!("error: {error}");
-            Exit::of_error(&error)
-        })?;
-        if record.partial || stop.reason() == Some(StopReason::Interrupted) {
+        let record: RunRecord =
+            carry_out(plan, &folder, &bare(None, quiet), ending).map_err(|error| {
+                eprintln!("error: {error}");
+                Exit::of_error(&error)
+            })?;
+        if record.partial || ending.0.reason() == Some(StopReason::Interrupted) {
             return Err(Exit::Interrupted);
         }
         self.sweep.cells[place].result = Headline::of(&record, self.sweep.definition.by_size);

@@ -81,6 +81,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
     let (mut whole, mut first_sent) = (None, None);
     while let Some(op) = next.take() {
         session.ready().await;
+        session.prepare(&op, &mut payload);
         let ticket = if op.part == Part::Last {
             shared.tickets.proceed()
         } else if let Some(ticket) = shared.tickets.take(connection).await {

@@ -25,6 +25,17 @@ pub enum Pace {
     },
 }
 
+impl Pace {
+    /// How many operations are due by `offset_ns` after the stage's start; `None`: none is due at a
+    /// given time.
+    pub fn due_by(&self, offset_ns: Nanos) -> Option<f64> {
+        match self {
+            Self::Closed { .. } => None,
+            Self::Open { schedule, .. } => Some(schedule.due_by(offset_ns)),
+        }
+    }
+}
+
 /// How the gaps between due operations are spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -51,6 +62,16 @@ impl Segment {
     /// The number of operations due in the segment.
     fn operations(&self) -> f64 {
         self.length_ns as f64 / SECOND_NS as f64 * f64::midpoint(self.from, self.to)
+    }
+
+    /// The number of operations due in the first `offset_ns`: from·t + (to − from)·t²/(2·length).
+    fn due_by(&self, offset_ns: Nanos) -> f64 {
+        if offset_ns == 0 {
+            return 0.0;
+        }
+        let seconds = offset_ns as f64 / SECOND_NS as f64;
+        let share = offset_ns as f64 / self.length_ns as f64;
+        seconds * (self.from + (self.to - self.from) * share / 2.0)
     }
 
     /// After how many seconds `count` operations are due.
@@ -93,6 +114,17 @@ impl Schedule {
             before_ns += segment.length_ns;
         }
         None
+    }
+
+    /// How many operations are due by `offset_ns` after the stage's start, on the mean: the inverse
+    /// of [`Schedule::due`].
+    pub fn due_by(&self, offset_ns: Nanos) -> f64 {
+        let (mut count, mut left_ns) = (0.0, offset_ns);
+        for segment in &self.segments {
+            count += segment.due_by(left_ns.min(segment.length_ns));
+            left_ns = left_ns.saturating_sub(segment.length_ns);
+        }
+        count
     }
 
     /// The gap before operation `n` in units of the mean gap.
@@ -165,6 +197,13 @@ mod tests {
         let stages = schedule(&[(2, 10.0, 10.0), (2, 10.0, 30.0)], Arrivals::Constant);
         assert_eq!(stages.steps((0, 1), 1).count(), 60);
         assert_eq!(stages.due(20.0), Some(2 * SECOND_NS));
+        for (second, due) in [(0, 0.0), (1, 10.0), (2, 20.0), (3, 35.0), (9, 60.0)] {
+            assert!((stages.due_by(second * SECOND_NS) - due).abs() < 1e-9, "{second}");
+        }
+        for (schedule, count) in [(&ramp, 125.0), (&ramp, 499.0), (&stages, 7.0), (&stages, 41.0)] {
+            let again = schedule.due_by(schedule.due(count).unwrap());
+            assert!((again - count).abs() < 1e-4, "{count} became {again}");
+        }
     }
 
     #[test]

@@ -3,8 +3,24 @@
 //! Everything random is a pure function of a seed and of numbers that name what is being drawn, so
 //! that any value can be made again, in any order, on any thread. Knows nothing of documents.
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::SeedableRng;
+mod exponential;
+pub mod fnv;
+mod hotspot;
+mod latest;
+mod range;
+mod scrambled;
+#[cfg(test)]
+pub(crate) mod statistics;
+mod weighted;
+mod zipfian;
+
+pub use exponential::Exponential;
+pub use hotspot::Hotspot;
+pub use latest::Latest;
+pub use range::{Sequential, Uniform};
+pub use scrambled::Scrambled;
+pub use weighted::Weighted;
+pub use zipfian::{THETA, Zipfian, zeta};
 
 /// The fractional part of the golden ratio in 64 bits: the step of `SplitMix64` (Steele, Lea and
 /// Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
@@ -43,9 +59,10 @@ pub const fn below(draw: u64, bound: u64) -> u64 {
     ((draw as u128 * bound as u128) >> 64) as u64
 }
 
-/// A general-purpose generator for the stream numbered `stream` of `seed`.
-pub fn rng(seed: u64, stream: u64) -> Xoshiro256PlusPlus {
-    Xoshiro256PlusPlus::seed_from_u64(mix(seed, stream, 0))
+/// Maps a uniform 64-bit draw to `[0, 1)` in steps of 2^-53: every such number is exact.
+#[inline]
+pub const fn unit(draw: u64) -> f64 {
+    (draw >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 /// `wyrand`: a counter and a hash, so that draw `n` costs no more than draw 0 and consecutive draws
@@ -73,7 +90,6 @@ impl Stream {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rand_xoshiro::rand_core::RngCore;
 
     #[test]
     fn scramble_is_splitmix64() {
@@ -86,10 +102,9 @@ mod tests {
     }
 
     #[test]
-    fn streams_of_one_seed_differ() {
-        assert_eq!(rng(1, 2).next_u64(), rng(1, 2).next_u64());
-        assert_ne!(rng(1, 2).next_u64(), rng(1, 3).next_u64());
-        assert_ne!(rng(1, 2).next_u64(), rng(2, 2).next_u64());
+    fn unit_reaches_from_nought_to_just_below_one() {
+        assert!(unit(0).abs() < f64::MIN_POSITIVE);
+        assert!((1.0 - unit(u64::MAX) - f64::EPSILON / 2.0).abs() < f64::MIN_POSITIVE);
     }
 
     #[test]

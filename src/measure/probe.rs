@@ -32,6 +32,13 @@ impl Probe {
         self.clock
     }
 
+    /// The request is written as soon as it was begun: nothing is left to be done before.
+    pub const fn mark_send_at_once(&mut self) {
+        if self.send == 0 {
+            self.send = self.began;
+        }
+    }
+
     /// The request is about to be written. Kept from the first try when a request is sent again.
     pub fn mark_send(&mut self) {
         if self.send == 0 {

@@ -105,7 +105,9 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     if let LoadSpec::Open { segments, max_in_flight, .. } = &spec.load {
         if segments.iter().any(|s| s.from + s.to <= 0.0) {
             let cure = "give operations per second above 0";
-            mistakes.push(Invalid::new("--rate", "a rate of zero offers nothing", cure));
+            let timed = segments.iter().any(|segment| segment.length_ns > 0);
+            let flag = if timed { "--stages" } else { "--rate" };
+            mistakes.push(Invalid::new(flag, "a rate of zero offers nothing", cure));
         }
         if *max_in_flight == Some(0) {
             let cure = "give at least 1";

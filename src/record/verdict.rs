@@ -92,6 +92,18 @@ impl Verdict {
         }
     }
 
+    /// The name used in tables.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::ClientBound { .. } => "client_bound",
+            Self::Degraded { .. } => "degraded",
+            Self::NotSustained { .. } => "not_sustained",
+            Self::Sustained => "sustained",
+            Self::Closed => "closed",
+        }
+    }
+
     /// Whether the numbers mean what they say.
     pub const fn trustworthy(&self) -> bool {
         matches!(self, Self::Sustained | Self::Closed)

@@ -31,6 +31,8 @@ pub enum Code {
     Unfinished,
     /// Fewer operations were begun than planned.
     NotAllBegun,
+    /// There were no documents left to work on before the time was over.
+    RanDry,
     /// Writes were accepted by fewer nodes than a quorum.
     Accepted,
     /// Connections were found closed by the server.
@@ -52,6 +54,9 @@ pub struct Warning {
     /// One sentence.
     pub message: String,
 }
+
+/// The share of its planned time that a stage must last not to count as ended early.
+const LASTED: f64 = 0.95;
 
 /// All warnings that the record gives reason for.
 pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
@@ -88,7 +93,15 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         let message = format!("database {database} could not be removed: {reason}");
         warnings.push(Warning { code: Code::NotRemoved, stage: None, message });
     }
-    record.stages.iter().for_each(|stage| of_stage(stage, &mut warnings));
+    for stage in &record.stages {
+        of_stage(stage, &mut warnings);
+        let planned = record.plan.stages.iter().find(|planned| planned.name == stage.name);
+        if let Some(length_ns) = planned.and_then(|planned| planned.length_ns)
+            && !record.partial
+        {
+            ran_dry(stage, length_ns as f64 / 1e9, &mut warnings);
+        }
+    }
     warnings
 }
 
@@ -140,6 +153,18 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     {
         let message = format!("{} of {planned} planned requests were begun", stage.load.begun);
         add(Code::NotAllBegun, message);
+    }
+}
+
+/// A stage that was to last `length_s` and had nothing left to do before.
+fn ran_dry(stage: &StageRecord, length_s: f64, warnings: &mut Vec<Warning>) {
+    let elapsed_s = stage.elapsed_s;
+    if stage.load.planned.is_none() && elapsed_s < length_s * LASTED {
+        let message = format!(
+            "ended after {elapsed_s:.1} s of {length_s:.1} s: there was no document left to work on"
+        );
+        let stage = Some(stage.name.clone());
+        warnings.push(Warning { code: Code::RanDry, stage, message });
     }
 }
 

@@ -1,17 +1,20 @@
 //! The per-second series as comma-separated values (RFC 4180; no cell needs quotes).
 
-use super::Format;
+use super::{Format, Render};
 use crate::measure::Histogram;
 use crate::record::RunRecord;
 use std::fmt::Write as _;
 
-pub(super) const FORMAT: Format =
-    Format { name: "csv", summary: "the per-second series, one row per second and kind", render };
+pub(super) const FORMAT: Format = Format {
+    name: "csv",
+    summary: "the per-second series, one row per second and kind",
+    render: Render::One(render),
+};
 
 const HEADER: &str = "stage,second,kind,requests,ok,failed,\
     response_p50_us,response_p99_us,response_p99_9_us,response_max_us,\
     service_p50_us,service_p99_us,service_p99_9_us,service_max_us,\
-    lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us";
+    lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us,verdict";
 
 fn render(record: &RunRecord) -> String {
     let mut out = format!("{HEADER}\n");
@@ -24,7 +27,7 @@ fn render(record: &RunRecord) -> String {
                 for histogram in [&part.response, &part.service, &part.lag] {
                     write_times(&mut out, &histogram.get());
                 }
-                out.push('\n');
+                let _ = writeln!(out, ",{}", stage.verdict.name());
             }
         }
     }
@@ -71,7 +74,9 @@ mod tests {
         let json = serde_json::to_string(&record).unwrap();
         let again = crate::report::read_json(&json).unwrap();
         for format in crate::report::FORMATS {
-            assert_eq!((format.render)(&record), (format.render)(&again), "{}", format.name);
+            let [one, two] =
+                [&record, &again].map(|it| format.render(std::slice::from_ref(it), None));
+            assert_eq!(one, two, "{}", format.name);
         }
     }
 }

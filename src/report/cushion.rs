@@ -1,15 +1,19 @@
 //! Iron Cushion's two blocks: its labels, order, units and number format; the right values.
 
-use super::Format;
 use super::number::{decimal, grouped};
 use super::threshold::threshold_lines;
+use super::words::trust_lines;
+use super::{Format, Render};
 use crate::measure::Spread;
 use crate::op::OpKind;
 use crate::record::{Code, RunRecord, StageRecord};
 use std::fmt::Write as _;
 
-pub(super) const FORMAT: Format =
-    Format { name: "cushion", summary: "Iron Cushion's two report blocks", render };
+pub(super) const FORMAT: Format = Format {
+    name: "cushion",
+    summary: "Iron Cushion's two report blocks",
+    render: Render::One(render),
+};
 
 const CRUD: [(OpKind, &str); 4] = [
     (OpKind::Create, "Create"),
@@ -31,6 +35,11 @@ fn render(record: &RunRecord) -> String {
         out.push('\n');
         errors(stage, record, &mut out);
     }
+    out.push_str("TRUST:\n");
+    for line in trust_lines(record) {
+        let _ = writeln!(out, "  {line}");
+    }
+    out.push('\n');
     if !record.thresholds.is_empty() {
         out.push_str("THRESHOLDS:\n");
         for line in threshold_lines(record) {
@@ -60,8 +69,8 @@ fn bulk(stage: &StageRecord, out: &mut String) {
     head(stage, out);
     spread("remoteProcessing", remote, out);
     spread("receiveData", &table.receive_s, out);
-    let whole: Vec<f64> =
-        (0..remote.len()).map(|i| table.send_s[i] + remote[i] + table.receive_s[i]).collect();
+    let parts = table.send_s.iter().zip(remote).zip(&table.receive_s);
+    let whole: Vec<f64> = parts.map(|((send, remote), receive)| send + remote + receive).collect();
     rate("remoteProcessingRate", stage, OpKind::BulkInsert, remote, out);
     rate("localInsertRate", stage, OpKind::BulkInsert, &whole, out);
 }

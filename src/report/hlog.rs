@@ -1,8 +1,9 @@
 //! The series as an `HdrHistogram` interval log, as its `HistogramLogWriter` writes it (format
 //! 1.3): for the viewers, plotters and mergers that read those.
 
-use super::Format;
 use super::threshold::threshold_lines;
+use super::words::{trust_lines, warning_lines};
+use super::{Format, Render};
 use crate::measure::{Histogram, SeriesKind};
 use crate::record::{RunRecord, StageRecord};
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -12,7 +13,7 @@ use std::time::{Duration, SystemTime};
 pub(super) const FORMAT: Format = Format {
     name: "hlog",
     summary: "an HdrHistogram interval log, one line per second, kind and time",
-    render,
+    render: Render::One(render),
 };
 
 /// Histograms hold nanoseconds; the maximum beside each is for people, in milliseconds, as the
@@ -46,9 +47,11 @@ fn head(record: &RunRecord) -> String {
     builder.add_comment("[Histogram log format version 1.3]");
     builder.add_comment(&format!("[springload {}]", record.environment.springload));
     builder.add_comment("[Values are nanoseconds; Interval_Max is in milliseconds]");
-    for warning in &record.warnings {
-        let stage = warning.stage.as_ref().map_or(String::new(), |stage| format!("{stage}: "));
-        builder.add_comment(&format!("[Warning: {stage}{}]", warning.message));
+    for line in warning_lines(record) {
+        builder.add_comment(&format!("[Warning: {line}]"));
+    }
+    for line in trust_lines(record) {
+        builder.add_comment(&format!("[Trust: {line}]"));
     }
     for line in threshold_lines(record) {
         builder.add_comment(&format!("[Threshold: {line}]"));

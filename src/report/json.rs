@@ -1,10 +1,13 @@
 //! The whole record: what `run.json` holds.
 
-use super::Format;
+use super::{Format, Render};
 use crate::record::{RunRecord, SCHEMA_VERSION};
 
-pub(super) const FORMAT: Format =
-    Format { name: "json", summary: "the whole record, as in run.json", render };
+pub(super) const FORMAT: Format = Format {
+    name: "json",
+    summary: "the whole record, as in run.json",
+    render: Render::One(render),
+};
 
 fn render(record: &RunRecord) -> String {
     let mut text = serde_json::to_string_pretty(record).expect("a record is plain data");

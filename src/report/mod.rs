@@ -1,42 +1,119 @@
-//! Formats: pure functions of a [`RunRecord`]. The same record gives the same bytes, whenever
-//! and wherever it is rendered.
+//! Formats: pure functions of a [`RunRecord`], or of several. The same records give the same
+//! bytes, whenever and wherever they are rendered.
 
 mod burst;
+mod chart;
 mod csv;
 mod cushion;
+mod drawn;
 mod exposition;
 mod hlog;
+mod html;
 mod json;
 mod number;
 mod openmetrics;
+mod picture;
 mod sweep;
 mod table;
 mod text;
 mod threshold;
+mod words;
 
 pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
+pub use chart::ChartKind;
+pub use drawn::{bulk_perf_picture, burst_picture, sweep_picture};
 pub use exposition::Exposition;
 pub use json::{RunFileError, read as read_json};
+pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
+pub use picture::Picture;
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use threshold::threshold_lines;
 
 use crate::record::RunRecord;
 
-/// A format that a record can be rendered in.
+/// A format that records can be rendered in.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// The name that `--format` takes.
     pub name: &'static str,
     /// What it is for, in one line.
     pub summary: &'static str,
-    /// Renders a record.
-    pub render: fn(&RunRecord) -> String,
+    /// How it is made.
+    pub render: Render,
+}
+
+/// How a format is made of records.
+#[derive(Clone, Copy, Debug)]
+pub enum Render {
+    /// Text of one record.
+    One(fn(&RunRecord) -> String),
+    /// Text of one record, or of several side by side.
+    Several(fn(&[RunRecord]) -> String),
+    /// A picture of charts, or of those of one kind.
+    Picture(fn(&[RunRecord], Option<ChartKind>) -> Vec<u8>),
+}
+
+/// What a format cannot show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Several records, where it is of one.
+    #[error("--format {0} shows one run; name one RUN, or give one of {several}", several = several())]
+    OneRun(&'static str),
+    /// More records than can be told apart.
+    #[error("{0} runs are too many to tell apart; name at most {most}", most = chart::MOST_RUNS)]
+    TooMany(usize),
+    /// One chart, where it has none or always all.
+    #[error("--chart goes with --format svg or png, not with {0}; leave it out")]
+    NoPicture(&'static str),
+}
+
+impl Format {
+    /// Renders records; pictures of `chart` alone, if it is given.
+    ///
+    /// # Errors
+    /// When the format is not for that many records, or has no charts to choose from.
+    pub fn render(
+        &self,
+        records: &[RunRecord],
+        chart: Option<ChartKind>,
+    ) -> Result<Vec<u8>, Unfit> {
+        if records.len() > chart::MOST_RUNS {
+            return Err(Unfit::TooMany(records.len()));
+        }
+        match (self.render, records) {
+            (Render::Picture(render), records) => Ok(render(records, chart)),
+            _ if chart.is_some() => Err(Unfit::NoPicture(self.name)),
+            (Render::Several(render), records) => Ok(render(records).into_bytes()),
+            (Render::One(render), [record]) => Ok(render(record).into_bytes()),
+            (Render::One(_), _) => Err(Unfit::OneRun(self.name)),
+        }
+    }
+
+    /// Whether what it renders is for programs alone, not for a terminal.
+    pub fn binary(&self) -> bool {
+        self.name == "png"
+    }
 }
 
 /// Every format.
-pub const FORMATS: [Format; 6] =
-    [text::FORMAT, json::FORMAT, csv::FORMAT, hlog::FORMAT, openmetrics::FORMAT, cushion::FORMAT];
+pub const FORMATS: [Format; 9] = [
+    text::FORMAT,
+    json::FORMAT,
+    csv::FORMAT,
+    hlog::FORMAT,
+    openmetrics::FORMAT,
+    cushion::FORMAT,
+    html::FORMAT,
+    picture::SVG,
+    picture::PNG,
+];
+
+/// The formats that show several runs, by name.
+fn several() -> String {
+    let several = FORMATS.iter().filter(|format| !matches!(format.render, Render::One(_)));
+    several.map(|format| format.name).collect::<Vec<_>>().join(", ")
+}
 
 /// The format of that name.
 pub fn format(name: &str) -> Option<Format> {

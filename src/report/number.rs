@@ -1,7 +1,7 @@
 //! Numbers for people: `.` before decimals, `,` between groups, whatever the locale.
 
 /// A whole number in groups of three digits.
-pub(super) fn grouped(value: u64) -> String {
+pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -24,7 +24,7 @@ pub(super) fn decimal(value: f64, places: usize) -> String {
 }
 
 /// Microseconds as milliseconds, to three significant digits or a microsecond.
-pub(super) fn millis(us: f64) -> String {
+pub fn millis(us: f64) -> String {
     let ms = us / 1e3;
     let places = match ms {
         ms if ms >= 100.0 => 0,
@@ -36,7 +36,7 @@ pub(super) fn millis(us: f64) -> String {
 }
 
 /// Bytes in the unit that leaves one to three digits before the point (powers of 1000).
-pub(super) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     let mut value = count as f64;
     for unit in ["B", "kB", "MB", "GB"] {
         if value < 1000.0 {

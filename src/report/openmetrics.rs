@@ -1,15 +1,15 @@
 //! A run as metrics: what `--format openmetrics` prints of a finished one and what a scraper reads
 //! of one that is going on. Both are the same families, from the same functions.
 
-use super::Format;
 use super::exposition::{Exposition, Family, Kind, Writer};
+use super::{Format, Render};
 use crate::measure::{Latency, OperationSummary};
 use crate::record::{ClientRecord, LoadRecord, RunRecord, Running, StageRecord};
 
 pub(super) const FORMAT: Format = Format {
     name: "openmetrics",
     summary: "the run's totals as OpenMetrics text",
-    render: |record| expose(record, None, Exposition::OpenMetrics),
+    render: Render::One(|record| expose(record, None, Exposition::OpenMetrics)),
 };
 
 /// Quantiles of summaries, as percentiles.
@@ -219,7 +219,8 @@ fn judgements(record: &RunRecord, out: &mut Writer) {
     let help = "1 where the stage's numbers can be believed.";
     out.family(gauge("springload_trustworthy", "", help));
     for stage in &record.stages {
-        out.sample(&[("stage", &stage.name)], u8::from(stage.verdict.trustworthy()));
+        let labels = [("stage", stage.name.as_str()), ("verdict", stage.verdict.name())];
+        out.sample(&labels, u8::from(stage.verdict.trustworthy()));
     }
     let help = "What a reader must know before believing a number.";
     out.family(gauge("springload_warning", "", help));

@@ -1,15 +1,17 @@
 //! The report for people.
 
-use super::Format;
 use super::burst::section;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
+use super::words::{fate, place, trust_lines, warning_lines};
+use super::{Format, Render};
 use crate::measure::{Latency, OperationSummary};
-use crate::record::{RunRecord, StageRecord, Verdict};
+use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
-pub(super) const FORMAT: Format = Format { name: "text", summary: "for people", render };
+pub(super) const FORMAT: Format =
+    Format { name: "text", summary: "for people", render: Render::One(render) };
 
 fn render(record: &RunRecord) -> String {
     let mut out = String::new();
@@ -21,9 +23,8 @@ fn render(record: &RunRecord) -> String {
     }
     if !record.warnings.is_empty() {
         out.push_str("\nwarnings\n");
-        for warning in &record.warnings {
-            let stage = warning.stage.as_ref().map_or(String::new(), |stage| format!("{stage}: "));
-            let _ = writeln!(out, "  ! {stage}{}", warning.message);
+        for line in warning_lines(record) {
+            let _ = writeln!(out, "  ! {line}");
         }
     }
     if !record.thresholds.is_empty() {
@@ -33,27 +34,17 @@ fn render(record: &RunRecord) -> String {
         }
     }
     out.push('\n');
-    trust(record, &mut out);
+    for line in trust_lines(record) {
+        let _ = writeln!(out, "trust: {line}");
+    }
     out
 }
 
 fn head(record: &RunRecord, out: &mut String) {
     let (server, environment, plan) = (&record.server, &record.environment, &record.plan);
-    let place = if server.url.is_empty() {
-        "no server: all is answered at once".to_owned()
-    } else if server.stand_in {
-        "embedded stand-in, in this process".to_owned()
-    } else {
-        format!("{} {} at {}", server.name, server.version, server.url)
-    };
-    let fate = match (server.created, server.deleted) {
-        (true, true) => "made and removed by this run",
-        (true, false) => "made by this run, kept",
-        (false, _) => "existed before, kept",
-    };
-    let _ = writeln!(out, "springload {} · {place}", environment.springload);
+    let _ = writeln!(out, "springload {} · {}", environment.springload, place(server));
     if !server.database.is_empty() {
-        let _ = writeln!(out, "database {} ({fate})", server.database);
+        let _ = writeln!(out, "database {} ({})", server.database, fate(server));
     }
     let _ = writeln!(
         out,
@@ -167,34 +158,4 @@ fn phases(stage: &StageRecord) -> Vec<Vec<String>> {
         rows.push(row);
     }
     rows
-}
-
-/// One line per stage that says whether to believe it.
-fn trust(record: &RunRecord, out: &mut String) {
-    for stage in record.measured() {
-        let verdict = match stage.verdict {
-            Verdict::Empty => "nothing measured",
-            Verdict::ClientBound { .. } => "client-bound, result not valid",
-            Verdict::Degraded { .. } => "degraded, result not valid",
-            Verdict::NotSustained { .. } => "not sustained",
-            Verdict::Sustained => "sustained",
-            Verdict::Closed => "valid (closed loop: the server set the pace)",
-        };
-        let unfinished: u64 = stage.requests().map(|o| o.unfinished).sum();
-        let drained = if unfinished == 0 {
-            "all in flight drained".to_owned()
-        } else {
-            format!("{} unfinished", grouped(unfinished))
-        };
-        let lag = stage.client.lag_p99_us.map_or("n/a".to_owned(), |us| millis(us) + " ms");
-        let _ = writeln!(
-            out,
-            "trust: {} · lag p99 {lag} · client CPU {:.0} % ({} µs per request) · {drained} · \
-             dropped {} · {verdict}",
-            stage.name,
-            stage.client.busiest_thread * 100.0,
-            decimal(stage.client.cpu_per_request_us, 2),
-            grouped(stage.load.dropped),
-        );
-    }
 }

@@ -50,9 +50,14 @@ mod tests {
             "✗ update.p99 > 1s · cannot be told: too few samples: 100 of at least 1000",
         ];
         assert_eq!(threshold_lines(&record), lines);
-        let text = super::super::format("text").expect("there is one");
-        assert!((text.render)(&record).contains("thresholds\n  ✗ read.max > 1ms · is 2.00 ms\n"));
-        let cushion = super::super::format("cushion").expect("there is one");
-        assert!((cushion.render)(&record).contains("THRESHOLDS:\n  ✗ read.max > 1ms"));
+        for (name, says) in [
+            ("text", "thresholds\n  ✗ read.max > 1ms · is 2.00 ms\n"),
+            ("cushion", "THRESHOLDS:\n  ✗ read.max > 1ms"),
+            ("html", "✗ read.max &gt; 1ms · is 2.00 ms"),
+        ] {
+            let format = super::super::format(name).expect("there is one");
+            let bytes = format.render(std::slice::from_ref(&record), None).expect("of one run");
+            assert!(String::from_utf8_lossy(&bytes).contains(says), "{name}");
+        }
     }
 }

@@ -7,10 +7,11 @@ mod calibrate;
 mod lanes;
 mod live;
 mod prepare;
+mod progress;
 mod sizes;
 mod stage;
 
-pub use stage::Progress;
+pub use progress::{KindProgress, Progress};
 
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::engine::{Stop, StopReason};

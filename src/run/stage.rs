@@ -2,7 +2,7 @@
 
 use super::live::LiveStage;
 use super::sizes::{Inspect, Sizes};
-use super::{Observer, RunError};
+use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{
     Lane, LaneResult, LoadCounts, Pace, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard,
@@ -13,7 +13,7 @@ use crate::measure::{
 use crate::op::OpKind;
 use crate::plan::{DriverName, Plan, StageKind, StagePlan};
 use crate::record::{ClientRecord, LoadRecord, StageRecord, StartRecord, Verdict};
-use crate::target::Driver;
+use crate::target::{Driver, Target, WithTarget};
 use crate::workload::Workload;
 use std::io;
 use std::sync::Arc;
@@ -23,27 +23,6 @@ use std::time::Duration;
 
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
-/// Where a stage stands.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// Time since its start, in seconds.
-    pub elapsed_s: f64,
-    /// Requests that have ended, up to the last full second.
-    pub requests: u64,
-    /// Documents that succeeded, up to the last full second.
-    pub ok: u64,
-    /// Documents that failed, up to the last full second.
-    pub failed: u64,
-    /// Documents that succeeded in the last full second.
-    pub rate_per_s: u64,
-    /// The 99th percentile of response times in the last full second, in nanoseconds.
-    pub p99_ns: u64,
-    /// Documents the plan asks for, where it gives a number.
-    pub planned: Option<u64>,
-    /// How long the plan lets the stage last, where it gives a time.
-    pub length_s: Option<f64>,
-}
 
 /// What all shards of a stage left behind.
 struct Collected<W> {
@@ -56,6 +35,20 @@ struct Collected<W> {
     busiest_thread: f64,
     lateness: Histogram,
     fills: Vec<FillLog>,
+}
+
+/// What one thread does, with whatever driver.
+struct ShardWork<W> {
+    plan: ShardPlan,
+    lanes: Vec<Lane<W>>,
+}
+
+impl<W: Workload + 'static> WithTarget for ShardWork<W> {
+    type Output = io::Result<ShardResult<W>>;
+
+    fn with<T: Target<Session: 'static>>(self, target: &T) -> Self::Output {
+        run_shard(&self.plan, target, self.lanes)
+    }
 }
 
 /// What the stages of a run have in common.
@@ -111,7 +104,7 @@ impl Bench<'_> {
                 let name = format!("shard-{shard}");
                 std::thread::Builder::new()
                     .name(name)
-                    .spawn(move || run_shard(&plan, &target, lanes))
+                    .spawn(move || target.apply(ShardWork { plan, lanes }))
             })
             .collect::<io::Result<_>>()?;
         drop(sink);
@@ -189,13 +182,14 @@ impl Watch<'_> {
             length_s: self.stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
             ..Progress::default()
         };
+        let mut told = true;
         let mut live = observer.watches().then(|| LiveStage::new(self.stage));
         loop {
             match source.recv_timeout(PROGRESS_EVERY) {
                 Ok(interval) => {
                     totals.add(&interval);
                     series.add(&interval);
-                    describe(&mut progress, &totals, &series);
+                    told = false;
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if self.stop.reason() == Some(StopReason::Aborted) {
@@ -204,6 +198,9 @@ impl Watch<'_> {
                     let now = Clock::system().now();
                     let elapsed = self.start.moment().map_or(0, |start| now - start);
                     progress.elapsed_s = elapsed as f64 / SECOND_NS as f64;
+                    if !std::mem::replace(&mut told, true) {
+                        progress.describe(&totals, &series);
+                    }
                     observer.progress(&progress);
                     if let Some(running) = live.as_mut().and_then(|it| it.look(elapsed, &totals)) {
                         observer.running(running);
@@ -212,21 +209,6 @@ impl Watch<'_> {
                 Err(RecvTimeoutError::Disconnected) => return Ok((totals, series)),
             }
         }
-    }
-}
-
-fn describe(progress: &mut Progress, totals: &Totals, series: &Series) {
-    (progress.requests, progress.ok, progress.failed) = (0, 0, 0);
-    for (_, part) in totals.sum().iter() {
-        progress.requests += part.requests;
-        progress.ok += part.ok;
-        progress.failed += part.failed();
-    }
-    if let Some(row) = series.rows.last() {
-        let mut response = Histogram::default();
-        row.kinds.values().for_each(|kind| response.merge(&kind.response.get()));
-        progress.rate_per_s = row.kinds.values().map(|kind| kind.ok).sum();
-        progress.p99_ns = response.percentile(99.0);
     }
 }
 

@@ -4,6 +4,7 @@
 //! over all of them a few times per time-out and wakes those that are over. An operation is thus
 //! ended at most a twentieth of the time-out, and at most 50 ms, too late, never too early.
 
+use super::Buffers;
 use crate::clock::{Clock, Nanos};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -12,11 +13,12 @@ use std::time::Duration;
 
 const NEVER: Nanos = Nanos::MAX;
 
-/// All deadlines of one shard.
+/// All deadlines of one shard, and the buffers that its sessions share.
 #[derive(Debug)]
 pub struct Deadlines {
     clock: Clock,
     timeout_ns: Nanos,
+    buffers: Rc<Buffers>,
     entries: RefCell<Vec<Weak<Entry>>>,
 }
 
@@ -37,12 +39,17 @@ pub struct Deadline {
 impl Deadlines {
     /// Deadlines `timeout_ns` after each operation's start.
     pub fn new(clock: Clock, timeout_ns: Nanos) -> Rc<Self> {
-        Rc::new(Self { clock, timeout_ns, entries: RefCell::default() })
+        Rc::new(Self { clock, timeout_ns, buffers: Rc::default(), entries: RefCell::default() })
     }
 
     /// The clock that deadlines are read on.
     pub const fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// The buffers that answers are read into.
+    pub fn buffers(&self) -> Rc<Buffers> {
+        self.buffers.clone()
     }
 
     /// A deadline for one session, not yet armed.

@@ -1,59 +1,31 @@
-//! The list of drivers. One choice per operation is all that it costs to have a list.
+//! The list of drivers. The choice is made once for each thread: the loop knows its driver.
 
-use super::basic::{Basic, BasicSession};
-use super::couchdb::{CouchDb, CouchSession};
-use super::{Deadlines, Outcome, Payload, Session, Target};
-use crate::measure::Probe;
-use crate::op::Op;
-use std::rc::Rc;
+use super::Target;
+use super::basic::Basic;
+use super::couchdb::CouchDb;
+
+/// What is done with a target, whichever it is.
+pub trait WithTarget {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn with<T: Target<Session: 'static>>(self, target: &T) -> Self::Output;
+}
 
 macro_rules! drivers {
-    ($($(#[$about:meta])* $name:ident($target:ty, $session:ty),)*) => {
+    ($($(#[$about:meta])* $name:ident,)*) => {
         /// A configured database behind any driver.
         #[derive(Clone, Debug)]
         pub enum Driver {
-            $($(#[$about])* $name($target),)*
+            $($(#[$about])* $name($name),)*
         }
 
-        /// A session with it.
-        #[derive(Debug)]
-        pub enum DriverSession {
-            $($(#[$about])* $name(Box<$session>),)*
-        }
-
-        impl Target for Driver {
-            type Session = DriverSession;
-
-            fn session(&self, deadlines: &Rc<Deadlines>) -> DriverSession {
+        impl Driver {
+            /// Does `work` with the target.
+            pub fn apply<V: WithTarget>(&self, work: V) -> V::Output {
                 match self {
-                    $(Self::$name(target) => {
-                        DriverSession::$name(Box::new(target.session(deadlines)))
-                    })*
-                }
-            }
-        }
-
-        impl Session for DriverSession {
-            async fn ready(&mut self) {
-                match self {
-                    $(Self::$name(session) => session.ready().await,)*
-                }
-            }
-
-            async fn execute(
-                &mut self,
-                op: &Op,
-                payload: &mut Payload,
-                probe: &mut Probe,
-            ) -> Outcome {
-                match self {
-                    $(Self::$name(session) => session.execute(op, payload, probe).await,)*
-                }
-            }
-
-            fn body(&self) -> &[u8] {
-                match self {
-                    $(Self::$name(session) => session.body(),)*
+                    $(Self::$name(target) => work.with(target),)*
                 }
             }
         }
@@ -62,7 +34,7 @@ macro_rules! drivers {
 
 drivers! {
     /// CouchDB and what speaks its protocol.
-    CouchDb(CouchDb, CouchSession),
+    CouchDb,
     /// Answers at once and keeps nothing.
-    Basic(Basic, BasicSession),
+    Basic,
 }

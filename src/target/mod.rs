@@ -3,14 +3,16 @@
 //! A driver knows how its database spells an operation. It knows nothing of pace or stages.
 
 pub mod basic;
+mod buffers;
 pub mod couchdb;
 mod deadline;
 mod driver;
 mod payload;
 pub mod wire;
 
+pub use buffers::Buffers;
 pub use deadline::{Deadline, Deadlines};
-pub use driver::{Driver, DriverSession};
+pub use driver::{Driver, WithTarget};
 pub use payload::Payload;
 
 use crate::measure::Probe;
@@ -45,7 +47,10 @@ pub trait Session {
     /// A failure shows in the next operation.
     fn ready(&mut self) -> impl Future<Output = ()>;
 
-    /// Carries out `op`, whose document lies in `payload`, and takes the marks of `probe`.
+    /// Spells out what can be sent of `op` before it is due, in `payload` around its document.
+    fn prepare(&mut self, _op: &Op, _payload: &mut Payload) {}
+
+    /// Carries out `op`, which was prepared in `payload`, and takes the marks of `probe`.
     /// Of a bulk operation, the rows of the answer are left in the payload.
     fn execute(
         &mut self,

@@ -3,7 +3,7 @@
 use crate::op::{Answered, Draft, Failure, Revision};
 
 /// Room kept in front of the body, so that a head can be put there without moving the body.
-const HEAD_ROOM: usize = 1024;
+const HEAD_ROOM: usize = 512;
 
 /// A request under construction, and the rows of a bulk answer. Reused for every operation.
 #[derive(Debug)]
@@ -68,6 +68,11 @@ impl Payload {
     /// Calls all that is there so far the body: what comes before it later is the head.
     pub const fn mark_body(&mut self) {
         self.body = self.start;
+    }
+
+    /// The length of what was called the body, in bytes.
+    pub const fn body_len(&self) -> usize {
+        self.draft.body.len() - self.body
     }
 
     /// Takes the head away again.

@@ -9,6 +9,7 @@ mod burst;
 mod crud;
 mod current;
 mod live;
+pub mod ycsb;
 
 pub use budget::{Budget, Mix};
 pub use bulk_insert::BulkInsert;

@@ -12,7 +12,7 @@ use crate::proxy::Proxy;
 use crate::servers::Server;
 use crate::springload::{Running, failures, measure, number, springload};
 
-const FORMATS: [&str; 4] = ["text", "json", "csv", "cushion"];
+const FORMATS: [&str; 5] = ["text", "json", "csv", "cushion", "html"];
 
 #[test]
 fn a_report_of_the_record_is_what_the_run_printed() {
@@ -54,7 +54,7 @@ fn a_second_run_in_the_same_folder_loses_nothing() {
         .map(|entry| entry.expect("an entry").file_name())
         .collect();
     names.sort();
-    assert_eq!(names, ["run-1.json", "run-2.json", "run.json"]);
+    assert_eq!(names, ["report.html", "run-1.json", "run-2.json", "run.json"]);
 }
 
 #[test]
@@ -185,4 +185,19 @@ fn a_dry_run_prints_the_plan_and_does_nothing() {
     let plan: Value = serde_json::from_str(&dry.stdout).expect("JSON");
     assert_eq!(plan["stages"][0]["documents"], 1000);
     assert!(!Path::new(&dry.output()).exists());
+}
+
+#[test]
+fn a_run_without_documents_left_says_that_it_ended_early() {
+    let server = Server::stand_in(Options::default());
+    let flags = ["--docs", "200", "-c", "2", "--mix", "delete=1", "-d", "60s"];
+    let run = measure(["run", &server.url].into_iter().chain(flags)).passed();
+    let codes: Vec<_> = run.record["warnings"]
+        .as_array()
+        .expect("warnings")
+        .iter()
+        .map(|warning| warning["code"].as_str().expect("a code").to_owned())
+        .collect();
+    assert!(codes.iter().any(|code| code == "ran_dry"), "{codes:?}");
+    assert_eq!(run.sum("delete", "ok"), 200);
 }

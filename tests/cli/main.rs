@@ -7,12 +7,16 @@ mod counts;
 mod cushion;
 mod databases;
 mod endings;
+mod grammar;
 mod outage;
 mod proxy;
+mod pty;
 mod refusals;
+mod saved;
 mod secure;
 mod seeds;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod springload;
 mod sweeps;
+mod terminal;

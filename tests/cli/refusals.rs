@@ -248,3 +248,10 @@ fn several_mistakes_are_all_told() {
     let flags: Vec<_> = refused.stderr.lines().map(|l| l.split(' ').nth(1).unwrap()).collect();
     assert_eq!(flags, ["--connections:", "--batch:", "--timeout:"]);
 }
+
+#[test]
+fn what_shapes_an_open_loop_is_not_ignored_in_a_closed_one() {
+    run_refuses(&["--arrivals", "poisson"], &["--rate"]);
+    run_refuses(&["--max-in-flight", "10"], &["--rate"]);
+    run_refuses(&["--stages", "5s:0"], &["--stages", "zero"]);
+}

@@ -3,6 +3,8 @@
 //! `run.json` beside this file was left by a run; what it lacks is put into it here. After a
 //! wanted change look at the new snapshots and accept them with `INSTA_UPDATE=always`.
 
+mod assets;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -55,7 +57,9 @@ fn not_sustained() -> RunRecord {
 }
 
 fn render(name: &str, record: &RunRecord) -> String {
-    (format(name).expect("a format").render)(record)
+    let format = format(name).expect("a format");
+    let bytes = format.render(std::slice::from_ref(record), None).expect("of one run");
+    String::from_utf8(bytes).expect("text")
 }
 
 #[test]
@@ -77,6 +81,58 @@ fn cushion() {
     insta::assert_snapshot!("cushion_not_sustained", render("cushion", &not_sustained()));
 }
 
+/// What a page's script reads.
+fn page_data(page: &str) -> Value {
+    let opening = "<script type=\"application/json\" id=\"data\">";
+    let (_, rest) = page.split_once(opening).expect("the data");
+    let (json, _) = rest.split_once("</script>").expect("its end");
+    serde_json::from_str(json).expect("JSON")
+}
+
+#[test]
+fn html() {
+    let data = page_data(&render("html", &closed()));
+    insta::assert_snapshot!("html_data_closed", compact(&data));
+    let runs = [closed(), not_sustained()];
+    let page = format("html").expect("a format").render(&runs, None).expect("of several runs");
+    let data = page_data(std::str::from_utf8(&page).expect("text"));
+    assert_eq!(data["runs"], serde_json::json!(["A", "B"]));
+}
+
+/// JSON with an array of numbers in one line, so that a snapshot can be read.
+fn compact(value: &Value) -> String {
+    let pretty = serde_json::to_string_pretty(value).expect("plain data");
+    let mut out = String::new();
+    for line in pretty.lines() {
+        let content = line.trim_start();
+        let plain = content.starts_with(|c: char| c.is_ascii_digit() || "-n]".contains(c));
+        if plain && !out.ends_with('}') {
+            out.push_str(content);
+        } else {
+            out.push('\n');
+            out.push_str(line);
+        }
+    }
+    out
+}
+
+#[test]
+fn formats_of_one_run_refuse_two() {
+    let runs = [closed(), closed()];
+    for format in FORMATS {
+        match (format.name, format.render(&runs, None)) {
+            ("html" | "svg" | "png", drawn) => assert!(drawn.is_ok(), "{}", format.name),
+            (name, refused) => {
+                let says = refused.expect_err("of one run").to_string();
+                assert!(says.starts_with(&format!("--format {name} shows one run; ")), "{says}");
+            }
+        }
+    }
+    let html = format("html").expect("a format");
+    let many = html.render(&vec![closed(); 11], None).expect_err("too many").to_string();
+    assert_eq!(many, "11 runs are too many to tell apart; name at most 10");
+}
+
 #[test]
 fn json_is_the_stored_record_to_the_byte() {
     assert_eq!(render("json", &closed()), STORED);
@@ -88,7 +144,9 @@ fn every_record_survives_storage_in_every_format() {
         let read = read_json(&render("json", &record)).expect("what is written can be read");
         assert_eq!(read, record);
         for format in FORMATS {
-            assert_eq!((format.render)(&read), (format.render)(&record), "{}", format.name);
+            let [one, two] =
+                [&read, &record].map(|it| format.render(std::slice::from_ref(it), None));
+            assert_eq!(one, two, "{}", format.name);
         }
     }
 }

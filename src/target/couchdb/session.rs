@@ -62,9 +62,10 @@ impl CouchSession {
         self.credentials.write_header(&mut self.common);
     }
 
-    /// Puts the head in front of the payload's body. Returns the body's length.
-    fn encode(&mut self, op: &Op, payload: &mut Payload) -> u64 {
-        let body_bytes = payload.body().len();
+    /// Puts the head in front of the payload's body.
+    fn encode(&mut self, op: &Op, payload: &mut Payload) {
+        payload.mark_body();
+        let body_bytes = payload.body_len();
         self.head.clear();
         let verb: &[u8] = match op.kind {
             OpKind::BulkInsert => b"POST ",
@@ -91,7 +92,6 @@ impl CouchSession {
         }
         self.head.extend_from_slice(b"\r\n");
         payload.prepend(&self.head);
-        body_bytes as u64
     }
 
     /// Sends what is encoded. An expired cookie is renewed once, on the same connection.
@@ -165,8 +165,7 @@ impl CouchSession {
 
     /// One request and its answer.
     async fn request(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
-        payload.mark_body();
-        let bytes_sent = self.encode(op, payload);
+        let bytes_sent = payload.body_len() as u64;
         match self.exchange(op, payload, probe).await {
             Ok(answer) => Outcome {
                 result: self.judge(op, answer, payload),
@@ -246,6 +245,7 @@ impl CouchSession {
         inner.clear();
         inner.draft().name.extend_from_slice(payload.name());
         let read = Op::single(OpKind::Read, op.key, None);
+        self.encode(&read, inner);
         let found = self.request(&read, inner, probe).await;
         let Ok(Reply { revision, .. }) = found.result else { return found };
         inner.clear();
@@ -256,7 +256,9 @@ impl CouchSession {
                 return Outcome { result: Err(failure), ..found };
             }
         }
-        let written = self.request(&Op { revision, ..*op }, inner, probe).await;
+        let write = Op { revision, ..*op };
+        self.encode(&write, inner);
+        let written = self.request(&write, inner, probe).await;
         Outcome {
             result: written.result,
             bytes_sent: found.bytes_sent + written.bytes_sent,
@@ -286,22 +288,30 @@ fn write_scan(from: &[u8], limit: u32, out: &mut Vec<u8>) {
     write_segment(key.as_bytes(), out);
 }
 
+/// Whether the revision that `op` builds upon must be found first.
+const fn looks_up(op: &Op) -> bool {
+    matches!((op.kind, op.revision), (OpKind::Update | OpKind::Delete, None))
+}
+
 impl Session for CouchSession {
     async fn ready(&mut self) {
         self.connection.ready(self.clock).await;
     }
 
+    fn prepare(&mut self, op: &Op, payload: &mut Payload) {
+        if op.kind == OpKind::BulkInsert {
+            payload.prepend(b"{\"docs\":[");
+            payload.body_mut().extend_from_slice(b"]}");
+        }
+        if !looks_up(op) {
+            self.encode(op, payload);
+        }
+    }
+
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
-        match (op.kind, op.revision) {
-            (OpKind::Update | OpKind::Delete, None) => {
-                // A rare shape: kept out of the future that every other operation pays for.
-                return Box::pin(self.on_stored(op, payload, probe)).await;
-            }
-            (OpKind::BulkInsert, _) => {
-                payload.prepend(b"{\"docs\":[");
-                payload.body_mut().extend_from_slice(b"]}");
-            }
-            _ => {}
+        if looks_up(op) {
+            // A rare shape: kept out of the future that every other operation pays for.
+            return Box::pin(self.on_stored(op, payload, probe)).await;
         }
         let outcome = self.request(op, payload, probe).await;
         if op.settle && payload.rows().contains(&Err(Failure::Conflict)) {

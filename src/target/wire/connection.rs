@@ -11,6 +11,7 @@ use super::stream::Stream;
 use crate::clock::Clock;
 use crate::measure::Probe;
 use crate::op::Failure;
+use crate::target::Buffers;
 use crate::target::deadline::{Deadline, Deadlines};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -18,7 +19,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-const FIRST_BUFFER: usize = 8 * 1024;
 /// The most that is made room for ahead of its arrival.
 const MOST_AHEAD: usize = 1 << 20;
 /// The pause after the first, second, ... failed attempt to connect doubles from here.
@@ -46,7 +46,8 @@ pub struct Connection {
     answers: u64,
     /// Attempts in a row that brought no connection, or one that gave no answer.
     failures: u32,
-    /// What the present answer is read into, and how much of it has been.
+    buffers: Rc<Buffers>,
+    /// What the present answer is read into, and how much of it has been. Empty between answers.
     buffer: Vec<u8>,
     filled: usize,
     decoder: Decoder,
@@ -68,14 +69,20 @@ impl Connection {
             stream: None,
             answers: 0,
             failures: 0,
-            buffer: vec![0; FIRST_BUFFER],
+            buffers: deadlines.buffers(),
+            buffer: Vec::new(),
             filled: 0,
             decoder: Decoder::default(),
         }
     }
 
-    /// Opens the connection if it is not open, after the pause that earlier failures ask for.
+    /// Forgets the last answer. Opens the connection if it is not open, after the pause that
+    /// earlier failures ask for.
     pub async fn ready(&mut self, clock: Clock) {
+        if !self.buffer.is_empty() {
+            self.decoder = Decoder::default();
+            self.buffers.give(std::mem::take(&mut self.buffer));
+        }
         if self.stream.is_some() {
             return;
         }
@@ -103,10 +110,13 @@ impl Connection {
         self.deadline.arm(probe.began());
         let mut resent = false;
         let result = loop {
-            if self.stream.is_none()
-                && let Err(failure) = self.connect().await
-            {
-                break Err(failure);
+            if self.stream.is_some() {
+                probe.mark_send_at_once();
+            } else {
+                if let Err(failure) = self.connect().await {
+                    break Err(failure);
+                }
+                probe.mark_send();
             }
             let kept = self.answers > 0;
             match self.attempt(request, head_request, probe).await {
@@ -146,7 +156,7 @@ impl Connection {
 
     async fn connect(&mut self) -> Result<(), Failure> {
         let endpoint = self.endpoint.clone();
-        let mut connecting = std::pin::pin!(Stream::connect(&endpoint));
+        let mut connecting = std::pin::pin!(Stream::connect(&endpoint, self.failures));
         let deadline = &self.deadline;
         let result = poll_fn(|context| {
             if deadline.poll_expired(context) {
@@ -169,7 +179,6 @@ impl Connection {
     ) -> Result<(), Broken> {
         self.decoder = Decoder::new(head_request);
         self.filled = 0;
-        probe.mark_send();
         let whole = self.send(request, probe).await?;
         self.receive(probe).await?;
         if !whole {
@@ -184,6 +193,7 @@ impl Connection {
     async fn send(&mut self, request: &[u8], probe: &mut Probe) -> Result<bool, Broken> {
         let (stream, deadline) = (self.stream.as_mut().expect("connected"), &self.deadline);
         let (buffer, filled) = (&mut self.buffer, &mut self.filled);
+        let buffers = &self.buffers;
         let mut written = 0;
         let result = poll_fn(|context| {
             loop {
@@ -206,6 +216,9 @@ impl Connection {
             }
             if deadline.poll_expired(context) {
                 return Poll::Ready(Err(Failure::Timeout));
+            }
+            if buffer.is_empty() {
+                *buffer = buffers.take();
             }
             match stream.poll_read(context, buffer) {
                 Poll::Ready(Ok(count)) => {
@@ -237,17 +250,27 @@ impl Connection {
             }
             // What a head announces is not yet there: memory follows what arrives.
             let size = self.filled + wanted.min(MOST_AHEAD);
-            if size > self.buffer.len() {
+            if self.filled > 0 && size > self.buffer.len() {
                 self.buffer.resize(size.max(2 * self.buffer.len()), 0);
             }
             let (stream, deadline) = (self.stream.as_mut().expect("connected"), &self.deadline);
-            let free = &mut self.buffer[self.filled..];
-            let read = poll_fn(|context| match stream.poll_read(context, free) {
-                Poll::Ready(result) => Poll::Ready(result.map_err(|_| Failure::Reset)),
-                Poll::Pending if deadline.poll_expired(context) => {
-                    Poll::Ready(Err(Failure::Timeout))
+            let (buffer, filled) = (&mut self.buffer, self.filled);
+            let buffers = &self.buffers;
+            let read = poll_fn(|context| {
+                if buffer.is_empty() {
+                    *buffer = buffers.take();
                 }
-                Poll::Pending => Poll::Pending,
+                let read = stream.poll_read(context, &mut buffer[filled..]);
+                if read.is_pending() && filled == 0 {
+                    buffers.give(std::mem::take(buffer));
+                }
+                match read {
+                    Poll::Ready(result) => Poll::Ready(result.map_err(|_| Failure::Reset)),
+                    Poll::Pending if deadline.poll_expired(context) => {
+                        Poll::Ready(Err(Failure::Timeout))
+                    }
+                    Poll::Pending => Poll::Pending,
+                }
             })
             .await;
             let count = read.map_err(|failure| self.broken(failure))?;

@@ -153,3 +153,48 @@ proptest! {
         let _ = feed(&answer, &[cut], false);
     }
 }
+
+/// Lines that heads are made of, usual ones and others.
+fn lines() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        4 => "[A-Za-z-]{1,12}: ?[ -~]{0,20}\r\n".prop_map(String::into_bytes),
+        2 => "(?i)content-length: ?[0-9]{1,4} ?\r\n".prop_map(String::into_bytes),
+        2 => "(?i)connection: ?(close|keep-alive|x, close)\r\n".prop_map(String::into_bytes),
+        1 => "(?i)(set-cookie|transfer-encoding): ?(a=b|chunked|identity)\r\n"
+            .prop_map(String::into_bytes),
+        1 => "[ -~]{0,9}\r?\n".prop_map(String::into_bytes),
+        1 => proptest::collection::vec(any::<u8>(), 0..6),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_usual_head_is_read_as_the_parser_reads_it(
+        status in "HTTP/1\\.[01] [0-9]{3}( [ -~]{0,9})?\r\n",
+        lines in proptest::collection::vec(lines(), 0..8),
+        rest in proptest::collection::vec(any::<u8>(), 0..9),
+    ) {
+        let mut bytes = [status.as_bytes(), &lines.concat(), b"\r\n"].concat();
+        bytes.extend(rest);
+        for end in [bytes.len(), bytes.len() / 2] {
+            if let Some(found) = head::plain(&bytes[..end]) {
+                prop_assert_eq!(parse_head(&bytes[..end], 0), Ok(Some(found)));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_heads_of_servers_are_usual() {
+    for head in [
+        "HTTP/1.1 201 Created\r\nServer: CouchDB/3.5.0 (Erlang OTP/25)\r\nLocation: http://h/db/1\r\n\
+         ETag: \"1-967a00dff5e02add41819138abb3284d\"\r\nContent-Type: application/json\r\n\
+         X-CouchDB-Body-Time: 0\r\nDate: Sat, 21 Nov 2026 05:00:00 GMT\r\nContent-Length: 64\r\n\
+         Cache-Control: must-revalidate\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n",
+    ] {
+        let found = head::plain(head.as_bytes()).expect("a usual head");
+        assert_eq!(found.0, head.len());
+        assert_eq!(parse_head(head.as_bytes(), 0), Ok(Some(found)));
+    }
+}

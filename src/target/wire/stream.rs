@@ -15,10 +15,12 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    /// Connects to the first of the endpoint's addresses that answers.
-    pub(super) async fn connect(endpoint: &Endpoint) -> io::Result<Self> {
+    /// Connects to the first of the endpoint's addresses that answers. After `failed` attempts
+    /// it begins with another: the first may be one that nobody answers at.
+    pub(super) async fn connect(endpoint: &Endpoint, failed: u32) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        for address in &endpoint.addresses {
+        let count = endpoint.addresses.len();
+        for address in endpoint.addresses.iter().cycle().skip(failed as usize).take(count) {
             match TcpStream::connect(address).await {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;

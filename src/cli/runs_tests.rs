@@ -1,0 +1,131 @@
+//! Lists of runs and names of runs, in folders that hold more than runs.
+
+use super::*;
+use crate::record::fixture;
+
+/// A folder with runs that began at these times, under these names.
+fn folder(runs: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, began) in runs {
+        save(&folder.path().join(name).join("run.json"), began);
+    }
+    folder
+}
+
+fn save(file: &Path, began: &str) {
+    let mut record = fixture::record(&[]);
+    began.clone_into(&mut record.started_at);
+    fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+    fs::write(file, serde_json::to_string(&record).expect("JSON")).expect("a file");
+}
+
+fn ids(folder: &Path) -> Vec<String> {
+    list(folder).expect("a list").into_iter().map(|it| it.id).collect()
+}
+
+#[test]
+fn runs_are_listed_newest_first_and_other_things_after_them() {
+    let folder = folder(&[
+        ("b", "2026-01-02T00:00:00.000Z"),
+        ("a", "2026-01-03T00:00:00.000Z"),
+        ("c", "2026-01-01T00:00:00.000Z"),
+    ]);
+    let at = |name: &str| folder.path().join(name);
+    save(&at("c/run-1.json"), "2025-12-31T00:00:00.000Z");
+    fs::write(at("c/notes.json"), "[]").expect("a file");
+    fs::write(at(".hidden"), "").expect("a file");
+    assert_eq!(ids(folder.path()), ["a", "b", "c", "c/run-1.json"]);
+    let text = fs::read_to_string(at("a/run.json")).expect("a record");
+    for (name, content) in [
+        ("cut.json", &text[..text.len() / 2]),
+        ("foreign.json", "{\"a\": 1}"),
+        ("notes.txt", "to do"),
+        ("newer.json", &text.replace("\"schema_version\":1", "\"schema_version\":999")),
+        ("binary.json", "\u{0}"),
+    ] {
+        fs::write(at(name), content).expect("a file");
+    }
+    fs::create_dir(at("empty")).expect("a folder");
+    let all = list(folder.path()).expect("a list");
+    let readable = |it: &&Saved| matches!(it.state, State::Readable(_));
+    assert_eq!(all.iter().take_while(readable).count(), 4);
+    let rest: Vec<_> = all[4..]
+        .iter()
+        .map(|it| match &it.state {
+            State::Unreadable { unreadable } => format!("{}: {unreadable}", it.id),
+            State::Readable(_) => panic!("{} is no run", it.id),
+        })
+        .collect();
+    assert_eq!(rest.len(), 6, "{rest:?}");
+    for (line, words) in rest.iter().zip([
+        "binary.json: no whole run.json",
+        "cut.json: no whole run.json: EOF",
+        "empty: holds no run.json",
+        "foreign.json: no whole run.json: missing field",
+        "newer.json: written by a newer springload",
+        "notes.txt: no run.json",
+    ]) {
+        assert!(line.starts_with(words), "{line} is not {words}");
+    }
+    assert!(list(&at("nowhere")).is_err());
+}
+
+#[test]
+fn a_run_has_many_names() {
+    let folder = folder(&[
+        ("20260101T000000Z", "2026-01-01T00:00:00.000Z"),
+        ("20260102T000000Z", "2026-01-02T00:00:00.000Z"),
+        ("20260102T000000Z-2", "2026-01-02T00:00:00.500Z"),
+    ]);
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("latest-notes.txt"), "").expect("a file");
+    let named = |name: &str| find(Path::new(name), folder.path());
+    let run = |name: &str| Ok(at(name).join("run.json"));
+    for (name, wanted) in [
+        ("latest", "20260102T000000Z-2"),
+        ("latest~0", "20260102T000000Z-2"),
+        ("latest~2", "20260101T000000Z"),
+        ("20260101", "20260101T000000Z"),
+        ("20260102T000000Z", "20260102T000000Z"),
+        ("20260102T000000Z-", "20260102T000000Z-2"),
+    ] {
+        assert_eq!(named(name), run(wanted), "{name}");
+    }
+    // What exists is taken as it is, and what looks like a path is left to whoever reads it.
+    let path = at("20260101T000000Z");
+    assert_eq!(find(&path, folder.path()), Ok(path));
+    assert_eq!(named("no/such"), Ok(PathBuf::from("no/such")));
+    for (name, words) in [
+        (
+            "2026",
+            "3 runs begin with \"2026\", such as 20260102T000000Z-2 and 20260102T000000Z; give",
+        ),
+        ("1999", "no run is called or begins with \"1999\"; see springload list"),
+        ("latest~3", "latest~3 is not there: "),
+        ("latest~x", "no run is called or begins with"),
+    ] {
+        let mistake = named(name).expect_err(name);
+        assert!(mistake.starts_with(words), "{mistake}");
+    }
+    assert!(find(Path::new("latest"), &at("nowhere")).is_err());
+}
+
+#[test]
+fn an_outline_agrees_with_the_record() {
+    let mut record = fixture::record(&[]);
+    let outline = |record: &RunRecord| -> Outline {
+        serde_json::from_value(serde_json::to_value(record).expect("JSON")).expect("an outline")
+    };
+    let last = record.measured().last().expect("a stage");
+    let rate: f64 = last.operations.iter().map(|it| it.throughput_per_s).sum();
+    assert_eq!(outline(&record).ok_per_s(), Some(rate));
+    assert_eq!(outline(&record).verdict(), "valid");
+    record.stages[0].verdict = Verdict::Degraded { failed_share: 0.5 };
+    assert_eq!(outline(&record).verdict(), "degraded");
+    record.partial = true;
+    assert_eq!(outline(&record).verdict(), "partial");
+    record.stages.clear();
+    assert_eq!(outline(&record).ok_per_s(), None);
+    record.partial = false;
+    assert_eq!(outline(&record).verdict(), "nothing measured");
+}

@@ -1,0 +1,115 @@
+//! Pictures of the live view, as text: what is where, at any size, with and without colours.
+
+use super::draw::{Look, draw};
+use super::model::Model;
+use crate::op::{Failure, OpKind};
+use crate::record::fixture;
+use crate::run::{KindProgress, Progress};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::style::Color;
+
+fn kind(kind: OpKind, ok: u64, failed: u64, requests_per_s: u64) -> KindProgress {
+    KindProgress { kind, ok, failed, requests_per_s, p50_ns: 512_000, p99_ns: 1_050_000 }
+}
+
+/// The 37th second of a CRUD stage of a minute, with a second without answers.
+fn model(failures: &[(Failure, u64)]) -> Model {
+    let mut record = fixture::record(&[]);
+    record.server.stand_in = false;
+    record.server.url = "http://127.0.0.1:5984".to_owned();
+    record.server.database = "orders".to_owned();
+    record.plan.connections = 50;
+    let mut model = Model::new(&record);
+    model.stage_begins("crud");
+    let failed: u64 = failures.iter().map(|&(_, count)| count).sum();
+    for second in (0..37).filter(|&second| second != 20) {
+        let mut progress = Progress {
+            elapsed_s: f64::from(second) + 1.3,
+            ok: 270_000,
+            failed,
+            second: Some(second),
+            requests_per_s: 7_712,
+            rate_per_s: 7_712 - u64::from(second * 37 % 11) * 300,
+            p50_ns: 512_000,
+            p99_ns: 1_050_000 + u64::from(second) * 40_000,
+            length_s: Some(60.0),
+            ..Progress::default()
+        };
+        progress.kinds = vec![
+            kind(OpKind::Create, 68_000, 0, 1_900),
+            kind(OpKind::Read, 101_000, 0, 2_900),
+            kind(OpKind::Update, 68_000, failed, 1_950),
+            kind(OpKind::Delete, 33_000, 0, 962),
+        ];
+        for &(class, count) in failures {
+            progress.failures[class.index()] = count;
+        }
+        model.progress(&progress, false);
+    }
+    model
+}
+
+fn picture(model: &Model, (width, height): (u16, u16), colour: bool) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+    terminal.draw(|frame| draw(frame, model, Look { colour })).expect("a picture");
+    terminal.backend().buffer().clone()
+}
+
+/// The picture's characters, without what is blank at the ends of lines.
+fn text(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width);
+    let line = |cells: &[ratatui::buffer::Cell]| {
+        let line: String = cells.iter().map(ratatui::buffer::Cell::symbol).collect();
+        line.trim_end().to_owned() + "\n"
+    };
+    buffer.content.chunks(width).map(line).collect()
+}
+
+#[test]
+fn wide() {
+    insta::assert_snapshot!(text(&picture(&model(&[]), (120, 24), true)));
+}
+
+#[test]
+fn narrow_with_errors() {
+    let model = model(&[(Failure::Timeout, 12), (Failure::Conflict, 1_204)]);
+    insta::assert_snapshot!(text(&picture(&model, (40, 24), true)));
+}
+
+#[test]
+fn wide_with_errors_while_it_stops() {
+    let mut model = model(&[(Failure::Timeout, 12), (Failure::Conflict, 1_204)]);
+    let progress = Progress { elapsed_s: 42.0, ..model.progress.clone() };
+    model.progress(&progress, true);
+    insta::assert_snapshot!(text(&picture(&model, (120, 30), true)));
+}
+
+#[test]
+fn before_the_first_second_is_over() {
+    let mut model = model(&[]);
+    model.stage_begins("bulk_insert");
+    model.progress(&Progress { planned: Some(100_000), ..Progress::default() }, false);
+    insta::assert_snapshot!(text(&picture(&model, (80, 12), true)));
+}
+
+#[test]
+fn without_colours_the_same_is_told() {
+    let model = model(&[(Failure::Conflict, 7)]);
+    let (plain, bright) = (picture(&model, (120, 24), false), picture(&model, (120, 24), true));
+    assert_eq!(text(&plain), text(&bright));
+    let coloured = |it: &Buffer| {
+        it.content.iter().any(|cell| (cell.fg, cell.bg) != (Color::Reset, Color::Reset))
+    };
+    assert!(coloured(&bright) && !coloured(&plain));
+}
+
+#[test]
+fn no_size_is_too_small() {
+    let model = model(&[(Failure::Conflict, 7)]);
+    for size in [(1, 1), (5, 3), (40, 1), (1, 40), (17, 7), (71, 9), (300, 100)] {
+        let text = text(&picture(&model, size, true));
+        assert_eq!(text.lines().count(), usize::from(size.1));
+    }
+}

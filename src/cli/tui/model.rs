@@ -1,0 +1,199 @@
+//! What the live view knows of a run. Pure: it is told, and reads no clock.
+
+use crate::measure::TRUSTED_TAIL;
+use crate::record::RunRecord;
+use crate::run::Progress;
+
+/// Seconds after which the last one that was measured says nothing of now.
+const FRESH_S: f64 = 3.0;
+
+/// A run, as far as it has been told.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    /// The server, the connections and the database.
+    pub(super) head: Vec<String>,
+    stages: Vec<String>,
+    /// The name of the stage, and its place in the plan.
+    pub(super) stage: String,
+    pub(super) nth: usize,
+    /// Where the stage stands.
+    pub(super) progress: Progress,
+    /// The stage second by second; `None`: nothing ended in that one.
+    pub(super) seconds: Vec<Option<Second>>,
+    /// The run is ending before its time.
+    pub(super) stopping: bool,
+}
+
+/// One second of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Second {
+    /// Documents that succeeded.
+    pub(super) ok: u64,
+    /// The median of response times, in nanoseconds.
+    pub(super) p50_ns: u64,
+    /// Their 99th percentile, in nanoseconds.
+    pub(super) p99_ns: u64,
+}
+
+impl Model {
+    /// A run that has not begun.
+    pub(super) fn new(record: &RunRecord) -> Self {
+        let server = if record.server.stand_in {
+            "embedded stand-in".to_owned()
+        } else {
+            record.server.url.clone()
+        };
+        let connections = match record.plan.connections {
+            1 => "1 connection".to_owned(),
+            count => format!("{count} connections"),
+        };
+        // Names of scratch databases are long: last, where a narrow terminal cuts.
+        let head = vec![server, connections, record.server.database.clone()];
+        let stages = record.plan.stages.iter().map(|stage| stage.name.clone()).collect();
+        Self { head, stages, ..Self::default() }
+    }
+
+    /// A stage begins: nothing of the one before is shown any more.
+    pub(super) fn stage_begins(&mut self, name: &str) {
+        name.clone_into(&mut self.stage);
+        self.nth += 1;
+        self.seconds.clear();
+        self.progress = Progress::default();
+    }
+
+    /// Takes what is known now.
+    pub(super) fn progress(&mut self, progress: &Progress, stopping: bool) {
+        self.stopping = stopping;
+        self.progress = progress.clone();
+        let Some(second) = progress.second else { return };
+        let second = second as usize;
+        if self.seconds.len() <= second {
+            self.seconds.resize(second + 1, None);
+        }
+        // Threads hand in a second one after the other: the last word counts.
+        self.seconds[second] = Some(Second {
+            ok: progress.rate_per_s,
+            p50_ns: progress.p50_ns,
+            p99_ns: progress.p99_ns,
+        });
+    }
+
+    /// The stage's name and place: `crud 2 of 2`.
+    pub(super) fn place(&self) -> String {
+        match self.stages.len() {
+            0 | 1 => self.stage.clone(),
+            count => format!("{} {} of {count}", self.stage, self.nth),
+        }
+    }
+
+    /// Whether the last second that was measured is the present one, as far as can be known.
+    pub(super) fn fresh(&self) -> bool {
+        let measured = |second: u32| f64::from(second) + 1.0;
+        self.progress.second.is_some_and(|it| self.progress.elapsed_s < measured(it) + FRESH_S)
+    }
+
+    /// How much of the stage is done, 0 to 1; `None` where the plan does not tell.
+    pub(super) fn share(&self) -> Option<f64> {
+        let Progress { elapsed_s, length_s, planned, ok, failed, .. } = self.progress;
+        let time = length_s.map(|length| elapsed_s / length);
+        let work = planned.map(|planned| (ok + failed) as f64 / planned.max(1) as f64);
+        let share = time.into_iter().chain(work).fold(None, |most: Option<f64>, share| {
+            Some(most.map_or(share, |most| most.max(share)))
+        });
+        share.map(|share| share.clamp(0.0, 1.0))
+    }
+
+    /// How many more seconds the stage will take: what the plan leaves of its time, or what is
+    /// left of its work at the mean rate until now, whichever is less.
+    pub(super) fn left_s(&self) -> Option<f64> {
+        let Progress { elapsed_s, length_s, planned, ok, failed, second, .. } = self.progress;
+        let time = length_s.map(|length| length - elapsed_s);
+        let work = planned.zip(second).and_then(|(planned, second)| {
+            let (done, in_s) = ((ok + failed) as f64, f64::from(second) + 1.0);
+            (done > 0.0).then(|| planned as f64 * in_s / done - elapsed_s)
+        });
+        let left = time.into_iter().chain(work).reduce(f64::min)?;
+        Some(left.max(0.0))
+    }
+}
+
+/// Whether enough of `samples` lie beyond a percentile for a report to tell it.
+pub(super) fn earned(samples: u64, percentile: f64) -> bool {
+    samples as f64 * (100.0 - percentile) / 100.0 >= TRUSTED_TAIL - 1e-6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::fixture;
+
+    fn told(model: &mut Model, elapsed_s: f64, second: Option<u32>, ok: u64) {
+        let length_s = model.progress.length_s;
+        let planned = model.progress.planned;
+        let progress = Progress {
+            elapsed_s,
+            second,
+            ok,
+            length_s,
+            planned,
+            rate_per_s: ok,
+            ..Progress::default()
+        };
+        model.progress(&progress, false);
+    }
+
+    #[test]
+    fn seconds_have_their_places_and_a_stage_starts_afresh() {
+        let mut model = Model::default();
+        model.stage_begins("bulk_insert");
+        told(&mut model, 0.5, None, 0);
+        assert!(model.seconds.is_empty() && !model.fresh());
+        told(&mut model, 1.1, Some(0), 10);
+        told(&mut model, 1.2, Some(0), 12);
+        told(&mut model, 4.2, Some(3), 9);
+        let rates: Vec<_> = model.seconds.iter().map(|it| it.map(|it| it.ok)).collect();
+        assert_eq!(rates, [Some(12), None, None, Some(9)]);
+        assert!(model.fresh());
+        told(&mut model, 7.1, Some(3), 9);
+        assert!(!model.fresh(), "nothing has ended for three seconds");
+        model.stage_begins("crud");
+        assert!(model.seconds.is_empty());
+        assert_eq!((model.nth, model.share()), (2, None));
+    }
+
+    #[test]
+    fn time_or_work_tell_what_is_left_whichever_ends_first() {
+        let mut model = Model::default();
+        told(&mut model, 1.5, Some(0), 10);
+        assert_eq!((model.share(), model.left_s()), (None, None));
+        model.progress.length_s = Some(10.0);
+        told(&mut model, 4.0, Some(3), 40);
+        assert_eq!((model.share(), model.left_s()), (Some(0.4), Some(6.0)));
+        model.progress.planned = Some(50);
+        told(&mut model, 4.5, Some(3), 40);
+        assert_eq!((model.share(), model.left_s()), (Some(0.8), Some(0.5)));
+        // Past its end, what is under way is waited for.
+        told(&mut model, 11.0, Some(10), 50);
+        assert_eq!((model.share(), model.left_s()), (Some(1.0), Some(0.0)));
+    }
+
+    #[test]
+    fn the_head_tells_what_is_measured() {
+        let mut record = fixture::record(&[]);
+        (record.server.url, record.server.database) = ("http://h:5984".into(), "db".into());
+        record.server.stand_in = false;
+        let model = Model::new(&record);
+        assert_eq!(model.head, ["http://h:5984", "4 connections", "db"]);
+        record.server.stand_in = true;
+        assert_eq!(Model::new(&record).head[0], "embedded stand-in");
+    }
+
+    #[test]
+    fn percentiles_are_earned_as_in_reports() {
+        for (samples, percentile, yes) in
+            [(19, 50.0, false), (20, 50.0, true), (999, 99.0, false), (1000, 99.0, true)]
+        {
+            assert_eq!(earned(samples, percentile), yes, "{samples} {percentile}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Even draws from a range of numbers: at random, or one after the other.
+
+use super::{Stream, below};
+
+/// Draws `start..start + count`, each number as often.
+#[derive(Clone, Copy, Debug)]
+pub struct Uniform {
+    start: u64,
+    count: u64,
+}
+
+impl Uniform {
+    /// Over `count` numbers from `start` on; `count` is at least 1.
+    pub const fn new(start: u64, count: u64) -> Self {
+        Self { start, count }
+    }
+
+    /// One number.
+    #[inline]
+    pub const fn draw(&self, stream: &mut Stream) -> u64 {
+        self.start + below(stream.draw(), self.count)
+    }
+}
+
+/// Every `step`th number of `start..start + count` in order, and again from the start.
+#[derive(Clone, Copy, Debug)]
+pub struct Sequential {
+    start: u64,
+    count: u64,
+    place: u64,
+    step: u64,
+}
+
+impl Sequential {
+    /// Over `count` numbers from `start` on, `count` at least 1. Takes the number at `first`, then
+    /// the one `step` further: as many of these as `step`, with `first` from 0 on, share a range.
+    pub const fn new((start, count): (u64, u64), (first, step): (u64, u64)) -> Self {
+        Self { start, count, place: first % count, step: step % count }
+    }
+
+    /// The next number.
+    #[inline]
+    pub const fn draw(&mut self) -> u64 {
+        let number = self.start + self.place;
+        self.place += self.step;
+        if self.place >= self.count {
+            self.place -= self.count;
+        }
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{mix, statistics};
+
+    #[test]
+    fn uniform_draws_are_even() {
+        let uniform = Uniform::new(7, 100);
+        let mut stream = Stream::new(mix(1, 0, 0), 0);
+        let p = statistics::chi_square(&[0.01; 100], 300_000, || {
+            uniform.draw(&mut stream) as usize - 7
+        });
+        assert!(p > 0.01, "p = {p}");
+    }
+
+    #[test]
+    fn sequences_share_a_range_and_begin_again() {
+        let mut three = [0, 1, 2].map(|first| Sequential::new((10, 5), (first, 3)));
+        let taken: Vec<u64> = (0..12).map(|i| three[i % 3].draw()).collect();
+        assert_eq!(taken, [10, 11, 12, 13, 14, 10, 11, 12, 13, 14, 10, 11]);
+        let mut one = Sequential::new((4, 1), (2, 9));
+        assert_eq!([one.draw(), one.draw()], [4, 4]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Charts against records whose contents are known.
+
+use super::view::View;
+use super::*;
+use crate::op::OpKind;
+use crate::plan::StagePlan;
+use crate::record::RunRecord;
+use crate::record::fixture::{part, record, stage};
+use serde_json::json;
+
+/// A run whose CRUD stage is made of these seconds: reads, of which some fail.
+fn run(elapsed_s: f64, seconds: &[(u32, u64, u64)]) -> RunRecord {
+    let mut run = record(&[]);
+    let parts = seconds.iter().map(|&(at, count, failed)| (at, OpKind::Read, part(count, failed)));
+    let mut crud = stage("crud", parts.collect());
+    crud.elapsed_s = elapsed_s;
+    *run.stages.last_mut().unwrap() = crud;
+    run
+}
+
+fn crud(runs: &[RunRecord], kind: ChartKind) -> Chart {
+    let stages = stages(runs, false);
+    let charts = &foremost(&stages).unwrap().views[0].charts;
+    charts.iter().find(|chart| chart.kind == kind).unwrap().clone()
+}
+
+fn rates(line: &Line) -> Vec<f64> {
+    line.y.iter().map(|y| y.unwrap()).collect()
+}
+
+#[test]
+fn a_second_in_which_nothing_ended_is_told_as_nothing() {
+    let chart = crud(&[run(4.0, &[(0, 100, 0), (3, 50, 0)])], ChartKind::Throughput);
+    assert_eq!(rates(&chart.lines[0]), [100.0, 0.0, 0.0, 50.0]);
+    assert_eq!(chart.lines[0].x, [0.5, 1.5, 2.5, 3.5]);
+}
+
+#[test]
+fn the_end_of_a_stage_is_no_second_of_its_own() {
+    // 30 requests in the last 0.2 s are no 150 per second: they count for 1.2 s with the others.
+    let chart = crud(&[run(2.2, &[(0, 100, 0), (1, 90, 0), (2, 30, 0)])], ChartKind::Throughput);
+    let found = rates(&chart.lines[0]);
+    assert!(found.len() == 2 && found.iter().all(|rate| (rate - 100.0).abs() < 1e-6), "{found:?}");
+    let chart = crud(&[run(2.6, &[(0, 100, 0), (1, 90, 0), (2, 30, 0)])], ChartKind::Throughput);
+    assert!((rates(&chart.lines[0])[2] - 50.0).abs() < 1e-9);
+}
+
+#[test]
+fn what_is_offered_follows_the_schedule_until_all_is_offered() {
+    let mut run = run(4.0, &[(0, 10, 0), (3, 50, 0)]);
+    let plan = |operations: Option<u64>| -> StagePlan {
+        serde_json::from_value(json!({
+            "name": "crud", "workload": "crud", "order": "uniform", "operations": operations,
+            "mix": { "create": 0, "read": 1, "update": 0, "delete": 0 }, "length_ns": null,
+            "pace": { "loop": "open", "max_in_flight": 10, "schedule": {
+                "arrivals": "constant", "seed": 1,
+                "segments": [{ "length_ns": 4_000_000_000u64, "from": 0.0, "to": 80.0 }] } },
+        }))
+        .unwrap()
+    };
+    for (operations, expected) in
+        [(None, [10.0, 30.0, 50.0, 70.0]), (Some(100), [10.0, 30.0, 50.0, 10.0])]
+    {
+        run.plan.stages = vec![plan(operations)];
+        let chart = crud(std::slice::from_ref(&run), ChartKind::Throughput);
+        let offered = chart.lines.iter().find(|line| line.name == "offered").unwrap();
+        let near = rates(offered).iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
+        assert!(near, "{:?}", offered.y);
+    }
+}
+
+#[test]
+fn a_percentile_without_ten_samples_beyond_is_read_off_longer_stretches() {
+    // p99 needs 1,000 samples: 300 in a second are too few, 1,500 in five seconds are enough.
+    let seconds: Vec<_> = (0..20).map(|second| (second, 300, 0)).collect();
+    let chart = crud(&[run(20.0, &seconds)], ChartKind::Latency);
+    let names: Vec<_> = chart.lines.iter().map(|line| line.name.as_str()).collect();
+    assert_eq!(names, ["p50 response", "p50 service", "p99 response of 5 s", "p99 service of 5 s"]);
+    assert!(chart.note.ends_with("Left out for want of samples: p99.9."), "{}", chart.note);
+    let (p50, p99) = (&chart.lines[0], &chart.lines[2]);
+    assert_eq!((p50.x.len(), &p99.x[..4]), (20, &[0.0, 5.0, 5.0, 10.0][..]));
+    // Response times are 1 to 300 µs in each second.
+    assert!((p50.y[7].unwrap() - 0.150).abs() < 1e-3 && (p99.y[3].unwrap() - 0.297).abs() < 1e-3);
+}
+
+#[test]
+fn the_curve_goes_through_the_percentiles_of_the_summary() {
+    let run = run(2.0, &[(0, 6_000, 0), (1, 6_000, 0)]);
+    let chart = crud(std::slice::from_ref(&run), ChartKind::Percentiles);
+    let response = &run.stages.last().unwrap().operations[0].response;
+    for (x, us) in [(1e1, response.p90_us), (1e2, response.p99_us), (1e3, response.p99_9_us)] {
+        let at = chart.lines[0].x.iter().position(|it| (it / x - 1.0).abs() < 1e-9).unwrap();
+        assert!((chart.lines[0].y[at].unwrap() * 1e3 - us.unwrap()).abs() < 0.02, "{x}");
+    }
+    // 12,000 samples earn p99.9 and hardly more.
+    assert!(*chart.lines[0].x.last().unwrap() <= 1_200.0);
+}
+
+#[test]
+fn every_request_is_in_a_cell_that_holds_its_time() {
+    let run = run(3.0, &[(0, 500, 0), (2, 80, 0)]);
+    let cells = crud(&[run], ChartKind::Heatmap).cells.unwrap();
+    let column = |at: usize| cells.counts.iter().map(|row| row[at]).sum::<u64>();
+    assert_eq!((cells.x.len(), column(0), column(1), column(2)), (4, 500, 0, 80));
+    assert!(cells.y.windows(2).all(|pair| pair[0] < pair[1]));
+    // 1 to 500 µs.
+    assert!(cells.y[0] <= 0.0011 && *cells.y.last().unwrap() > 0.5);
+    for (row, edges) in cells.y.windows(2).enumerate() {
+        let wanted = (1..=500).filter(|us| (edges[0]..edges[1]).contains(&(f64::from(*us) / 1e3)));
+        let wanted = wanted.count() as u64;
+        assert!(cells.counts[row][0].abs_diff(wanted) <= 1, "{edges:?}");
+    }
+}
+
+#[test]
+fn failures_are_told_by_cause_and_by_run() {
+    let run = run(2.0, &[(0, 100, 7), (1, 100, 0)]);
+    let chart = crud(std::slice::from_ref(&run), ChartKind::Errors);
+    assert_eq!((chart.lines.len(), chart.lines[0].name.as_str()), (1, "conflict"));
+    assert_eq!(rates(&chart.lines[0]), [7.0, 0.0]);
+    let both = crud(&[run.clone(), run], ChartKind::Errors);
+    let names: Vec<_> = both.lines.iter().map(|line| line.name.as_str()).collect();
+    assert_eq!(names, ["A all failures", "B all failures"]);
+}
+
+#[test]
+fn a_long_run_has_no_more_points_than_a_screen() {
+    let seconds: Vec<_> = (0..330).map(|second| (second, 20, 0)).collect();
+    let run = run(330.4, &seconds);
+    for count in [1, 4] {
+        let runs = vec![run.clone(); count];
+        let view = View::new(&runs, "crud", None);
+        let points: usize = view.parts.iter().map(|part| part.timeline.stretches.len()).sum();
+        assert!((150..=310).contains(&points), "{points}");
+        let all: u64 = view.parts[0].timeline.stretches.iter().map(|it| it.requests).sum();
+        assert_eq!(all, 6_600);
+    }
+}
+
+#[test]
+fn numbers_are_as_long_as_they_mean_something() {
+    let line = Line {
+        name: String::new(),
+        tone: 0,
+        stroke: Stroke::Solid,
+        hidden: false,
+        x: vec![0.0, 1.5, 12_345.678],
+        y: vec![None, Some(0.001_234_567_8), Some(3.0)],
+    };
+    let value = serde_json::to_value(&line).unwrap();
+    assert_eq!(
+        (&value["x"], &value["y"]),
+        (&json!([0, 1.5, 12_346]), &json!([null, 0.001_234_6, 3]))
+    );
+}

@@ -1,0 +1,37 @@
+//! How many requests took how long, over time.
+
+use super::timeline::{ROWS_PER_DECADE, Stretch};
+use super::view::View;
+use super::{Axis, Cells, Chart, ChartKind, Scale};
+
+/// One heat map for each run: they cannot lie on each other.
+pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
+    let chart = |part: &super::view::Part<'_>| Chart {
+        kind: ChartKind::Heatmap,
+        title: view.name(part, "Heat map of response times"),
+        note: "Each cell counts the requests that ended in that time and took that long; what \
+               an average hides shows as a second band."
+            .to_owned(),
+        x: Axis::time(),
+        y: Axis::new("response time, ms", Scale::Log),
+        lines: Vec::new(),
+        cells: Some(cells(&part.timeline.stretches)),
+    };
+    view.parts.iter().map(chart).collect()
+}
+
+fn cells(stretches: &[Stretch]) -> Cells {
+    let rows = || stretches.iter().flat_map(|stretch| stretch.rows.keys().copied());
+    let (low, high) = (rows().min().unwrap_or(0), rows().max().unwrap_or(0));
+    let begins = stretches.iter().map(|stretch| stretch.span_s.0);
+    let end = stretches.last().map(|stretch| stretch.span_s.1);
+    let count = |row: i32| {
+        let count = |stretch: &Stretch| stretch.rows.get(&row).copied().unwrap_or(0);
+        stretches.iter().map(count).collect()
+    };
+    Cells {
+        x: begins.chain(end).collect(),
+        y: (low..=high + 1).map(|row| 10f64.powf(f64::from(row) / ROWS_PER_DECADE)).collect(),
+        counts: (low..=high).map(count).collect(),
+    }
+}

@@ -1,0 +1,70 @@
+//! Percentiles over time.
+
+use super::timeline::PERCENTILES;
+use super::view::{Part, View};
+use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use std::fmt::Write as _;
+
+pub(super) fn chart(view: &View<'_>) -> Chart {
+    let mut lines = Vec::new();
+    let mut missing = Vec::new();
+    for part in &view.parts {
+        for (percentile, value) in PERCENTILES.into_iter().enumerate() {
+            for time in 0..2 {
+                match line(view, part, percentile, time) {
+                    Some(line) => lines.push(line),
+                    None if time == 0 => missing.push(view.name(part, &format!("p{value}"))),
+                    None => {}
+                }
+            }
+        }
+    }
+    let mut note = "Response counts from when a request was due, service from when it was sent; \
+                    both are told when the answer ends."
+        .to_owned();
+    if !missing.is_empty() {
+        note += " Left out for want of samples: ";
+        note += &missing.join(", ");
+        note += ".";
+    }
+    Chart {
+        kind: ChartKind::Latency,
+        title: "Latency over time".to_owned(),
+        note,
+        x: Axis::time(),
+        y: Axis::new("time per request, ms", Scale::Log),
+        lines,
+        cells: None,
+    }
+}
+
+/// One percentile of response times (0) or service times (1).
+fn line(view: &View<'_>, part: &Part<'_>, percentile: usize, time: usize) -> Option<Line> {
+    let rung = part.timeline.rung(percentile, time)?;
+    let mut name = format!("p{} {}", PERCENTILES[percentile], ["response", "service"][time]);
+    // Longer stretches need mention, and are drawn from end to end.
+    let longer = rung.width_s != part.timeline.rungs[0].width_s;
+    if longer {
+        let _ = write!(name, " of {} s", rung.width_s);
+    }
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for &((from, to), times) in &rung.points {
+        let places = if longer { vec![from, to] } else { vec![f64::midpoint(from, to)] };
+        y.extend(places.iter().map(|_| times[time][percentile]));
+        x.extend(places);
+    }
+    let strokes = [Stroke::Dot, Stroke::Solid, Stroke::Dash];
+    let (tone, stroke) = match (view.overlay, time) {
+        (true, _) => (part.run, strokes[percentile]),
+        (false, 0) => (percentile, Stroke::Solid),
+        (false, _) => (percentile, Stroke::Dot),
+    };
+    Some(Line {
+        name: view.name(part, &name),
+        tone,
+        stroke,
+        hidden: view.overlay && time == 1,
+        x,
+        y,
+    })
+}

@@ -1,0 +1,188 @@
+//! Charts as data: what each shows, its axes, its lines or cells. Whoever draws them, in a page
+//! or a picture, finds here all there is to draw; nothing here knows how it is drawn.
+//!
+//! A further chart is a file with a function from [`View`] to [`Chart`], and a place in `charts`.
+
+mod errors;
+mod heatmap;
+mod latency;
+mod percentiles;
+mod series;
+mod throughput;
+mod timeline;
+mod view;
+
+pub(super) use series::{burst, by_setting, by_size};
+pub(super) use view::{MOST_RUNS, Stage, foremost, label, stages};
+
+use serde::{Serialize, Serializer};
+use std::fmt;
+use view::View;
+
+/// What a chart is about: the names that `--chart` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChartKind {
+    /// Offered and served, over time.
+    Throughput,
+    /// Percentiles of response and service times, over time.
+    Latency,
+    /// Response and service time at each percentile.
+    Percentiles,
+    /// How many requests took how long, over time.
+    Heatmap,
+    /// What failed, over time.
+    Errors,
+}
+
+impl ChartKind {
+    /// Every kind, in the order in which they are shown.
+    pub const ALL: [Self; 5] =
+        [Self::Throughput, Self::Latency, Self::Percentiles, Self::Heatmap, Self::Errors];
+
+    /// The name used in flags and data.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Latency => "latency",
+            Self::Percentiles => "percentiles",
+            Self::Heatmap => "heatmap",
+            Self::Errors => "errors",
+        }
+    }
+}
+
+impl fmt::Display for ChartKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One chart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Chart {
+    pub(super) kind: ChartKind,
+    pub(super) title: String,
+    /// How to read it, in one sentence.
+    pub(super) note: String,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) lines: Vec<Line>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cells: Option<Cells>,
+}
+
+/// An axis. Its title ends in its unit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Axis {
+    pub(super) title: String,
+    pub(super) scale: Scale,
+}
+
+/// How values lie on an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Scale {
+    /// Seconds since the stage began: the axis that the charts over time share.
+    Time,
+    /// From 0, evenly.
+    Linear,
+    /// By their logarithm.
+    Log,
+    /// A value of 1/(1 − q) by its logarithm, told as the quantile q: 10 is 90 %, 100 is 99 %.
+    Nines,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stroke {
+    Solid,
+    Dash,
+    Dot,
+}
+
+/// A line through points.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Line {
+    pub(super) name: String,
+    /// The number of its colour; lines that belong together have the same.
+    pub(super) tone: usize,
+    pub(super) stroke: Stroke,
+    /// Only shown when asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) hidden: bool,
+    #[serde(serialize_with = "short")]
+    pub(super) x: Vec<f64>,
+    /// A gap where nothing can be told.
+    #[serde(serialize_with = "short_or_null")]
+    pub(super) y: Vec<Option<f64>>,
+}
+
+/// Counts in a grid.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Cells {
+    /// The columns' edges, one more than there are columns.
+    #[serde(serialize_with = "short")]
+    pub(super) x: Vec<f64>,
+    /// The rows' edges, from below.
+    #[serde(serialize_with = "short")]
+    pub(super) y: Vec<f64>,
+    /// Counts by row and column.
+    pub(super) counts: Vec<Vec<u64>>,
+}
+
+impl Axis {
+    fn new(title: impl Into<String>, scale: Scale) -> Self {
+        Self { title: title.into(), scale }
+    }
+
+    fn time() -> Self {
+        Self::new("time since the stage began, s", Scale::Time)
+    }
+}
+
+/// Every chart of a view; one heat map for each of its runs.
+fn charts(view: &View<'_>) -> Vec<Chart> {
+    let mut charts = vec![throughput::chart(view), latency::chart(view), percentiles::chart(view)];
+    charts.extend(heatmap::charts(view));
+    charts.push(errors::chart(view));
+    charts
+}
+
+/// To five significant digits, more than a chart can show.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let scale = 10f64.powi(4 - value.abs().log10().floor() as i32);
+    let rounded = (value * scale).round() / scale;
+    // The division leaves digits behind that mean nothing.
+    format!("{rounded:.9}").parse().unwrap_or(rounded)
+}
+
+fn short<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(|&value| Number(rounded(value))))
+}
+
+fn short_or_null<S: Serializer>(values: &[Option<f64>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(|value| value.map(|it| Number(rounded(it)))))
+}
+
+/// A number that is written without `.0` where it is whole.
+struct Number(f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.fract() == 0.0 && self.0.abs() < 1e15 {
+            serializer.serialize_i64(self.0 as i64)
+        } else {
+            serializer.serialize_f64(self.0)
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "chart_tests.rs"]
+mod tests;

@@ -1,0 +1,58 @@
+//! What fell due and what was served, over time.
+
+use super::view::{Part, View};
+use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use crate::plan::StageKind;
+
+pub(super) fn chart(view: &View<'_>) -> Chart {
+    let unit = view.unit();
+    let mut lines = Vec::new();
+    for part in &view.parts {
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        for stretch in &part.timeline.stretches {
+            x.push(stretch.middle_s());
+            let count = if unit == "documents" { stretch.ok } else { stretch.requests };
+            y.push(Some(stretch.rate(count)));
+        }
+        let (name, tone) = (view.name(part, "served"), part.run);
+        lines.push(Line { name, tone, stroke: Stroke::Solid, hidden: false, x, y });
+        // One kind's share of what is due is left to chance.
+        if view.kind.is_none() {
+            lines.extend(offered(view, part));
+        }
+    }
+    let open = view.parts.iter().any(|part| part.stage.load.open);
+    let note = if open {
+        "Offered is what fell due, whether or not the server kept up; where served stays below \
+         it, a backlog grows."
+    } else {
+        "A closed loop: each connection waits for its answer, so the server sets the pace."
+    };
+    Chart {
+        kind: ChartKind::Throughput,
+        title: "Throughput".to_owned(),
+        note: note.to_owned(),
+        x: Axis::time(),
+        y: Axis::new(format!("{unit} per second"), Scale::Linear),
+        lines,
+        cells: None,
+    }
+}
+
+/// What the schedule of an open loop made due, up to the number of operations that was asked for.
+fn offered(view: &View<'_>, part: &Part<'_>) -> Option<Line> {
+    let plan = part.plan?;
+    let most = match plan.kind {
+        StageKind::Crud { operations: Some(most), .. } => most as f64,
+        _ => f64::INFINITY,
+    };
+    let due = |second: f64| Some(plan.pace.due_by((second * 1e9) as u64)?.min(most));
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for stretch in &part.timeline.stretches {
+        let (from, to) = stretch.span_s;
+        x.push(stretch.middle_s());
+        y.push(Some((due(to)? - due(from)?) / (to - from)));
+    }
+    let (name, tone) = (view.name(part, "offered"), if view.overlay { part.run } else { 1 });
+    Some(Line { name, tone, stroke: Stroke::Dash, hidden: false, x, y })
+}

@@ -1,0 +1,119 @@
+//! What one set of charts is about: a stage of one or more runs, and one kind of operation or all.
+
+use super::timeline::Timeline;
+use super::{Chart, charts};
+use crate::op::OpKind;
+use crate::plan::StagePlan;
+use crate::record::{RunRecord, StageRecord};
+use serde::Serialize;
+
+/// As many runs as can be told apart in one chart.
+pub(in crate::report) const MOST_RUNS: usize = 10;
+/// Stretches of time over all runs of a chart: what fits a screen, and keeps a page small.
+const MOST_STRETCHES: usize = 300;
+/// The stages of a run in their order; bursts come after them, in theirs.
+const STAGES: [&str; 3] = ["bulk_insert", "warm_up", "crud"];
+
+/// One run's part of a view.
+pub(super) struct Part<'a> {
+    /// What tells it from the other runs; empty where there is one.
+    pub(super) label: String,
+    /// Its number among the runs.
+    pub(super) run: usize,
+    pub(super) stage: &'a StageRecord,
+    /// What was asked of the stage.
+    pub(super) plan: Option<&'a StagePlan>,
+    pub(super) timeline: Timeline,
+}
+
+/// One stage and kind of operation, of every run that has them.
+pub(super) struct View<'a> {
+    pub(super) kind: Option<OpKind>,
+    /// More than one run is shown.
+    pub(super) overlay: bool,
+    pub(super) parts: Vec<Part<'a>>,
+}
+
+impl View<'_> {
+    /// The name of a line, after its run's where there are several.
+    pub(super) fn name(&self, part: &Part<'_>, name: &str) -> String {
+        if self.overlay { format!("{} {name}", part.label) } else { name.to_owned() }
+    }
+
+    /// The unit of work: documents where a request carries many.
+    pub(super) fn unit(&self) -> &'static str {
+        let bulk = self.parts.iter().any(|part| part.stage.name == "bulk_insert");
+        if bulk { "documents" } else { "requests" }
+    }
+
+    pub(super) fn new<'a>(runs: &'a [RunRecord], stage: &str, kind: Option<OpKind>) -> View<'a> {
+        let most = (MOST_STRETCHES / runs.len().max(1)).max(1);
+        let mut parts = Vec::new();
+        for (run, record) in runs.iter().enumerate() {
+            let found = record.stages.iter().find(|it| it.name == stage);
+            parts.extend(found.map(|found| Part {
+                label: label(run),
+                run,
+                stage: found,
+                plan: record.plan.stages.iter().find(|it| it.name == stage),
+                timeline: Timeline::new(found, kind, most),
+            }));
+        }
+        View { kind, overlay: runs.len() > 1, parts }
+    }
+}
+
+/// A, B and so on.
+pub(in crate::report) fn label(run: usize) -> String {
+    char::from(b'A' + (run % 26) as u8).to_string()
+}
+
+/// The charts of one stage.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(in crate::report) struct Stage {
+    pub(in crate::report) name: String,
+    pub(in crate::report) views: Vec<OfKind>,
+}
+
+/// The charts of one kind of operation, or of all.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(in crate::report) struct OfKind {
+    pub(in crate::report) name: &'static str,
+    pub(in crate::report) charts: Vec<Chart>,
+}
+
+/// The charts of every stage that a run has measured; `every_kind`: of each kind of operation, too.
+pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Stage> {
+    let measured = |name: &str| {
+        let stages = runs.iter().flat_map(|run| &run.stages).filter(|stage| stage.name == name);
+        let operations = stages.flat_map(|stage| &stage.operations);
+        let kinds: Vec<OpKind> = operations.map(|operation| operation.kind).collect();
+        OpKind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect::<Vec<_>>()
+    };
+    let stage = |name: String| {
+        let kinds = measured(&name);
+        let apart = if every_kind && kinds.len() > 1 { &kinds[..] } else { &[] };
+        let all = (!kinds.is_empty()).then_some(None);
+        let wanted = all.into_iter().chain(apart.iter().copied().map(Some));
+        let views: Vec<OfKind> = wanted
+            .map(|kind| OfKind {
+                name: kind.map_or("all", OpKind::name),
+                charts: charts(&View::new(runs, &name, kind)),
+            })
+            .collect();
+        (!views.is_empty()).then_some(Stage { name, views })
+    };
+    let known = STAGES.into_iter().map(str::to_owned);
+    let mut names: Vec<String> = known.collect();
+    for found in runs.iter().flat_map(|run| &run.stages) {
+        if !names.contains(&found.name) {
+            names.push(found.name.clone());
+        }
+    }
+    names.into_iter().filter_map(stage).collect()
+}
+
+/// The stage to look at first: the last one whose numbers count.
+pub(in crate::report) fn foremost(stages: &[Stage]) -> Option<&Stage> {
+    stages.iter().rev().find(|stage| stage.name != "warm_up").or(stages.last())
+}

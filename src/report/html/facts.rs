@@ -1,0 +1,122 @@
+//! The settings of runs: what was asked, of what, from where.
+
+use super::escape::Html;
+use crate::plan::{Auth, StageKind, StagePlan};
+use crate::record::RunRecord;
+use crate::report::chart::label;
+use crate::report::number::{bytes, decimal, grouped};
+use crate::report::words::{fate, place};
+use serde_json::Value;
+
+/// A table with a column for each run; where runs differ, the row is marked.
+pub(super) fn table(runs: &[RunRecord]) -> Html {
+    let columns: Vec<Vec<(String, String)>> = runs.iter().map(facts).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in columns.iter().flatten() {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let mut rows = Html::default();
+    if runs.len() > 1 {
+        let heads = (0..runs.len()).map(|run| Html::tag("th scope=\"col\"", label(run)));
+        let heads: Html = std::iter::once(Html::raw("<td></td>")).chain(heads).collect();
+        rows.push(&Html::element("tr", &heads));
+    }
+    for name in names {
+        let value = |facts: &Vec<(String, String)>| {
+            facts.iter().find(|(it, _)| it == name).map_or("–".to_owned(), |(_, it)| it.clone())
+        };
+        let values: Vec<String> = columns.iter().map(value).collect();
+        let differ = values.windows(2).any(|pair| pair[0] != pair[1]);
+        let mut row = Html::tag("th scope=\"row\"", name);
+        row.push(&values.iter().map(|value| Html::tag("td", value)).collect());
+        rows.push(&Html::element(if differ { "tr class=\"differ\"" } else { "tr" }, &row));
+    }
+    Html::element("table class=\"facts\"", &Html::element("tbody", &rows))
+}
+
+fn facts(record: &RunRecord) -> Vec<(String, String)> {
+    let (plan, server, environment) = (&record.plan, &record.server, &record.environment);
+    let auth = match (&plan.target.user, plan.target.auth) {
+        (None, _) => "none",
+        (Some(_), Auth::Cookie) => "session cookie",
+        (Some(_), Auth::Basic) => "Basic, in every request",
+    };
+    let schemas: Vec<String> = plan
+        .schemas
+        .iter()
+        .map(|schema| format!("{} (weight {})", schema.source, schema.weight))
+        .collect();
+    let mut facts = vec![
+        ("server", place(server)),
+        ("database", format!("{} ({})", server.database, fate(server))),
+        ("authentication", auth.to_owned()),
+        ("connections", grouped(plan.connections as u64)),
+        ("threads", grouped(plan.threads as u64)),
+        ("seed", plan.seed.to_string()),
+        ("time-out", format!("{} s", decimal(plan.timeout_ns as f64 / 1e9, 1))),
+        ("documents", schemas.join(", ")),
+        ("started", record.started_at.clone()),
+        ("springload", environment.springload.clone()),
+        ("system", format!("{} {}", environment.system, environment.architecture)),
+        ("processor", format!("{}, {} cores", environment.processor, environment.cores)),
+        ("memory", bytes(environment.memory_bytes)),
+    ];
+    if let Some(calibration) = &environment.calibration {
+        let text = format!(
+            "clock {} ns · sleeps end {} µs late (p50) · loop {} ns, at most {}/s",
+            decimal(calibration.clock_ns, 0),
+            decimal(calibration.timer_late_p50_us, 0),
+            decimal(calibration.loop_ns, 0),
+            decimal(calibration.ceiling_per_s, 0),
+        );
+        facts.push(("calibration", text));
+    }
+    let stages = plan.stages.iter().map(|it| (format!("stage {}", it.name), stage(it)));
+    facts.into_iter().map(|(name, text)| (name.to_owned(), text)).chain(stages).collect()
+}
+
+/// What a stage was to do, and when.
+fn stage(stage: &StagePlan) -> String {
+    let mut parts = match &stage.kind {
+        StageKind::BulkInsert { documents, batch } => {
+            vec![format!(
+                "{} documents in batches of {}",
+                grouped(*documents),
+                grouped((*batch).into())
+            )]
+        }
+        StageKind::Crud { mix, operations, .. } => {
+            let mut parts = vec![format!(
+                "create {} · read {} · update {} · delete {}",
+                mix.create, mix.read, mix.update, mix.delete
+            )];
+            parts.extend(operations.map(|count| format!("{} operations", grouped(count))));
+            parts
+        }
+        StageKind::Burst(burst) => {
+            vec![format!("{:?}, {} bytes, {:?}", burst.role, burst.size.bytes, burst.filling)]
+        }
+    };
+    parts.extend(stage.length_ns.map(|ns| format!("{} s", decimal(ns as f64 / 1e9, 1))));
+    parts.push(pace(&serde_json::to_value(&stage.pace).unwrap_or_default()));
+    parts.join(" · ")
+}
+
+/// When operations were due, from the plan as `run.json` has it.
+fn pace(pace: &Value) -> String {
+    let number = |value: &Value| value.as_f64().unwrap_or_default();
+    let Some(segments) = pace["schedule"]["segments"].as_array() else {
+        let think = number(&pace["think_ns"]);
+        let pause = format!(", {} ms pause", decimal(think / 1e6, 1));
+        return format!("closed loop{}", if think > 0.0 { &pause } else { "" });
+    };
+    let rate = |segment: &Value| {
+        let [from, to] = ["from", "to"].map(|end| decimal(number(&segment[end]), 0));
+        if from == to { format!("{from}/s") } else { format!("{from}..{to}/s") }
+    };
+    let rates: Vec<String> = segments.iter().map(rate).collect();
+    let arrivals = pace["schedule"]["arrivals"].as_str().unwrap_or("constant");
+    format!("open loop, {arrivals} arrivals at {}", rates.join(", then "))
+}

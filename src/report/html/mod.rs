@@ -1,0 +1,78 @@
+//! One page with all of a run, or of several side by side, that needs nothing but itself: text
+//! and tables as HTML, charts as data for the library that draws them. The page's own parts are
+//! in `assets/report`, the library in `assets/plotly`.
+
+mod escape;
+mod facts;
+mod parts;
+
+use super::chart::{Stage, foremost, label, stages};
+use super::{Format, Render};
+use crate::record::RunRecord;
+use escape::{Html, json_in_html};
+use serde::Serialize;
+
+pub(super) const FORMAT: Format = Format {
+    name: "html",
+    summary: "one page with charts, for one run or several",
+    render: Render::Several(render),
+};
+
+const PAGE: &str = include_str!("../../../assets/report/page.html");
+const STYLE: &str = include_str!("../../../assets/report/page.css");
+const SCRIPT: &str = include_str!("../../../assets/report/page.js");
+const LIBRARY: &str = include_str!("../../../assets/plotly/plotly-cartesian.min.js");
+
+/// What the page's script reads.
+#[derive(Serialize)]
+struct Data {
+    runs: Vec<String>,
+    stages: Vec<Stage>,
+    /// The name of the stage that is shown first: the last one that counts.
+    first: Option<String>,
+}
+
+impl Data {
+    fn of(runs: &[RunRecord]) -> Self {
+        let stages = stages(runs, true);
+        let first = foremost(&stages).map(|stage| stage.name.clone());
+        Self { runs: (0..runs.len()).map(label).collect(), stages, first }
+    }
+}
+
+fn render(runs: &[RunRecord]) -> String {
+    let data = serde_json::to_string(&Data::of(runs)).expect("charts are plain data");
+    let parts = [
+        ("title", parts::title(runs)),
+        ("head", parts::head(runs)),
+        ("trust", parts::trust(runs)),
+        ("summary", parts::summary(runs)),
+        ("settings", facts::table(runs)),
+        ("reproduce", parts::reproduce(runs)),
+        ("style", Html::raw(STYLE)),
+        ("library", Html::raw(LIBRARY)),
+        ("script", Html::raw(SCRIPT)),
+        ("data", json_in_html(&data)),
+    ];
+    fill(PAGE, &parts)
+}
+
+/// Puts each part where the page has its name in `{{ }}`. What was put in is not looked at again:
+/// a name in it stays as it is.
+fn fill(page: &str, parts: &[(&str, Html)]) -> String {
+    let room: usize = parts.iter().map(|(_, part)| part.as_str().len()).sum();
+    let mut out = String::with_capacity(page.len() + room);
+    let mut pieces = page.split("{{");
+    out.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let (name, rest) = piece.split_once("}}").unwrap_or((piece, ""));
+        let part = parts.iter().find(|(it, _)| *it == name.trim());
+        out.push_str(part.map_or("", |(_, part)| part.as_str()));
+        out.push_str(rest);
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "html_tests.rs"]
+mod tests;

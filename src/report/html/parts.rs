@@ -1,0 +1,168 @@
+//! The parts of the page that are text: head, trust, summary, how to do it again.
+
+use super::escape::Html;
+use crate::measure::{Latency, OperationSummary};
+use crate::record::{RunRecord, StageRecord, Verdict};
+use crate::report::chart::label;
+use crate::report::number::{decimal, grouped, millis};
+use crate::report::threshold::threshold_lines;
+use crate::report::words::{place, trust_line, verdict_words, warning_lines};
+
+/// The page's name.
+pub(super) fn title(runs: &[RunRecord]) -> Html {
+    let [first, others @ ..] = runs else { return Html::text("springload") };
+    let more = if others.is_empty() { String::new() } else { format!(" +{}", others.len()) };
+    Html::text(format!("springload · {}{more} · {}", place(&first.server), first.started_at))
+}
+
+/// One line for each run: what was measured and when.
+pub(super) fn head(runs: &[RunRecord]) -> Html {
+    let line = |(run, record): (usize, &RunRecord)| {
+        let mut line = letter(runs, run);
+        line.push(&Html::tag("strong", place(&record.server)));
+        let (plan, environment) = (&record.plan, &record.environment);
+        line.push(&Html::text(format!(
+            " · {} · {} connections · springload {}",
+            record.started_at, plan.connections, environment.springload
+        )));
+        Html::element("p", &line)
+    };
+    runs.iter().enumerate().map(line).collect()
+}
+
+/// A run's letter, where there are several.
+fn letter(runs: &[RunRecord], run: usize) -> Html {
+    if runs.len() < 2 {
+        return Html::default();
+    }
+    Html::tag(&format!("span class=\"letter tone-{run}\""), label(run))
+}
+
+/// Verdicts, warnings and thresholds of each run: what must be read before any number.
+pub(super) fn trust(runs: &[RunRecord]) -> Html {
+    let card = |(run, record): (usize, &RunRecord)| {
+        let mut inside = Html::default();
+        for stage in record.measured() {
+            let mut line = letter(runs, run);
+            line.push(&badge(stage));
+            line.push(&Html::tag("span", format!("trust: {}", trust_line(stage))));
+            inside.push(&Html::element("p class=\"trust\"", &line));
+        }
+        let warnings: Html = warning_lines(record).map(|line| Html::tag("li", line)).collect();
+        if !warnings.as_str().is_empty() {
+            inside.push(&Html::element("ul class=\"warnings\"", &warnings));
+        }
+        let thresholds: Html = record
+            .thresholds
+            .iter()
+            .zip(threshold_lines(record))
+            .map(|(it, line)| Html::tag(if it.broken { "li class=\"broken\"" } else { "li" }, line))
+            .collect();
+        if !thresholds.as_str().is_empty() {
+            inside.push(&Html::element("ul class=\"thresholds\"", &thresholds));
+        }
+        Html::element("div class=\"card\"", &inside)
+    };
+    runs.iter().enumerate().map(card).collect()
+}
+
+fn badge(stage: &StageRecord) -> Html {
+    let colour = match stage.verdict {
+        Verdict::Sustained | Verdict::Closed => "good",
+        Verdict::NotSustained { .. } => "fair",
+        Verdict::ClientBound { .. } | Verdict::Degraded { .. } => "bad",
+        Verdict::Empty => "none",
+    };
+    let words = verdict_words(&stage.verdict);
+    let short = words.split([',', ' ']).next().filter(|_| stage.verdict.trustworthy());
+    let text = format!("{} {}", stage.name, short.unwrap_or(words));
+    Html::tag(&format!("span class=\"badge {colour}\""), text)
+}
+
+const COLUMNS: [(&str, &str); 11] = [
+    ("operation", ""),
+    ("ok/s", "documents that succeeded, per second"),
+    ("requests", "requests that ended"),
+    ("failed", "documents whose operation failed"),
+    ("unfinished", "documents without an answer at the end"),
+    ("p50", "response time, ms"),
+    ("p99", "response time, ms"),
+    ("p99.9", "response time, ms"),
+    ("max", "response time, ms"),
+    ("service p50", "service time, ms"),
+    ("service p99", "service time, ms"),
+];
+
+/// What was measured, a row for each kind of operation.
+pub(super) fn summary(runs: &[RunRecord]) -> Html {
+    let heads: Html = COLUMNS
+        .into_iter()
+        .map(|(name, meaning)| Html::tag(&format!("th scope=\"col\" title=\"{meaning}\""), name))
+        .collect();
+    let mut rows = Html::default();
+    for (run, record) in runs.iter().enumerate() {
+        for stage in record.measured() {
+            rows.push(&load(runs, run, stage));
+            rows.push(&stage.operations.iter().map(row).collect());
+        }
+    }
+    let table =
+        Html::raw(format!("<thead>{}</thead><tbody>{rows}</tbody>", Html::element("tr", &heads)));
+    Html::element("table", &table)
+}
+
+/// The row above a stage's operations.
+fn load(runs: &[RunRecord], run: usize, stage: &StageRecord) -> Html {
+    let load = &stage.load;
+    let mode = if load.open {
+        format!(
+            "open loop · offered {}/s · served {}/s · dropped {} · unsent {}",
+            decimal(load.offered_per_s, 0),
+            decimal(load.served_per_s, 0),
+            grouped(load.dropped),
+            grouped(load.unsent),
+        )
+    } else {
+        "closed loop".to_owned()
+    };
+    let mut head = letter(runs, run);
+    head.push(&Html::tag("strong", &stage.name));
+    head.push(&Html::text(format!(" · {} s · {mode}", decimal(stage.elapsed_s, 3))));
+    let cell = format!("th scope=\"rowgroup\" colspan=\"{}\"", COLUMNS.len());
+    Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::element("div", &head)))
+}
+
+fn row(operation: &OperationSummary) -> Html {
+    let time = |value: Option<f64>| value.map_or_else(|| "too few".to_owned(), millis);
+    let max = |latency: &Latency| {
+        if latency.samples == 0 { "-".to_owned() } else { millis(latency.max_us) }
+    };
+    let (response, service) = (&operation.response, &operation.service);
+    let cells = [
+        decimal(operation.throughput_per_s, 0),
+        grouped(operation.requests),
+        grouped(operation.failed()),
+        grouped(operation.unfinished),
+        time(response.p50_us),
+        time(response.p99_us),
+        time(response.p99_9_us),
+        max(response),
+        time(service.p50_us),
+        time(service.p99_us),
+    ];
+    let mut row = Html::tag("th scope=\"row\"", operation.kind);
+    let cell =
+        |text: String| Html::tag(if text == "too few" { "td class=\"few\"" } else { "td" }, text);
+    row.push(&cells.into_iter().map(cell).collect());
+    Html::element("tr", &row)
+}
+
+/// The command that does the same again.
+pub(super) fn reproduce(runs: &[RunRecord]) -> Html {
+    let block = |(run, record): (usize, &RunRecord)| {
+        let mut block = letter(runs, run);
+        block.push(&Html::element("pre", &Html::tag("code", &record.plan.command)));
+        Html::element("div class=\"command\"", &block)
+    };
+    runs.iter().enumerate().map(block).collect()
+}

@@ -1,0 +1,102 @@
+//! Axes. Logarithms are taken here, so that one kind of axis does for all scales.
+
+use crate::report::chart::Scale;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
+use std::ops::Range;
+
+/// An axis of places, labelled with the values that lie there.
+pub(super) struct Places {
+    scale: Scale,
+    range: Range<f64>,
+}
+
+impl Places {
+    /// An axis that has room for the values.
+    pub(super) fn new(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
+        Self { scale, range: range(scale, values) }
+    }
+
+    fn evenly(&self) -> RangedCoordf64 {
+        self.range.clone().into()
+    }
+}
+
+impl Ranged for Places {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, place: &f64, pixels: (i32, i32)) -> i32 {
+        self.evenly().map(place, pixels)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        match self.scale {
+            Scale::Time | Scale::Linear => self.evenly().key_points(hint),
+            Scale::Log | Scale::Nines => keys(self.scale, &self.range),
+        }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.clone()
+    }
+}
+
+impl ValueFormatter<f64> for Places {
+    fn format(place: &f64) -> String {
+        place.to_string()
+    }
+
+    fn format_ext(&self, place: &f64) -> String {
+        label(self.scale, *place)
+    }
+}
+
+/// Where a value lies on an axis.
+pub(super) fn place(scale: Scale, value: f64) -> f64 {
+    match scale {
+        Scale::Time | Scale::Linear => value,
+        Scale::Log | Scale::Nines => value.max(1e-9).log10(),
+    }
+}
+
+/// The value that lies there.
+fn label(scale: Scale, place: f64) -> String {
+    let number = |value: f64| {
+        let digits = if value.abs() < 1e-6 { 0 } else { (-value.abs().log10()).ceil() as i32 };
+        format!("{value:.*}", digits.clamp(0, 6) as usize)
+    };
+    match scale {
+        Scale::Time | Scale::Linear => format!("{}", (place * 1e6).round() / 1e6),
+        Scale::Log => number(10f64.powf(place)),
+        Scale::Nines => format!("{}", (1e9 - 1e9 / 10f64.powf(place)).round() / 1e7),
+    }
+}
+
+/// Where an axis is labelled, by logarithm.
+fn keys(scale: Scale, range: &Range<f64>) -> Vec<f64> {
+    let decades = range.start.floor() as i32..=range.end.ceil() as i32;
+    let steps: &[f64] = if scale == Scale::Nines { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let mut keys: Vec<f64> = decades
+        .flat_map(|decade| steps.iter().map(move |step| step.log10() + f64::from(decade)))
+        .filter(|key| range.contains(key))
+        .collect();
+    if scale == Scale::Nines {
+        keys.push(2f64.log10());
+    }
+    keys
+}
+
+/// From the least to the greatest of values, with some room; from 0 where the scale says so.
+fn range(scale: Scale, values: impl Iterator<Item = f64>) -> Range<f64> {
+    let places = values.map(|value| place(scale, value)).filter(|place| place.is_finite());
+    let (low, high) = places.fold((f64::MAX, f64::MIN), |(l, h), it| (l.min(it), h.max(it)));
+    if low > high {
+        return 0.0..1.0;
+    }
+    match scale {
+        Scale::Time | Scale::Nines => 0.0..high.max(1e-3),
+        Scale::Linear => 0.0..if high > 0.0 { high * 1.1 } else { 1.0 },
+        Scale::Log => low - 0.05..high + 0.1,
+    }
+}

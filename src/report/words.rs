@@ -1,0 +1,90 @@
+//! What every report for people says of a run in the same words.
+
+use super::number::{decimal, grouped, millis};
+use crate::record::{RunRecord, ServerRecord, StageRecord, Verdict};
+
+/// What was measured, and where it is.
+pub(super) fn place(server: &ServerRecord) -> String {
+    if server.url.is_empty() {
+        "no server: all is answered at once".to_owned()
+    } else if server.stand_in {
+        "embedded stand-in, in this process".to_owned()
+    } else {
+        format!("{} {} at {}", server.name, server.version, server.url)
+    }
+}
+
+/// What became of the database.
+pub(super) const fn fate(server: &ServerRecord) -> &'static str {
+    match (server.created, server.deleted) {
+        (true, true) => "made and removed by this run",
+        (true, false) => "made by this run, kept",
+        (false, _) => "existed before, kept",
+    }
+}
+
+/// The warnings, each after the stage that it is about.
+pub(super) fn warning_lines(record: &RunRecord) -> impl Iterator<Item = String> {
+    record.warnings.iter().map(|warning| {
+        let stage = warning.stage.as_ref().map_or(String::new(), |stage| format!("{stage}: "));
+        format!("{stage}{}", warning.message)
+    })
+}
+
+/// A verdict, in a few words.
+pub(super) const fn verdict_words(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Empty => "nothing measured",
+        Verdict::ClientBound { .. } => "client-bound, result not valid",
+        Verdict::Degraded { .. } => "degraded, result not valid",
+        Verdict::NotSustained { .. } => "not sustained",
+        Verdict::Sustained => "sustained",
+        Verdict::Closed => "valid (closed loop: the server set the pace)",
+    }
+}
+
+/// For each measured stage whether to believe it, and why. Every format carries it.
+pub(super) fn trust_lines(record: &RunRecord) -> impl Iterator<Item = String> {
+    record.measured().map(trust_line)
+}
+
+/// Whether to believe a stage, and why.
+pub(super) fn trust_line(stage: &StageRecord) -> String {
+    let unfinished: u64 = stage.requests().map(|operation| operation.unfinished).sum();
+    let drained = if unfinished == 0 {
+        "all in flight drained".to_owned()
+    } else {
+        format!("{} unfinished", grouped(unfinished))
+    };
+    let lag = stage.client.lag_p99_us.map_or("n/a".to_owned(), |us| millis(us) + " ms");
+    format!(
+        "{} · lag p99 {lag} · client CPU {:.0} % ({} µs per request) · {drained} · \
+         dropped {} · {}",
+        stage.name,
+        stage.client.busiest_thread * 100.0,
+        decimal(stage.client.cpu_per_request_us, 2),
+        grouped(stage.load.dropped),
+        verdict_words(&stage.verdict),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::fixture;
+
+    #[test]
+    fn every_format_says_whether_to_believe_the_numbers() {
+        let record = fixture::record(&[]);
+        let lines: Vec<_> = trust_lines(&record).collect();
+        assert!(!lines.is_empty());
+        for format in super::super::FORMATS {
+            let Ok(bytes) = format.render(std::slice::from_ref(&record), None) else { continue };
+            let Ok(rendered) = String::from_utf8(bytes) else { continue };
+            for (line, stage) in lines.iter().zip(record.measured()) {
+                let said = rendered.contains(line) || rendered.contains(stage.verdict.name());
+                assert!(said, "{}: {line}", format.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What is told of a stage while it goes on. Knows nothing of who looks.
+
+use crate::measure::{Histogram, Series, Totals};
+use crate::op::{Failure, OpKind};
+
+/// Where a stage stands.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Time since its start, in seconds.
+    pub elapsed_s: f64,
+    /// Requests that have ended, up to the last full second.
+    pub requests: u64,
+    /// Documents that succeeded, up to the last full second.
+    pub ok: u64,
+    /// Documents that failed, up to the last full second.
+    pub failed: u64,
+    /// The last full second in which requests ended, counted from the stage's start.
+    pub second: Option<u32>,
+    /// Requests that ended in that second.
+    pub requests_per_s: u64,
+    /// Documents that succeeded in that second.
+    pub rate_per_s: u64,
+    /// The median of response times in that second, in nanoseconds.
+    pub p50_ns: u64,
+    /// The 99th percentile of response times in that second, in nanoseconds.
+    pub p99_ns: u64,
+    /// The kinds of operations that have ended so far, in report order.
+    pub kinds: Vec<KindProgress>,
+    /// Documents that failed, per class, up to the last full second.
+    pub failures: [u64; Failure::COUNT],
+    /// Documents the plan asks for, where it gives a number.
+    pub planned: Option<u64>,
+    /// How long the plan lets the stage last, where it gives a time.
+    pub length_s: Option<f64>,
+}
+
+/// Where one kind of operation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KindProgress {
+    /// The kind.
+    pub kind: OpKind,
+    /// Documents that succeeded, up to the last full second.
+    pub ok: u64,
+    /// Documents that failed, up to the last full second.
+    pub failed: u64,
+    /// Requests that ended in the last full second in which any did.
+    pub requests_per_s: u64,
+    /// The median of their response times, in nanoseconds.
+    pub p50_ns: u64,
+    /// The 99th percentile of their response times, in nanoseconds.
+    pub p99_ns: u64,
+}
+
+impl Progress {
+    /// Takes what has been measured so far.
+    pub(super) fn describe(&mut self, totals: &Totals, series: &Series) {
+        (self.requests, self.ok, self.failed) = (0, 0, 0);
+        self.failures = [0; Failure::COUNT];
+        self.kinds.clear();
+        let last = series.rows.last();
+        let mut all = Histogram::default();
+        for (kind, part) in totals.sum().iter() {
+            self.requests += part.requests;
+            self.ok += part.ok;
+            self.failed += part.failed();
+            for (sum, count) in self.failures.iter_mut().zip(part.failures) {
+                *sum += count;
+            }
+            let response =
+                last.and_then(|row| row.kinds.get(&kind)).map(|kind| kind.response.get());
+            let response = response.unwrap_or_default();
+            all.merge(&response);
+            self.kinds.push(KindProgress {
+                kind,
+                ok: part.ok,
+                failed: part.failed(),
+                requests_per_s: response.len(),
+                p50_ns: response.percentile(50.0),
+                p99_ns: response.percentile(99.0),
+            });
+        }
+        self.second = last.map(|row| row.second);
+        self.rate_per_s = last.map_or(0, |row| row.kinds.values().map(|kind| kind.ok).sum());
+        (self.requests_per_s, self.p50_ns, self.p99_ns) =
+            (all.len(), all.percentile(50.0), all.percentile(99.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Interval;
+
+    fn second(second: u32, kind: OpKind, times_ns: &[u64], conflicts: u64) -> Interval {
+        let mut interval = Interval::new(second);
+        let part = interval.kind_mut(kind);
+        part.requests = times_ns.len() as u64;
+        part.ok = part.requests - conflicts;
+        part.failures[Failure::Conflict.index()] = conflicts;
+        for &ns in times_ns {
+            part.response.record(ns);
+        }
+        interval
+    }
+
+    #[test]
+    fn totals_are_of_the_stage_and_times_of_the_last_second() {
+        let (mut totals, mut series) = (Totals::default(), Series::default());
+        let mut progress = Progress::default();
+        progress.describe(&totals, &series);
+        assert_eq!((progress.second, progress.requests, progress.p99_ns), (None, 0, 0));
+        for interval in [
+            second(0, OpKind::Read, &[1_000_000; 10], 0),
+            second(3, OpKind::Update, &[2_000_000; 5], 2),
+            second(3, OpKind::Update, &[8_000_000; 4], 0),
+        ] {
+            totals.add(&interval);
+            series.add(&interval);
+        }
+        progress.describe(&totals, &series);
+        assert_eq!((progress.requests, progress.ok, progress.failed), (19, 17, 2));
+        assert_eq!(
+            (progress.second, progress.requests_per_s, progress.rate_per_s),
+            (Some(3), 9, 7)
+        );
+        assert_eq!(progress.failures.iter().sum::<u64>(), 2);
+        assert_eq!(progress.failures[Failure::Conflict.index()], 2);
+        let near = |ns: u64, ms: u64| ns.abs_diff(ms * 1_000_000) < ms * 2_000;
+        assert!(near(progress.p50_ns, 2) && near(progress.p99_ns, 8), "{progress:?}");
+        let [read, update] = progress.kinds[..] else { panic!("{:?}", progress.kinds) };
+        assert_eq!((read.kind, read.ok, read.requests_per_s), (OpKind::Read, 10, 0));
+        assert_eq!((update.ok, update.failed, update.requests_per_s), (7, 2, 9));
+        assert!(near(update.p50_ns, 2) && near(update.p99_ns, 8), "{update:?}");
+    }
+}

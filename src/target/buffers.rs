@@ -1,0 +1,26 @@
+//! Buffers that the sessions of one shard read answers into, in turn.
+//!
+//! A session needs one from the first byte of an answer until its body has been looked at, which
+//! in most cases is one step of its task. A thousand sessions then share a buffer or two, which
+//! stay in the processor's nearest cache.
+
+use std::cell::RefCell;
+
+/// The size of a fresh buffer, in bytes.
+const SIZE: usize = 8 * 1024;
+
+/// The buffers of one shard that nobody holds.
+#[derive(Debug, Default)]
+pub struct Buffers(RefCell<Vec<Vec<u8>>>);
+
+impl Buffers {
+    /// The buffer that was given back last, or a fresh one. Its content is arbitrary.
+    pub fn take(&self) -> Vec<u8> {
+        self.0.borrow_mut().pop().unwrap_or_else(|| vec![0; SIZE])
+    }
+
+    /// Takes a buffer back.
+    pub fn give(&self, buffer: Vec<u8>) {
+        self.0.borrow_mut().push(buffer);
+    }
+}

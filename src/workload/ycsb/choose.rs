@@ -1,0 +1,121 @@
+//! Which record an operation goes to, and which kind of operation it is.
+
+use super::config::{CoreConfig, Proportions, RequestSpec};
+use crate::generate::{
+    Exponential, Hotspot, Latest, Scrambled, Sequential, Stream, Uniform, Weighted,
+};
+use serde::{Deserialize, Serialize};
+
+/// What YCSB calls an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Some or all fields of a record.
+    Read,
+    /// New text for some or all fields of a record.
+    Update,
+    /// A new record.
+    Insert,
+    /// Some records from a key on.
+    Scan,
+    /// A read and an update of the same record.
+    ReadModifyWrite,
+    /// The removal of a record, which YCSB does not have.
+    Delete,
+}
+
+/// Draws actions by their proportions.
+#[derive(Clone, Copy, Debug)]
+pub struct Actions(Weighted<6>);
+
+impl Actions {
+    /// `None`: every proportion is 0.
+    pub fn new(proportions: &Proportions) -> Option<Self> {
+        let Proportions { read, update, insert, scan, read_modify_write, delete } = *proportions;
+        Weighted::new([read, update, insert, scan, read_modify_write, delete]).map(Self)
+    }
+
+    /// One action.
+    #[inline]
+    pub fn draw(&self, stream: &mut Stream) -> Action {
+        const ALL: [Action; 6] = [
+            Action::Read,
+            Action::Update,
+            Action::Insert,
+            Action::Scan,
+            Action::ReadModifyWrite,
+            Action::Delete,
+        ];
+        ALL[self.0.draw(stream)]
+    }
+}
+
+/// Draws numbers of stored records. Cheap to copy; one for each connection.
+#[derive(Clone, Debug)]
+pub struct Chooser(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Uniform(Uniform),
+    Zipfian(Scrambled),
+    Latest(Box<Latest>),
+    Hotspot(Hotspot),
+    Sequential(Sequential),
+    Exponential(Exponential),
+}
+
+impl Chooser {
+    /// As the configuration says. In a sequential order this is chooser number `connection` of
+    /// `connections` that share it.
+    pub fn new(config: &CoreConfig, (connection, connections): (u64, u64)) -> Self {
+        let slice = (config.insert_start, config.insert_count);
+        Self(match config.requests {
+            RequestSpec::Uniform => Kind::Uniform(Uniform::new(slice.0, slice.1)),
+            RequestSpec::Zipfian => {
+                // Records that will be inserted have their place from the start, so that the same
+                // ones stay hot. Twice as many as expected, and one: YCSB's numbers.
+                let inserts = config.proportions.insert * config.operations as f64 * 2.0;
+                Kind::Zipfian(Scrambled::new(slice.0, slice.1 + inserts as u64 + 1))
+            }
+            RequestSpec::Latest => {
+                Kind::Latest(Box::new(Latest::new(config.records.saturating_sub(1))))
+            }
+            RequestSpec::Hotspot { data, operations } => {
+                Kind::Hotspot(Hotspot::new(slice, data, operations))
+            }
+            RequestSpec::Sequential => {
+                Kind::Sequential(Sequential::new(slice, (connection, connections)))
+            }
+            RequestSpec::Exponential { percentile, fraction } => {
+                let range = config.records as f64 * fraction;
+                Kind::Exponential(Exponential::new(percentile, range))
+            }
+        })
+    }
+
+    /// One number below `stored`, which is above 0 and never falls. A draw of a record that is not
+    /// stored is drawn again, as in YCSB.
+    #[inline]
+    pub fn draw(&mut self, stored: u64, stream: &mut Stream) -> u64 {
+        loop {
+            let number = match &mut self.0 {
+                Kind::Uniform(uniform) => uniform.draw(stream),
+                Kind::Zipfian(zipfian) => zipfian.draw(stream),
+                Kind::Latest(latest) => latest.draw(stored - 1, stream),
+                Kind::Hotspot(hotspot) => hotspot.draw(stream),
+                Kind::Sequential(sequential) => sequential.draw(),
+                // A distance from before the first record wraps to a number far above.
+                Kind::Exponential(exponential) => {
+                    (stored - 1).wrapping_sub(exponential.draw(stream))
+                }
+            };
+            if number < stored {
+                return number;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "choose_tests.rs"]
+mod tests;

@@ -1,0 +1,349 @@
+//! What a core workload is to do, checked. Knows neither how it is done nor where properties come
+//! from.
+
+use super::keys::{KeyNames, KeyOrder};
+use super::lengths::LengthSpec;
+use super::properties::Properties;
+use super::read::{PropertyError, Reader};
+use serde::{Deserialize, Serialize};
+
+/// How many records there are where none are named: as many as a signed 32-bit number counts.
+const RECORDS_UNSAID: u64 = 2_147_483_647;
+
+/// A core workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CoreConfig {
+    /// The table, which is a database here.
+    pub table: String,
+    /// How many records there are in all, loaded by whom ever.
+    pub records: u64,
+    /// The first record that this client loads.
+    pub insert_start: u64,
+    /// How many records this client loads.
+    pub insert_count: u64,
+    /// How many operations the run phase has; 0: until the time is up.
+    pub operations: u64,
+    /// The form of keys.
+    pub keys: KeyNames,
+    /// The fields of a record.
+    pub fields: FieldsSpec,
+    /// The mix of operations.
+    pub proportions: Proportions,
+    /// Which records they go to.
+    pub requests: RequestSpec,
+    /// How many records a scan asks for.
+    pub scan_length: LengthSpec,
+    /// What becomes of inserts of the load phase that fail.
+    pub retry: RetrySpec,
+    /// What everything is drawn from, where it is given.
+    pub seed: Option<u64>,
+}
+
+/// The fields of a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FieldsSpec {
+    /// What names begin with; a number from 0 on follows.
+    pub prefix: String,
+    /// How many there are.
+    pub count: u64,
+    /// How many characters each has.
+    pub length: LengthSpec,
+    /// What reads and scans ask for.
+    pub read: ReadFields,
+    /// Updates replace all fields, or one at random.
+    pub write_all: bool,
+    /// The text of a field follows from its key and name, and is verified when read.
+    pub integrity: bool,
+}
+
+/// The fields that a read asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadFields {
+    /// All there are.
+    All,
+    /// All, each by its name; scans ask for all there are.
+    AllByName,
+    /// One at random.
+    One,
+}
+
+/// How often there is which operation, in relation to the sum of all.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Proportions {
+    pub read: f64,
+    pub update: f64,
+    pub insert: f64,
+    pub scan: f64,
+    pub read_modify_write: f64,
+    pub delete: f64,
+}
+
+/// The distribution of requests over records.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "distribution", rename_all = "snake_case")]
+pub enum RequestSpec {
+    /// Each record as often.
+    Uniform,
+    /// Zipf's law, the hot records strewn over all.
+    Zipfian,
+    /// The newest most.
+    Latest,
+    /// A set of records most.
+    Hotspot {
+        /// Its part of the records.
+        data: f64,
+        /// Its part of the requests.
+        operations: f64,
+    },
+    /// One after the other.
+    Sequential,
+    /// The newest most, falling exponentially.
+    Exponential {
+        /// So many per cent of the requests ...
+        percentile: f64,
+        /// ... go to this newest part of the records.
+        fraction: f64,
+    },
+}
+
+/// What becomes of an insert of the load phase that fails.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RetrySpec {
+    /// How often it is tried again.
+    pub limit: u64,
+    /// The mean pause before, in seconds.
+    pub interval_s: f64,
+    /// One that failed for good ends nothing.
+    pub keep_going: bool,
+}
+
+impl CoreConfig {
+    /// The properties that are read here. `seed` and `deleteproportion` are our own, `keyprefix`
+    /// is go-ycsb's.
+    pub const PROPERTIES: [&str; 36] = [
+        "core_workload_insertion_keep_going_on_error",
+        "core_workload_insertion_retry_interval",
+        "core_workload_insertion_retry_limit",
+        "dataintegrity",
+        "deleteproportion",
+        "exponential.frac",
+        "exponential.percentile",
+        "fieldcount",
+        "fieldlength",
+        "fieldlengthdistribution",
+        "fieldlengthhistogram",
+        "fieldnameprefix",
+        "hotspotdatafraction",
+        "hotspotopnfraction",
+        "insertcount",
+        "insertorder",
+        "insertproportion",
+        "insertstart",
+        "keyprefix",
+        "maxscanlength",
+        "minfieldlength",
+        "minscanlength",
+        "operationcount",
+        "readallfields",
+        "readallfieldsbyname",
+        "readmodifywriteproportion",
+        "readproportion",
+        "recordcount",
+        "requestdistribution",
+        "scanlengthdistribution",
+        "scanproportion",
+        "seed",
+        "table",
+        "updateproportion",
+        "writeallfields",
+        "zeropadding",
+    ];
+
+    /// Checks all properties and reports all mistakes at once. `go_keys` takes go-ycsb's hash
+    /// for keys; `file` reads the histogram file that a property may name.
+    ///
+    /// # Errors
+    /// One for each property whose value has no meaning, or none together with the others.
+    pub fn read(
+        properties: &Properties,
+        go_keys: bool,
+        file: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Self, Vec<PropertyError>> {
+        let mut read = Reader::new(properties);
+        let records = match read.whole("recordcount", 0) {
+            0 => RECORDS_UNSAID,
+            records => records,
+        };
+        let insert_start = read.whole("insertstart", 0);
+        let insert_count = read.whole("insertcount", records.saturating_sub(insert_start));
+        if insert_start.checked_add(insert_count).is_none_or(|end| end > records) {
+            read.wrong(
+                "recordcount",
+                format!("{records} is less than insertstart and insertcount together"),
+                "recordcount counts the records of all clients",
+            );
+        } else if insert_count == 0 {
+            read.wrong("insertcount", "leaves no record", "give 1 or more");
+        }
+        let config = Self {
+            table: read.text("table", "usertable"),
+            records,
+            insert_start,
+            insert_count,
+            operations: read.whole("operationcount", 0),
+            keys: keys(&mut read, go_keys),
+            fields: fields(&mut read, file),
+            proportions: proportions(&mut read),
+            requests: requests(&mut read),
+            scan_length: scan_length(&mut read),
+            retry: RetrySpec {
+                limit: read.whole("core_workload_insertion_retry_limit", 0),
+                interval_s: read.number("core_workload_insertion_retry_interval", 3.0),
+                keep_going: read.flag("core_workload_insertion_keep_going_on_error", false),
+            },
+            seed: read.optional("seed"),
+        };
+        read.end(config)
+    }
+
+    /// What is added to the numbers that this client gives new records in the run phase, so that
+    /// clients which loaded different slices never insert the same record. 0 for a client that
+    /// loaded from record 0 on, as in YCSB, where all clients insert the same ones.
+    pub fn insert_shift(&self) -> u64 {
+        let client = self.insert_start / self.insert_count;
+        // No client inserts more records than it has operations.
+        let most = if self.operations > 0 { self.operations } else { 1 << 40 };
+        client.saturating_mul(most)
+    }
+}
+
+fn keys(read: &mut Reader, go_keys: bool) -> KeyNames {
+    let order = match (read.text("insertorder", "hashed").as_str(), go_keys) {
+        ("hashed", false) => KeyOrder::Hashed,
+        ("hashed", true) => KeyOrder::GoHashed,
+        // YCSB takes any other word for this, too.
+        _ => KeyOrder::Ordered,
+    };
+    let digits = read.within("zeropadding", 1, 0..=200) as usize;
+    KeyNames { prefix: read.text("keyprefix", "user"), digits, order }
+}
+
+fn fields(read: &mut Reader, file: &dyn Fn(&str) -> Result<String, String>) -> FieldsSpec {
+    let max = read.within("fieldlength", 100, 0..=1 << 30);
+    let min = read.within("minfieldlength", 1, 0..=1 << 30);
+    let distribution = read.text("fieldlengthdistribution", "constant");
+    let integrity = read.flag("dataintegrity", false);
+    if integrity && distribution != "constant" {
+        read.wrong(
+            "dataintegrity",
+            "needs fields of one length",
+            "give fieldlengthdistribution=constant",
+        );
+    }
+    let length = match distribution.as_str() {
+        "constant" => LengthSpec::Constant { length: max },
+        "uniform" => range(read, ("minfieldlength", min), ("fieldlength", max), false),
+        "zipfian" => range(read, ("minfieldlength", min), ("fieldlength", max), true),
+        "histogram" => {
+            let path = read.text("fieldlengthhistogram", "hist.txt");
+            file(&path).and_then(|text| LengthSpec::histogram(&text)).unwrap_or_else(|problem| {
+                let cure = "name a file with `BlockSize`, a tab and a length in its first line";
+                read.wrong("fieldlengthhistogram", format!("{path}: {problem}"), cure);
+                LengthSpec::Constant { length: max }
+            })
+        }
+        other => {
+            let cure = "it is constant, uniform, zipfian or histogram";
+            read.wrong("fieldlengthdistribution", format!("{other:?} is unknown"), cure);
+            LengthSpec::Constant { length: max }
+        }
+    };
+    FieldsSpec {
+        prefix: read.text("fieldnameprefix", "field"),
+        count: read.within("fieldcount", 10, 1..=1_000_000),
+        length,
+        read: read_fields(read, integrity),
+        write_all: read.flag("writeallfields", false),
+        integrity,
+    }
+}
+
+fn read_fields(read: &mut Reader, integrity: bool) -> ReadFields {
+    let by_name = read.flag("readallfieldsbyname", false);
+    match (read.flag("readallfields", true), by_name || integrity) {
+        (false, _) => ReadFields::One,
+        (true, true) => ReadFields::AllByName,
+        (true, false) => ReadFields::All,
+    }
+}
+
+/// A length between two properties, either even or by Zipf's law.
+fn range(read: &mut Reader, min: (&str, u64), max: (&str, u64), zipfian: bool) -> LengthSpec {
+    if min.1 > max.1 {
+        let problem = format!("{} is above {} ({})", min.1, max.0, max.1);
+        read.wrong(min.0, problem, "exchange them");
+    }
+    let (min, max) = (min.1, max.1);
+    if zipfian { LengthSpec::Zipfian { min, max } } else { LengthSpec::Uniform { min, max } }
+}
+
+fn proportions(read: &mut Reader) -> Proportions {
+    let proportions = Proportions {
+        read: read.number("readproportion", 0.95),
+        update: read.number("updateproportion", 0.05),
+        insert: read.number("insertproportion", 0.0),
+        scan: read.number("scanproportion", 0.0),
+        read_modify_write: read.number("readmodifywriteproportion", 0.0),
+        delete: read.number("deleteproportion", 0.0),
+    };
+    if super::choose::Actions::new(&proportions).is_none() {
+        read.wrong("readproportion", "every proportion is 0", "give one of them a weight");
+    }
+    proportions
+}
+
+fn requests(read: &mut Reader) -> RequestSpec {
+    let data = read.fraction("hotspotdatafraction", 0.2);
+    let operations = read.fraction("hotspotopnfraction", 0.8);
+    let percentile = read.number("exponential.percentile", 95.0);
+    let fraction = read.number("exponential.frac", 0.857_142_857_1);
+    match read.text("requestdistribution", "uniform").as_str() {
+        "uniform" => RequestSpec::Uniform,
+        "zipfian" => RequestSpec::Zipfian,
+        "latest" => RequestSpec::Latest,
+        "hotspot" => RequestSpec::Hotspot { data, operations },
+        "sequential" => RequestSpec::Sequential,
+        "exponential" => {
+            if percentile <= 0.0 || percentile >= 100.0 {
+                let problem = format!("{percentile} is not between 0 and 100");
+                read.wrong("exponential.percentile", problem, "the default is 95");
+            }
+            if fraction <= 0.0 {
+                read.wrong("exponential.frac", "must be above 0", "the default is 0.8571428571");
+            }
+            RequestSpec::Exponential { percentile, fraction }
+        }
+        other => {
+            let cure = "it is uniform, zipfian, latest, hotspot, sequential or exponential";
+            read.wrong("requestdistribution", format!("{other:?} is unknown"), cure);
+            RequestSpec::Uniform
+        }
+    }
+}
+
+fn scan_length(read: &mut Reader) -> LengthSpec {
+    let min = read.within("minscanlength", 1, 0..=1 << 30);
+    let max = read.within("maxscanlength", 1000, 0..=1 << 30);
+    let distribution = read.text("scanlengthdistribution", "uniform");
+    if !matches!(distribution.as_str(), "uniform" | "zipfian") {
+        let problem = format!("{distribution:?} is unknown");
+        read.wrong("scanlengthdistribution", problem, "it is uniform or zipfian");
+    }
+    range(read, ("minscanlength", min), ("maxscanlength", max), distribution == "zipfian")
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

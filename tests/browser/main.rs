@@ -1,0 +1,76 @@
+//! The page of `--format html` in a browser, as a reader has it: from disk, without a network.
+//!
+//! Chromium opens it, driven by `page.js` beside this file; `package.json` names the npm package
+//! that drives it. `SPRINGLOAD_PICTURES=FOLDER` leaves pictures of what was seen there.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Set to 1, a browser that is not installed is a failure and not a skip.
+const REQUIRE_VARIABLE: &str = "SPRINGLOAD_REQUIRE_SERVERS";
+/// Where pictures go, if anywhere.
+const PICTURES_VARIABLE: &str = "SPRINGLOAD_PICTURES";
+/// As many checks as `page.js` has.
+const CHECKS: usize = 10;
+
+/// Chromium, and what drives it; `None`, and a word about it, where one is missing.
+fn browser() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|file| file.is_file());
+    let driver = here().join("node_modules/playwright-core").exists();
+    if let (Some(browser), true) = (&found, driver) {
+        return Some(browser.clone());
+    }
+    let reason = if found.is_none() { "install chromium" } else { "run make test-servers" };
+    let required = std::env::var(REQUIRE_VARIABLE).is_ok_and(|value| value == "1");
+    assert!(!required, "the report cannot be opened: {reason}");
+    let _ = writeln!(io::stderr(), "SKIPPED browser: {reason}");
+    None
+}
+
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser")
+}
+
+fn springload(arguments: &[&str]) {
+    let output = Command::new(env!("CARGO_BIN_EXE_springload"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("springload starts");
+    // A busy machine makes a run untrustworthy, which is no matter here.
+    let code = output.status.code();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(code, Some(0 | 4 | 5)), "{arguments:?} ended in {code:?}: {err}");
+}
+
+#[test]
+fn a_page_shows_what_it_should_in_a_browser() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (open, closed) = (place("open"), place("closed"));
+    let load = ["-c", "4", "--docs", "2k", "--batch", "100", "-q", "--format", "csv", "-o"];
+    let stages = ["--stages", "3s:500,3s:500..1500", "--warmup", "1s", "--fail-if", "err > 1%"];
+    springload(&[&["run"], &load[..], &[&open], &stages].concat());
+    springload(&[&["run"], &load[..], &[&closed, "-d", "3s"]].concat());
+    let both = place("both.html");
+    springload(&["report", &open, &closed, "--format", "html", "-o", &both]);
+    let output = Command::new("node")
+        .arg(here().join("page.js"))
+        .arg(browser)
+        .args([place("profile"), format!("{open}/report.html"), both])
+        .args(std::env::var_os(PICTURES_VARIABLE))
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("node starts");
+    let out = String::from_utf8_lossy(&output.stdout);
+    let fine = out.lines().filter(|line| line.starts_with("ok ")).count();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && fine == CHECKS, "{out}\n{err}");
+}

@@ -1,0 +1,22 @@
+//! What others wrote and the program carries is what `assets/README.md` says it is.
+
+use sha2::{Digest, Sha256};
+use std::path::Path;
+
+#[test]
+fn assets_are_the_files_that_are_named() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
+    let readme = std::fs::read_to_string(folder.join("README.md")).expect("a list of assets");
+    let mut checked = 0;
+    for row in readme.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+        let (name, licence, sum) = (cells[1], cells[3], cells[4]);
+        let bytes = std::fs::read(folder.join(name)).expect("the file is there");
+        let found = format!("{:x}", Sha256::digest(bytes));
+        assert_eq!(found, sum, "{name}");
+        let (_, licence) = licence.split_once('(').expect("a link to the licence");
+        assert!(folder.join(licence.trim_end_matches(')')).is_file(), "{licence}");
+        checked += 1;
+    }
+    assert_eq!(checked, 2);
+}
