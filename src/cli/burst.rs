@@ -227,10 +227,11 @@ pub(super) fn original(args: &OriginalArgs, command: &str) -> Exit {
     match carry_out(&plan, &folder, output, &stop) {
         Ok(record) => {
             let role = if reads { "readers" } else { "writers" };
-            let name =
-                format!("couchdb_{}{role}_{}sec_{}bytes", args.workers, args.seconds, args.size);
+            let OriginalArgs { workers, seconds, size, .. } = args;
+            let name = format!("couchdb_{workers}{role}_{seconds}sec_{size}bytes");
+            let title = format!("{workers} {role}, {seconds} sec, {size} bytes");
             print(burst_text(&record, if reads { "reads" } else { "writes" }).as_bytes());
-            match write_files(&record, &base, &name) {
+            match write_files(&record, &base, (&name, &title)) {
                 Ok(files) => {
                     for file in files {
                         print(format!("Writing {}\n", file.display()).as_bytes());
@@ -251,13 +252,15 @@ pub(super) fn original(args: &OriginalArgs, command: &str) -> Exit {
 }
 
 /// The original's two tables and two plots.
-fn write_files(record: &RunRecord, base: &Path, name: &str) -> io::Result<Vec<PathBuf>> {
+fn write_files(
+    record: &RunRecord,
+    base: &Path,
+    (name, title): (&str, &str),
+) -> io::Result<Vec<PathBuf>> {
     let Some(stage) = record.measured().next() else { return Ok(Vec::new()) };
     let plan = record.plan.stages.iter().find(|plan| plan.name == stage.name);
     let seconds = burst_seconds(stage, plan.and_then(|plan| plan.length_ns));
     let actions = if name.contains("readers") { "reads" } else { "writes" };
-    // couchdb_600writers_20sec_250bytes, word by word.
-    let title = name.split('_').skip(1).collect::<Vec<_>>().join(" ");
     let warnings: Vec<String> = record.warnings.iter().map(|it| it.message.clone()).collect();
     let (tables, plots) = (base.join("csv"), base.join("plots"));
     fs::create_dir_all(&tables)?;
@@ -267,7 +270,7 @@ fn write_files(record: &RunRecord, base: &Path, name: &str) -> io::Result<Vec<Pa
         let table = tables.join(format!("{name}_{kind}.csv"));
         fs::write(&table, burst_csv(&seconds, per_worker))?;
         let plot = plots.join(format!("{name}_{kind}.png"));
-        fs::write(&plot, burst_picture(&seconds, (&title, actions), per_worker, &warnings))?;
+        fs::write(&plot, burst_picture(&seconds, (title, actions), per_worker, &warnings))?;
         files.extend([table, plot]);
     }
     Ok(files)

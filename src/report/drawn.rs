@@ -11,7 +11,12 @@ pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
     let definition = &sweep.definition;
     let mut charts = by_setting(sweep);
     if definition.by_size {
-        let curves = sweep.cells.iter().filter_map(|cell| {
+        // In the order of the settings, not in that of the runs.
+        let matrix = crate::sweep::matrix(&definition.axes);
+        let cells = matrix
+            .iter()
+            .flat_map(|settings| sweep.cells.iter().filter(move |cell| cell.settings == *settings));
+        let curves = cells.filter_map(|cell| {
             let curve = cell.result.as_ref()?.curve.as_ref()?;
             let settings = cell.settings.iter().map(|it| format!("{}={}", it.name, it.value));
             let round = (definition.repeat > 1).then(|| format!("round {}", cell.round));

@@ -35,6 +35,11 @@ fn the_tables_of_the_original_add_up_to_what_the_server_counted() {
     assert!(run.stdout.contains(&format!("Total writes: {sum}\n")), "{}", run.stdout);
     assert!(run.stdout.contains("2 (partial)"), "{}", run.stdout);
     assert!(run.stdout.contains("start: 50 workers within "), "{}", run.stdout);
+    for kind in ["sum", "average"] {
+        let name = format!("plots/couchdb_50writers_2sec_250bytes_{kind}.png");
+        let plot = std::fs::read(run.output().join(name)).expect("a plot");
+        assert!(plot.starts_with(b"\x89PNG\r\n\x1a\n"));
+    }
     let averages = rows(&run, "couchdb_50writers_2sec_250bytes_average.csv");
     let scaled: Vec<_> = averages.iter().map(|row| (row.0, (row.1 * 50.0).round())).collect();
     assert_eq!(scaled, sums);

@@ -99,6 +99,10 @@ fn a_sweep_killed_in_the_middle_goes_on_with_the_same_cells() {
     assert_eq!(done(&after).len(), 12);
     let again: Vec<_> = kept.iter().map(|&place| started(&after, place)).collect();
     assert_eq!(moments, again, "a finished cell was measured again");
+    let drawn = springload(["sweep", resume.as_str(), "-q", "--format=svg"]);
+    let charts = ["Rate by batch", "Rate by connections", "connections=2"];
+    assert!(charts.iter().all(|text| drawn.stdout.contains(text)), "{}", drawn.stdout);
+    assert_eq!(manifest(&out).expect("a manifest"), after, "drawing measured something");
     let mut settings = asked(&after);
     assert!(settings.windows(2).any(|pair| pair[0] > pair[1]), "not shuffled: {settings:?}");
     settings.sort();
@@ -165,6 +169,8 @@ fn bulk_perf_writes_the_series_of_the_original() {
     let wanted: Vec<String> = (1..=10).map(|n| (n * 200).to_string()).collect();
     assert_eq!(x, wanted);
     assert!(series.lines().all(|line| line.split(' ').nth(1).unwrap().parse::<f64>().is_ok()));
+    let plot = std::fs::read(run.output().join("bulk-perf-100-2050-2.png"));
+    assert!(plot.is_ok_and(|it| it.starts_with(b"\x89PNG")));
     let legend = std::fs::read_to_string(run.output().join("bulk-perf-100-2050-2.dat.meta"));
     assert_eq!(legend.expect("a legend"), "Bulk size: 100, num threads: 2\n");
 }

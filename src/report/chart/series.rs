@@ -13,13 +13,24 @@ fn chart(title: String, note: &str, (x, y): (Axis, &str), lines: Vec<Line>) -> C
     Chart { kind, title, note, x, y: Axis::new(y, Scale::Linear), lines, cells: None }
 }
 
+/// Points of one line: more than a picture can show apart only make it ragged.
+const MOST_POINTS: usize = 200;
+
 /// Documents per second against documents in the database, a line for each curve; a gap where the
-/// server was away or a window is not full.
+/// server was away.
 pub(in crate::report) fn by_size(curves: &[(String, &Curve)]) -> Chart {
     let line = |(tone, (name, curve)): (usize, &(String, &Curve))| {
-        let x = curve.points.iter().map(|it| it.documents as f64).collect();
-        let y = curve.points.iter().map(|it| (!it.partial && !it.gap).then_some(it.per_s));
-        solid(name.clone(), tone, (x, y.collect()))
+        let whole: Vec<_> = curve.points.iter().filter(|point| !point.partial).collect();
+        let (mut x, mut y, mut since) = (Vec::new(), Vec::new(), (0, 0.0));
+        for stretch in whole.chunks(whole.len().div_ceil(MOST_POINTS).max(1)) {
+            let last = stretch[stretch.len() - 1];
+            let (documents, length_s) = (last.documents - since.0, last.at_s - since.1);
+            let sound = length_s > 0.0 && !stretch.iter().any(|point| point.gap);
+            x.push(last.documents as f64);
+            y.push(sound.then(|| documents as f64 / length_s));
+            since = (last.documents, last.at_s);
+        }
+        solid(name.clone(), tone, (x, y))
     };
     chart(
         "Rate by size of the database".to_owned(),
@@ -114,9 +125,13 @@ mod tests {
 
     #[test]
     fn a_line_is_broken_where_the_server_was_away() {
-        let point =
-            |documents, gap| CurvePoint { documents, per_s: 5.0, gap, ..Default::default() };
-        let points = vec![point(1, false), point(2, true), point(3, false)];
+        let point = |documents, gap| CurvePoint {
+            documents,
+            at_s: documents as f64 / 5.0,
+            gap,
+            ..CurvePoint::default()
+        };
+        let points = vec![point(10, false), point(20, true), point(30, false)];
         let chart = by_size(&[("A".to_owned(), &Curve { points, gaps: Vec::new() })]);
         assert_eq!(chart.lines[0].y, [Some(5.0), None, Some(5.0)]);
     }
