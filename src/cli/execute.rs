@@ -6,9 +6,11 @@ use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
 use super::progress::View;
 use super::signals;
+use super::transcript::Transcript;
 use crate::embedded::{Options, StandIn, bind};
 use crate::engine::Stop;
 use crate::plan::{Invalid, Plan, PlanSpec, check};
+use crate::record::RunRecord;
 use crate::report;
 use crate::run::run;
 use std::io;
@@ -24,32 +26,50 @@ pub(super) struct Execution<'a> {
     pub(super) preamble: Option<&'static str>,
 }
 
+/// What a dialect hands over that checks its plan itself.
+pub(super) struct Checked<'a> {
+    pub(super) plan: Result<Plan, Vec<Invalid>>,
+    /// Mistakes that the dialect has found beside the plan's.
+    pub(super) mistakes: Vec<Invalid>,
+    pub(super) output: &'a OutputArgs,
+    /// The dialect's own format, if it is not text.
+    pub(super) preamble: Option<&'static str>,
+    /// Where each exchange is printed, if it is.
+    pub(super) transcript: Option<Transcript>,
+}
+
 /// Carries out what was asked, from the check to the report.
 pub(super) fn execute(execution: Execution<'_>) -> Exit {
-    let Execution { spec, mut mistakes, output, preamble } = execution;
-    let plan = match check(spec) {
+    let Execution { spec, mistakes, output, preamble } = execution;
+    carry_out(Checked { plan: check(spec), mistakes, output, preamble, transcript: None }).0
+}
+
+/// Carries out a plan, and hands back the record that it leaves.
+pub(super) fn carry_out(checked: Checked<'_>) -> (Exit, Option<RunRecord>) {
+    let Checked { plan, mut mistakes, output, preamble, transcript } = checked;
+    let plan = match plan {
         Ok(plan) if mistakes.is_empty() => plan,
         checked => {
             mistakes.extend(checked.err().unwrap_or_default());
             for mistake in &mistakes {
                 eprintln!("error: {mistake}");
             }
-            return Exit::Usage;
+            return (Exit::Usage, None);
         }
     };
     if output.dry_run {
         println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is plain data"));
-        return Exit::Passed;
+        return (Exit::Passed, None);
     }
     if let Some(Err(mistake)) = output.format.map(fit_for_stdout) {
         eprintln!("error: {mistake}");
-        return Exit::Usage;
+        return (Exit::Usage, None);
     }
     let metrics = match output.metrics.as_deref().map(Metrics::serve).transpose() {
         Ok(metrics) => metrics,
         Err(mistake) => {
             eprintln!("error: {mistake}");
-            return Exit::Usage;
+            return (Exit::Usage, None);
         }
     };
     let folder = match Folder::make(output.output.as_deref(), &now()) {
@@ -58,13 +78,13 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
             let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
             let problem = format!("cannot write in {}: {error}", place.display());
             eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
-            return Exit::Usage;
+            return (Exit::Usage, None);
         }
     };
     if let Some(metrics) = &metrics {
         eprintln!("metrics: {}", metrics.url());
     }
-    measure(&plan, output, (&folder, metrics.as_ref()), preamble)
+    measure(&plan, output, (&folder, metrics.as_ref()), preamble, transcript)
 }
 
 /// The stand-in for a run in the same process, where the plan asks for it.
@@ -81,12 +101,13 @@ fn measure(
     output: &OutputArgs,
     (folder, metrics): (&Folder, Option<&Metrics>),
     preamble: Option<&'static str>,
-) -> Exit {
+    mut transcript: Option<Transcript>,
+) -> (Exit, Option<RunRecord>) {
     let stand_in = match start_stand_in(plan) {
         Ok(stand_in) => stand_in,
         Err(error) => {
             eprintln!("error: the stand-in cannot start: {error}");
-            return Exit::Failed;
+            return (Exit::Failed, None);
         }
     };
     let url = match (&plan.target.server, &stand_in) {
@@ -99,12 +120,17 @@ fn measure(
         Ok(asked) => asked,
         Err(error) => {
             eprintln!("error: cannot listen for Ctrl-C: {error}");
-            return Exit::Failed;
+            return (Exit::Failed, None);
         }
     };
     let mut view = View::new(output, (folder, metrics), asked);
+    view.exchanges = transcript.as_mut().and_then(Transcript::sender);
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
+    drop(view);
+    if let Some(transcript) = transcript {
+        transcript.finish();
+    }
     match result {
         Ok(record) => {
             let format = output.format.or_else(|| report::format(preamble.unwrap_or("text")));
@@ -129,14 +155,14 @@ fn measure(
                 let database = &record.server.database;
                 eprintln!("error: database {database} could not be removed: {reason}");
             }
-            Exit::of_record(&record)
+            (Exit::of_record(&record), Some(record))
         }
         Err(error) => {
             eprintln!("error: {error}");
             if folder.file().exists() {
                 eprintln!("what was measured until then: {}", folder.file().display());
             }
-            Exit::of_error(&error)
+            (Exit::of_error(&error), None)
         }
     }
 }

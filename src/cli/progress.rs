@@ -7,10 +7,12 @@ use super::signals::Asked;
 use super::tui::Tui;
 use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
+use crate::target::http::Exchange;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 /// Seconds between two lines where there is no terminal.
 const LINE_EVERY_S: f64 = 5.0;
@@ -23,6 +25,8 @@ pub(super) struct View<'a> {
     metrics: Option<&'a Metrics>,
     mode: Mode,
     stage: String,
+    /// Where each exchange is told to, if somebody wants to see it.
+    pub(super) exchanges: Option<Sender<Exchange>>,
 }
 
 enum Mode {
@@ -69,7 +73,7 @@ impl<'a> View<'a> {
                 Mode::Tui(Box::new(Tui::new(colour, asked)))
             }
         };
-        Self { folder, metrics, mode, stage: String::new() }
+        Self { folder, metrics, mode, stage: String::new(), exchanges: None }
     }
 
     /// Takes away whatever is shown, so that others can print.
@@ -137,6 +141,10 @@ impl Observer for View<'_> {
         if let Some(metrics) = self.metrics {
             metrics.keep(record);
         }
+    }
+
+    fn exchanges(&mut self) -> Option<Sender<Exchange>> {
+        self.exchanges.take()
     }
 
     fn watches(&self) -> bool {

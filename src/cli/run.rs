@@ -2,10 +2,10 @@
 
 use super::execute::{Execution, execute};
 use super::exit::Exit;
+use super::load::LoadArgs;
 use super::output::OutputArgs;
 use super::schema_source;
-use crate::engine::{Arrivals, Segment};
-use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec};
+use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, PlanSpec};
 use crate::workload::Mix;
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -58,22 +58,8 @@ pub(super) struct Settings {
     /// How long one operation may take
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
-    /// Operations due per second, whether or not the server keeps up
-    #[arg(short, long, value_name = "N", value_parser = plan::rate, group = "open")]
-    rate: Option<f64>,
-    /// Rates over time: TIME:RATE or TIME:FROM..TO, separated by commas
-    #[arg(long, value_name = "STAGES", value_parser = stages, group = "open")]
-    stages: Option<Stages>,
-    /// The gaps between operations at a rate [default: constant]
-    #[arg(long, value_enum, requires = "open")]
-    arrivals: Option<ArrivalsArg>,
-    /// Operations that may be due and not done before more are dropped [default: 10 s of them]
-    #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
-    max_in_flight: Option<u64>,
-    /// Pause of a connection between two operations, without a rate
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
-    #[arg(conflicts_with_all = ["rate", "stages"])]
-    think: u64,
+    #[command(flatten)]
+    load: LoadArgs,
     /// Use the database in TARGET although it exists; it will not be deleted
     #[arg(long)]
     use_existing: bool,
@@ -96,14 +82,6 @@ pub(super) struct Settings {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ArrivalsArg {
-    /// Equal gaps
-    Constant,
-    /// Exponential gaps, as independent users make
-    Poisson,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum AuthArg {
     /// A session cookie
     Cookie,
@@ -118,26 +96,6 @@ impl From<AuthArg> for Auth {
             AuthArg::Basic => Self::Basic,
         }
     }
-}
-
-/// A list of rates over time.
-#[derive(Clone, Debug)]
-struct Stages(Vec<Segment>);
-
-/// Reads `30s:1000,1m:1000..5000`.
-fn stages(text: &str) -> Result<Stages, String> {
-    let segment = |part: &str| {
-        let (time, rates) = part.split_once(':').ok_or_else(|| {
-            format!("{part:?} is not TIME:RATE or TIME:FROM..TO, such as 30s:1000")
-        })?;
-        let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
-        let length_ns = plan::duration_ns(time)?;
-        if length_ns == 0 {
-            return Err(format!("{part:?} lasts no time; give for example 30s:1000"));
-        }
-        Ok(Segment { length_ns, from: plan::rate(from)?, to: plan::rate(to)? })
-    };
-    text.split(',').map(|part| segment(part.trim())).collect::<Result<_, _>>().map(Stages)
 }
 
 /// Carries out `springload run`.
@@ -174,20 +132,7 @@ fn spec(
     command: &str,
     schemas: Vec<(&'static str, plan::SchemaSource, u32)>,
 ) -> PlanSpec {
-    let arrivals = match args.arrivals {
-        None | Some(ArrivalsArg::Constant) => Arrivals::Constant,
-        Some(ArrivalsArg::Poisson) => Arrivals::Poisson,
-    };
-    let segments = match (args.stages, args.rate) {
-        (Some(stages), _) => Some(stages.0),
-        (None, Some(rate)) => Some(vec![Segment { length_ns: 0, from: rate, to: rate }]),
-        (None, None) => None,
-    };
-    let has_end = segments.as_ref().is_some_and(|s| s.iter().all(|s| s.length_ns > 0));
-    let default_ns = (args.ops.is_none() && !has_end).then_some(15_000_000_000);
-    let load = segments.map_or(LoadSpec::Closed { think_ns: args.think }, |segments| {
-        LoadSpec::Open { segments, arrivals, max_in_flight: args.max_in_flight }
-    });
+    let (load, default_ns) = args.load.read(args.ops.is_none());
     PlanSpec {
         command: command.to_owned(),
         target: args.target,

@@ -100,7 +100,8 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let check = workload.observe(&op, outcome.result, &payload.answered(session.body()));
         let timing = probe.finish();
         first_sent = first_sent.or_else(|| Some(timing.done - timing.service_ns));
-        record(shared, &mut times, (&op, &outcome), payload.answered(&[]).rows, &timing);
+        let answers = (payload.answered(&[]).rows, session.statuses());
+        record(shared, &mut times, (&op, &outcome), answers, &timing);
         last_done = timing.done;
         if let Check::Checked(found) = check {
             checked(shared, found, timing.done);
@@ -146,7 +147,7 @@ fn record(
     shared: &Shared,
     times: &mut ConnectionTimes,
     (op, outcome): (&Op, &Outcome),
-    rows: &[Result<Revision, Failure>],
+    (rows, statuses): (&[Result<Revision, Failure>], &[u16]),
     timing: &Timing,
 ) {
     let mut row_failures = [0; Failure::COUNT];
@@ -165,6 +166,7 @@ fn record(
         bytes_sent: outcome.bytes_sent,
         bytes_received: outcome.bytes_received,
         resent: outcome.resent,
+        statuses,
         ..Sample::single(op.kind, timing, outcome.result)
     });
 }

@@ -2,6 +2,7 @@
 
 use super::histogram::Histogram;
 use crate::op::{Failure, OpKind};
+use std::collections::BTreeMap;
 
 /// Counts and histograms of one kind of operation in one interval.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +21,8 @@ pub struct KindInterval {
     pub bytes_received: u64,
     /// Requests sent again on a fresh connection because the old one was found closed.
     pub resent: u64,
+    /// Answers per status, where the driver tells them.
+    pub statuses: BTreeMap<u16, u64>,
     /// From send to the last byte of the answer.
     pub service: Histogram,
     /// From the intended start to the last byte of the answer.
@@ -45,6 +48,9 @@ impl KindInterval {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.resent += other.resent;
+        for (&status, count) in &other.statuses {
+            *self.statuses.entry(status).or_default() += count;
+        }
         self.service.merge(&other.service);
         self.response.merge(&other.response);
         self.lag.merge(&other.lag);

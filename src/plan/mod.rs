@@ -3,23 +3,32 @@
 
 mod burst;
 mod check;
+mod http;
 mod schemas;
 mod spec;
 mod stage;
 mod threshold;
 mod units;
+mod urls;
 
 pub use burst::{BurstPlan, BurstSpec};
 pub use check::check;
+pub use http::{
+    BodyPlan, HttpFlags, HttpLoad, HttpPlan, HttpSpec, RequestPlan, check_http, strike_secret,
+};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{Invalid, LoadSpec, PlanSpec};
 pub use stage::{CrudOrder, StageKind, StagePlan};
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration, duration_ns, mix, rate};
+pub use urls::{UrlSource, expand};
 
 use crate::clock::Nanos;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// CouchDB itself accepts 65,536 connections.
+const MOST_CONNECTIONS: u64 = 65_536;
 
 /// A run that is known to make sense. Serialises without any password.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +55,9 @@ pub struct Plan {
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
+    /// The requests of a run that is made of a list of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpPlan>,
 }
 
 /// What is done about a fill beside carrying it out.
@@ -70,8 +82,8 @@ pub struct TargetPlan {
     /// What speaks to it.
     #[serde(default, skip_serializing_if = "DriverName::is_default")]
     pub driver: DriverName,
-    /// The server's address without path, user or password; `None`: the embedded stand-in, or
-    /// no server at all.
+    /// The server's address without path, user or password, or several with commas between;
+    /// `None`: the embedded stand-in, or no server at all.
     pub server: Option<String>,
     /// The user to log in as.
     pub user: Option<String>,
@@ -102,6 +114,8 @@ pub enum DriverName {
     CouchDb,
     /// No server: everything is answered at once, and nothing is kept.
     Basic,
+    /// Any server that speaks HTTP.
+    Http,
 }
 
 impl DriverName {

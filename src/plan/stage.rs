@@ -4,14 +4,14 @@ use super::burst::BurstPlan;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
-use crate::workload::{Budget, KeySequence, Mix, Role};
+use crate::workload::{Budget, KeySequence, Mix, Role, UrlOrder};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {
-    /// `bulk_insert`, `warm_up`, `crud`, or `burst_` and its role.
+    /// `bulk_insert`, `warm_up`, `crud`, `urls`, or `burst_` and its role.
     pub name: String,
     /// What is done.
     #[serde(flatten)]
@@ -20,6 +20,14 @@ pub struct StagePlan {
     pub pace: Pace,
     /// How long operations are begun, in nanoseconds; `None`: until all are done.
     pub length_ns: Option<Nanos>,
+}
+
+impl StagePlan {
+    /// The mean pause of a connection between two operations, in nanoseconds; `None` in an open
+    /// loop, which has none.
+    pub const fn mean_pause_ns(&self) -> Option<Nanos> {
+        self.pace.mean_pause_ns()
+    }
 }
 
 /// What a stage does.
@@ -44,6 +52,13 @@ pub enum StageKind {
     },
     /// Every connection writes or reads one document of its own.
     Burst(BurstPlan),
+    /// The requests of the plan's list.
+    Urls {
+        /// Requests in all; `None`: until the time is over.
+        operations: Option<u64>,
+        /// Their order.
+        order: UrlOrder,
+    },
 }
 
 /// Which documents single-document operations go to.
@@ -77,6 +92,7 @@ impl StageKind {
             (Self::Crud { mix, .. }, OpKind::Delete) => mix.delete > 0,
             (Self::Crud { .. }, _) => false,
             (Self::Burst(burst), kind) => burst.does(kind),
+            (Self::Urls { .. }, kind) => matches!(kind, OpKind::Request),
         }
     }
 
@@ -89,6 +105,10 @@ impl StageKind {
             let keys = self.bulk_keys(k, connections);
             return Some((keys.end - keys.start).div_ceil(u64::from(*batch)));
         }
+        if let Self::Urls { operations, .. } = self {
+            let (k, connections) = (k as u64, connections as u64);
+            return operations.map(|all| all / connections + u64::from(k < all % connections));
+        }
         match self.budget(k, connections) {
             Budget::Counted(left) => Some(left.iter().sum()),
             Budget::Endless(_) => None,
@@ -98,7 +118,7 @@ impl StageKind {
     /// What connection `k` of `connections` has to do.
     pub fn budget(&self, k: usize, connections: usize) -> Budget {
         match self {
-            Self::BulkInsert { .. } | Self::Burst(_) => Budget::Counted([0; 4]),
+            Self::BulkInsert { .. } | Self::Burst(_) | Self::Urls { .. } => Budget::Counted([0; 4]),
             Self::Crud { mix, operations: None, .. } => Budget::Endless(*mix),
             Self::Crud { mix, operations: Some(operations), order } => {
                 let (k, connections) = (k as u64, connections as u64);

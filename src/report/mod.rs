@@ -13,6 +13,7 @@ mod json;
 mod number;
 mod openmetrics;
 mod picture;
+mod siege;
 mod sweep;
 mod table;
 mod text;
@@ -27,6 +28,7 @@ pub use json::{RunFileError, read as read_json};
 pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
 pub use picture::Picture;
+pub use siege::{SIEGE_LOG_HEAD, siege_log_line};
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use threshold::threshold_lines;
 
@@ -97,13 +99,15 @@ impl Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 9] = [
+pub const FORMATS: [Format; 11] = [
     text::FORMAT,
     json::FORMAT,
     csv::FORMAT,
     hlog::FORMAT,
     openmetrics::FORMAT,
     cushion::FORMAT,
+    siege::FORMAT,
+    siege::JSON,
     html::FORMAT,
     picture::SVG,
     picture::PNG,

@@ -5,7 +5,7 @@ use super::{Observer, RunError};
 use crate::plan::{CrudOrder, Plan, StageKind, StagePlan};
 use crate::record::StageRecord;
 use crate::schema::Documents;
-use crate::workload::{Budget, BulkInsert, Burst, Crud, CurrentDocument, Live};
+use crate::workload::{Budget, BulkInsert, Burst, Crud, CurrentDocument, Live, Urls};
 use std::sync::Arc;
 
 /// The connections of a run: what each has in the database, from stage to stage.
@@ -16,13 +16,15 @@ pub(super) struct Connections<'a> {
     live: Vec<Live>,
     warm: Vec<Crud>,
     bursts: Vec<Burst>,
+    users: Vec<Urls>,
 }
 
 impl<'a> Connections<'a> {
     /// The connections of `plan` before its first stage.
     pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>) -> Self {
         let live = vec![Live::default(); plan.connections];
-        Self { plan, documents, bulk: 0, live, warm: Vec::new(), bursts: Vec::new() }
+        let (warm, bursts, users) = (Vec::new(), Vec::new(), Vec::new());
+        Self { plan, documents, bulk: 0, live, warm, bursts, users }
     }
 
     /// Carries out one stage.
@@ -74,6 +76,22 @@ impl<'a> Connections<'a> {
                 let lanes = workers.into_iter().map(|it| it.with_role(burst.role)).collect();
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
                 self.bursts = lanes;
+                Ok(record)
+            }
+            StageKind::Urls { order, .. } => {
+                let left = |k| stage.kind.operations(k, connections);
+                if self.users.is_empty() {
+                    let entries = super::http::entries(plan)?;
+                    let make = |k| {
+                        let user = (k as u64, connections as u64);
+                        Urls::new(entries.clone(), *order, user, seed, None)
+                    };
+                    self.users = (0..connections).map(make).collect();
+                }
+                let users = std::mem::take(&mut self.users).into_iter().enumerate();
+                let lanes = users.map(|(k, user)| user.with_left(left(k))).collect();
+                let (record, lanes) = bench.run(stage, lanes, observer)?;
+                self.users = lanes;
                 Ok(record)
             }
         }

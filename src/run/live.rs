@@ -26,10 +26,11 @@ impl LiveStage {
                 let due: Box<dyn Iterator<Item = Nanos>> = Box::new(schedule.steps((0, 1), 1));
                 Some(due.peekable())
             }
-            Pace::Closed { .. } => None,
+            Pace::Closed { .. } | Pace::Thinking { .. } => None,
         };
         let most = match &stage.kind {
-            StageKind::Crud { operations: Some(operations), .. } => *operations,
+            StageKind::Crud { operations: Some(operations), .. }
+            | StageKind::Urls { operations: Some(operations), .. } => *operations,
             _ => u64::MAX,
         };
         Self { name: stage.name.clone(), due, offered: 0, most, next: 0 }

@@ -4,6 +4,7 @@
 //! happens is told to an [`Observer`].
 
 mod calibrate;
+mod http;
 mod lanes;
 mod live;
 mod prepare;
@@ -11,6 +12,7 @@ mod progress;
 mod sizes;
 mod stage;
 
+pub use http::{Shown, exchange_once};
 pub use progress::{KindProgress, Progress};
 
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
@@ -19,17 +21,23 @@ use crate::plan::{Plan, SchemaPlan, StageKind};
 use crate::record::{Environment, RunRecord, Running, SCHEMA_VERSION};
 use crate::schema::{Documents, SchemaError};
 use crate::target::couchdb::AdminError;
+use crate::target::http::Exchange;
 use crate::target::wire::EndpointError;
 use lanes::Connections;
 use stage::Bench;
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 /// Is told what happens during a run.
 pub trait Observer {
     /// The run begins: the record without any stage yet.
     fn run_begins(&mut self, _record: &RunRecord) {}
+    /// Where the HTTP driver tells each exchange, if somebody wants to see it.
+    fn exchanges(&mut self) -> Option<Sender<Exchange>> {
+        None
+    }
     /// Whether [`Observer::running`] is of use: it costs a copy of all totals.
     fn watches(&self) -> bool {
         false
@@ -101,7 +109,7 @@ pub fn run(
     let started_at = jiff::Timestamp::from_nanosecond(i128::from(wall_ns()))
         .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
-    let mut prepared = prepare::prepare(plan, server, stand_in, stop)?;
+    let mut prepared = prepare::prepare(plan, (server, stand_in), stop, observer.exchanges())?;
     let mut record = RunRecord {
         schema_version: SCHEMA_VERSION,
         started_at,

@@ -9,9 +9,11 @@ use crate::record::ServerRecord;
 use crate::target::Driver;
 use crate::target::basic::Basic;
 use crate::target::couchdb::{Admin, AdminError, CouchDb, Credentials, encode_segment};
+use crate::target::http::Exchange;
 use crate::target::wire::{Endpoint, TlsOptions};
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 use url::Url;
 
@@ -56,12 +58,16 @@ fn block_on<T>(
 /// Makes the target of a plan ready. `server` is its address, or that of the stand-in.
 pub(super) fn prepare(
     plan: &Plan,
-    server: &str,
-    stand_in: bool,
+    (server, stand_in): (&str, bool),
     stop: &Stop,
+    exchanges: Option<Sender<Exchange>>,
 ) -> Result<Prepared, RunError> {
     match plan.target.driver {
         DriverName::CouchDb => prepare_couchdb(plan, server, stand_in, stop),
+        DriverName::Http => {
+            let (target, server) = super::http::prepare(plan, exchanges)?;
+            Ok(Prepared { target: Driver::Http(target), server, inspect: None, made: None })
+        }
         DriverName::Basic => {
             let name = "basic".to_owned();
             let server = ServerRecord { name, ..ServerRecord::default() };

@@ -254,7 +254,9 @@ fn planned(kind: &StageKind, connections: usize) -> Option<(u64, u64)> {
         (0..connections).map(|k| kind.operations(k, connections)).sum::<Option<_>>()?;
     match kind {
         StageKind::BulkInsert { documents, .. } => Some((operations, *documents)),
-        StageKind::Crud { .. } | StageKind::Burst(_) => Some((operations, operations)),
+        StageKind::Crud { .. } | StageKind::Burst(_) | StageKind::Urls { .. } => {
+            Some((operations, operations))
+        }
     }
 }
 

@@ -9,6 +9,8 @@ mod burst;
 mod crud;
 mod current;
 mod live;
+mod pattern;
+mod urls;
 pub mod ycsb;
 
 pub use budget::{Budget, Mix};
@@ -17,6 +19,8 @@ pub use burst::{BodySize, Burst, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use live::{Entry, Live};
+pub use pattern::{Pattern, UnknownPlace, Values};
+pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls};
 
 use crate::op::{Answered, Draft, Failure, Op, Reply};
 

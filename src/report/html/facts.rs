@@ -98,10 +98,22 @@ fn stage(stage: &StagePlan) -> String {
         StageKind::Burst(burst) => {
             vec![format!("{:?}, {} bytes, {:?}", burst.role, burst.size.bytes, burst.filling)]
         }
+        kind @ StageKind::Urls { .. } => settings(&serde_json::to_value(kind).unwrap_or_default()),
     };
     parts.extend(stage.length_ns.map(|ns| format!("{} s", decimal(ns as f64 / 1e9, 1))));
     parts.push(pace(&serde_json::to_value(&stage.pace).unwrap_or_default()));
     parts.join(" · ")
+}
+
+/// The plain settings of a workload, from the plan as `run.json` has it.
+fn settings(workload: &Value) -> Vec<String> {
+    let members = workload.as_object().into_iter().flatten();
+    let plain = |(name, value): (&String, &Value)| match value {
+        Value::Number(number) => Some(format!("{name} {number}")),
+        Value::String(text) => Some(format!("{name} {text}")),
+        _ => None,
+    };
+    members.filter_map(plain).collect()
 }
 
 /// When operations were due, from the plan as `run.json` has it.

@@ -76,6 +76,11 @@ impl Connection {
         }
     }
 
+    /// Closes it. The last answer stays.
+    pub fn close(&mut self) {
+        self.stream = None;
+    }
+
     /// Forgets the last answer. Opens the connection if it is not open, after the pause that
     /// earlier failures ask for.
     pub async fn ready(&mut self, clock: Clock) {
@@ -86,15 +91,18 @@ impl Connection {
         if self.stream.is_some() {
             return;
         }
-        if let Some(doublings) = self.failures.checked_sub(1) {
-            tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
-        }
-        let paused = self.failures > 0;
-        if !paused {
+        if !self.rest().await {
             self.deadline.arm(clock.now());
             let _ = self.connect().await;
             self.deadline.disarm();
         }
+    }
+
+    /// Pauses as long as failures to connect ask for. Tells whether there were any.
+    pub async fn rest(&self) -> bool {
+        let Some(doublings) = self.failures.checked_sub(1) else { return false };
+        tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
+        true
     }
 
     /// Sends `request` and reads its answer; `head_request` tells that it is a HEAD.
@@ -152,6 +160,11 @@ impl Connection {
     /// The first `Set-Cookie` of the last answer, as sent.
     pub fn set_cookie(&self) -> Option<&[u8]> {
         Some(&self.buffer[self.decoder.head().set_cookie.clone()?])
+    }
+
+    /// The status line and headers of the last answer, as they came.
+    pub fn head(&self) -> &[u8] {
+        &self.buffer[self.decoder.head_text()]
     }
 
     async fn connect(&mut self) -> Result<(), Failure> {
