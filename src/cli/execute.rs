@@ -1,12 +1,12 @@
 //! What every verb that measures does: check, start the stand-in if need be, run, report.
 
+use super::carry::now;
 use super::exit::Exit;
 use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
 use super::progress::View;
 use super::signals;
 use super::transcript::Transcript;
-use crate::clock::{SECOND_NS, wall_ns};
 use crate::embedded::{Options, StandIn, bind};
 use crate::engine::Stop;
 use crate::plan::{Invalid, Plan, PlanSpec, check};
@@ -72,18 +72,15 @@ pub(super) fn carry_out(checked: Checked<'_>) -> (Exit, Option<RunRecord>) {
             return (Exit::Usage, None);
         }
     };
-    let seconds = (wall_ns() / SECOND_NS).cast_signed();
-    let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
-    let folder =
-        match Folder::make(output.output.as_deref(), &now.strftime("%Y%m%dT%H%M%SZ").to_string()) {
-            Ok(folder) => folder,
-            Err(error) => {
-                let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
-                let problem = format!("cannot write in {}: {error}", place.display());
-                eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
-                return (Exit::Usage, None);
-            }
-        };
+    let folder = match Folder::make(output.output.as_deref(), &now()) {
+        Ok(folder) => folder,
+        Err(error) => {
+            let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
+            let problem = format!("cannot write in {}: {error}", place.display());
+            eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
+            return (Exit::Usage, None);
+        }
+    };
     if let Some(metrics) = &metrics {
         eprintln!("metrics: {}", metrics.url());
     }
@@ -91,7 +88,7 @@ pub(super) fn carry_out(checked: Checked<'_>) -> (Exit, Option<RunRecord>) {
 }
 
 /// The stand-in for a run in the same process, where the plan asks for it.
-fn start_stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
+pub(super) fn start_stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
     if !plan.target.is_stand_in() {
         return Ok(None);
     }

@@ -5,6 +5,9 @@
     reason = "printing is what a command line does"
 )]
 
+mod bulk_perf;
+mod burst;
+mod carry;
 mod completions;
 mod cushion;
 mod execute;
@@ -27,6 +30,8 @@ mod siege;
 mod siege_log;
 mod siege_rc;
 mod signals;
+mod sweep;
+mod sweep_plan;
 mod transcript;
 mod tui;
 
@@ -51,6 +56,14 @@ enum Verb {
     Run(Box<run::Args>),
     /// Iron Cushion's command line and report
     Cushion(Box<cushion::Args>),
+    /// Measure a run for each combination of settings, and show what each setting does
+    Sweep(Box<sweep::Args>),
+    /// couchdb-performance-tests' command line and files: a fill by the size of the database
+    BulkPerf(bulk_perf::Args),
+    /// Let many workers write or read a document each, all from one moment on
+    Burst(Box<burst::Args>),
+    /// The command line and files of Dahk's `couchdb_benchmark` for the same
+    BmCouchdb(Box<burst::OriginalArgs>),
     /// Request URLs over and over, or at a rate
     Http(Box<http::Args>),
     /// Siege's command line and figures
@@ -77,10 +90,19 @@ enum Verb {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = siege::spelled_out(arguments.into_iter().collect());
     let matches = command().try_get_matches_from(&arguments);
-    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => match cli.verb {
+    let read = |matches: clap::ArgMatches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        let own = matches.subcommand().map(|(_, own)| own.clone()).unwrap_or_default();
+        Ok((cli, own))
+    };
+    match matches.and_then(read) {
+        Ok((cli, own)) => match cli.verb {
             Verb::Run(args) => run::main(*args, &command_line(&arguments)),
             Verb::Cushion(args) => cushion::main(&args, &command_line(&arguments)),
+            Verb::Sweep(args) => sweep::main(&args, &own),
+            Verb::BulkPerf(args) => bulk_perf::main(&args, &command_line(&arguments)),
+            Verb::Burst(args) => burst::main(&args, &command_line(&arguments)),
+            Verb::BmCouchdb(args) => burst::original(&args, &command_line(&arguments)),
             Verb::Http(args) => http::main(*args, &command_line(&arguments)),
             Verb::Siege(args) => siege::main(&args, &command_line(&arguments)),
             Verb::Schema(args) => schema::main(&args),

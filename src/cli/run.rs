@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::load::LoadArgs;
 use super::output::OutputArgs;
 use super::schema_source;
-use crate::plan::{self, Auth, CrudOrder, Invalid, PlanSpec};
+use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, PlanSpec};
 use crate::workload::Mix;
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -13,9 +13,18 @@ use std::path::PathBuf;
 /// `springload run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What a run is to do: all flags but those about results.
+#[derive(Debug, clap::Args)]
+pub(super) struct Settings {
     /// http(s)://[user:password@]host:port[/database], or basic: no server, all is answered at
     /// once; without it, the embedded stand-in
-    target: Option<String>,
+    pub(super) target: Option<String>,
     /// Connections used at once
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = plan::count)]
     connections: u64,
@@ -63,40 +72,63 @@ pub(super) struct Args {
     /// A PEM file with the authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    #[command(flatten)]
-    output: OutputArgs,
+    /// Wait so long for a server that goes away during the fill, and send again what it did not
+    /// answer [default: as long as --timeout, and nothing is sent again]
+    #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
+    wait_for_server: Option<u64>,
+    /// Keep the rate of the fill as a function of the size of the database
+    #[arg(long)]
+    growth: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum AuthArg {
+pub(super) enum AuthArg {
     /// A session cookie
     Cookie,
     /// Basic authentication in every request
     Basic,
 }
 
+impl From<AuthArg> for Auth {
+    fn from(auth: AuthArg) -> Self {
+        match auth {
+            AuthArg::Cookie => Self::Cookie,
+            AuthArg::Basic => Self::Basic,
+        }
+    }
+}
+
 /// Carries out `springload run`.
 pub(super) fn main(args: Args, command: &str) -> Exit {
+    let Args { settings, output } = args;
+    let (spec, mistakes) = spec_of(settings, command, &output.fail_if);
+    execute(Execution { spec: &spec, mistakes, output: &output, preamble: None })
+}
+
+/// What the settings ask for, and the mistakes that are seen in them alone.
+pub(super) fn spec_of(
+    settings: Settings,
+    command: &str,
+    thresholds: &[String],
+) -> (PlanSpec, Vec<Invalid>) {
     let mut mistakes = Vec::new();
     let mut schemas = Vec::new();
-    for text in &args.schema {
-        match schema_source::read(text, args.tls_ca.as_deref()) {
+    for text in &settings.schema {
+        match schema_source::read(text, settings.tls_ca.as_deref()) {
             Ok((source, weight)) => schemas.push(("--schema", source, weight)),
             Err(mistake) => mistakes.push(mistake),
         }
     }
-    if args.target.is_none() && args.use_existing {
+    if settings.target.is_none() && settings.use_existing {
         let cure = "name the server and database, or leave the flag out";
         mistakes.push(Invalid::new("--use-existing", "the stand-in starts empty", cure));
     }
-    let output = args.output.clone();
-    let spec = spec(args, command, schemas);
-    let execution = Execution { spec: &spec, mistakes, output: &output, preamble: None };
-    execute(execution)
+    let spec = spec(settings, command, schemas);
+    (PlanSpec { thresholds: thresholds.to_vec(), ..spec }, mistakes)
 }
 
 fn spec(
-    args: Args,
+    args: Settings,
     command: &str,
     schemas: Vec<(&'static str, plan::SchemaSource, u32)>,
 ) -> PlanSpec {
@@ -108,10 +140,7 @@ fn spec(
         database: None,
         use_existing: args.use_existing,
         keep: args.keep,
-        auth: match args.auth {
-            AuthArg::Cookie => Auth::Cookie,
-            AuthArg::Basic => Auth::Basic,
-        },
+        auth: args.auth.into(),
         tls_ca: args.tls_ca,
         connections: args.connections,
         threads: args.threads,
@@ -126,6 +155,8 @@ fn spec(
         mix: args.mix,
         order: CrudOrder::Uniform,
         load,
-        thresholds: args.output.fail_if,
+        fill: FillPlan { wait_for_server_ns: args.wait_for_server, growth: args.growth },
+        burst: None,
+        thresholds: Vec::new(),
     }
 }

@@ -1,5 +1,6 @@
 //! Makes a plan of what was asked, or says everything that is wrong with it.
 
+use super::burst;
 use super::schemas::SchemaPlan;
 use super::spec::{Invalid, LoadSpec, PlanSpec};
 use super::stage::{CrudOrder, StageKind, StagePlan};
@@ -58,6 +59,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         timeout_ns: spec.timeout_ns,
         schemas,
         stages,
+        fill: spec.fill,
         thresholds,
         http: None,
     })
@@ -66,7 +68,8 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
 fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     let cushion = spec.order == CrudOrder::Current;
     let name = |native, original| if cushion { original } else { native };
-    let connections = name("--connections", "--num_connections");
+    let native = if spec.burst.is_some() { "--workers" } else { "--connections" };
+    let connections = name(native, "--num_connections");
     let documents = name("--docs", "--num_documents_per_bulk_insert");
     let batch = name("--batch", "--num_documents_per_bulk_insert");
     let operations = name("--ops", "--num_crud_operations");
@@ -78,6 +81,15 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
         ("--threads", spec.threads.unwrap_or(1), 1, MOST_THREADS),
     ] {
         check_range((flag, value), (least, most), mistakes);
+    }
+    if let Some(burst) = &spec.burst {
+        burst::check(burst, mistakes);
+    }
+    if spec.fill.wait_for_server_ns.is_some() && spec.use_existing {
+        let problem = "in a database with documents of its own, what is there already may not be \
+                       this run's";
+        let cure = "leave out --use-existing";
+        mistakes.push(Invalid::new("--wait-for-server", problem, cure));
     }
     if spec.timeout_ns == 0 {
         mistakes.push(Invalid::new("--timeout", "no operation can take no time", "give 30s or so"));
@@ -178,6 +190,9 @@ fn nothing_to_read(flag: &str, connections: usize) -> Invalid {
 
 fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
     let closed = Pace::Closed { think_ns: 0 };
+    if let Some(burst) = &spec.burst {
+        return burst::stages(spec, burst);
+    }
     let mut stages = Vec::new();
     if spec.documents > 0 {
         let batch = spec.batch.clamp(1, MOST_BATCH) as u32;

@@ -4,7 +4,7 @@ use super::check::{check_load, check_range, pace, thresholds};
 use super::spec::{Invalid, LoadSpec};
 use super::stage::{StageKind, StagePlan};
 use super::urls::{UrlReader, UrlSource};
-use super::{Auth, DatabasePlan, DriverName, MOST_CONNECTIONS, Plan, TargetPlan};
+use super::{Auth, DatabasePlan, DriverName, FillPlan, MOST_CONNECTIONS, Plan, TargetPlan};
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::workload::{Pattern, UrlOrder};
@@ -212,6 +212,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
         timeout_ns: spec.timeout_ns,
         schemas: reader.schemas,
         stages,
+        fill: FillPlan::default(),
         thresholds,
         http: Some(http),
     })

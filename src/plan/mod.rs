@@ -1,6 +1,7 @@
 //! What a run is to do. A dialect states what was asked, as a [`PlanSpec`]; only [`check`] makes
 //! a [`Plan`] of it, and a `Plan` can be carried out as it stands.
 
+mod burst;
 mod check;
 mod http;
 mod schemas;
@@ -10,6 +11,7 @@ mod threshold;
 mod units;
 mod urls;
 
+pub use burst::{BurstPlan, BurstSpec};
 pub use check::check;
 pub use http::{
     BodyPlan, HttpFlags, HttpLoad, HttpPlan, HttpSpec, RequestPlan, check_http, strike_secret,
@@ -47,12 +49,31 @@ pub struct Plan {
     pub schemas: Vec<SchemaPlan>,
     /// What is measured, in order.
     pub stages: Vec<StagePlan>,
+    /// What is done about a fill beside carrying it out.
+    #[serde(default, skip_serializing_if = "FillPlan::is_default")]
+    pub fill: FillPlan,
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
     /// The requests of a run that is made of a list of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpPlan>,
+}
+
+/// What is done about a fill beside carrying it out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FillPlan {
+    /// How long a server that went away is waited for, in nanoseconds; batches without an answer
+    /// are sent again. `None`: as long as one operation may take, and nothing is sent again.
+    pub wait_for_server_ns: Option<Nanos>,
+    /// Keep the rate as a function of the size of the database, and ask for that size.
+    pub growth: bool,
+}
+
+impl FillPlan {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The server and database of a run.

@@ -1,8 +1,9 @@
 //! What was asked, before it is known to make sense.
 
-use super::Auth;
+use super::burst::BurstSpec;
 use super::schemas::SchemaSource;
 use super::stage::CrudOrder;
+use super::{Auth, FillPlan};
 use crate::clock::Nanos;
 use crate::engine::{Arrivals, Segment};
 use crate::workload::Mix;
@@ -101,6 +102,10 @@ pub struct PlanSpec {
     pub order: CrudOrder,
     /// When they are due.
     pub load: LoadSpec,
+    /// What is done about the fill.
+    pub fill: FillPlan,
+    /// Bursts, in the place of all that is asked of documents and operations.
+    pub burst: Option<BurstSpec>,
     /// What makes the run fail, as written.
     pub thresholds: Vec<String>,
 }

@@ -1,16 +1,17 @@
 //! One measured step of a run.
 
+use super::burst::BurstPlan;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
-use crate::workload::{Budget, KeySequence, Mix, UrlOrder};
+use crate::workload::{Budget, KeySequence, Mix, Role, UrlOrder};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {
-    /// `bulk_insert`, `warm_up`, `crud` or `urls`.
+    /// `bulk_insert`, `warm_up`, `crud`, `urls`, or `burst_` and its role.
     pub name: String,
     /// What is done.
     #[serde(flatten)]
@@ -49,6 +50,8 @@ pub enum StageKind {
         /// Which documents operations go to.
         order: CrudOrder,
     },
+    /// Every connection writes or reads one document of its own.
+    Burst(BurstPlan),
     /// The requests of the plan's list.
     Urls {
         /// Requests in all; `None`: until the time is over.
@@ -88,12 +91,16 @@ impl StageKind {
             (Self::Crud { mix, .. }, OpKind::Update) => mix.update > 0,
             (Self::Crud { mix, .. }, OpKind::Delete) => mix.delete > 0,
             (Self::Crud { .. }, _) => false,
+            (Self::Burst(burst), kind) => burst.does(kind),
             (Self::Urls { .. }, kind) => matches!(kind, OpKind::Request),
         }
     }
 
     /// How many operations connection `k` of `connections` is to do, where they are counted.
     pub fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        if let Self::Burst(burst) = self {
+            return (burst.role == Role::Prepare).then_some(1);
+        }
         if let Self::BulkInsert { batch, .. } = self {
             let keys = self.bulk_keys(k, connections);
             return Some((keys.end - keys.start).div_ceil(u64::from(*batch)));
@@ -111,7 +118,7 @@ impl StageKind {
     /// What connection `k` of `connections` has to do.
     pub fn budget(&self, k: usize, connections: usize) -> Budget {
         match self {
-            Self::BulkInsert { .. } | Self::Urls { .. } => Budget::Counted([0; 4]),
+            Self::BulkInsert { .. } | Self::Burst(_) | Self::Urls { .. } => Budget::Counted([0; 4]),
             Self::Crud { mix, operations: None, .. } => Budget::Endless(*mix),
             Self::Crud { mix, operations: Some(operations), order } => {
                 let (k, connections) = (k as u64, connections as u64);

@@ -1,9 +1,11 @@
 //! Formats: pure functions of a [`RunRecord`], or of several. The same records give the same
 //! bytes, whenever and wherever they are rendered.
 
+mod burst;
 mod chart;
 mod csv;
 mod cushion;
+mod drawn;
 mod exposition;
 mod hlog;
 mod html;
@@ -12,17 +14,22 @@ mod number;
 mod openmetrics;
 mod picture;
 mod siege;
+mod sweep;
 mod table;
 mod text;
 mod threshold;
 mod words;
 
+pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use chart::ChartKind;
+pub use drawn::{bulk_perf_picture, burst_picture, sweep_picture};
 pub use exposition::Exposition;
 pub use json::{RunFileError, read as read_json};
 pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
+pub use picture::Picture;
 pub use siege::{SIEGE_LOG_HEAD, siege_log_line};
+pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use threshold::threshold_lines;
 
 use crate::record::RunRecord;

@@ -1,5 +1,6 @@
 //! The report for people.
 
+use super::burst::section;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
@@ -18,6 +19,7 @@ fn render(record: &RunRecord) -> String {
     for stage in &record.stages {
         out.push('\n');
         self::stage(stage, &mut out);
+        section(record, stage, &mut out);
     }
     warnings(record, &mut out);
     threshold_block(record, &mut out);

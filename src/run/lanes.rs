@@ -5,7 +5,7 @@ use super::{Observer, RunError};
 use crate::plan::{CrudOrder, Plan, StageKind, StagePlan};
 use crate::record::StageRecord;
 use crate::schema::Documents;
-use crate::workload::{Budget, BulkInsert, Crud, CurrentDocument, Live, Urls};
+use crate::workload::{Budget, BulkInsert, Burst, Crud, CurrentDocument, Live, Urls};
 use std::sync::Arc;
 
 /// The connections of a run: what each has in the database, from stage to stage.
@@ -15,6 +15,7 @@ pub(super) struct Connections<'a> {
     bulk: u64,
     live: Vec<Live>,
     warm: Vec<Crud>,
+    bursts: Vec<Burst>,
     users: Vec<Urls>,
 }
 
@@ -22,7 +23,8 @@ impl<'a> Connections<'a> {
     /// The connections of `plan` before its first stage.
     pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>) -> Self {
         let live = vec![Live::default(); plan.connections];
-        Self { plan, documents, bulk: 0, live, warm: Vec::new(), users: Vec::new() }
+        let (warm, bursts, users) = (Vec::new(), Vec::new(), Vec::new());
+        Self { plan, documents, bulk: 0, live, warm, bursts, users }
     }
 
     /// Carries out one stage.
@@ -38,7 +40,9 @@ impl<'a> Connections<'a> {
             StageKind::BulkInsert { documents, batch } => {
                 let make = |k| {
                     let keys = stage.kind.bulk_keys(k, connections);
-                    BulkInsert::new(self.documents.clone(), keys, *batch)
+                    let fill = BulkInsert::new(self.documents.clone(), keys, *batch);
+                    let waits = plan.fill.wait_for_server_ns.is_some();
+                    if waits { fill.persisting() } else { fill }
                 };
                 let lanes = (0..connections).map(make).collect();
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
@@ -63,6 +67,15 @@ impl<'a> Connections<'a> {
                 let lanes = self.crud_lanes(stage);
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
                 self.warm = lanes;
+                Ok(record)
+            }
+            StageKind::Burst(burst) => {
+                let mut workers = std::mem::take(&mut self.bursts);
+                let make = |k| Burst::new(seed, k as u64, (burst.size, burst.filling));
+                workers.extend((workers.len()..connections).map(make));
+                let lanes = workers.into_iter().map(|it| it.with_role(burst.role)).collect();
+                let (record, lanes) = bench.run(stage, lanes, observer)?;
+                self.bursts = lanes;
                 Ok(record)
             }
             StageKind::Urls { order, .. } => {

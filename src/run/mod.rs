@@ -9,14 +9,15 @@ mod lanes;
 mod live;
 mod prepare;
 mod progress;
+mod sizes;
 mod stage;
 
 pub use http::{Shown, exchange_once};
 pub use progress::{KindProgress, Progress};
 
-use crate::clock::{Clock, wall_ns};
+use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::engine::{Stop, StopReason};
-use crate::plan::{Plan, SchemaPlan};
+use crate::plan::{Plan, SchemaPlan, StageKind};
 use crate::record::{Environment, RunRecord, Running, SCHEMA_VERSION};
 use crate::schema::{Documents, SchemaError};
 use crate::target::couchdb::AdminError;
@@ -27,6 +28,7 @@ use stage::Bench;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 /// Is told what happens during a run.
 pub trait Observer {
@@ -120,7 +122,9 @@ pub fn run(
         thresholds: Vec::new(),
     };
     observer.run_begins(&record);
-    let bench = Bench { plan, target: &prepared.target, stop, began, pinned: stand_in };
+    let inspect = prepared.inspect.as_ref();
+    let target = &prepared.target;
+    let bench = Bench { plan, target, stop, began, pinned: stand_in, inspect };
     let result = stages(&bench, documents, &mut record, observer);
     if stop.reason() != Some(StopReason::Aborted) {
         record.partial = result.is_err() || stop.reason().is_some();
@@ -148,7 +152,13 @@ fn stages(
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
     let mut connections = Connections::new(bench.plan, documents);
+    let mut first = None;
     for stage in &bench.plan.stages {
+        let now = Clock::system().now();
+        if let StageKind::Burst(burst) = &stage.kind {
+            let moment = first.get_or_insert(now).saturating_add(burst.not_before_ns);
+            pause(bench.stop, moment);
+        }
         if bench.stop.reason().is_some() {
             break;
         }
@@ -158,4 +168,13 @@ fn stages(
         observer.keep(record)?;
     }
     Ok(())
+}
+
+/// Waits for a moment, or for somebody who wishes to stop.
+fn pause(stop: &Stop, moment: Nanos) {
+    let clock = Clock::system();
+    while clock.now() < moment && stop.reason().is_none() {
+        let left = (moment - clock.now().min(moment)).min(SECOND_NS / 20);
+        std::thread::sleep(Duration::from_nanos(left));
+    }
 }

@@ -1,6 +1,7 @@
 //! Before the first stage and after the last: server, credentials, database.
 
 use super::RunError;
+use super::sizes::Inspect;
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::engine::{Stop, StopReason};
 use crate::plan::{Auth, DatabasePlan, DriverName, Plan, TargetPlan};
@@ -20,6 +21,8 @@ use url::Url;
 pub(super) struct Prepared {
     pub(super) target: Driver,
     pub(super) server: ServerRecord,
+    /// What its size is asked for with, where that was asked for.
+    pub(super) inspect: Option<Inspect>,
     /// What the database is removed with, where this run has made one.
     made: Option<(Arc<Endpoint>, Credentials)>,
 }
@@ -63,12 +66,12 @@ pub(super) fn prepare(
         DriverName::CouchDb => prepare_couchdb(plan, server, stand_in, stop),
         DriverName::Http => {
             let (target, server) = super::http::prepare(plan, exchanges)?;
-            Ok(Prepared { target: Driver::Http(target), server, made: None })
+            Ok(Prepared { target: Driver::Http(target), server, inspect: None, made: None })
         }
         DriverName::Basic => {
             let name = "basic".to_owned();
             let server = ServerRecord { name, ..ServerRecord::default() };
-            Ok(Prepared { target: Driver::Basic(Basic), server, made: None })
+            Ok(Prepared { target: Driver::Basic(Basic), server, inspect: None, made: None })
         }
     }
 }
@@ -132,11 +135,17 @@ fn prepare_couchdb(
             version: text(&welcome["version"]),
             stand_in,
             same_machine: endpoint.is_loopback(),
-            database: name,
+            database: name.clone(),
             created,
             deleted: false,
             left: None,
         },
+        inspect: plan.fill.growth.then(|| Inspect {
+            endpoint: endpoint.clone(),
+            credentials: credentials.clone(),
+            path: format!("/{}", encode_segment(&name)),
+            timeout_ns: plan.timeout_ns,
+        }),
         made: created.then_some((endpoint, credentials)),
     })
 }

@@ -5,6 +5,7 @@
 
 mod budget;
 mod bulk_insert;
+mod burst;
 mod crud;
 mod current;
 mod live;
@@ -14,6 +15,7 @@ pub mod ycsb;
 
 pub use budget::{Budget, Mix};
 pub use bulk_insert::BulkInsert;
+pub use burst::{BodySize, Burst, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use live::{Entry, Live};

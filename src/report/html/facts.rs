@@ -95,6 +95,9 @@ fn stage(stage: &StagePlan) -> String {
             parts.extend(operations.map(|count| format!("{} operations", grouped(count))));
             parts
         }
+        StageKind::Burst(burst) => {
+            vec![format!("{:?}, {} bytes, {:?}", burst.role, burst.size.bytes, burst.filling)]
+        }
         kind @ StageKind::Urls { .. } => settings(&serde_json::to_value(kind).unwrap_or_default()),
     };
     parts.extend(stage.length_ns.map(|ns| format!("{} s", decimal(ns as f64 / 1e9, 1))));

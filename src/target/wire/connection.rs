@@ -44,7 +44,8 @@ pub struct Connection {
     stream: Option<Stream>,
     /// How many answers the present stream has given.
     answers: u64,
-    failed_connects: u32,
+    /// Attempts in a row that brought no connection, or one that gave no answer.
+    failures: u32,
     buffers: Rc<Buffers>,
     /// What the present answer is read into, and how much of it has been. Empty between answers.
     buffer: Vec<u8>,
@@ -67,7 +68,7 @@ impl Connection {
             deadline: deadlines.register(),
             stream: None,
             answers: 0,
-            failed_connects: 0,
+            failures: 0,
             buffers: deadlines.buffers(),
             buffer: Vec::new(),
             filled: 0,
@@ -99,7 +100,7 @@ impl Connection {
 
     /// Pauses as long as failures to connect ask for. Tells whether there were any.
     pub async fn rest(&self) -> bool {
-        let Some(doublings) = self.failed_connects.checked_sub(1) else { return false };
+        let Some(doublings) = self.failures.checked_sub(1) else { return false };
         tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
         true
     }
@@ -130,6 +131,7 @@ impl Connection {
                 Ok(()) => break Ok(()),
                 Err(broken) => {
                     self.stream = None;
+                    self.failures += u32::from(!kept);
                     let stale = kept && broken.unanswered && broken.failure == Failure::Reset;
                     if !stale || resent {
                         break Err(broken.failure);
@@ -141,6 +143,7 @@ impl Connection {
         self.deadline.disarm();
         result.inspect_err(|_| probe.mark_failed())?;
         self.answers += 1;
+        self.failures = 0;
         let head = self.decoder.head();
         if !head.keep_alive {
             self.stream = None;
@@ -166,7 +169,7 @@ impl Connection {
 
     async fn connect(&mut self) -> Result<(), Failure> {
         let endpoint = self.endpoint.clone();
-        let mut connecting = std::pin::pin!(Stream::connect(&endpoint, self.failed_connects));
+        let mut connecting = std::pin::pin!(Stream::connect(&endpoint, self.failures));
         let deadline = &self.deadline;
         let result = poll_fn(|context| {
             if deadline.poll_expired(context) {
@@ -175,7 +178,7 @@ impl Connection {
             connecting.as_mut().poll(context).map_err(|_| Failure::Connect)
         })
         .await;
-        self.failed_connects = if result.is_ok() { 0 } else { self.failed_connects + 1 };
+        self.failures += u32::from(result.is_err());
         self.answers = 0;
         self.stream = Some(result?);
         Ok(())
