@@ -121,6 +121,7 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
         },
         order: CrudOrder::Current,
         load: LoadSpec::Closed { think_ns: 0 },
+        ycsb: None,
         thresholds: args.output.fail_if.clone(),
     };
     let preamble = Some("cushion");

@@ -181,6 +181,7 @@ fn spec(
         mix: args.mix,
         order: CrudOrder::Uniform,
         load,
+        ycsb: None,
         thresholds: args.output.fail_if,
     }
 }

@@ -27,6 +27,7 @@ fn spec() -> PlanSpec {
         mix: Mix { create: 2, read: 3, update: 2, delete: 1 },
         order: CrudOrder::Uniform,
         load: LoadSpec::Closed { think_ns: 0 },
+        ycsb: None,
         thresholds: Vec::new(),
     }
 }

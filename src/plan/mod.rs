@@ -7,6 +7,7 @@ mod spec;
 mod stage;
 mod threshold;
 mod units;
+mod ycsb;
 
 pub use check::check;
 pub use schemas::{SchemaPlan, SchemaSource};
@@ -14,6 +15,7 @@ pub use spec::{Invalid, LoadSpec, PlanSpec};
 pub use stage::{CrudOrder, StageKind, StagePlan};
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration, duration_ns, mix, rate};
+pub use ycsb::{YcsbPhase, YcsbSpec, YcsbStage};
 
 use crate::clock::Nanos;
 use serde::{Deserialize, Serialize};
@@ -63,6 +65,9 @@ pub struct TargetPlan {
     pub tls_ca: Option<PathBuf>,
     /// The database.
     pub database: DatabasePlan,
+    /// An update without a revision builds upon what the connection has last seen of the document.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached_updates: bool,
 }
 
 impl TargetPlan {
@@ -116,6 +121,11 @@ pub enum DatabasePlan {
         name: String,
         /// Leave it in place.
         keep: bool,
+    },
+    /// One that springload makes where there is none. It is never deleted.
+    Kept {
+        /// Its name.
+        name: String,
     },
     /// One that exists. It is never deleted.
     Existing {

@@ -3,6 +3,7 @@
 use super::Auth;
 use super::schemas::SchemaSource;
 use super::stage::CrudOrder;
+use super::ycsb::YcsbSpec;
 use crate::clock::Nanos;
 use crate::engine::{Arrivals, Segment};
 use crate::workload::Mix;
@@ -101,6 +102,8 @@ pub struct PlanSpec {
     pub order: CrudOrder,
     /// When they are due.
     pub load: LoadSpec,
+    /// YCSB's workload, in the place of documents, operations, mix and order.
+    pub ycsb: Option<YcsbSpec>,
     /// What makes the run fail, as written.
     pub thresholds: Vec<String>,
 }

@@ -1,5 +1,6 @@
 //! One measured step of a run.
 
+use super::ycsb::YcsbStage;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
@@ -10,7 +11,7 @@ use std::ops::Range;
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {
-    /// `bulk_insert`, `warm_up` or `crud`.
+    /// `bulk_insert`, `load`, `warm_up`, `crud` or `run`.
     pub name: String,
     /// What is done.
     #[serde(flatten)]
@@ -22,7 +23,7 @@ pub struct StagePlan {
 }
 
 /// What a stage does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "workload", rename_all = "snake_case")]
 pub enum StageKind {
     /// Fills the database through `_bulk_docs`.
@@ -41,6 +42,8 @@ pub enum StageKind {
         /// Which documents operations go to.
         order: CrudOrder,
     },
+    /// A phase of a YCSB workload.
+    Ycsb(Box<YcsbStage>),
 }
 
 /// Which documents single-document operations go to.
@@ -65,7 +68,7 @@ impl StageKind {
     }
 
     /// Whether operations of this kind are done.
-    pub const fn does(&self, kind: OpKind) -> bool {
+    pub fn does(&self, kind: OpKind) -> bool {
         match (self, kind) {
             (Self::BulkInsert { .. }, kind) => matches!(kind, OpKind::BulkInsert),
             (Self::Crud { mix, .. }, OpKind::Create) => mix.create > 0,
@@ -73,6 +76,7 @@ impl StageKind {
             (Self::Crud { mix, .. }, OpKind::Update) => mix.update > 0,
             (Self::Crud { mix, .. }, OpKind::Delete) => mix.delete > 0,
             (Self::Crud { .. }, _) => false,
+            (Self::Ycsb(stage), kind) => stage.does(kind),
         }
     }
 
@@ -81,6 +85,9 @@ impl StageKind {
         if let Self::BulkInsert { batch, .. } = self {
             let keys = self.bulk_keys(k, connections);
             return Some((keys.end - keys.start).div_ceil(u64::from(*batch)));
+        }
+        if let Self::Ycsb(stage) = self {
+            return stage.operations(k, connections);
         }
         match self.budget(k, connections) {
             Budget::Counted(left) => Some(left.iter().sum()),
@@ -91,7 +98,7 @@ impl StageKind {
     /// What connection `k` of `connections` has to do.
     pub fn budget(&self, k: usize, connections: usize) -> Budget {
         match self {
-            Self::BulkInsert { .. } => Budget::Counted([0; 4]),
+            Self::BulkInsert { .. } | Self::Ycsb(_) => Budget::Counted([0; 4]),
             Self::Crud { mix, operations: None, .. } => Budget::Endless(*mix),
             Self::Crud { mix, operations: Some(operations), order } => {
                 let (k, connections) = (k as u64, connections as u64);

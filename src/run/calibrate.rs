@@ -73,7 +73,7 @@ fn one_loop(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
         start: Arc::new(Start::new(1)),
         sink,
     };
-    let run = move || run_shard(&plan, &Basic, vec![Lane { connection: 0, workload }]);
+    let run = move || run_shard(&plan, &Basic::default(), vec![Lane { connection: 0, workload }]);
     // A thread of its own: the runtime of a shard wants one.
     let shard = std::thread::spawn(run).join().map_err(|_| io::Error::other("panicked"))??;
     Ok(shard.elapsed_ns as f64 / LOOPS as f64)

@@ -34,6 +34,10 @@ pub trait Observer {
     }
     /// What the running stage has measured, once a second.
     fn running(&mut self, _running: Running) {}
+    /// Where a driver without a server shows each operation's text; called by all load threads.
+    fn echo(&self) -> Option<fn(&[u8])> {
+        None
+    }
     /// A stage begins: its name.
     fn stage_begins(&mut self, stage: &str);
     /// Where a stage stands, a few times a second.
@@ -99,7 +103,7 @@ pub fn run(
     let started_at = jiff::Timestamp::from_nanosecond(i128::from(wall_ns()))
         .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
-    let mut prepared = prepare::prepare(plan, server, stand_in, stop)?;
+    let mut prepared = prepare::prepare(plan, server, stand_in, (stop, observer.echo()))?;
     let mut record = RunRecord {
         schema_version: SCHEMA_VERSION,
         started_at,

@@ -208,6 +208,7 @@ fn planned(kind: &StageKind, connections: usize) -> Option<(u64, u64)> {
     match kind {
         StageKind::BulkInsert { documents, .. } => Some((operations, *documents)),
         StageKind::Crud { .. } => Some((operations, operations)),
+        StageKind::Ycsb(ycsb) => Some((operations, ycsb.records().unwrap_or(operations))),
     }
 }
 

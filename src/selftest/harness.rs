@@ -100,6 +100,7 @@ impl Load {
             mix: Mix { create: 0, read: 1, update: 0, delete: 0 },
             order: CrudOrder::Uniform,
             load,
+            ycsb: None,
             thresholds: Vec::new(),
         };
         let plan = check(&spec).map_err(|mistakes| {

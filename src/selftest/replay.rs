@@ -88,7 +88,7 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
                 start: start.clone(),
                 sink: sink.clone(),
             };
-            std::thread::spawn(move || run_shard(&plan, &Basic, lanes))
+            std::thread::spawn(move || run_shard(&plan, &Basic::default(), lanes))
         })
         .collect();
     let mut lanes = Vec::new();
