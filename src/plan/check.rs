@@ -61,6 +61,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         schemas,
         stages,
         thresholds,
+        ycsb: None,
     })
 }
 

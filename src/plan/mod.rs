@@ -7,6 +7,7 @@ mod spec;
 mod stage;
 mod threshold;
 mod units;
+mod ycsb_measurement;
 
 pub use check::check;
 pub use schemas::{SchemaPlan, SchemaSource};
@@ -14,6 +15,9 @@ pub use spec::{Invalid, LoadSpec, PlanSpec};
 pub use stage::{CrudOrder, StageKind, StagePlan};
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration, duration_ns, mix, rate};
+pub use ycsb_measurement::{
+    ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
+};
 
 use crate::clock::Nanos;
 use serde::{Deserialize, Serialize};
@@ -41,6 +45,9 @@ pub struct Plan {
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
+    /// How YCSB's reports tell the measurements, where its dialect was spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ycsb: Option<MeasurementPlan>,
 }
 
 /// The server and database of a run.

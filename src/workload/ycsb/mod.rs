@@ -20,4 +20,4 @@ pub use inserts::{Inserts, WINDOW};
 pub use keys::{KeyNames, KeyOrder};
 pub use lengths::{LengthSpec, Lengths};
 pub use properties::Properties;
-pub use read::PropertyError;
+pub use read::{PropertyError, Reader};
