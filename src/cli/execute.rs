@@ -5,6 +5,7 @@ use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
 use super::progress::View;
 use super::signals;
+use super::ycsb::StatusLines;
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::embedded::{Options, StandIn, bind};
 use crate::engine::Stop;
@@ -105,7 +106,7 @@ fn measure(
             return Exit::Failed;
         }
     };
-    let mut view = View::new(output, (folder, metrics), asked);
+    let mut view = View::new(output, (folder, metrics), asked, StatusLines::new(plan));
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
     match result {

@@ -23,6 +23,7 @@ mod selftest;
 mod serve;
 mod signals;
 mod tui;
+mod ycsb;
 
 pub use exit::Exit;
 
@@ -44,6 +45,8 @@ enum Verb {
     Run(Box<run::Args>),
     /// Iron Cushion's command line and report
     Cushion(Box<cushion::Args>),
+    /// YCSB's command line, workloads and report
+    Ycsb(Box<ycsb::Args>),
     /// Print sample documents of a schema
     Schema(schema::Args),
     /// Render a saved run again, in any format
@@ -65,11 +68,14 @@ enum Verb {
 /// Parses the command line, does what it says, and tells the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let line = command_line(&arguments);
+    let arguments = ycsb::with_two_dashes(arguments);
     let matches = command().try_get_matches_from(&arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => match cli.verb {
-            Verb::Run(args) => run::main(*args, &command_line(&arguments)),
-            Verb::Cushion(args) => cushion::main(&args, &command_line(&arguments)),
+            Verb::Run(args) => run::main(*args, &line),
+            Verb::Cushion(args) => cushion::main(&args, &line),
+            Verb::Ycsb(args) => ycsb::main(&args, &line),
             Verb::Schema(args) => schema::main(&args),
             Verb::Report(args) | Verb::Show(args) => report::main(&args),
             Verb::List(args) => list::main(&args),

@@ -5,6 +5,7 @@ use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs};
 use super::signals::Asked;
 use super::tui::Tui;
+use super::ycsb::{StatusLines, show_operation};
 use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -23,6 +24,9 @@ pub(super) struct View<'a> {
     metrics: Option<&'a Metrics>,
     mode: Mode,
     stage: String,
+    status: Option<StatusLines>,
+    /// Stages whose last status line was printed.
+    ended: usize,
 }
 
 enum Mode {
@@ -57,9 +61,12 @@ impl<'a> View<'a> {
         output: &OutputArgs,
         (folder, metrics): (&'a Folder, Option<&'a Metrics>),
         asked: Arc<Asked>,
+        status: Option<StatusLines>,
     ) -> Self {
         let terminal = io::stderr().is_terminal();
-        let mode = match choose(output, terminal, std::env::var_os("TERM").as_deref()) {
+        let choice = choose(output, terminal, std::env::var_os("TERM").as_deref());
+        let mode = match choice {
+            _ if status.is_some() => Mode::Quiet,
             Choice::Nothing => Mode::Quiet,
             Choice::Lines => Mode::Lines { next_s: LINE_EVERY_S },
             Choice::Bar => Mode::Bar(bar()),
@@ -69,7 +76,7 @@ impl<'a> View<'a> {
                 Mode::Tui(Box::new(Tui::new(colour, asked)))
             }
         };
-        Self { folder, metrics, mode, stage: String::new() }
+        Self { folder, metrics, mode, stage: String::new(), status, ended: 0 }
     }
 
     /// Takes away whatever is shown, so that others can print.
@@ -92,8 +99,15 @@ fn bar() -> ProgressBar {
 }
 
 impl Observer for View<'_> {
+    fn echo(&self) -> Option<fn(&[u8])> {
+        Some(show_operation)
+    }
+
     fn stage_begins(&mut self, stage: &str) {
         stage.clone_into(&mut self.stage);
+        if let Some(status) = &mut self.status {
+            status.begin(stage);
+        }
         match &mut self.mode {
             Mode::Quiet => {}
             Mode::Lines { next_s } => *next_s = LINE_EVERY_S,
@@ -140,16 +154,24 @@ impl Observer for View<'_> {
     }
 
     fn watches(&self) -> bool {
-        self.metrics.is_some()
+        self.metrics.is_some() || self.status.is_some()
     }
 
     fn running(&mut self, running: Running) {
+        let line = self.status.as_mut();
+        if let Some(line) = line.and_then(|it| it.look(running.elapsed_s, &running.operations)) {
+            eprintln!("{line}");
+        }
         if let Some(metrics) = self.metrics {
             metrics.running(running);
         }
     }
 
     fn keep(&mut self, record: &RunRecord) -> io::Result<()> {
+        if let (Some(status), Some(stage)) = (&mut self.status, record.stages.get(self.ended)) {
+            eprintln!("{}", status.end(stage.elapsed_s, &stage.operations));
+            self.ended += 1;
+        }
         if let Some(metrics) = self.metrics {
             metrics.keep(record);
         }

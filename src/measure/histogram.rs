@@ -46,6 +46,14 @@ impl Histogram {
         let _ = self.0.add(&other.0);
     }
 
+    /// The samples that came after those of `before`, an earlier state of this one.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut since = self.0.clone();
+        let _ = since.subtract(&before.0);
+        Self(since)
+    }
+
     /// The number of samples.
     pub fn len(&self) -> u64 {
         self.0.len()

@@ -63,6 +63,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         schemas,
         stages,
         thresholds,
+        ycsb: spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone()),
     })
 }
 

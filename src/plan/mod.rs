@@ -8,6 +8,7 @@ mod stage;
 mod threshold;
 mod units;
 mod ycsb;
+mod ycsb_measurement;
 
 pub use check::check;
 pub use schemas::{SchemaPlan, SchemaSource};
@@ -16,6 +17,9 @@ pub use stage::{CrudOrder, StageKind, StagePlan};
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration, duration_ns, mix, rate};
 pub use ycsb::{YcsbPhase, YcsbSpec, YcsbStage};
+pub use ycsb_measurement::{
+    ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
+};
 
 use crate::clock::Nanos;
 use serde::{Deserialize, Serialize};
@@ -43,6 +47,9 @@ pub struct Plan {
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
+    /// How YCSB's reports tell the measurements, where its dialect was spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ycsb: Option<MeasurementPlan>,
 }
 
 /// The server and database of a run.

@@ -4,6 +4,7 @@ use super::ycsb::YcsbStage;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
+use crate::workload::ycsb::Bodies;
 use crate::workload::{Budget, KeySequence, Mix};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -78,6 +79,11 @@ impl StageKind {
             (Self::Crud { .. }, _) => false,
             (Self::Ycsb(stage), kind) => stage.does(kind),
         }
+    }
+
+    /// Whether operations are written for somebody to read.
+    pub fn shows(&self) -> bool {
+        matches!(self, Self::Ycsb(stage) if stage.bodies == Bodies::Shown)
     }
 
     /// How many operations connection `k` of `connections` is to do, where they are counted.

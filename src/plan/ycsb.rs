@@ -2,6 +2,7 @@
 
 use super::spec::PlanSpec;
 use super::stage::{StageKind, StagePlan};
+use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
@@ -21,6 +22,8 @@ pub struct YcsbSpec {
     pub cached_updates: bool,
     /// The driver shows operations.
     pub shown: bool,
+    /// How YCSB's reports tell the measurements, where its dialect is spoken.
+    pub measurement: Option<MeasurementPlan>,
 }
 
 /// A phase of a YCSB workload.

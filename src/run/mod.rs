@@ -103,7 +103,8 @@ pub fn run(
     let started_at = jiff::Timestamp::from_nanosecond(i128::from(wall_ns()))
         .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
-    let mut prepared = prepare::prepare(plan, server, stand_in, (stop, observer.echo()))?;
+    let echo = if plan.stages.iter().any(|it| it.kind.shows()) { observer.echo() } else { None };
+    let mut prepared = prepare::prepare(plan, server, stand_in, (stop, echo))?;
     let mut record = RunRecord {
         schema_version: SCHEMA_VERSION,
         started_at,

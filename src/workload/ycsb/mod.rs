@@ -21,4 +21,4 @@ pub use core::{Bodies, Core, CoreLane};
 pub use keys::{KeyNames, KeyOrder};
 pub use lengths::{LengthSpec, Lengths};
 pub use properties::Properties;
-pub use read::PropertyError;
+pub use read::{PropertyError, Reader};
