@@ -1,6 +1,6 @@
 //! What every verb that measures does: check, start the stand-in if need be, run, report.
 
-use super::exit::Exit;
+use super::exit::{Exit, not_loaded};
 use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
 use super::progress::View;
@@ -132,6 +132,9 @@ fn measure(
             if let Some(reason) = &record.server.left {
                 let database = &record.server.database;
                 eprintln!("error: database {database} could not be removed: {reason}");
+            }
+            if let Some((missing, records)) = not_loaded(&record) {
+                eprintln!("error: {missing} of {records} records were not loaded");
             }
             Exit::of_record(&record)
         }

@@ -5,8 +5,9 @@ use super::exit::Exit;
 use super::output::OutputArgs;
 use super::schema_source;
 use crate::engine::{Arrivals, Segment};
-use crate::plan::{self, Auth, CrudOrder, Invalid, LoadSpec, PlanSpec};
+use crate::plan::{self, Auth, CrudOrder, Invalid, LoadSpec, PlanSpec, YcsbPhase, YcsbSpec};
 use crate::workload::Mix;
+use crate::workload::ycsb::{CoreConfig, Properties, builtin};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
@@ -37,6 +38,9 @@ pub(super) struct Args {
     /// Relative weights of operations
     #[arg(long, default_value = "create=2,read=3,update=2,delete=1", value_parser = plan::mix)]
     mix: Mix,
+    /// A workload of YCSB on as many records as --docs says, instead of a mix
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["mix", "schema"])]
+    workload: Option<WorkloadArg>,
     /// What documents look like: [WEIGHT:]FILE or [WEIGHT:]URL of a document; may be repeated
     #[arg(long, value_name = "SCHEMA")]
     schema: Vec<String>,
@@ -79,6 +83,23 @@ pub(super) struct Args {
     tls_ca: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// YCSB's standard workloads.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum WorkloadArg {
+    /// Half reads, half updates
+    YcsbA,
+    /// 95 % reads, 5 % updates
+    YcsbB,
+    /// Reads only
+    YcsbC,
+    /// 95 % reads of the newest records, 5 % inserts
+    YcsbD,
+    /// 95 % scans, 5 % inserts
+    YcsbE,
+    /// Half reads, half read-modify-writes
+    YcsbF,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -132,9 +153,34 @@ pub(super) fn main(args: Args, command: &str) -> Exit {
         mistakes.push(Invalid::new("--use-existing", "the stand-in starts empty", cure));
     }
     let output = args.output.clone();
-    let spec = spec(args, command, schemas);
+    let ycsb = args.workload.and_then(|workload| {
+        ycsb_spec(workload, &args).map_err(|mistake| mistakes.push(mistake)).ok()
+    });
+    let spec = PlanSpec { ycsb, ..spec(args, command, schemas) };
     let execution = Execution { spec: &spec, mistakes, output: &output, preamble: None };
     execute(execution)
+}
+
+/// A standard workload on as many records and operations as flags say.
+fn ycsb_spec(workload: WorkloadArg, args: &Args) -> Result<YcsbSpec, Invalid> {
+    let wrong = |flag: &str, problem: &str, cure: &str| Invalid::new(flag, problem, cure);
+    if args.docs == 0 {
+        let cure = "insert some; springload ycsb run works on records that are there";
+        return Err(wrong("--docs", "a workload needs records", cure));
+    }
+    let (_, text) = builtin::WORKLOADS[workload as usize];
+    let mut properties = Properties::parse(text.as_bytes())
+        .map_err(|problem| wrong("--workload", &problem, "name another"))?;
+    properties.set("recordcount", args.docs.to_string());
+    properties.set("operationcount", args.ops.unwrap_or(0).to_string());
+    let config = CoreConfig::read(&properties, false, &|_| Err(String::new()))
+        .map_err(|errors| wrong("--workload", &errors[0].to_string(), "name another"))?;
+    let phases = match args.ops {
+        Some(0) => vec![YcsbPhase::Load],
+        _ => vec![YcsbPhase::Load, YcsbPhase::Run],
+    };
+    let (kept, cached_updates, shown, measurement) = (false, false, false, None);
+    Ok(YcsbSpec { config, phases, kept, cached_updates, shown, measurement })
 }
 
 fn spec(

@@ -30,8 +30,9 @@ pub struct CouchSession {
     seen: Option<Seen>,
 }
 
-/// How often an update or delete without a revision is tried when others write meanwhile.
-const TRIES: u32 = 32;
+/// How often an update or delete without a revision is tried when others write meanwhile. With 50
+/// connections on a record that gets every 25th request, 32 times were not always enough.
+const TRIES: u32 = 256;
 
 impl CouchSession {
     /// A session on the database at `path`; see [`super::CouchDb`].
