@@ -5,11 +5,12 @@ use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
 use super::progress::View;
 use super::signals;
-use super::ycsb::StatusLines;
+use super::ycsb::Outputs;
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::embedded::{Options, StandIn, bind};
 use crate::engine::Stop;
 use crate::plan::{Invalid, Plan, PlanSpec, check};
+use crate::record::RunRecord;
 use crate::report;
 use crate::run::run;
 use std::io;
@@ -46,6 +47,13 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
         eprintln!("error: {mistake}");
         return Exit::Usage;
     }
+    let ycsb = match Outputs::open(&plan) {
+        Ok(ycsb) => ycsb,
+        Err(mistake) => {
+            eprintln!("error: {mistake}");
+            return Exit::Usage;
+        }
+    };
     let metrics = match output.metrics.as_deref().map(Metrics::serve).transpose() {
         Ok(metrics) => metrics,
         Err(mistake) => {
@@ -68,7 +76,7 @@ pub(super) fn execute(execution: Execution<'_>) -> Exit {
     if let Some(metrics) = &metrics {
         eprintln!("metrics: {}", metrics.url());
     }
-    measure(&plan, output, (&folder, metrics.as_ref()), preamble)
+    measure((&plan, ycsb), output, (&folder, metrics.as_ref()), preamble)
 }
 
 /// The stand-in for a run in the same process, where the plan asks for it.
@@ -81,7 +89,7 @@ fn start_stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
 }
 
 fn measure(
-    plan: &Plan,
+    (plan, ycsb): (&Plan, Option<Outputs>),
     output: &OutputArgs,
     (folder, metrics): (&Folder, Option<&Metrics>),
     preamble: Option<&'static str>,
@@ -106,38 +114,11 @@ fn measure(
             return Exit::Failed;
         }
     };
-    let mut view = View::new(output, (folder, metrics), asked, StatusLines::new(plan));
+    let mut view = View::new(output, (folder, metrics), asked, ycsb);
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
     match result {
-        Ok(record) => {
-            let format = output.format.or_else(|| report::format(preamble.unwrap_or("text")));
-            if let Some(format) = format {
-                match format.render(std::slice::from_ref(&record), None) {
-                    Ok(bytes) => print(&bytes),
-                    Err(unfit) => eprintln!("error: {unfit}"),
-                }
-            }
-            for line in report::threshold_lines(&record).iter().filter(|it| it.starts_with('✗')) {
-                eprintln!("--fail-if: {line}");
-            }
-            if !output.quiet {
-                eprintln!("record: {}", folder.file().display());
-            }
-            match folder.save_page(&record) {
-                Ok(page) if !output.quiet => eprintln!("page: {}", page.display()),
-                Ok(_) => {}
-                Err(error) => eprintln!("error: report.html cannot be written: {error}"),
-            }
-            if let Some(reason) = &record.server.left {
-                let database = &record.server.database;
-                eprintln!("error: database {database} could not be removed: {reason}");
-            }
-            if let Some((missing, records)) = not_loaded(&record) {
-                eprintln!("error: {missing} of {records} records were not loaded");
-            }
-            Exit::of_record(&record)
-        }
+        Ok(record) => tell(&record, (output, preamble), folder, view.ycsb()),
         Err(error) => {
             eprintln!("error: {error}");
             if folder.file().exists() {
@@ -146,4 +127,50 @@ fn measure(
             Exit::of_error(&error)
         }
     }
+}
+
+/// Prints the report and whatever else must be known of a run that left a record.
+fn tell(
+    record: &RunRecord,
+    (output, preamble): (&OutputArgs, Option<&'static str>),
+    folder: &Folder,
+    ycsb: Option<&Outputs>,
+) -> Exit {
+    let format = output.format.or_else(|| report::format(preamble.unwrap_or("text")));
+    let rendered = format.map(|format| format.render(std::slice::from_ref(record), None));
+    let written = match (rendered, ycsb) {
+        (Some(Ok(bytes)), Some(ycsb)) => ycsb.report(record, &bytes),
+        (Some(Ok(bytes)), None) => {
+            print(&bytes);
+            Ok(())
+        }
+        (Some(Err(unfit)), _) => {
+            eprintln!("error: {unfit}");
+            Ok(())
+        }
+        (None, _) => Ok(()),
+    };
+    for line in report::threshold_lines(record).iter().filter(|it| it.starts_with('✗')) {
+        eprintln!("--fail-if: {line}");
+    }
+    if !output.quiet {
+        eprintln!("record: {}", folder.file().display());
+    }
+    match folder.save_page(record) {
+        Ok(page) if !output.quiet => eprintln!("page: {}", page.display()),
+        Ok(_) => {}
+        Err(error) => eprintln!("error: report.html cannot be written: {error}"),
+    }
+    if let Some(reason) = &record.server.left {
+        let database = &record.server.database;
+        eprintln!("error: database {database} could not be removed: {reason}");
+    }
+    if let Some((missing, records)) = not_loaded(record) {
+        eprintln!("error: {missing} of {records} records were not loaded");
+    }
+    if let Err(error) = written {
+        eprintln!("error: {error}");
+        return Exit::Failed;
+    }
+    Exit::of_record(record)
 }

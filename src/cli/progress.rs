@@ -5,7 +5,9 @@ use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs};
 use super::signals::Asked;
 use super::tui::Tui;
-use super::ycsb::{StatusLines, show_operation};
+use super::ycsb::{Outputs, show_operation};
+use crate::clock::Nanos;
+use crate::measure::RawRow;
 use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -24,9 +26,7 @@ pub(super) struct View<'a> {
     metrics: Option<&'a Metrics>,
     mode: Mode,
     stage: String,
-    status: Option<StatusLines>,
-    /// Stages whose last status line was printed.
-    ended: usize,
+    ycsb: Option<Outputs>,
 }
 
 enum Mode {
@@ -61,12 +61,12 @@ impl<'a> View<'a> {
         output: &OutputArgs,
         (folder, metrics): (&'a Folder, Option<&'a Metrics>),
         asked: Arc<Asked>,
-        status: Option<StatusLines>,
+        ycsb: Option<Outputs>,
     ) -> Self {
         let terminal = io::stderr().is_terminal();
         let choice = choose(output, terminal, std::env::var_os("TERM").as_deref());
         let mode = match choice {
-            _ if status.is_some() => Mode::Quiet,
+            _ if ycsb.as_ref().is_some_and(Outputs::tells_status) => Mode::Quiet,
             Choice::Nothing => Mode::Quiet,
             Choice::Lines => Mode::Lines { next_s: LINE_EVERY_S },
             Choice::Bar => Mode::Bar(bar()),
@@ -76,7 +76,12 @@ impl<'a> View<'a> {
                 Mode::Tui(Box::new(Tui::new(colour, asked)))
             }
         };
-        Self { folder, metrics, mode, stage: String::new(), status, ended: 0 }
+        Self { folder, metrics, mode, stage: String::new(), ycsb }
+    }
+
+    /// What the dialect writes at the end, where it is YCSB's.
+    pub(super) const fn ycsb(&self) -> Option<&Outputs> {
+        self.ycsb.as_ref()
     }
 
     /// Takes away whatever is shown, so that others can print.
@@ -105,8 +110,8 @@ impl Observer for View<'_> {
 
     fn stage_begins(&mut self, stage: &str) {
         stage.clone_into(&mut self.stage);
-        if let Some(status) = &mut self.status {
-            status.begin(stage);
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.stage_begins(stage);
         }
         match &mut self.mode {
             Mode::Quiet => {}
@@ -154,23 +159,27 @@ impl Observer for View<'_> {
     }
 
     fn watches(&self) -> bool {
-        self.metrics.is_some() || self.status.is_some()
+        self.metrics.is_some() || self.ycsb.as_ref().is_some_and(Outputs::tells_status)
     }
 
     fn running(&mut self, running: Running) {
-        let line = self.status.as_mut();
-        if let Some(line) = line.and_then(|it| it.look(running.elapsed_s, &running.operations)) {
-            eprintln!("{line}");
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.running(&running);
         }
         if let Some(metrics) = self.metrics {
             metrics.running(running);
         }
     }
 
+    fn raw(&mut self, rows: &[RawRow], epoch_ns: Nanos) {
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.raw(rows, epoch_ns);
+        }
+    }
+
     fn keep(&mut self, record: &RunRecord) -> io::Result<()> {
-        if let (Some(status), Some(stage)) = (&mut self.status, record.stages.get(self.ended)) {
-            eprintln!("{}", status.end(stage.elapsed_s, &stage.operations));
-            self.ended += 1;
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.keep(record);
         }
         if let Some(metrics) = self.metrics {
             metrics.keep(record);

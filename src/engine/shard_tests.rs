@@ -118,6 +118,7 @@ async fn run_workloads<W: Workload + 'static>(
         length_ns: seconds.map(|seconds| seconds * SECOND_NS),
         timeout_ns: 2 * SECOND_NS,
         pinned: false,
+        raw: false,
         stop,
         start: Arc::new(Start::new(1)),
         sink,

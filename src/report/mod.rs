@@ -15,6 +15,7 @@ mod table;
 mod text;
 mod threshold;
 mod words;
+pub mod ycsb;
 
 pub use chart::ChartKind;
 pub use exposition::Exposition;
@@ -90,7 +91,7 @@ impl Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 9] = [
+pub const FORMATS: [Format; 12] = [
     text::FORMAT,
     json::FORMAT,
     csv::FORMAT,
@@ -100,6 +101,9 @@ pub const FORMATS: [Format; 9] = [
     html::FORMAT,
     picture::SVG,
     picture::PNG,
+    ycsb::TEXT,
+    ycsb::JSON,
+    ycsb::JSON_ARRAY,
 ];
 
 /// The formats that show several runs, by name.

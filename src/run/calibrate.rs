@@ -69,6 +69,7 @@ fn one_loop(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
         length_ns: None,
         timeout_ns: SECOND_NS,
         pinned: false,
+        raw: false,
         stop: Arc::new(Stop::default()),
         start: Arc::new(Start::new(1)),
         sink,

@@ -12,8 +12,9 @@ mod stage;
 
 pub use progress::{KindProgress, Progress};
 
-use crate::clock::{Clock, wall_ns};
+use crate::clock::{Clock, Nanos, wall_ns};
 use crate::engine::{Stop, StopReason};
+use crate::measure::RawRow;
 use crate::plan::{Plan, SchemaPlan};
 use crate::record::{Environment, RunRecord, Running, SCHEMA_VERSION};
 use crate::schema::{Documents, SchemaError};
@@ -42,6 +43,9 @@ pub trait Observer {
     fn stage_begins(&mut self, stage: &str);
     /// Where a stage stands, a few times a second.
     fn progress(&mut self, progress: &Progress);
+    /// Requests one by one, where the plan asks for them: those of a second of one thread at a
+    /// time. Their `done` and `epoch_ns` together are nanoseconds since 1970.
+    fn raw(&mut self, _rows: &[RawRow], _epoch_ns: Nanos) {}
     /// A stage has ended, or the whole run: the record so far, to be kept.
     ///
     /// # Errors
@@ -100,7 +104,8 @@ pub fn run(
 ) -> Result<RunRecord, RunError> {
     let documents = Arc::new(SchemaPlan::documents(plan.seed, &plan.schemas)?);
     let began = Clock::system().now();
-    let started_at = jiff::Timestamp::from_nanosecond(i128::from(wall_ns()))
+    let began_wall = wall_ns();
+    let started_at = jiff::Timestamp::from_nanosecond(i128::from(began_wall))
         .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
     let echo = if plan.stages.iter().any(|it| it.kind.shows()) { observer.echo() } else { None };
@@ -117,7 +122,7 @@ pub fn run(
         thresholds: Vec::new(),
     };
     observer.run_begins(&record);
-    let bench = Bench { plan, target: &prepared.target, stop, began, pinned: stand_in };
+    let bench = Bench { plan, target: &prepared.target, stop, began, began_wall, pinned: stand_in };
     let result = stages(&bench, documents, &mut record, observer);
     if stop.reason() != Some(StopReason::Aborted) {
         record.partial = result.is_err() || stop.reason().is_some();

@@ -54,6 +54,8 @@ pub(super) struct Bench<'a> {
     pub(super) stop: &'a Arc<Stop>,
     /// When the run began.
     pub(super) began: Nanos,
+    /// The same on the wall clock, in nanoseconds since 1970.
+    pub(super) began_wall: Nanos,
     /// The server is in this process: each thread keeps to its processor.
     pub(super) pinned: bool,
 }
@@ -86,6 +88,7 @@ impl Bench<'_> {
                     length_ns: stage.length_ns,
                     timeout_ns: self.plan.timeout_ns,
                     pinned: self.pinned,
+                    raw: self.plan.ycsb.as_ref().is_some_and(|it| it.measurement.is_raw()),
                     stop: self.stop.clone(),
                     start: start.clone(),
                     sink: sink.clone(),
@@ -99,7 +102,8 @@ impl Bench<'_> {
             .collect::<io::Result<_>>()?;
         drop(sink);
         let connections = self.plan.connections;
-        let watch = Watch { stage, connections, start: start.clone(), stop: self.stop };
+        let epoch_ns = self.began_wall.saturating_sub(self.began);
+        let watch = Watch { stage, connections, start: start.clone(), stop: self.stop, epoch_ns };
         let (totals, series) = watch.collect(&source, observer)?;
         let mut collected = join(handles, totals, series)?;
         collected.lanes.sort_by_key(|lane| lane.connection);
@@ -122,6 +126,8 @@ struct Watch<'a> {
     connections: usize,
     start: Arc<Start>,
     stop: &'a Stop,
+    /// From the clock of the run to nanoseconds since 1970.
+    epoch_ns: Nanos,
 }
 
 impl Watch<'_> {
@@ -144,6 +150,9 @@ impl Watch<'_> {
                 Ok(interval) => {
                     totals.add(&interval);
                     series.add(&interval);
+                    if !interval.raw.is_empty() {
+                        observer.raw(&interval.raw, self.epoch_ns);
+                    }
                     told = false;
                 }
                 Err(RecvTimeoutError::Timeout) => {

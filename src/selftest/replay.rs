@@ -84,6 +84,7 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
                 length_ns: None,
                 timeout_ns: 1_000_000_000,
                 pinned: false,
+                raw: false,
                 stop: Arc::new(Stop::default()),
                 start: start.clone(),
                 sink: sink.clone(),

@@ -17,3 +17,4 @@ mod seeds;
 mod servers;
 mod springload;
 mod terminal;
+mod ycsb;

@@ -2,11 +2,11 @@
 
 mod asked;
 mod classes;
+mod outputs;
 mod show;
-mod status;
 
+pub(super) use outputs::Outputs;
 pub(super) use show::operation as show_operation;
-pub(super) use status::StatusLines;
 
 use super::execute::{Execution, execute};
 use super::exit::Exit;
