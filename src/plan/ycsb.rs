@@ -111,7 +111,9 @@ pub(super) fn stages(
     for &phase in &ycsb.phases {
         let (name, operations) = match phase {
             YcsbPhase::Load => ("load", None),
-            YcsbPhase::Run => ("run", (ycsb.config.operations > 0).then_some(ycsb.config.operations)),
+            YcsbPhase::Run => {
+                ("run", (ycsb.config.operations > 0).then_some(ycsb.config.operations))
+            }
         };
         let (pace, length_ns) = if alone || phase == YcsbPhase::Run {
             (pace.clone(), length_ns)

@@ -83,9 +83,8 @@ impl<'a> Connections<'a> {
         let connections = self.plan.connections;
         if !self.warm_ycsb.is_empty() {
             let warm = std::mem::take(&mut self.warm_ycsb).into_iter().enumerate();
-            let renew = |(k, lane): (_, CoreLane)| {
-                lane.with_operations(ycsb.operations(k, connections))
-            };
+            let renew =
+                |(k, lane): (_, CoreLane)| lane.with_operations(ycsb.operations(k, connections));
             return warm.map(renew).collect();
         }
         let core = Arc::new(Core::new(&ycsb.config, self.plan.seed, ycsb.bodies));

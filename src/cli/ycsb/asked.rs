@@ -15,6 +15,9 @@ use std::path::Path;
 const COUCHDB: &str = "http://127.0.0.1:5984";
 /// The part of all operations that may fail. YCSB does not mind any number.
 const MOST_ERRORS: f64 = 0.01;
+/// As many connections and documents in a request as plans may have.
+const MOST_THREADS: f64 = 65_536.0;
+const MOST_BATCH: f64 = 1e6;
 /// Operations that may be due and not done: as in YCSB, none is ever dropped.
 const ALL_IN_FLIGHT: u64 = 1 << 40;
 
@@ -113,7 +116,9 @@ impl Asked {
         let batch = number("batchsize", 1.0);
         let length_s = number("maxexecutiontime", 0.0);
         let most_errors = number("maxerrorrate", MOST_ERRORS);
-        for (name, value, most) in [("threadcount", threads, 65_536.0), ("batchsize", batch, 1e6)] {
+        for (name, value, most) in
+            [("threadcount", threads, MOST_THREADS), ("batchsize", batch, MOST_BATCH)]
+        {
             if value < 1.0 || value > most || value.fract() > 0.0 {
                 let cure = format!("give a whole number from 1 to {most}");
                 mistakes.push(wrong(name, format!("{value} is out of range"), &cure));
@@ -135,13 +140,13 @@ impl Asked {
             keep: true,
             auth,
             tls_ca: args.tls_ca.clone(),
-            connections: threads as u64,
+            connections: threads.clamp(1.0, MOST_THREADS) as u64,
             threads: None,
             seed: config.seed.unwrap_or(42),
             timeout_ns: args.timeout,
             schemas: Vec::new(),
             documents: 0,
-            batch: batch as u64,
+            batch: batch.clamp(1.0, MOST_BATCH) as u64,
             operations: None,
             duration_ns: (length_s > 0.0).then_some((length_s * 1e9) as u64),
             warmup_ns: 0,

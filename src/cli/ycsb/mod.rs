@@ -169,7 +169,10 @@ mod tests {
             spelled("x ycsb run basic -P -cp -p -db -threads 5 -s -jvm-args -load"),
             "x ycsb run basic -P -cp -p -db --threads 5 -s --jvm-args -load"
         );
-        assert_eq!(spelled("x ycsb load basic -thread 50 -l -target"), "x ycsb load basic --threads 50 -l -target");
+        assert_eq!(
+            spelled("x ycsb load basic -thread 50 -l -target"),
+            "x ycsb load basic --threads 50 -l -target"
+        );
         assert_eq!(spelled("x run basic -threads 5"), "x run basic -threads 5");
     }
 }

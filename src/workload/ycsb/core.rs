@@ -81,7 +81,11 @@ impl Core {
 
     /// Connection `k` of `connections` in the run phase, with this many operations to do; `None`:
     /// without end.
-    pub fn run(self: &Arc<Self>, (k, connections): (u64, u64), operations: Option<u64>) -> CoreLane {
+    pub fn run(
+        self: &Arc<Self>,
+        (k, connections): (u64, u64),
+        operations: Option<u64>,
+    ) -> CoreLane {
         let chooser = match self.config.requests {
             RequestSpec::Sequential => Chooser::new(&self.config, (k, connections)),
             _ => self.chooser.clone(),
