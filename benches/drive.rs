@@ -35,12 +35,13 @@ fn run(documents: &Arc<Documents>, mix: Mix) {
         gather_ns: 1_000_000_000,
         fill_chunk: None,
         pinned: false,
+        raw: false,
         stop: Arc::new(Stop::default()),
         start: Arc::new(Start::new(1)),
         sink,
     };
     let lanes = (0..CONNECTIONS).map(lane).collect();
-    let result = run_shard(&plan, &Basic, lanes).expect("a runtime");
+    let result = run_shard(&plan, &Basic::default(), lanes).expect("a runtime");
     assert_eq!(result.load.begun, OPERATIONS);
     drop((plan, source));
 }

@@ -80,6 +80,7 @@ fn spec(args: &Args, command: &str) -> PlanSpec {
         load: LoadSpec::Closed { think_ns: 0 },
         fill: FillPlan { wait_for_server_ns: Some(args.wait_for_server), growth: true },
         burst: None,
+        ycsb: None,
         thresholds: Vec::new(),
     }
 }

@@ -189,6 +189,7 @@ fn spec(
         load,
         fill: FillPlan::default(),
         burst: Some(burst),
+        ycsb: None,
         thresholds: common.output.fail_if.clone(),
     };
     (spec, mistakes)

@@ -35,7 +35,7 @@ pub(super) fn carry_out(
         (None, Some(stand_in)) => stand_in.url(),
         (None, None) => String::new(),
     };
-    let mut view = View::new(output, (folder, None), asked.clone());
+    let mut view = View::new(output, (folder, None), asked.clone(), None);
     let result = run(plan, (&url, stand_in.is_some()), stop, &mut view);
     view.clear();
     if let Ok(record) = &result {

@@ -123,6 +123,7 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
         load: LoadSpec::Closed { think_ns: 0 },
         fill: FillPlan::default(),
         burst: None,
+        ycsb: None,
         thresholds: args.output.fail_if.clone(),
     };
     let preamble = Some("cushion");

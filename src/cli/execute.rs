@@ -1,12 +1,13 @@
 //! What every verb that measures does: check, start the stand-in if need be, run, report.
 
 use super::carry::now;
-use super::exit::Exit;
+use super::exit::{Exit, not_loaded};
 use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
 use super::progress::View;
 use super::signals;
 use super::transcript::Transcript;
+use super::ycsb::Outputs;
 use crate::embedded::{Options, StandIn, bind};
 use crate::engine::Stop;
 use crate::plan::{Invalid, Plan, PlanSpec, check};
@@ -65,6 +66,13 @@ pub(super) fn carry_out(checked: Checked<'_>) -> (Exit, Option<RunRecord>) {
         eprintln!("error: {mistake}");
         return (Exit::Usage, None);
     }
+    let ycsb = match Outputs::open(&plan) {
+        Ok(ycsb) => ycsb,
+        Err(mistake) => {
+            eprintln!("error: {mistake}");
+            return (Exit::Usage, None);
+        }
+    };
     let metrics = match output.metrics.as_deref().map(Metrics::serve).transpose() {
         Ok(metrics) => metrics,
         Err(mistake) => {
@@ -84,7 +92,7 @@ pub(super) fn carry_out(checked: Checked<'_>) -> (Exit, Option<RunRecord>) {
     if let Some(metrics) = &metrics {
         eprintln!("metrics: {}", metrics.url());
     }
-    measure(&plan, output, (&folder, metrics.as_ref()), preamble, transcript)
+    measure((&plan, ycsb), output, (&folder, metrics.as_ref()), preamble, transcript)
 }
 
 /// The stand-in for a run in the same process, where the plan asks for it.
@@ -97,7 +105,7 @@ pub(super) fn start_stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
 }
 
 fn measure(
-    plan: &Plan,
+    (plan, ycsb): (&Plan, Option<Outputs>),
     output: &OutputArgs,
     (folder, metrics): (&Folder, Option<&Metrics>),
     preamble: Option<&'static str>,
@@ -123,39 +131,18 @@ fn measure(
             return (Exit::Failed, None);
         }
     };
-    let mut view = View::new(output, (folder, metrics), asked);
+    let mut view = View::new(output, (folder, metrics), asked, ycsb);
     view.exchanges = transcript.as_mut().and_then(Transcript::sender);
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
-    drop(view);
+    let ycsb = view.into_ycsb();
     if let Some(transcript) = transcript {
         transcript.finish();
     }
     match result {
         Ok(record) => {
-            let format = output.format.or_else(|| report::format(preamble.unwrap_or("text")));
-            if let Some(format) = format {
-                match format.render(std::slice::from_ref(&record), None) {
-                    Ok(bytes) => print(&bytes),
-                    Err(unfit) => eprintln!("error: {unfit}"),
-                }
-            }
-            for line in report::threshold_lines(&record).iter().filter(|it| it.starts_with('✗')) {
-                eprintln!("--fail-if: {line}");
-            }
-            if !output.quiet {
-                eprintln!("record: {}", folder.file().display());
-            }
-            match folder.save_page(&record) {
-                Ok(page) if !output.quiet => eprintln!("page: {}", page.display()),
-                Ok(_) => {}
-                Err(error) => eprintln!("error: report.html cannot be written: {error}"),
-            }
-            if let Some(reason) = &record.server.left {
-                let database = &record.server.database;
-                eprintln!("error: database {database} could not be removed: {reason}");
-            }
-            (Exit::of_record(&record), Some(record))
+            let exit = tell(&record, (output, preamble), folder, ycsb.as_ref());
+            (exit, Some(record))
         }
         Err(error) => {
             eprintln!("error: {error}");
@@ -165,4 +152,50 @@ fn measure(
             (Exit::of_error(&error), None)
         }
     }
+}
+
+/// Prints the report and whatever else must be known of a run that left a record.
+fn tell(
+    record: &RunRecord,
+    (output, preamble): (&OutputArgs, Option<&'static str>),
+    folder: &Folder,
+    ycsb: Option<&Outputs>,
+) -> Exit {
+    let format = output.format.or_else(|| report::format(preamble.unwrap_or("text")));
+    let rendered = format.map(|format| format.render(std::slice::from_ref(record), None));
+    let written = match (rendered, ycsb) {
+        (Some(Ok(bytes)), Some(ycsb)) => ycsb.report(record, &bytes),
+        (Some(Ok(bytes)), None) => {
+            print(&bytes);
+            Ok(())
+        }
+        (Some(Err(unfit)), _) => {
+            eprintln!("error: {unfit}");
+            Ok(())
+        }
+        (None, _) => Ok(()),
+    };
+    for line in report::threshold_lines(record).iter().filter(|it| it.starts_with('✗')) {
+        eprintln!("--fail-if: {line}");
+    }
+    if !output.quiet {
+        eprintln!("record: {}", folder.file().display());
+    }
+    match folder.save_page(record) {
+        Ok(page) if !output.quiet => eprintln!("page: {}", page.display()),
+        Ok(_) => {}
+        Err(error) => eprintln!("error: report.html cannot be written: {error}"),
+    }
+    if let Some(reason) = &record.server.left {
+        let database = &record.server.database;
+        eprintln!("error: database {database} could not be removed: {reason}");
+    }
+    if let Some((missing, records)) = not_loaded(record) {
+        eprintln!("error: {missing} of {records} records were not loaded");
+    }
+    if let Err(error) = written {
+        eprintln!("error: {error}");
+        return Exit::Failed;
+    }
+    Exit::of_record(record)
 }

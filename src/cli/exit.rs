@@ -1,5 +1,6 @@
 //! The exit statuses, for every verb and dialect.
 
+use crate::plan::StageKind;
 use crate::record::{Code, RunRecord};
 use crate::run::RunError;
 
@@ -34,7 +35,7 @@ impl Exit {
         let none_succeeded = record.measured().any(|stage| {
             !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
         });
-        if none_succeeded || record.server.left.is_some() {
+        if none_succeeded || record.server.left.is_some() || not_loaded(record).is_some() {
             Self::Target
         } else if record.warnings.iter().any(|warning| warning.code == Code::DataWrong) {
             Self::DataWrong
@@ -56,6 +57,19 @@ impl Exit {
             _ => Self::Failed,
         }
     }
+}
+
+/// How many records of a load phase are not in the database, of how many; `None`: all are.
+pub(super) fn not_loaded(record: &RunRecord) -> Option<(u64, u64)> {
+    let planned = record.plan.stages.iter();
+    let mut loads = planned.filter_map(|stage| match &stage.kind {
+        StageKind::Ycsb(ycsb) => Some((&stage.name, ycsb.records()?)),
+        _ => None,
+    });
+    let (name, records) = loads.next()?;
+    let stage = record.stages.iter().find(|stage| stage.name == *name)?;
+    let loaded: u64 = stage.operations.iter().map(|operation| operation.ok).sum();
+    (loaded < records).then(|| (records - loaded, records))
 }
 
 impl From<Exit> for std::process::ExitCode {

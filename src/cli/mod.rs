@@ -34,6 +34,7 @@ mod sweep;
 mod sweep_plan;
 mod transcript;
 mod tui;
+mod ycsb;
 
 pub use exit::Exit;
 
@@ -68,6 +69,8 @@ enum Verb {
     Http(Box<http::Args>),
     /// Siege's command line and figures
     Siege(Box<siege::Args>),
+    /// YCSB's command line, workloads and report
+    Ycsb(Box<ycsb::Args>),
     /// Print sample documents of a schema
     Schema(schema::Args),
     /// Render a saved run again, in any format
@@ -88,7 +91,9 @@ enum Verb {
 
 /// Parses the command line, does what it says, and tells the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let arguments = siege::spelled_out(arguments.into_iter().collect());
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let line = command_line(&arguments);
+    let arguments = ycsb::with_two_dashes(siege::spelled_out(arguments));
     let matches = command().try_get_matches_from(&arguments);
     let read = |matches: clap::ArgMatches| {
         let cli = Cli::from_arg_matches(&matches)?;
@@ -97,14 +102,15 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     };
     match matches.and_then(read) {
         Ok((cli, own)) => match cli.verb {
-            Verb::Run(args) => run::main(*args, &command_line(&arguments)),
-            Verb::Cushion(args) => cushion::main(&args, &command_line(&arguments)),
+            Verb::Run(args) => run::main(*args, &line),
+            Verb::Cushion(args) => cushion::main(&args, &line),
             Verb::Sweep(args) => sweep::main(&args, &own),
-            Verb::BulkPerf(args) => bulk_perf::main(&args, &command_line(&arguments)),
-            Verb::Burst(args) => burst::main(&args, &command_line(&arguments)),
-            Verb::BmCouchdb(args) => burst::original(&args, &command_line(&arguments)),
-            Verb::Http(args) => http::main(*args, &command_line(&arguments)),
-            Verb::Siege(args) => siege::main(&args, &command_line(&arguments)),
+            Verb::BulkPerf(args) => bulk_perf::main(&args, &line),
+            Verb::Burst(args) => burst::main(&args, &line),
+            Verb::BmCouchdb(args) => burst::original(&args, &line),
+            Verb::Http(args) => http::main(*args, &line),
+            Verb::Ycsb(args) => ycsb::main(&args, &line),
+            Verb::Siege(args) => siege::main(&args, &line),
             Verb::Schema(args) => schema::main(&args),
             Verb::Report(args) | Verb::Show(args) => report::main(&args),
             Verb::List(args) => list::main(&args),

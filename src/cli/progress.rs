@@ -5,6 +5,9 @@ use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs};
 use super::signals::Asked;
 use super::tui::Tui;
+use super::ycsb::{Outputs, show_operation};
+use crate::clock::Nanos;
+use crate::measure::RawRow;
 use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
 use crate::target::http::Exchange;
@@ -27,6 +30,7 @@ pub(super) struct View<'a> {
     stage: String,
     /// Where each exchange is told to, if somebody wants to see it.
     pub(super) exchanges: Option<Sender<Exchange>>,
+    ycsb: Option<Outputs>,
 }
 
 enum Mode {
@@ -61,9 +65,12 @@ impl<'a> View<'a> {
         output: &OutputArgs,
         (folder, metrics): (&'a Folder, Option<&'a Metrics>),
         asked: Arc<Asked>,
+        ycsb: Option<Outputs>,
     ) -> Self {
         let terminal = io::stderr().is_terminal();
-        let mode = match choose(output, terminal, std::env::var_os("TERM").as_deref()) {
+        let choice = choose(output, terminal, std::env::var_os("TERM").as_deref());
+        let mode = match choice {
+            _ if ycsb.as_ref().is_some_and(Outputs::tells_status) => Mode::Quiet,
             Choice::Nothing => Mode::Quiet,
             Choice::Lines => Mode::Lines { next_s: LINE_EVERY_S },
             Choice::Bar => Mode::Bar(bar()),
@@ -73,7 +80,12 @@ impl<'a> View<'a> {
                 Mode::Tui(Box::new(Tui::new(colour, asked)))
             }
         };
-        Self { folder, metrics, mode, stage: String::new(), exchanges: None }
+        Self { folder, metrics, mode, stage: String::new(), exchanges: None, ycsb }
+    }
+
+    /// Ends the view. Leaves what the dialect writes at the end, where it is YCSB's.
+    pub(super) fn into_ycsb(self) -> Option<Outputs> {
+        self.ycsb
     }
 
     /// Takes away whatever is shown, so that others can print.
@@ -96,8 +108,15 @@ fn bar() -> ProgressBar {
 }
 
 impl Observer for View<'_> {
+    fn echo(&self) -> Option<fn(&[u8])> {
+        Some(show_operation)
+    }
+
     fn stage_begins(&mut self, stage: &str) {
         stage.clone_into(&mut self.stage);
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.stage_begins(stage);
+        }
         match &mut self.mode {
             Mode::Quiet => {}
             Mode::Lines { next_s } => *next_s = LINE_EVERY_S,
@@ -148,16 +167,28 @@ impl Observer for View<'_> {
     }
 
     fn watches(&self) -> bool {
-        self.metrics.is_some()
+        self.metrics.is_some() || self.ycsb.as_ref().is_some_and(Outputs::tells_status)
     }
 
     fn running(&mut self, running: Running) {
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.running(&running);
+        }
         if let Some(metrics) = self.metrics {
             metrics.running(running);
         }
     }
 
+    fn raw(&mut self, rows: &[RawRow], epoch_ns: Nanos) {
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.raw(rows, epoch_ns);
+        }
+    }
+
     fn keep(&mut self, record: &RunRecord) -> io::Result<()> {
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.keep(record);
+        }
         if let Some(metrics) = self.metrics {
             metrics.keep(record);
         }

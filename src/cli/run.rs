@@ -5,8 +5,9 @@ use super::exit::Exit;
 use super::load::LoadArgs;
 use super::output::OutputArgs;
 use super::schema_source;
-use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, PlanSpec};
+use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec};
 use crate::workload::Mix;
+use crate::workload::ycsb::{CoreConfig, Properties, builtin};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
@@ -46,6 +47,9 @@ pub(super) struct Settings {
     /// Relative weights of operations
     #[arg(long, default_value = "create=2,read=3,update=2,delete=1", value_parser = plan::mix)]
     mix: Mix,
+    /// A workload of YCSB on as many records as --docs says, instead of a mix
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["mix", "schema"])]
+    workload: Option<WorkloadArg>,
     /// What documents look like: [WEIGHT:]FILE or [WEIGHT:]URL of a document; may be repeated
     #[arg(long, value_name = "SCHEMA")]
     schema: Vec<String>,
@@ -79,6 +83,23 @@ pub(super) struct Settings {
     /// Keep the rate of the fill as a function of the size of the database
     #[arg(long)]
     growth: bool,
+}
+
+/// YCSB's standard workloads.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum WorkloadArg {
+    /// Half reads, half updates
+    YcsbA,
+    /// 95 % reads, 5 % updates
+    YcsbB,
+    /// Reads only
+    YcsbC,
+    /// 95 % reads of the newest records, 5 % inserts
+    YcsbD,
+    /// 95 % scans, 5 % inserts
+    YcsbE,
+    /// Half reads, half read-modify-writes
+    YcsbF,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -123,8 +144,33 @@ pub(super) fn spec_of(
         let cure = "name the server and database, or leave the flag out";
         mistakes.push(Invalid::new("--use-existing", "the stand-in starts empty", cure));
     }
-    let spec = spec(settings, command, schemas);
+    let ycsb = settings.workload.and_then(|workload| {
+        ycsb_spec(workload, &settings).map_err(|mistake| mistakes.push(mistake)).ok()
+    });
+    let spec = PlanSpec { ycsb, ..spec(settings, command, schemas) };
     (PlanSpec { thresholds: thresholds.to_vec(), ..spec }, mistakes)
+}
+
+/// A standard workload on as many records and operations as flags say.
+fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid> {
+    let wrong = |flag: &str, problem: &str, cure: &str| Invalid::new(flag, problem, cure);
+    if args.docs == 0 {
+        let cure = "insert some; springload ycsb run works on records that are there";
+        return Err(wrong("--docs", "a workload needs records", cure));
+    }
+    let (_, text) = builtin::WORKLOADS[workload as usize];
+    let mut properties = Properties::parse(text.as_bytes())
+        .map_err(|problem| wrong("--workload", &problem, "name another"))?;
+    properties.set("recordcount", args.docs.to_string());
+    properties.set("operationcount", args.ops.unwrap_or(0).to_string());
+    let config = CoreConfig::read(&properties, false, &|_| Err(String::new()))
+        .map_err(|errors| wrong("--workload", &errors[0].to_string(), "name another"))?;
+    let phases = match args.ops {
+        Some(0) => vec![YcsbPhase::Load],
+        _ => vec![YcsbPhase::Load, YcsbPhase::Run],
+    };
+    let (kept, cached_updates, shown, measurement) = (false, false, false, None);
+    Ok(YcsbSpec { config, phases, kept, cached_updates, shown, measurement })
 }
 
 fn spec(
@@ -157,6 +203,7 @@ fn spec(
         load,
         fill: FillPlan { wait_for_server_ns: args.wait_for_server, growth: args.growth },
         burst: None,
+        ycsb: None,
         thresholds: Vec::new(),
     }
 }

@@ -9,6 +9,7 @@ use crate::target::{Outcome, Payload, Session};
 use crate::workload::{Check, Workload};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What the connections of one shard share.
 #[derive(Debug)]
@@ -126,11 +127,24 @@ pub(super) async fn drive<S: Session, W: Workload>(
             _ => shared.refused_since.set(None),
         }
         payload.clear();
+        let pause_ns = workload.pause_ns();
+        if pause_ns > 0 {
+            pause(shared, pause_ns).await;
+        }
         // The document is made before the wait, so that an operation that is due is sent at once.
         next = workload.next(payload.draft());
     }
     times.close(shared.clock.now().saturating_sub(shared.start));
     (times, first_sent)
+}
+
+/// Waits as a workload asks to, but not beyond the end.
+#[cold]
+async fn pause(shared: &Shared, pause_ns: Nanos) {
+    let until = shared.clock.now().saturating_add(pause_ns);
+    while let Some(left) = shared.tickets.left(until) {
+        tokio::time::sleep(Duration::from_nanos(left)).await;
+    }
 }
 
 /// Puts what a workload found in the data on record, with the time that it took to look.

@@ -68,6 +68,8 @@ pub struct ShardPlan {
     pub fill_chunk: Option<u64>,
     /// Keep the thread on one processor: the server is in this process, on others.
     pub pinned: bool,
+    /// Hand out each request by itself, too.
+    pub raw: bool,
     /// The wish to stop.
     pub stop: Arc<Stop>,
     /// The common start.
@@ -170,7 +172,7 @@ where
         clock: plan.clock,
         start,
         tickets: Tickets::new(stop, &plan.pace, share, (start, end)),
-        recorder: RefCell::new(Recorder::new(start, plan.sink.clone())),
+        recorder: RefCell::new(Recorder::new(start, plan.raw, plan.sink.clone())),
         issued: Default::default(),
         lateness: RefCell::default(),
         stop: plan.stop.clone(),

@@ -126,6 +126,7 @@ where
         gather_ns: 2 * SECOND_NS,
         fill_chunk: None,
         pinned: false,
+        raw: false,
         stop,
         start: Arc::new(Start::new(1)),
         sink,

@@ -202,6 +202,13 @@ impl Tickets {
         Some(Ticket { intended, began, idle_ns, awaited })
     }
 
+    /// How long to sleep of the time that is left until `until`, so that the end is not missed.
+    /// `None`: there is nothing left, or the stage is over.
+    pub(super) fn left(&self, until: Nanos) -> Option<Nanos> {
+        let now = self.clock.now();
+        (now < until && !self.over(now)).then(|| (until - now).min(STOP_CHECK_NS))
+    }
+
     /// The start of the last part of an operation whose first part is done.
     pub fn proceed(&self) -> Ticket {
         let now = self.clock.now();

@@ -46,6 +46,14 @@ impl Histogram {
         let _ = self.0.add(&other.0);
     }
 
+    /// The samples that are not in `part`, which must be among these. Lossless, but that the
+    /// least and the greatest are known to three digits only.
+    pub fn without(&self, part: &Self) -> Self {
+        let mut rest = self.clone();
+        // Fails only where `part` has what is not here.
+        if rest.0.subtract(&part.0).is_ok() { rest } else { self.clone() }
+    }
+
     /// The number of samples.
     pub fn len(&self) -> u64 {
         self.0.len()
@@ -210,6 +218,22 @@ mod tests {
             merged.merge(&filled((0..40_000).filter(|i| i % 7 == part).map(value)));
         }
         assert_eq!(merged, whole);
+    }
+
+    #[test]
+    fn what_is_taken_away_leaves_the_rest() {
+        let (low, high) = (filled(1_000..3_000), filled((1..50).map(|i| i * 1_000_000)));
+        let mut whole = low.clone();
+        whole.merge(&high);
+        for (part, rest) in [(&low, &high), (&high, &low)] {
+            let left = whole.without(part);
+            let told = |it: &Histogram| (it.len(), [1.0, 50.0, 99.0].map(|p| it.percentile(p)));
+            assert_eq!(told(&left), told(rest));
+            assert!(left.max().abs_diff(rest.max()) * 1000 <= rest.max());
+            assert!(left.min().abs_diff(rest.min()) <= 64 + rest.min() / 1000);
+        }
+        assert!(whole.without(&whole).is_empty());
+        assert_eq!(low.without(&whole), low, "what is not here cannot be taken away");
     }
 
     #[test]

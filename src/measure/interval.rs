@@ -1,8 +1,48 @@
 //! One shard's measurements of one second: the unit that is merged and stored.
 
-use super::histogram::Histogram;
+use super::histogram::{Histogram, Kept};
+use crate::clock::Nanos;
 use crate::op::{Failure, OpKind};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Service and response times of the requests that failed in one way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailedTimes<H> {
+    /// From send to the end.
+    pub service: H,
+    /// From the intended start to the end.
+    pub response: H,
+}
+
+/// One request by itself. Only handed out where the plan asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawRow {
+    /// What was asked.
+    pub kind: OpKind,
+    /// How it failed, if it did.
+    pub failure: Option<Failure>,
+    /// When it was done, on the clock of the run.
+    pub done: Nanos,
+    /// From send to the last byte of the answer, in nanoseconds.
+    pub service_ns: Nanos,
+    /// From the intended start to the last byte of the answer, in nanoseconds.
+    pub response_ns: Nanos,
+}
+
+impl FailedTimes<Kept> {
+    /// Adds what one shard measured.
+    pub(super) fn merge(&mut self, part: &FailedTimes<Histogram>) {
+        self.service.merge(&part.service);
+        self.response.merge(&part.response);
+    }
+
+    /// Encodes what was added so far.
+    pub(super) fn pack(&mut self) {
+        self.service.pack();
+        self.response.pack();
+    }
+}
 
 /// Counts and histograms of one kind of operation in one interval.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +59,8 @@ pub struct KindInterval {
     pub bytes_sent: u64,
     /// Bytes of JSON received: bodies only.
     pub bytes_received: u64,
+    /// Documents that scans brought.
+    pub rows: u64,
     /// Requests sent again on a fresh connection because the old one was found closed.
     pub resent: u64,
     /// Answers per status, where the driver tells them.
@@ -29,6 +71,8 @@ pub struct KindInterval {
     pub response: Histogram,
     /// From the intended start to the real one.
     pub lag: Histogram,
+    /// Times of requests that failed as a whole, per class; those above count them, too.
+    pub failed_times: BTreeMap<Failure, FailedTimes<Histogram>>,
 }
 
 impl KindInterval {
@@ -47,6 +91,7 @@ impl KindInterval {
         }
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
+        self.rows += other.rows;
         self.resent += other.resent;
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
@@ -54,6 +99,19 @@ impl KindInterval {
         self.service.merge(&other.service);
         self.response.merge(&other.response);
         self.lag.merge(&other.lag);
+        for (&class, times) in &other.failed_times {
+            let sum = self.failed_times.entry(class).or_default();
+            sum.service.merge(&times.service);
+            sum.response.merge(&times.response);
+        }
+    }
+
+    /// Adds the times of a request that failed.
+    #[cold]
+    pub(super) fn fail(&mut self, class: Failure, service_ns: Nanos, response_ns: Nanos) {
+        let times = self.failed_times.entry(class).or_default();
+        times.service.record(service_ns);
+        times.response.record(response_ns);
     }
 }
 
@@ -62,6 +120,8 @@ impl KindInterval {
 pub struct Interval {
     /// The second of the stage, counted from 0.
     pub second: u32,
+    /// Each request, in the order in which they were done, where the plan asks for it.
+    pub raw: Vec<RawRow>,
     kinds: [Option<Box<KindInterval>>; OpKind::COUNT],
 }
 

@@ -15,7 +15,7 @@ mod summary;
 pub use connection::{ConnectionTimes, PhaseTable};
 pub use growth::{FillLog, Growth, GrowthPoint, SizePoint};
 pub use histogram::{Histogram, HistogramError, Kept, TRUSTED_TAIL};
-pub use interval::{Interval, KindInterval};
+pub use interval::{FailedTimes, Interval, KindInterval, RawRow};
 pub use probe::{Probe, Timing};
 pub use recorder::{Recorder, Sample};
 pub use series::{Series, SeriesKind, SeriesRow};

@@ -1,6 +1,6 @@
 //! The recorder of one shard: fills the interval of the running second and hands out full ones.
 
-use super::interval::Interval;
+use super::interval::{Interval, RawRow};
 use super::probe::Timing;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::op::{Failure, OpKind, Reply};
@@ -52,13 +52,15 @@ pub struct Recorder {
     start: Nanos,
     boundary: Nanos,
     interval: Interval,
+    raw: bool,
     sink: Sender<Interval>,
 }
 
 impl Recorder {
-    /// A recorder for a stage that starts at `start`; full intervals go to `sink`.
-    pub fn new(start: Nanos, sink: Sender<Interval>) -> Self {
-        Self { start, boundary: start + SECOND_NS, interval: Interval::new(0), sink }
+    /// A recorder for a stage that starts at `start`; full intervals go to `sink`, with each
+    /// request by itself where `raw` is wanted.
+    pub fn new(start: Nanos, raw: bool, sink: Sender<Interval>) -> Self {
+        Self { start, boundary: start + SECOND_NS, interval: Interval::new(0), raw, sink }
     }
 
     /// Records one finished request in the second in which it was done.
@@ -66,6 +68,9 @@ impl Recorder {
     pub fn record(&mut self, sample: &Sample<'_>) {
         if sample.timing.done >= self.boundary {
             self.rotate(sample.timing.done);
+        }
+        if self.raw {
+            self.keep_raw(sample);
         }
         let kind = self.interval.kind_mut(sample.kind);
         kind.requests += 1;
@@ -88,10 +93,26 @@ impl Recorder {
                     }
                 }
                 kind.ok += ok;
+                kind.rows += u64::from(reply.rows);
                 kind.accepted += if reply.accepted { ok } else { 0 };
             }
-            Err(failure) => kind.failures[failure.index()] += ok,
+            Err(failure) => {
+                kind.failures[failure.index()] += ok;
+                kind.fail(failure, sample.timing.service_ns, sample.timing.response_ns);
+            }
         }
+    }
+
+    #[cold]
+    fn keep_raw(&mut self, sample: &Sample<'_>) {
+        let timing = sample.timing;
+        self.interval.raw.push(RawRow {
+            kind: sample.kind,
+            failure: sample.result.err(),
+            done: timing.done,
+            service_ns: timing.service_ns,
+            response_ns: timing.response_ns,
+        });
     }
 
     /// Hands out the running second if `now` lies beyond it.
@@ -136,7 +157,7 @@ mod tests {
     #[test]
     fn an_operation_belongs_to_the_second_in_which_it_was_done() {
         let (sink, source) = std::sync::mpsc::channel();
-        let mut recorder = Recorder::new(100, sink);
+        let mut recorder = Recorder::new(100, false, sink);
         for done in [101, SECOND_NS + 99, SECOND_NS + 100, 3 * SECOND_NS + 100] {
             recorder.record(&sample(&timing(done)));
         }
@@ -150,7 +171,7 @@ mod tests {
     #[test]
     fn rows_that_failed_are_taken_from_the_documents_that_succeeded() {
         let (sink, source) = std::sync::mpsc::channel();
-        let mut recorder = Recorder::new(0, sink);
+        let mut recorder = Recorder::new(0, true, sink);
         let mut rows = [0; Failure::COUNT];
         rows[Failure::Conflict.index()] = 3;
         let timing = timing(5);
@@ -167,5 +188,10 @@ mod tests {
         let bulk = interval.kind(OpKind::BulkInsert).unwrap();
         assert_eq!((bulk.requests, bulk.ok, bulk.failed()), (2, 7, 13));
         assert_eq!(bulk.failures[Failure::Timeout.index()], 10);
+        let classes: Vec<_> =
+            bulk.failed_times.iter().map(|(&class, times)| (class, times.service.len())).collect();
+        assert_eq!(classes, [(Failure::Timeout, 1)]);
+        let raw: Vec<_> = interval.raw.iter().map(|row| (row.failure, row.response_ns)).collect();
+        assert_eq!(raw, [(None, 52_000), (Some(Failure::Timeout), 52_000)]);
     }
 }

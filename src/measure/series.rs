@@ -1,7 +1,7 @@
 //! The stage second by second.
 
 use super::histogram::Kept;
-use super::interval::{Interval, KindInterval};
+use super::interval::{FailedTimes, Interval, KindInterval};
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,6 +22,9 @@ pub struct SeriesKind {
     pub response: Kept,
     /// Lags.
     pub lag: Kept,
+    /// Times of requests that failed as a whole, per class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_times: BTreeMap<Failure, FailedTimes<Kept>>,
 }
 
 /// One second of a stage.
@@ -74,12 +77,16 @@ impl SeriesKind {
         self.service.merge(&part.service);
         self.response.merge(&part.response);
         self.lag.merge(&part.lag);
+        for (&class, times) in &part.failed_times {
+            self.failed_times.entry(class).or_default().merge(times);
+        }
     }
 
     fn pack(&mut self) {
         for kept in [&mut self.service, &mut self.response, &mut self.lag] {
             kept.pack();
         }
+        self.failed_times.values_mut().for_each(FailedTimes::pack);
     }
 
     /// Documents that failed, over all classes.

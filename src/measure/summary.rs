@@ -1,7 +1,7 @@
 //! The immutable result of one stage, per kind of operation.
 
 use super::histogram::Histogram;
-use super::interval::{Interval, KindInterval};
+use super::interval::{FailedTimes, Interval, KindInterval};
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -92,12 +92,38 @@ pub struct OperationSummary {
     pub response: Latency,
     /// From the intended start to the real one.
     pub lag: Latency,
+    /// Documents that scans brought.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rows: u64,
+    /// Times of requests that failed as a whole, per class; those above count them, too.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_times: BTreeMap<Failure, FailedTimes<Histogram>>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl OperationSummary {
     /// Documents that failed, over all classes.
     pub fn failed(&self) -> u64 {
         self.failures.values().sum()
+    }
+
+    /// Service and response times of the requests that succeeded, at least in part, and of those
+    /// that failed. `None`: none failed.
+    pub fn split(&self) -> Option<[FailedTimes<Histogram>; 2]> {
+        let mut failed = FailedTimes::<Histogram>::default();
+        for times in self.failed_times.values() {
+            failed.service.merge(&times.service);
+            failed.response.merge(&times.response);
+        }
+        let succeeded = FailedTimes {
+            service: self.service.histogram.without(&failed.service),
+            response: self.response.histogram.without(&failed.response),
+        };
+        (!failed.service.is_empty()).then_some([succeeded, failed])
     }
 
     fn new(kind: OpKind, part: &KindInterval, issued: u64, elapsed_s: f64) -> Self {
@@ -122,6 +148,8 @@ impl OperationSummary {
             service: Latency::new(part.service.clone()),
             response: Latency::new(part.response.clone()),
             lag: Latency::new(part.lag.clone()),
+            rows: part.rows,
+            failed_times: part.failed_times.clone(),
         }
     }
 }

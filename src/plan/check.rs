@@ -5,15 +5,16 @@ use super::schemas::SchemaPlan;
 use super::spec::{Invalid, LoadSpec, PlanSpec};
 use super::stage::{CrudOrder, StageKind, StagePlan};
 use super::threshold::Threshold;
-use super::{DatabasePlan, DriverName, MOST_CONNECTIONS, Plan, TargetPlan};
+use super::{DatabasePlan, DriverName, MOST_CONNECTIONS, Plan, TargetPlan, ycsb};
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
 use crate::workload::Budget;
+use crate::workload::ycsb::Bodies;
 use url::Url;
 
 /// At 32 bytes each in memory, more than this is out of any client's reach.
 const MOST_DOCUMENTS: u64 = 10_000_000_000;
-const MOST_BATCH: u64 = 1_000_000;
+pub(super) const MOST_BATCH: u64 = 1_000_000;
 const MOST_THREADS: u64 = 256;
 
 /// Makes a plan of what was asked.
@@ -38,9 +39,10 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         schemas.push(SchemaPlan::built_in());
     }
     let connections = spec.connections.clamp(1, MOST_CONNECTIONS) as usize;
-    let stages = stages(spec);
+    let stages = stages(spec, target.driver);
     let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
     if mistakes.is_empty() {
+        // YCSB's operations go to records that others may have loaded.
         check_documents(spec, &stages, connections, &mut mistakes);
     }
     if !mistakes.is_empty() {
@@ -62,6 +64,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         fill: spec.fill,
         thresholds,
         http: None,
+        ycsb: spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone()),
     })
 }
 
@@ -103,7 +106,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
         let cure = "give 10s or so, or --ops 0 for none";
         mistakes.push(Invalid::new("--duration", "no operation fits into no time", cure));
     }
-    if spec.documents == 0 && spec.operations == Some(0) {
+    if spec.documents == 0 && spec.operations == Some(0) && spec.ycsb.is_none() {
         let cure = "insert documents, or do operations on them";
         mistakes.push(Invalid::new(operations, "there is nothing to do", cure));
     }
@@ -188,7 +191,15 @@ fn nothing_to_read(flag: &str, connections: usize) -> Invalid {
     Invalid::new(flag, problem, cure)
 }
 
-fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
+fn stages(spec: &PlanSpec, driver: DriverName) -> Vec<StagePlan> {
+    if let Some(ycsb) = &spec.ycsb {
+        let bodies = match driver {
+            DriverName::Basic if ycsb.shown => Bodies::Shown,
+            DriverName::Basic => Bodies::Nothing,
+            DriverName::CouchDb | DriverName::Http => Bodies::Json,
+        };
+        return ycsb::stages(spec, ycsb, bodies, paced(spec));
+    }
     let closed = Pace::Closed { think_ns: 0 };
     if let Some(burst) = &spec.burst {
         return burst::stages(spec, burst);
@@ -202,7 +213,7 @@ fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
     if spec.operations == Some(0) {
         return stages;
     }
-    let (pace, schedule_ns) = pace(&spec.load, spec.seed);
+    let (pace, length_ns) = paced(spec);
     let crud = |operations| StageKind::Crud { mix: spec.mix, operations, order: spec.order };
     if spec.warmup_ns > 0 {
         stages.push(StagePlan {
@@ -212,13 +223,19 @@ fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
             length_ns: Some(spec.warmup_ns),
         });
     }
+    let kind = crud(spec.operations);
+    stages.push(StagePlan { name: "crud".into(), kind, pace, length_ns });
+    stages
+}
+
+/// The pace of the main stage, and how long it lasts if it has an end in time.
+fn paced(spec: &PlanSpec) -> (Pace, Option<u64>) {
+    let (pace, schedule_ns) = pace(&spec.load, spec.seed);
     let length_ns = match (schedule_ns, spec.duration_ns) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     };
-    let kind = crud(spec.operations);
-    stages.push(StagePlan { name: "crud".into(), kind, pace, length_ns });
-    stages
+    (pace, length_ns)
 }
 
 /// The pace of the main stage, and the length of its schedule if it has an end.
@@ -276,7 +293,16 @@ fn stand_in(spec: &PlanSpec) -> TargetPlan {
 
 const fn without_server(spec: &PlanSpec, driver: DriverName, database: DatabasePlan) -> TargetPlan {
     let auth = spec.auth;
-    TargetPlan { driver, server: None, user: None, password: None, auth, tls_ca: None, database }
+    TargetPlan {
+        driver,
+        server: None,
+        user: None,
+        password: None,
+        auth,
+        tls_ca: None,
+        database,
+        cached_updates: false,
+    }
 }
 
 fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
@@ -309,6 +335,9 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         Some(name) if name.starts_with('_') => {
             return Err(wrong("a database whose name begins with _ belongs to the server, as"));
         }
+        Some(name) if spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.kept) => {
+            DatabasePlan::Kept { name }
+        }
         Some(name) if spec.use_existing => DatabasePlan::Existing { name },
         Some(name) => DatabasePlan::New { name, keep: spec.keep },
     };
@@ -324,6 +353,7 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         auth: spec.auth,
         tls_ca: spec.tls_ca.clone(),
         database,
+        cached_updates: spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.cached_updates),
     })
 }
 

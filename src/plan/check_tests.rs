@@ -29,6 +29,7 @@ fn spec() -> PlanSpec {
         load: LoadSpec::Closed { think_ns: 0 },
         fill: FillPlan::default(),
         burst: None,
+        ycsb: None,
         thresholds: Vec::new(),
     }
 }

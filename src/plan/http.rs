@@ -200,6 +200,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
         auth: Auth::Basic,
         tls_ca: spec.tls_ca.clone(),
         database: DatabasePlan::None,
+        cached_updates: false,
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = spec.threads.map_or(cores, |threads| threads as usize);
@@ -215,6 +216,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
         fill: FillPlan::default(),
         thresholds,
         http: Some(http),
+        ycsb: None,
     })
 }
 

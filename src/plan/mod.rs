@@ -10,6 +10,8 @@ mod stage;
 mod threshold;
 mod units;
 mod urls;
+mod ycsb;
+mod ycsb_measurement;
 
 pub use burst::{BurstPlan, BurstSpec};
 pub use check::check;
@@ -22,6 +24,10 @@ pub use stage::{CrudOrder, StageKind, StagePlan};
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration, duration_ns, mix, rate};
 pub use urls::{UrlSource, expand};
+pub use ycsb::{YcsbPhase, YcsbSpec, YcsbStage};
+pub use ycsb_measurement::{
+    ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
+};
 
 use crate::clock::Nanos;
 use serde::{Deserialize, Serialize};
@@ -58,6 +64,9 @@ pub struct Plan {
     /// The requests of a run that is made of a list of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpPlan>,
+    /// How YCSB's reports tell the measurements, where its dialect was spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ycsb: Option<MeasurementPlan>,
 }
 
 /// What is done about a fill beside carrying it out.
@@ -96,6 +105,9 @@ pub struct TargetPlan {
     pub tls_ca: Option<PathBuf>,
     /// The database.
     pub database: DatabasePlan,
+    /// An update without a revision builds upon what the connection has last seen of the document.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached_updates: bool,
 }
 
 impl TargetPlan {
@@ -151,6 +163,11 @@ pub enum DatabasePlan {
         name: String,
         /// Leave it in place.
         keep: bool,
+    },
+    /// One that springload makes where there is none. It is never deleted.
+    Kept {
+        /// Its name.
+        name: String,
     },
     /// One that exists. It is never deleted.
     Existing {

@@ -3,6 +3,7 @@
 use super::burst::BurstSpec;
 use super::schemas::SchemaSource;
 use super::stage::CrudOrder;
+use super::ycsb::YcsbSpec;
 use super::{Auth, FillPlan};
 use crate::clock::Nanos;
 use crate::engine::{Arrivals, Segment};
@@ -106,6 +107,8 @@ pub struct PlanSpec {
     pub fill: FillPlan,
     /// Bursts, in the place of all that is asked of documents and operations.
     pub burst: Option<BurstSpec>,
+    /// YCSB's workload, in the place of documents, operations, mix and order.
+    pub ycsb: Option<YcsbSpec>,
     /// What makes the run fail, as written.
     pub thresholds: Vec<String>,
 }

@@ -1,9 +1,11 @@
 //! One measured step of a run.
 
 use super::burst::BurstPlan;
+use super::ycsb::YcsbStage;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
+use crate::workload::ycsb::Bodies;
 use crate::workload::{Budget, KeySequence, Mix, Role, UrlOrder};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -11,7 +13,7 @@ use std::ops::Range;
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {
-    /// `bulk_insert`, `warm_up`, `crud`, `urls`, or `burst_` and its role.
+    /// `bulk_insert`, `load`, `warm_up`, `crud`, `run`, `urls`, or `burst_` and its role.
     pub name: String,
     /// What is done.
     #[serde(flatten)]
@@ -31,7 +33,7 @@ impl StagePlan {
 }
 
 /// What a stage does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "workload", rename_all = "snake_case")]
 pub enum StageKind {
     /// Fills the database through `_bulk_docs`.
@@ -59,6 +61,8 @@ pub enum StageKind {
         /// Their order.
         order: UrlOrder,
     },
+    /// A phase of a YCSB workload.
+    Ycsb(Box<YcsbStage>),
 }
 
 /// Which documents single-document operations go to.
@@ -83,7 +87,7 @@ impl StageKind {
     }
 
     /// Whether operations of this kind are done.
-    pub const fn does(&self, kind: OpKind) -> bool {
+    pub fn does(&self, kind: OpKind) -> bool {
         match (self, kind) {
             (Self::BulkInsert { .. }, kind) => matches!(kind, OpKind::BulkInsert),
             (Self::Crud { mix, .. }, OpKind::Create) => mix.create > 0,
@@ -93,7 +97,13 @@ impl StageKind {
             (Self::Crud { .. }, _) => false,
             (Self::Burst(burst), kind) => burst.does(kind),
             (Self::Urls { .. }, kind) => matches!(kind, OpKind::Request),
+            (Self::Ycsb(stage), kind) => stage.does(kind),
         }
+    }
+
+    /// Whether operations are written for somebody to read.
+    pub fn shows(&self) -> bool {
+        matches!(self, Self::Ycsb(stage) if stage.bodies == Bodies::Shown)
     }
 
     /// How many operations connection `k` of `connections` is to do, where they are counted.
@@ -109,6 +119,9 @@ impl StageKind {
             let (k, connections) = (k as u64, connections as u64);
             return operations.map(|all| all / connections + u64::from(k < all % connections));
         }
+        if let Self::Ycsb(stage) = self {
+            return stage.operations(k, connections);
+        }
         match self.budget(k, connections) {
             Budget::Counted(left) => Some(left.iter().sum()),
             Budget::Endless(_) => None,
@@ -118,7 +131,9 @@ impl StageKind {
     /// What connection `k` of `connections` has to do.
     pub fn budget(&self, k: usize, connections: usize) -> Budget {
         match self {
-            Self::BulkInsert { .. } | Self::Burst(_) | Self::Urls { .. } => Budget::Counted([0; 4]),
+            Self::BulkInsert { .. } | Self::Burst(_) | Self::Urls { .. } | Self::Ycsb(_) => {
+                Budget::Counted([0; 4])
+            }
             Self::Crud { mix, operations: None, .. } => Budget::Endless(*mix),
             Self::Crud { mix, operations: Some(operations), order } => {
                 let (k, connections) = (k as u64, connections as u64);

@@ -73,7 +73,7 @@ pub struct ServerRecord {
 /// One stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StageRecord {
-    /// `bulk_insert`, `warm_up` or `crud`.
+    /// `bulk_insert`, `load`, `warm_up`, `crud` or `run`.
     pub name: String,
     /// From the run's start to the stage's, in seconds.
     #[serde(default)]

@@ -19,6 +19,7 @@ mod table;
 mod text;
 mod threshold;
 mod words;
+pub mod ycsb;
 
 pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use chart::ChartKind;
@@ -99,7 +100,7 @@ impl Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 11] = [
+pub const FORMATS: [Format; 14] = [
     text::FORMAT,
     json::FORMAT,
     csv::FORMAT,
@@ -111,6 +112,9 @@ pub const FORMATS: [Format; 11] = [
     html::FORMAT,
     picture::SVG,
     picture::PNG,
+    ycsb::TEXT,
+    ycsb::JSON,
+    ycsb::JSON_ARRAY,
 ];
 
 /// The formats that show several runs, by name.

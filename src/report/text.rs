@@ -166,8 +166,20 @@ pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
         row
     };
     for operation in &stage.operations {
-        rows.push(row("response", operation, &operation.response));
-        rows.push(row("service", operation, &operation.service));
+        let Some([ok, failed]) = operation.split() else {
+            rows.push(row("response", operation, &operation.response));
+            rows.push(row("service", operation, &operation.service));
+            continue;
+        };
+        // How long a refusal takes says nothing of how long the work takes.
+        for (name, latency) in [
+            ("response", ok.response),
+            ("service", ok.service),
+            ("failed, response", failed.response),
+            ("failed, service", failed.service),
+        ] {
+            rows.push(row(name, operation, &Latency::new(latency)));
+        }
     }
     rows
 }

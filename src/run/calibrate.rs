@@ -72,11 +72,12 @@ fn one_loop(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
         gather_ns: SECOND_NS,
         fill_chunk: None,
         pinned: false,
+        raw: false,
         stop: Arc::new(Stop::default()),
         start: Arc::new(Start::new(1)),
         sink,
     };
-    let run = move || run_shard(&plan, &Basic, vec![Lane { connection: 0, workload }]);
+    let run = move || run_shard(&plan, &Basic::default(), vec![Lane { connection: 0, workload }]);
     // A thread of its own: the runtime of a shard wants one.
     let shard = std::thread::spawn(run).join().map_err(|_| io::Error::other("panicked"))??;
     Ok(shard.elapsed_ns as f64 / LOOPS as f64)

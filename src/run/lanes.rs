@@ -2,9 +2,10 @@
 
 use super::stage::Bench;
 use super::{Observer, RunError};
-use crate::plan::{CrudOrder, Plan, StageKind, StagePlan};
+use crate::plan::{CrudOrder, Plan, StageKind, StagePlan, YcsbPhase, YcsbStage};
 use crate::record::StageRecord;
 use crate::schema::Documents;
+use crate::workload::ycsb::{Core, CoreLane};
 use crate::workload::{Budget, BulkInsert, Burst, Crud, CurrentDocument, Live, Urls};
 use std::sync::Arc;
 
@@ -17,14 +18,15 @@ pub(super) struct Connections<'a> {
     warm: Vec<Crud>,
     bursts: Vec<Burst>,
     users: Vec<Urls>,
+    warm_ycsb: Vec<CoreLane>,
 }
 
 impl<'a> Connections<'a> {
     /// The connections of `plan` before its first stage.
     pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>) -> Self {
         let live = vec![Live::default(); plan.connections];
-        let (warm, bursts, users) = (Vec::new(), Vec::new(), Vec::new());
-        Self { plan, documents, bulk: 0, live, warm, bursts, users }
+        let (warm, bursts, users, warm_ycsb) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { plan, documents, bulk: 0, live, warm, bursts, users, warm_ycsb }
     }
 
     /// Carries out one stage.
@@ -94,7 +96,36 @@ impl<'a> Connections<'a> {
                 self.users = lanes;
                 Ok(record)
             }
+            StageKind::Ycsb(ycsb) => {
+                let lanes = self.ycsb_lanes(ycsb);
+                let (record, lanes) = bench.run(stage, lanes, observer)?;
+                if ycsb.phase == YcsbPhase::Run {
+                    self.warm_ycsb = lanes;
+                }
+                Ok(record)
+            }
         }
+    }
+
+    /// The workloads of a YCSB stage: those of the warm-up with a new number of operations, so
+    /// that they insert other records, or fresh ones.
+    fn ycsb_lanes(&mut self, ycsb: &YcsbStage) -> Vec<CoreLane> {
+        let connections = self.plan.connections;
+        if !self.warm_ycsb.is_empty() {
+            let warm = std::mem::take(&mut self.warm_ycsb).into_iter().enumerate();
+            let renew =
+                |(k, lane): (_, CoreLane)| lane.with_operations(ycsb.operations(k, connections));
+            return warm.map(renew).collect();
+        }
+        let core = Arc::new(Core::new(&ycsb.config, self.plan.seed, ycsb.bodies));
+        let make = |k| {
+            let place = (k as u64, connections as u64);
+            match ycsb.phase {
+                YcsbPhase::Load => core.load(place, ycsb.batch),
+                YcsbPhase::Run => core.run(place, ycsb.operations(k, connections)),
+            }
+        };
+        (0..connections).map(make).collect()
     }
 
     /// The workloads of a CRUD stage: those of the warm-up with a new budget, or fresh ones.

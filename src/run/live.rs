@@ -31,6 +31,7 @@ impl LiveStage {
         let most = match &stage.kind {
             StageKind::Crud { operations: Some(operations), .. }
             | StageKind::Urls { operations: Some(operations), .. } => *operations,
+            StageKind::Ycsb(ycsb) => ycsb.operations(0, 1).unwrap_or(u64::MAX),
             _ => u64::MAX,
         };
         Self { name: stage.name.clone(), due, offered: 0, most, next: 0 }

@@ -17,6 +17,7 @@ pub use progress::{KindProgress, Progress};
 
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::engine::{Stop, StopReason};
+use crate::measure::RawRow;
 use crate::plan::{Plan, SchemaPlan, StageKind};
 use crate::record::{Environment, RunRecord, Running, SCHEMA_VERSION};
 use crate::schema::{Documents, SchemaError};
@@ -44,10 +45,17 @@ pub trait Observer {
     }
     /// What the running stage has measured, once a second.
     fn running(&mut self, _running: Running) {}
+    /// Where a driver without a server shows each operation's text; called by all load threads.
+    fn echo(&self) -> Option<fn(&[u8])> {
+        None
+    }
     /// A stage begins: its name.
     fn stage_begins(&mut self, stage: &str);
     /// Where a stage stands, a few times a second.
     fn progress(&mut self, progress: &Progress);
+    /// Requests one by one, where the plan asks for them: those of a second of one thread at a
+    /// time. Their `done` and `epoch_ns` together are nanoseconds since 1970.
+    fn raw(&mut self, _rows: &[RawRow], _epoch_ns: Nanos) {}
     /// A stage has ended, or the whole run: the record so far, to be kept.
     ///
     /// # Errors
@@ -106,10 +114,13 @@ pub fn run(
 ) -> Result<RunRecord, RunError> {
     let documents = Arc::new(SchemaPlan::documents(plan.seed, &plan.schemas)?);
     let began = Clock::system().now();
-    let started_at = jiff::Timestamp::from_nanosecond(i128::from(wall_ns()))
+    let began_wall = wall_ns();
+    let started_at = jiff::Timestamp::from_nanosecond(i128::from(began_wall))
         .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
-    let mut prepared = prepare::prepare(plan, (server, stand_in), stop, observer.exchanges())?;
+    let echo = if plan.stages.iter().any(|it| it.kind.shows()) { observer.echo() } else { None };
+    let shown = prepare::Shown { exchanges: observer.exchanges(), echo };
+    let mut prepared = prepare::prepare(plan, (server, stand_in), stop, shown)?;
     let mut record = RunRecord {
         schema_version: SCHEMA_VERSION,
         started_at,
@@ -124,7 +135,7 @@ pub fn run(
     observer.run_begins(&record);
     let inspect = prepared.inspect.as_ref();
     let target = &prepared.target;
-    let bench = Bench { plan, target, stop, began, pinned: stand_in, inspect };
+    let bench = Bench { plan, target, stop, began, began_wall, pinned: stand_in, inspect };
     let result = stages(&bench, documents, &mut record, observer);
     if stop.reason() != Some(StopReason::Aborted) {
         record.partial = result.is_err() || stop.reason().is_some();

@@ -55,12 +55,19 @@ fn block_on<T>(
     })
 }
 
-/// Makes the target of a plan ready. `server` is its address, or that of the stand-in.
+/// Who is shown what is sent, where somebody wants to see it.
+pub(super) struct Shown {
+    pub(super) exchanges: Option<Sender<Exchange>>,
+    pub(super) echo: Option<fn(&[u8])>,
+}
+
+/// Makes the target of a plan ready. `server` is its address, or that of the stand-in; `echo` shows
+/// operations where there is no server.
 pub(super) fn prepare(
     plan: &Plan,
     (server, stand_in): (&str, bool),
     stop: &Stop,
-    exchanges: Option<Sender<Exchange>>,
+    Shown { exchanges, echo }: Shown,
 ) -> Result<Prepared, RunError> {
     match plan.target.driver {
         DriverName::CouchDb => prepare_couchdb(plan, server, stand_in, stop),
@@ -71,7 +78,8 @@ pub(super) fn prepare(
         DriverName::Basic => {
             let name = "basic".to_owned();
             let server = ServerRecord { name, ..ServerRecord::default() };
-            Ok(Prepared { target: Driver::Basic(Basic), server, inspect: None, made: None })
+            let target = Driver::Basic(Basic { echo });
+            Ok(Prepared { target, server, inspect: None, made: None })
         }
     }
 }
@@ -87,7 +95,7 @@ fn prepare_couchdb(
     let tls = TlsOptions { authorities: plan.target.tls_ca.clone() };
     let endpoint = Arc::new(Endpoint::resolve(&url, &tls)?);
     let mut admin = Admin::new(&endpoint, credentials(&plan.target), plan.timeout_ns);
-    let (name, created) = (database_name(&plan.target.database), makes(&plan.target.database));
+    let name = database_name(&plan.target.database);
     let welcome = block_on(stop, async {
         admin.log_in().await?;
         let (_, welcome) = admin.expect(&[200], "GET", "/", None).await?;
@@ -100,35 +108,25 @@ fn prepare_couchdb(
         )));
     }
     let path = format!("/{}", encode_segment(&name));
-    if created {
-        let (status, body) = block_on(stop, admin.request("PUT", &path, None))?;
-        match status {
-            201 | 202 => {}
-            412 => {
-                return Err(RunError::Database(format!(
-                    "database {name:?} exists already; add --use-existing to use it (it will not \
-                     be deleted), or name another"
-                )));
-            }
-            _ => {
-                admin.expect_reply((status, body), &[201], "PUT", &path)?;
-            }
+    let created = match plan.target.database {
+        DatabasePlan::New { .. } | DatabasePlan::Scratch { .. } => {
+            make(&mut admin, (&path, &name), stop)?;
+            true
         }
-    } else {
-        let (status, body) = block_on(stop, admin.request("GET", &path, None))?;
-        if status == 404 {
-            return Err(RunError::Database(format!(
-                "there is no database {name:?} on {server}; create it first (curl -X PUT \
-                 {server}{path})"
-            )));
+        DatabasePlan::Kept { .. } => make_if_missing(&mut admin, &path, stop)?,
+        DatabasePlan::Existing { .. } | DatabasePlan::None => {
+            find(&mut admin, (server, &path, &name), stop)?;
+            false
         }
-        admin.expect_reply((status, body), &[200], "GET", &path)?;
-    }
+    };
     let credentials = admin.credentials().clone();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let brand = welcome.as_object().and_then(|members| members.keys().next().cloned());
     Ok(Prepared {
-        target: Driver::CouchDb(CouchDb::new(endpoint.clone(), credentials.clone(), &name)),
+        target: Driver::CouchDb(
+            CouchDb::new(endpoint.clone(), credentials.clone(), &name)
+                .with_cached_updates(plan.target.cached_updates),
+        ),
         server: ServerRecord {
             url: server.to_owned(),
             name: brand.unwrap_or_default(),
@@ -150,12 +148,59 @@ fn prepare_couchdb(
     })
 }
 
+/// Makes a database that must not exist.
+fn make(admin: &mut Admin, (path, name): (&str, &str), stop: &Stop) -> Result<(), RunError> {
+    let (status, body) = block_on(stop, admin.request("PUT", path, None))?;
+    match status {
+        201 | 202 => {}
+        412 => {
+            return Err(RunError::Database(format!(
+                "database {name:?} exists already; add --use-existing to use it (it will not \
+                 be deleted), or name another"
+            )));
+        }
+        _ => {
+            admin.expect_reply((status, body), &[201], "PUT", path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a database where there is none; tells whether it did. Another client may be faster.
+fn make_if_missing(admin: &mut Admin, path: &str, stop: &Stop) -> Result<bool, RunError> {
+    let (status, body) = block_on(stop, admin.request("GET", path, None))?;
+    if status != 404 {
+        admin.expect_reply((status, body), &[200], "GET", path)?;
+        return Ok(false);
+    }
+    let (status, body) = block_on(stop, admin.request("PUT", path, None))?;
+    admin.expect_reply((status, body), &[201, 202, 412], "PUT", path)?;
+    Ok(status != 412)
+}
+
+/// Looks for a database that must exist.
+fn find(
+    admin: &mut Admin,
+    (server, path, name): (&str, &str, &str),
+    stop: &Stop,
+) -> Result<(), RunError> {
+    let (status, body) = block_on(stop, admin.request("GET", path, None))?;
+    if status == 404 {
+        return Err(RunError::Database(format!(
+            "there is no database {name:?} on {server}; create it first (curl -X PUT \
+             {server}{path})"
+        )));
+    }
+    admin.expect_reply((status, body), &[200], "GET", path)?;
+    Ok(())
+}
+
 impl Prepared {
     /// Removes the database if this run made it and is not to keep it. Tells whether it did.
     pub(super) fn tear_down(&mut self, plan: &Plan, stop: &Stop) -> Result<bool, RunError> {
         let keep = match plan.target.database {
             DatabasePlan::Scratch { keep } | DatabasePlan::New { keep, .. } => keep,
-            DatabasePlan::Existing { .. } | DatabasePlan::None => true,
+            DatabasePlan::Kept { .. } | DatabasePlan::Existing { .. } | DatabasePlan::None => true,
         };
         let Some((endpoint, credentials)) = self.made.take().filter(|_| !keep) else {
             return Ok(false);
@@ -177,14 +222,12 @@ fn speaks_couchdb(welcome: &Value) -> bool {
     welcome.as_object().is_some_and(|members| members.keys().any(names))
 }
 
-const fn makes(database: &DatabasePlan) -> bool {
-    matches!(database, DatabasePlan::New { .. } | DatabasePlan::Scratch { .. })
-}
-
 /// The name of the database; a scratch one is named after the moment and this process.
 fn database_name(database: &DatabasePlan) -> String {
     match database {
-        DatabasePlan::New { name, .. } | DatabasePlan::Existing { name } => name.clone(),
+        DatabasePlan::New { name, .. }
+        | DatabasePlan::Kept { name }
+        | DatabasePlan::Existing { name } => name.clone(),
         DatabasePlan::None => String::new(),
         DatabasePlan::Scratch { .. } => {
             let now = wall_ns();

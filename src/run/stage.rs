@@ -58,6 +58,8 @@ pub(super) struct Bench<'a> {
     pub(super) stop: &'a Arc<Stop>,
     /// When the run began.
     pub(super) began: Nanos,
+    /// The same on the wall clock, in nanoseconds since 1970.
+    pub(super) began_wall: Nanos,
     /// The server is in this process: each thread keeps to its processor.
     pub(super) pinned: bool,
     /// How the size of the database is asked for, where it is.
@@ -96,6 +98,7 @@ impl Bench<'_> {
                     gather_ns: gather_ns(&stage.kind),
                     fill_chunk: window.map(|window| window / 100),
                     pinned: self.pinned,
+                    raw: self.plan.ycsb.as_ref().is_some_and(|it| it.measurement.is_raw()),
                     stop: self.stop.clone(),
                     start: start.clone(),
                     sink: sink.clone(),
@@ -113,7 +116,8 @@ impl Bench<'_> {
             _ => None,
         };
         let connections = self.plan.connections;
-        let watch = Watch { stage, connections, start: start.clone(), stop: self.stop };
+        let epoch_ns = self.began_wall.saturating_sub(self.began);
+        let watch = Watch { stage, connections, start: start.clone(), stop: self.stop, epoch_ns };
         let (totals, series) = watch.collect(&source, observer)?;
         let mut collected = join(handles, totals, series)?;
         collected.lanes.sort_by_key(|lane| lane.connection);
@@ -167,6 +171,8 @@ struct Watch<'a> {
     connections: usize,
     start: Arc<Start>,
     stop: &'a Stop,
+    /// From the clock of the run to nanoseconds since 1970.
+    epoch_ns: Nanos,
 }
 
 impl Watch<'_> {
@@ -189,6 +195,9 @@ impl Watch<'_> {
                 Ok(interval) => {
                     totals.add(&interval);
                     series.add(&interval);
+                    if !interval.raw.is_empty() {
+                        observer.raw(&interval.raw, self.epoch_ns);
+                    }
                     told = false;
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -257,6 +266,7 @@ fn planned(kind: &StageKind, connections: usize) -> Option<(u64, u64)> {
         StageKind::Crud { .. } | StageKind::Burst(_) | StageKind::Urls { .. } => {
             Some((operations, operations))
         }
+        StageKind::Ycsb(ycsb) => Some((operations, ycsb.records().unwrap_or(operations))),
     }
 }
 

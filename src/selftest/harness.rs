@@ -102,6 +102,7 @@ impl Load {
             load,
             fill: FillPlan::default(),
             burst: None,
+            ycsb: None,
             thresholds: Vec::new(),
         };
         let plan = check(&spec).map_err(|mistakes| {

@@ -87,11 +87,12 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
                 gather_ns: 1_000_000_000,
                 fill_chunk: None,
                 pinned: false,
+                raw: false,
                 stop: Arc::new(Stop::default()),
                 start: start.clone(),
                 sink: sink.clone(),
             };
-            std::thread::spawn(move || run_shard(&plan, &Basic, lanes))
+            std::thread::spawn(move || run_shard(&plan, &Basic::default(), lanes))
         })
         .collect();
     let mut lanes = Vec::new();

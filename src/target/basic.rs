@@ -7,17 +7,22 @@ use std::rc::Rc;
 
 /// The target; see the module.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Basic;
+pub struct Basic {
+    /// Is handed the body of each operation, where operations are to be shown.
+    pub echo: Option<fn(&[u8])>,
+}
 
 /// A session with it.
 #[derive(Clone, Copy, Debug)]
-pub struct BasicSession;
+pub struct BasicSession {
+    echo: Option<fn(&[u8])>,
+}
 
 impl Target for Basic {
     type Session = BasicSession;
 
     fn session(&self, _: &Rc<Deadlines>) -> BasicSession {
-        BasicSession
+        BasicSession { echo: self.echo }
     }
 }
 
@@ -26,15 +31,16 @@ impl Session for BasicSession {
 
     /// Every operation succeeds; the revision after it is one generation higher.
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
-        probe.mark_send();
-        probe.mark_sent();
+        if let Some(echo) = self.echo {
+            echo(payload.body());
+        }
         let generation = op.revision.map_or(0, |revision| revision.generation);
         let written = u32::from(!matches!(op.kind, OpKind::Read | OpKind::Scan));
         let revision = Revision { generation: generation + written, hash: [0; 16] };
         if op.kind == OpKind::BulkInsert {
             payload.names_and_rows().1.resize(op.documents as usize, Ok(revision));
         }
-        probe.mark_received();
+        probe.mark_answered_at_once();
         Outcome {
             result: Ok(Reply { revision: Some(revision), ..Reply::default() }),
             bytes_sent: payload.body().len() as u64,

@@ -38,6 +38,11 @@ pub trait Workload {
         result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Check;
+
+    /// How long to wait before the next operation, in nanoseconds; asked once for each.
+    fn pause_ns(&mut self) -> u64 {
+        0
+    }
 }
 
 /// What a workload says of the data that an answer brought.

@@ -20,3 +20,4 @@ mod servers;
 mod springload;
 mod sweeps;
 mod terminal;
+mod ycsb;

@@ -5,6 +5,8 @@
 //! generator (100,000 of each character) by the cells named below; `integrity.txt` is what its
 //! `BasicDB` was told to insert with `dataintegrity=true`, `zeropadding=22`.
 
+mod report;
+
 use springload::generate::{
     Exponential, Hotspot, Latest, Scrambled, Stream, THETA, Uniform, Zipfian, fnv, mix,
 };

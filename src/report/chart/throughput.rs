@@ -44,6 +44,7 @@ fn offered(view: &View<'_>, part: &Part<'_>) -> Option<Line> {
     let plan = part.plan?;
     let most = match plan.kind {
         StageKind::Crud { operations: Some(most), .. } => most as f64,
+        StageKind::Ycsb(ref stage) => stage.operations.map_or(f64::INFINITY, |most| most as f64),
         _ => f64::INFINITY,
     };
     let due = |second: f64| Some(plan.pace.due_by((second * 1e9) as u64)?.min(most));

@@ -12,7 +12,7 @@ pub(in crate::report) const MOST_RUNS: usize = 10;
 /// Stretches of time over all runs of a chart: what fits a screen, and keeps a page small.
 const MOST_STRETCHES: usize = 300;
 /// The stages of a run in their order; bursts come after them, in theirs.
-const STAGES: [&str; 3] = ["bulk_insert", "warm_up", "crud"];
+const STAGES: [&str; 5] = ["bulk_insert", "load", "warm_up", "crud", "run"];
 
 /// One run's part of a view.
 pub(super) struct Part<'a> {
@@ -42,7 +42,8 @@ impl View<'_> {
 
     /// The unit of work: documents where a request carries many.
     pub(super) fn unit(&self) -> &'static str {
-        let bulk = self.parts.iter().any(|part| part.stage.name == "bulk_insert");
+        let bulk = |name: &str| matches!(name, "bulk_insert" | "load");
+        let bulk = self.parts.iter().any(|part| bulk(&part.stage.name));
         if bulk { "documents" } else { "requests" }
     }
 

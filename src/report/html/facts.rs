@@ -99,6 +99,29 @@ fn stage(stage: &StagePlan) -> String {
             vec![format!("{:?}, {} bytes, {:?}", burst.role, burst.size.bytes, burst.filling)]
         }
         kind @ StageKind::Urls { .. } => settings(&serde_json::to_value(kind).unwrap_or_default()),
+        StageKind::Ycsb(ycsb) => match ycsb.records() {
+            Some(records) => {
+                let batch = grouped(ycsb.batch.into());
+                vec![format!("{} records in batches of {batch}", grouped(records))]
+            }
+            None => {
+                let p = &ycsb.config.proportions;
+                let named = [
+                    ("read", p.read),
+                    ("update", p.update),
+                    ("insert", p.insert),
+                    ("scan", p.scan),
+                    ("read-modify-write", p.read_modify_write),
+                    ("delete", p.delete),
+                ];
+                let there = named.iter().filter(|(_, weight)| *weight > 0.0);
+                let mut parts: Vec<_> =
+                    there.map(|(name, weight)| format!("{name} {weight}")).collect();
+                parts.push(format!("{} records", grouped(ycsb.config.records)));
+                parts.extend(ycsb.operations.map(|n| format!("{} operations", grouped(n))));
+                parts
+            }
+        },
     };
     parts.extend(stage.length_ns.map(|ns| format!("{} s", decimal(ns as f64 / 1e9, 1))));
     parts.push(pace(&serde_json::to_value(&stage.pace).unwrap_or_default()));

@@ -3,11 +3,13 @@
 mod admin;
 pub mod answer;
 mod credentials;
+mod seen;
 mod session;
 
 pub use admin::{Admin, AdminError};
 pub use credentials::Credentials;
 use credentials::Renewal;
+use seen::Seen;
 pub use session::CouchSession;
 
 use super::Target;
@@ -32,6 +34,7 @@ pub struct CouchDb {
     credentials: Credentials,
     renewal: Arc<Renewal>,
     path: String,
+    cached_updates: bool,
 }
 
 impl CouchDb {
@@ -42,7 +45,16 @@ impl CouchDb {
             credentials,
             renewal: Arc::default(),
             path: format!("/{}/", encode_segment(name)),
+            cached_updates: false,
         }
+    }
+
+    /// The same; with `cached`, its sessions keep the documents that they see, and an update
+    /// without a revision builds upon what was last seen.
+    #[must_use]
+    pub const fn with_cached_updates(mut self, cached: bool) -> Self {
+        self.cached_updates = cached;
+        self
     }
 }
 
@@ -58,6 +70,7 @@ impl Target for CouchDb {
             &self.path,
             self.endpoint.host(),
         )
+        .with_cache(self.cached_updates.then(Seen::default))
     }
 }
 

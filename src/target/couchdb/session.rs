@@ -1,6 +1,7 @@
 //! One connection to a CouchDB database: how each operation is spelled and its answer judged.
 
 use super::credentials::{Credentials, Renewal};
+use super::seen::Seen;
 use super::{SEGMENT, answer};
 use crate::clock::Clock;
 use crate::measure::Probe;
@@ -25,10 +26,13 @@ pub struct CouchSession {
     head: Vec<u8>,
     /// The requests that an operation without a revision is made of.
     inner: Payload,
+    /// The documents that updates build upon, where they are kept.
+    seen: Option<Seen>,
 }
 
-/// How often an update or delete without a revision is tried when others write meanwhile.
-const TRIES: u32 = 32;
+/// How often an update or delete without a revision is tried when others write meanwhile. With 50
+/// connections on a record that gets every 25th request, 32 times were not always enough.
+const TRIES: u32 = 256;
 
 impl CouchSession {
     /// A session on the database at `path`; see [`super::CouchDb`].
@@ -49,9 +53,16 @@ impl CouchSession {
             common: Vec::new(),
             head: Vec::new(),
             inner: Payload::default(),
+            seen: None,
         };
         session.make_common();
         session
+    }
+
+    /// The same with a memory for documents.
+    pub(super) fn with_cache(mut self, seen: Option<Seen>) -> Self {
+        self.seen = seen;
+        self
     }
 
     fn make_common(&mut self) {
@@ -183,7 +194,7 @@ impl CouchSession {
     /// somebody else is faster.
     async fn on_stored(&mut self, op: &Op, payload: &Payload, probe: &mut Probe) -> Outcome {
         let mut inner = std::mem::take(&mut self.inner);
-        let mut sum = self.try_on_stored(op, payload, (&mut inner, probe)).await;
+        let mut sum = self.try_on_seen_or_stored(op, payload, (&mut inner, probe)).await;
         for _ in 1..TRIES {
             if sum.result != Err(Failure::Conflict) {
                 break;
@@ -236,6 +247,43 @@ impl CouchSession {
         }
     }
 
+    /// Tries the document that was last seen, where it is kept; else the stored one.
+    async fn try_on_seen_or_stored(
+        &mut self,
+        op: &Op,
+        payload: &Payload,
+        (inner, probe): (&mut Payload, &mut Probe),
+    ) -> Outcome {
+        let seen = self.seen.as_ref().and_then(|seen| seen.get(payload.name()));
+        if let (OpKind::Update, Some(seen)) = (op.kind, seen) {
+            inner.clear();
+            inner.draft().name.extend_from_slice(payload.name());
+            let merged = answer::merge(seen, payload.name(), payload.body(), inner.body_mut());
+            if let Ok(revision) = merged {
+                let write = Op { revision: Some(revision), ..*op };
+                return self.write(&write, inner, probe).await;
+            }
+        }
+        self.try_on_stored(op, payload, (inner, probe)).await
+    }
+
+    /// Sends a write that names its revision, and keeps what is stored then.
+    async fn write(&mut self, op: &Op, inner: &mut Payload, probe: &mut Probe) -> Outcome {
+        self.encode(op, inner);
+        let written = self.request(op, inner, probe).await;
+        if let Some(seen) = &mut self.seen {
+            let revision = written.result.ok().and_then(|reply| reply.revision);
+            inner.strip_head();
+            match (op.kind, op.revision, revision) {
+                (OpKind::Update, Some(old), Some(new)) => {
+                    seen.replace(inner.name(), inner.body(), (old, new));
+                }
+                _ => seen.forget(inner.name()),
+            }
+        }
+        written
+    }
+
     async fn try_on_stored(
         &mut self,
         op: &Op,
@@ -256,9 +304,7 @@ impl CouchSession {
                 return Outcome { result: Err(failure), ..found };
             }
         }
-        let write = Op { revision, ..*op };
-        self.encode(&write, inner);
-        let written = self.request(&write, inner, probe).await;
+        let written = self.write(&Op { revision, ..*op }, inner, probe).await;
         Outcome {
             result: written.result,
             bytes_sent: found.bytes_sent + written.bytes_sent,
@@ -316,6 +362,9 @@ impl Session for CouchSession {
         let outcome = self.request(op, payload, probe).await;
         if op.settle && payload.rows().contains(&Err(Failure::Conflict)) {
             return Box::pin(self.settle(outcome, payload, probe)).await;
+        }
+        if let (OpKind::Read, Some(seen), Ok(_)) = (op.kind, &mut self.seen, outcome.result) {
+            seen.keep(payload.name(), self.connection.body());
         }
         outcome
     }

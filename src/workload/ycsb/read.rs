@@ -23,40 +23,49 @@ impl fmt::Display for PropertyError {
 }
 
 /// Reads values; what has no meaning is noted, and the default is given instead.
-pub(super) struct Reader<'a> {
+#[derive(Debug)]
+pub struct Reader<'a> {
     properties: &'a Properties,
     errors: Vec<PropertyError>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) const fn new(properties: &'a Properties) -> Self {
+    /// Reads these properties.
+    pub const fn new(properties: &'a Properties) -> Self {
         Self { properties, errors: Vec::new() }
     }
 
     /// The value that was made of the properties, unless there were mistakes.
-    pub(super) fn end<T>(self, value: T) -> Result<T, Vec<PropertyError>> {
+    ///
+    /// # Errors
+    /// All that were noted.
+    pub fn end<T>(self, value: T) -> Result<T, Vec<PropertyError>> {
         if self.errors.is_empty() { Ok(value) } else { Err(self.errors) }
     }
 
     /// Notes a mistake.
-    pub(super) fn wrong(&mut self, name: &str, problem: impl Into<String>, cure: &str) {
+    pub fn wrong(&mut self, name: &str, problem: impl Into<String>, cure: &str) {
         let (property, cure) = (name.to_owned(), cure.to_owned());
         self.errors.push(PropertyError { property, problem: problem.into(), cure });
     }
 
-    pub(super) fn text(&self, name: &str, default: &str) -> String {
+    /// The words as they are.
+    pub fn text(&self, name: &str, default: &str) -> String {
         self.properties.get(name).unwrap_or(default).to_owned()
     }
 
-    pub(super) fn optional(&mut self, name: &str) -> Option<u64> {
+    /// A whole number, if there is one.
+    pub fn optional(&mut self, name: &str) -> Option<u64> {
         self.parsed(name, "give a whole number, 0 or more", |text| text.parse().ok())
     }
 
-    pub(super) fn whole(&mut self, name: &str, default: u64) -> u64 {
+    /// A whole number.
+    pub fn whole(&mut self, name: &str, default: u64) -> u64 {
         self.optional(name).unwrap_or(default)
     }
 
-    pub(super) fn within(&mut self, name: &str, default: u64, range: RangeInclusive<u64>) -> u64 {
+    /// A whole number in a range.
+    pub fn within(&mut self, name: &str, default: u64, range: RangeInclusive<u64>) -> u64 {
         let value = self.whole(name, default);
         if range.contains(&value) {
             return value;
@@ -67,23 +76,30 @@ impl<'a> Reader<'a> {
     }
 
     /// A finite number, 0 or more.
-    pub(super) fn number(&mut self, name: &str, default: f64) -> f64 {
+    pub fn number(&mut self, name: &str, default: f64) -> f64 {
         let read = |text: &str| text.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0);
         self.parsed(name, "give a number, 0 or more", read).unwrap_or(default)
     }
 
     /// A number from 0 to 1.
-    pub(super) fn fraction(&mut self, name: &str, default: f64) -> f64 {
+    pub fn fraction(&mut self, name: &str, default: f64) -> f64 {
         let read = |text: &str| text.parse().ok().filter(|x| (0.0..=1.0).contains(x));
         self.parsed(name, "give a number from 0 to 1", read).unwrap_or(default)
     }
 
-    pub(super) fn flag(&mut self, name: &str, default: bool) -> bool {
+    /// `true` or `false`.
+    pub fn flag(&mut self, name: &str, default: bool) -> bool {
         let read = |text: &str| text.to_ascii_lowercase().parse().ok();
         self.parsed(name, "give true or false", read).unwrap_or(default)
     }
 
-    fn parsed<T>(&mut self, name: &str, cure: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+    /// What `read` makes of the value. `None`: there is no value, or it has no meaning.
+    pub fn parsed<T>(
+        &mut self,
+        name: &str,
+        cure: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
         let text = self.properties.get(name)?;
         let value = read(text);
         if value.is_none() {

@@ -1,0 +1,315 @@
+//! Properties and options together, as a plan that is yet to be checked.
+
+use super::classes::{self, Binding, WorkloadClass};
+use super::{Args, Command, wrong};
+use crate::engine::{Arrivals, Segment};
+use crate::plan::{
+    Auth, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase, YcsbSpec,
+};
+use crate::workload::Mix;
+use crate::workload::ycsb::{CoreConfig, Properties, PropertyError, builtin, occupancy};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Where CouchDB listens if nothing else is said.
+const COUCHDB: &str = "http://127.0.0.1:5984";
+/// The part of all operations that may fail. YCSB does not mind any number.
+const MOST_ERRORS: f64 = 0.01;
+/// As many connections and documents in a request as plans may have.
+const MOST_THREADS: f64 = 65_536.0;
+const MOST_BATCH: f64 = 1e6;
+/// Operations that may be due and not done: as in YCSB, none is ever dropped.
+const ALL_IN_FLIGHT: u64 = 1 << 40;
+
+/// Properties that are read in this file.
+const OWN: [&str; 16] = [
+    "basicdb.count",
+    "basicdb.randomizedelay",
+    "basicdb.simulatedelay",
+    "basicdb.verbose",
+    "batchsize",
+    "couchdb.update",
+    "couchdb.url",
+    "db",
+    "dotransactions",
+    "maxerrorrate",
+    "maxexecutiontime",
+    "measurement.trackjvm",
+    "spin.sleep",
+    "target",
+    "threadcount",
+    "workload",
+];
+
+/// All that was asked, before it is known to make sense.
+pub(super) struct Asked {
+    pub(super) properties: Properties,
+    /// What the user should know although nothing is wrong.
+    pub(super) notes: Vec<String>,
+}
+
+impl Asked {
+    /// Reads the files, and sets what options say.
+    pub(super) fn read(args: &Args, mistakes: &mut Vec<Invalid>) -> Self {
+        let mut properties = Properties::default();
+        for file in &args.files {
+            match property_file(file) {
+                Ok(read) => properties.overlay(read),
+                Err(problem) => {
+                    let problem = format!("{}: {problem}", file.display());
+                    let cure = "name a property file, or one of workloads/workloada to f";
+                    mistakes.push(Invalid::new("-P", problem, cure));
+                }
+            }
+        }
+        let options = [
+            ("threadcount", &args.threads),
+            ("target", &args.target),
+            ("label", &args.label),
+            ("db", &args.db),
+        ];
+        for (name, value) in options {
+            if let Some(value) = value {
+                properties.set(name, value.as_str());
+            }
+        }
+        if args.status {
+            properties.set("status", "true");
+        }
+        for property in &args.properties {
+            match property.split_once('=') {
+                Some((name, value)) if !name.is_empty() => properties.set(name, value),
+                _ => {
+                    let cure = "give NAME=VALUE";
+                    mistakes.push(Invalid::new("-p", format!("{property:?} has no ="), cure));
+                }
+            }
+        }
+        Self { properties, notes: Vec::new() }
+    }
+
+    /// What is to be planned; `None`: the properties make too little sense for that.
+    pub(super) fn spec(
+        &mut self,
+        args: &Args,
+        (command, auth): (&str, Auth),
+        mistakes: &mut Vec<Invalid>,
+    ) -> Option<PlanSpec> {
+        let phase = self.phase(args, mistakes);
+        let binding = self.binding(args).map_err(|mistake| mistakes.push(mistake)).ok();
+        self.occupy(mistakes);
+        let config = CoreConfig::read(&self.properties, args.go_ycsb_keys, &histogram_file);
+        let config = config.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
+        let measurement = MeasurementPlan::read(&self.properties);
+        let measurement =
+            measurement.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
+        let mut number = |name: &str, default: f64| match self.properties.get(name) {
+            None => default,
+            Some(text) => text.parse().ok().filter(|it: &f64| *it >= 0.0).unwrap_or_else(|| {
+                let problem = format!("{text:?} has no meaning");
+                mistakes.push(wrong(name, problem, "give a number, 0 or more"));
+                default
+            }),
+        };
+        let threads = number("threadcount", 1.0);
+        let target = number("target", 0.0);
+        let batch = number("batchsize", 1.0);
+        let length_s = number("maxexecutiontime", 0.0);
+        let most_errors = number("maxerrorrate", MOST_ERRORS);
+        for (name, value, most) in
+            [("threadcount", threads, MOST_THREADS), ("batchsize", batch, MOST_BATCH)]
+        {
+            if value < 1.0 || value > most || value.fract() > 0.0 {
+                let cure = format!("give a whole number from 1 to {most}");
+                mistakes.push(wrong(name, format!("{value} is out of range"), &cure));
+            }
+        }
+        let verbose = self.flag("basicdb.verbose", true, mistakes);
+        let cached_updates = self.cached_updates(mistakes);
+        self.refuse(mistakes);
+        let (config, binding) = (config?, binding?);
+        self.check_counts((phase, length_s), mistakes);
+        self.note_unknown();
+        let url = self.properties.get("couchdb.url").unwrap_or(COUCHDB).to_owned();
+        Some(PlanSpec {
+            command: command.to_owned(),
+            target: Some(if binding == Binding::Basic { "basic".to_owned() } else { url }),
+            target_flag: "-p couchdb.url",
+            database: Some(config.table.clone()),
+            use_existing: false,
+            keep: true,
+            auth,
+            tls_ca: args.tls_ca.clone(),
+            connections: threads.clamp(1.0, MOST_THREADS) as u64,
+            threads: None,
+            seed: config.seed.unwrap_or(42),
+            timeout_ns: args.timeout,
+            schemas: Vec::new(),
+            documents: 0,
+            batch: batch.clamp(1.0, MOST_BATCH) as u64,
+            operations: None,
+            duration_ns: (length_s > 0.0).then_some((length_s * 1e9) as u64),
+            warmup_ns: 0,
+            mix: Mix { create: 0, read: 0, update: 0, delete: 0 },
+            order: CrudOrder::Uniform,
+            load: load(target),
+            fill: FillPlan::default(),
+            burst: None,
+            thresholds: [args.output.fail_if.clone(), vec![errors(most_errors)]].concat(),
+            ycsb: Some(YcsbSpec {
+                config,
+                phases: vec![phase],
+                kept: true,
+                cached_updates,
+                shown: verbose && binding == Binding::Basic,
+                measurement,
+            }),
+        })
+    }
+
+    /// The phase, which several options and a property tell and must agree on.
+    fn phase(&self, args: &Args, mistakes: &mut Vec<Invalid>) -> YcsbPhase {
+        let load = args.command == Command::Load;
+        let told = self.properties.get("dotransactions");
+        let other = if load {
+            args.transactions.then_some("-t").or((told == Some("true")).then_some("dotransactions"))
+        } else {
+            args.load.then_some("-load").or((told == Some("false")).then_some("dotransactions"))
+        };
+        if let Some(flag) = other {
+            let cure = "leave it out: load and run say which phase";
+            mistakes.push(Invalid::new(flag, "names the other phase", cure));
+        }
+        if load { YcsbPhase::Load } else { YcsbPhase::Run }
+    }
+
+    fn binding(&self, args: &Args) -> Result<Binding, Invalid> {
+        let named = classes::binding(&args.binding)?;
+        self.properties.get("db").map_or(Ok(named), classes::binding_class)
+    }
+
+    /// Sets the counts that a workload class sets.
+    fn occupy(&mut self, mistakes: &mut Vec<Invalid>) {
+        match self.properties.get("workload").map(classes::workload) {
+            Some(Err(mistake)) => mistakes.push(mistake),
+            Some(Ok(WorkloadClass::ConstantOccupancy)) => {
+                match occupancy::occupy(&mut self.properties, &histogram_file) {
+                    Ok(said) if said.is_empty() => {}
+                    Ok(said) => {
+                        let said = said.join(", ");
+                        self.notes.push(format!("{said}: set by ConstantOccupancyWorkload"));
+                    }
+                    Err(errors) => mistakes.extend(errors.into_iter().map(invalid)),
+                }
+            }
+            None | Some(Ok(WorkloadClass::Core)) => {}
+        }
+    }
+
+    fn flag(&self, name: &str, default: bool, mistakes: &mut Vec<Invalid>) -> bool {
+        match self.properties.get(name).map(str::to_ascii_lowercase).as_deref() {
+            None => default,
+            Some("true") => true,
+            Some("false") => false,
+            Some(other) => {
+                let problem = format!("{other:?} has no meaning");
+                mistakes.push(wrong(name, problem, "give true or false"));
+                default
+            }
+        }
+    }
+
+    fn cached_updates(&self, mistakes: &mut Vec<Invalid>) -> bool {
+        match self.properties.get("couchdb.update") {
+            None | Some("read") => false,
+            Some("cached") => true,
+            Some(other) => {
+                let problem = format!("{other:?} is unknown");
+                mistakes.push(wrong("couchdb.update", problem, "it is read or cached"));
+                false
+            }
+        }
+    }
+
+    /// Refuses what would ask for something that is not there.
+    fn refuse(&self, mistakes: &mut Vec<Invalid>) {
+        let asks = |name| self.properties.get(name).is_some_and(|it| !matches!(it, "false" | "0"));
+        for (name, problem, cure) in [
+            ("measurement.trackjvm", "there is no JVM to track", "leave it out"),
+            ("basicdb.simulatedelay", "basic answers at once", "give 0"),
+            ("basicdb.count", "basic counts no keys", "leave it out, and count what it prints"),
+        ] {
+            if asks(name) {
+                mistakes.push(wrong(name, problem, cure));
+            }
+        }
+        for (name, _) in self.properties.iter().filter(|(name, _)| name.starts_with("htrace.")) {
+            mistakes.push(wrong(name, "no traces are sent", "leave it out"));
+        }
+    }
+
+    /// Refuses phases without an end, or without a number of records.
+    fn check_counts(&mut self, (phase, length_s): (YcsbPhase, f64), mistakes: &mut Vec<Invalid>) {
+        let given = |name| self.properties.get(name).is_some_and(|count| count != "0");
+        if phase == YcsbPhase::Load && !given("recordcount") && !given("insertcount") {
+            let cure = "give the number of records, or -P workloads/workloada";
+            mistakes.push(wrong("recordcount", "how many records to load is not said", cure));
+        }
+        if phase == YcsbPhase::Run && !given("operationcount") && length_s == 0.0 {
+            let note = "neither operationcount nor maxexecutiontime: runs until Ctrl-C";
+            self.notes.push(note.to_owned());
+        }
+    }
+
+    /// Notes, once each, the properties that nothing here knows.
+    fn note_unknown(&mut self) {
+        let known = |name: &str| {
+            OWN.contains(&name)
+                || CoreConfig::PROPERTIES.contains(&name)
+                || MeasurementPlan::PROPERTIES.contains(&name)
+                || occupancy::PROPERTIES.contains(&name)
+        };
+        for (name, _) in self.properties.iter().filter(|(name, _)| !known(name)) {
+            self.notes.push(format!("-p {name}: passed over, no such property is known"));
+        }
+    }
+}
+
+/// Reads a property file; one of YCSB's own is built in where there is no such file.
+fn property_file(path: &Path) -> Result<Properties, String> {
+    let read = std::fs::read(path);
+    let built_in = || builtin::named(path.to_str()?);
+    match (read, built_in()) {
+        (Ok(bytes), _) => Properties::parse(&bytes),
+        (Err(error), Some(text)) if error.kind() == ErrorKind::NotFound => {
+            Properties::parse(text.as_bytes())
+        }
+        (Err(error), _) => Err(error.to_string()),
+    }
+}
+
+fn histogram_file(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+fn invalid(error: PropertyError) -> Invalid {
+    wrong(&error.property, error.problem, &error.cure)
+}
+
+/// A rate, or as fast as answers come.
+fn load(target: f64) -> LoadSpec {
+    if target > 0.0 {
+        LoadSpec::Open {
+            segments: vec![Segment { length_ns: 0, from: target, to: target }],
+            arrivals: Arrivals::Constant,
+            max_in_flight: Some(ALL_IN_FLIGHT),
+        }
+    } else {
+        LoadSpec::Closed { think_ns: 0 }
+    }
+}
+
+/// The threshold that fails a run with more failures than this.
+fn errors(most: f64) -> String {
+    format!("err > {}%", (most * 1e8).round() / 1e6)
+}

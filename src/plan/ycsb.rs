@@ -1,0 +1,132 @@
+//! YCSB's part of a plan. Knows nothing of where properties come from.
+
+use super::spec::PlanSpec;
+use super::stage::{StageKind, StagePlan};
+use super::ycsb_measurement::MeasurementPlan;
+use crate::clock::Nanos;
+use crate::engine::Pace;
+use crate::op::OpKind;
+use crate::workload::ycsb::{Bodies, CoreConfig};
+use serde::{Deserialize, Serialize};
+
+/// A core workload that was asked for.
+#[derive(Clone, Debug)]
+pub struct YcsbSpec {
+    /// What it is to do.
+    pub config: CoreConfig,
+    /// The phases that are carried out, in order.
+    pub phases: Vec<YcsbPhase>,
+    /// The database is made where it is missing, and stays.
+    pub kept: bool,
+    /// Drivers update what they have last seen of a document, and look only after a conflict.
+    pub cached_updates: bool,
+    /// The driver shows operations.
+    pub shown: bool,
+    /// How YCSB's reports tell the measurements, where its dialect is spoken.
+    pub measurement: Option<MeasurementPlan>,
+}
+
+/// A phase of a YCSB workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum YcsbPhase {
+    /// Inserts the records.
+    Load,
+    /// Operations on them, by their proportions.
+    Run,
+}
+
+/// One phase of a core workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct YcsbStage {
+    /// Which.
+    pub phase: YcsbPhase,
+    /// Records in one request of the load phase.
+    pub batch: u32,
+    /// Operations of the run phase; `None`: until the time is over.
+    pub operations: Option<u64>,
+    /// What is made of operations beside their names.
+    pub bodies: Bodies,
+    /// The workload.
+    pub config: CoreConfig,
+}
+
+impl YcsbStage {
+    /// Whether operations of this kind are done.
+    pub fn does(&self, kind: OpKind) -> bool {
+        let p = &self.config.proportions;
+        let load = self.phase == YcsbPhase::Load;
+        match kind {
+            OpKind::BulkInsert => load && self.batch > 1,
+            OpKind::Create if load => self.batch == 1,
+            _ if load => false,
+            OpKind::Create => p.insert > 0.0,
+            OpKind::Read => p.read + p.read_modify_write > 0.0,
+            OpKind::Update => p.update + p.read_modify_write > 0.0,
+            OpKind::Delete => p.delete > 0.0,
+            OpKind::Scan => p.scan > 0.0,
+            OpKind::ReadModifyWrite => p.read_modify_write > 0.0,
+            OpKind::Verify => self.config.fields.integrity,
+            OpKind::Request => false,
+        }
+    }
+
+    /// How many records the load phase is to insert; `None`: this is the run phase.
+    pub fn records(&self) -> Option<u64> {
+        (self.phase == YcsbPhase::Load).then_some(self.config.insert_count)
+    }
+
+    /// How many operations connection `k` of `connections` is to do, where they are counted.
+    pub fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        let all = match self.phase {
+            // Each that is tried again is one more.
+            YcsbPhase::Load if self.config.retry.limit > 0 => return None,
+            YcsbPhase::Load => self.config.insert_count.div_ceil(u64::from(self.batch)),
+            YcsbPhase::Run => self.operations?,
+        };
+        let (k, connections) = (k as u64, connections as u64);
+        Some(all / connections + u64::from(k < all % connections))
+    }
+}
+
+/// The stages of a plan for `ycsb`; those of the run phase fall due as `pace` says, and those of
+/// the load phase too where it is all there is.
+pub(super) fn stages(
+    spec: &PlanSpec,
+    ycsb: &YcsbSpec,
+    bodies: Bodies,
+    (pace, length_ns): (Pace, Option<Nanos>),
+) -> Vec<StagePlan> {
+    let stage = |phase, operations| {
+        StageKind::Ycsb(Box::new(YcsbStage {
+            phase,
+            batch: spec.batch.clamp(1, super::check::MOST_BATCH) as u32,
+            operations,
+            bodies,
+            config: ycsb.config.clone(),
+        }))
+    };
+    let alone = ycsb.phases.len() == 1;
+    let mut stages = Vec::new();
+    for &phase in &ycsb.phases {
+        let (name, operations) = match phase {
+            YcsbPhase::Load => ("load", None),
+            YcsbPhase::Run => {
+                ("run", (ycsb.config.operations > 0).then_some(ycsb.config.operations))
+            }
+        };
+        let (pace, length_ns) = if alone || phase == YcsbPhase::Run {
+            (pace.clone(), length_ns)
+        } else {
+            (Pace::Closed { think_ns: 0 }, None)
+        };
+        if phase == YcsbPhase::Run && spec.warmup_ns > 0 {
+            let length_ns = Some(spec.warmup_ns);
+            let (name, kind, pace) = ("warm_up".to_owned(), stage(phase, None), pace.clone());
+            stages.push(StagePlan { name, kind, pace, length_ns });
+        }
+        let kind = stage(phase, operations);
+        stages.push(StagePlan { name: name.to_owned(), kind, pace, length_ns });
+    }
+    stages
+}

@@ -1,0 +1,329 @@
+//! How YCSB's properties want measurements told. Knows nothing of what is measured.
+
+use crate::workload::ycsb::{Properties, PropertyError, Reader};
+use serde::{Deserialize, Serialize};
+
+/// The percentiles of YCSB's head; releases up to 0.17 had 95 and 99 only.
+const PERCENTILES: [f64; 3] = [50.0, 95.0, 99.0];
+
+/// How reports and status lines of YCSB's dialect tell what was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MeasurementPlan {
+    /// What each operation's section consists of.
+    pub measurement: MeasurementType,
+    /// The percentiles of histograms, in the order asked for.
+    pub percentiles: Vec<f64>,
+    /// What the names of `HdrHistogram` logs begin with, where they are wanted.
+    pub hdr_prefix: Option<String>,
+    /// The buckets of `histogram`, a millisecond each.
+    pub buckets: u64,
+    /// Print every bucket.
+    pub verbose: bool,
+    /// The length of one row of `timeseries`, in seconds.
+    pub granularity_s: u32,
+    /// Which latency is told.
+    pub interval: MeasuredInterval,
+    /// Where rows of `raw` go; empty: stdout.
+    pub raw_file: String,
+    /// Rows of `raw` are followed by a summary.
+    pub raw_summary: bool,
+    /// The form of the report.
+    pub exporter: Exporter,
+    /// Where the report goes; empty: stdout.
+    pub export_file: String,
+    /// The seconds between two status lines, where they are wanted.
+    pub status_s: Option<f64>,
+    /// What status lines begin with.
+    pub label: String,
+    /// Under which names latencies of failures go.
+    pub errors: ErrorLatency,
+    /// Print the lines about Java's garbage collection, all zero.
+    pub gc: bool,
+}
+
+/// `measurementtype`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are the values of the property")]
+pub enum MeasurementType {
+    HdrHistogram,
+    Histogram,
+    TimeSeries,
+    Raw,
+    HdrHistogramAndHistogram,
+    HdrHistogramAndRaw,
+}
+
+impl MeasurementType {
+    const NAMES: [(&'static str, Self); 6] = [
+        ("hdrhistogram", Self::HdrHistogram),
+        ("histogram", Self::Histogram),
+        ("timeseries", Self::TimeSeries),
+        ("raw", Self::Raw),
+        ("hdrhistogram+histogram", Self::HdrHistogramAndHistogram),
+        ("hdrhistogram+raw", Self::HdrHistogramAndRaw),
+    ];
+
+    /// Whether each single operation is to be told.
+    pub const fn is_raw(self) -> bool {
+        matches!(self, Self::Raw | Self::HdrHistogramAndRaw)
+    }
+}
+
+/// `measurement.interval`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MeasuredInterval {
+    /// From the real start: service times.
+    Op,
+    /// From the intended start: response times, under the plain names.
+    Intended,
+    /// Both; the second in sections of their own.
+    Both,
+}
+
+/// `exporter`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exporter {
+    /// `[SECTION], measure, value`.
+    Text,
+    /// One JSON object a line.
+    Json,
+    /// One JSON array of objects.
+    JsonArray,
+}
+
+impl Exporter {
+    /// The name of the report format.
+    pub const fn format(self) -> &'static str {
+        match self {
+            Self::Text => "ycsb",
+            Self::Json => "ycsb-json",
+            Self::JsonArray => "ycsb-json-array",
+        }
+    }
+}
+
+/// `reportlatencyforeacherror` and `latencytrackederrors`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorLatency {
+    /// All failures of an operation in one section.
+    Together,
+    /// A section for each return code.
+    Each,
+    /// A section for each of these return codes, one for all others.
+    These(Vec<String>),
+}
+
+impl ErrorLatency {
+    /// Whether failures with this return code have a section of their own.
+    pub fn tracks(&self, code: &str) -> bool {
+        match self {
+            Self::Together => false,
+            Self::Each => true,
+            Self::These(codes) => codes.iter().any(|it| it == code),
+        }
+    }
+}
+
+impl Default for MeasurementPlan {
+    /// What no property at all asks for.
+    fn default() -> Self {
+        Self {
+            measurement: MeasurementType::HdrHistogram,
+            percentiles: PERCENTILES.to_vec(),
+            hdr_prefix: None,
+            buckets: 1000,
+            verbose: false,
+            granularity_s: 1,
+            interval: MeasuredInterval::Op,
+            raw_file: String::new(),
+            raw_summary: true,
+            exporter: Exporter::Text,
+            export_file: String::new(),
+            status_s: None,
+            label: String::new(),
+            errors: ErrorLatency::Together,
+            gc: false,
+        }
+    }
+}
+
+impl MeasurementPlan {
+    /// The properties that are read here. `measurement.gc` is our own.
+    pub const PROPERTIES: [&str; 18] = [
+        "exporter",
+        "exportfile",
+        "hdrhistogram.fileoutput",
+        "hdrhistogram.output.path",
+        "hdrhistogram.percentiles",
+        "histogram.buckets",
+        "label",
+        "latencytrackederrors",
+        "measurement.gc",
+        "measurement.histogram.verbose",
+        "measurement.interval",
+        "measurement.raw.no_summary",
+        "measurement.raw.output_file",
+        "measurementtype",
+        "reportlatencyforeacherror",
+        "status",
+        "status.interval",
+        "timeseries.granularity",
+    ];
+
+    /// Checks all properties and reports all mistakes at once.
+    ///
+    /// # Errors
+    /// One for each property whose value has no meaning.
+    pub fn read(properties: &Properties) -> Result<Self, Vec<PropertyError>> {
+        let mut read = Reader::new(properties);
+        let plain = Self::default();
+        let hdr_files = read.flag("hdrhistogram.fileoutput", false);
+        let status = read.flag("status", false);
+        let status_s = read.number("status.interval", 10.0);
+        if status_s <= 0.0 {
+            read.wrong("status.interval", "0 s never pass", "give the seconds between two lines");
+        }
+        let plan = Self {
+            measurement: word(&mut read, "measurementtype", &MeasurementType::NAMES)
+                .unwrap_or(plain.measurement),
+            percentiles: percentiles(&mut read).unwrap_or(plain.percentiles),
+            hdr_prefix: hdr_files.then(|| read.text("hdrhistogram.output.path", "")),
+            buckets: read.within("histogram.buckets", plain.buckets, 1..=1_000_000),
+            verbose: read.flag("measurement.histogram.verbose", plain.verbose),
+            granularity_s: granularity(&mut read),
+            interval: word(
+                &mut read,
+                "measurement.interval",
+                &[
+                    ("op", MeasuredInterval::Op),
+                    ("intended", MeasuredInterval::Intended),
+                    ("both", MeasuredInterval::Both),
+                ],
+            )
+            .unwrap_or(plain.interval),
+            raw_file: read.text("measurement.raw.output_file", ""),
+            raw_summary: !read.flag("measurement.raw.no_summary", false),
+            exporter: exporter(&mut read),
+            export_file: read.text("exportfile", ""),
+            status_s: status.then_some(status_s),
+            label: read.text("label", ""),
+            errors: errors(&mut read),
+            gc: read.flag("measurement.gc", plain.gc),
+        };
+        read.end(plan)
+    }
+}
+
+/// One of a few words, in any case.
+fn word<T: Copy>(read: &mut Reader<'_>, name: &str, words: &[(&str, T)]) -> Option<T> {
+    let names: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+    let cure = format!("give one of {}", names.join(", "));
+    let find = |text: &str| {
+        words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|&(_, value)| value)
+    };
+    read.parsed(name, &cure, find)
+}
+
+fn percentiles(read: &mut Reader<'_>) -> Option<Vec<f64>> {
+    let one = |text: &str| text.trim().parse().ok().filter(|it| (0.0..=100.0).contains(it));
+    let cure = "give numbers from 0 to 100, separated by commas";
+    read.parsed("hdrhistogram.percentiles", cure, |text| text.split(',').map(one).collect())
+}
+
+/// Seconds are what is on record.
+fn granularity(read: &mut Reader<'_>) -> u32 {
+    let seconds = |text: &str| {
+        let ms: u32 = text.parse().ok()?;
+        (ms > 0 && ms.is_multiple_of(1000)).then_some(ms / 1000)
+    };
+    let cure = "give milliseconds that make whole seconds, such as 1000";
+    read.parsed("timeseries.granularity", cure, seconds).unwrap_or(1)
+}
+
+/// The class's own name counts, whatever package it is in: packages were renamed once.
+fn exporter(read: &mut Reader<'_>) -> Exporter {
+    let class = |text: &str| {
+        let name = text.rsplit('.').next()?.strip_suffix("MeasurementsExporter")?;
+        match name {
+            "Text" => Some(Exporter::Text),
+            "JSON" => Some(Exporter::Json),
+            "JSONArray" => Some(Exporter::JsonArray),
+            _ => None,
+        }
+    };
+    let cure = "give site.ycsb.measurements.exporter. and one of TextMeasurementsExporter, \
+                JSONMeasurementsExporter, JSONArrayMeasurementsExporter";
+    read.parsed("exporter", cure, class).unwrap_or(Exporter::Text)
+}
+
+fn errors(read: &mut Reader<'_>) -> ErrorLatency {
+    if read.flag("reportlatencyforeacherror", false) {
+        return ErrorLatency::Each;
+    }
+    let codes: Vec<_> = read
+        .text("latencytrackederrors", "")
+        .split(',')
+        .map(|code| code.trim().to_owned())
+        .filter(|code| !code.is_empty())
+        .collect();
+    if codes.is_empty() { ErrorLatency::Together } else { ErrorLatency::These(codes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(lines: &str) -> Result<MeasurementPlan, Vec<PropertyError>> {
+        MeasurementPlan::read(&Properties::parse(lines.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn nothing_said_is_what_ycsb_does() {
+        let plan = read("").unwrap();
+        assert_eq!(plan, MeasurementPlan::default());
+        assert_eq!(plan.percentiles, [50.0, 95.0, 99.0]);
+    }
+
+    #[test]
+    fn every_property_is_read_and_listed() {
+        let values = [
+            ("exporter", "site.ycsb.measurements.exporter.JSONArrayMeasurementsExporter"),
+            ("exportfile", "out.json"),
+            ("hdrhistogram.percentiles", "50, 99.9"),
+            ("histogram.buckets", "5"),
+            ("label", "a"),
+            ("latencytrackederrors", "NOT_FOUND,ERROR"),
+            ("measurement.gc", "true"),
+            ("measurement.histogram.verbose", "true"),
+            ("measurement.interval", "both"),
+            ("measurement.raw.no_summary", "true"),
+            ("measurement.raw.output_file", "raw.csv"),
+            ("measurementtype", "HdrHistogram+Raw"),
+            ("reportlatencyforeacherror", "true"),
+            ("status", "true"),
+            ("timeseries.granularity", "2000"),
+        ];
+        for (name, value) in values {
+            assert!(MeasurementPlan::PROPERTIES.contains(&name), "{name}");
+            let plan = read(&format!("{name}={value}")).unwrap();
+            assert_ne!(plan, MeasurementPlan::default(), "{name}");
+        }
+        let plan = read("status=true\nstatus.interval=0.5").unwrap();
+        assert_eq!(plan.status_s, Some(0.5));
+        let plan = read("hdrhistogram.fileoutput=true\nhdrhistogram.output.path=x/").unwrap();
+        assert_eq!(plan.hdr_prefix.as_deref(), Some("x/"));
+    }
+
+    #[test]
+    fn mistakes_are_told_all_at_once() {
+        let lines = "measurementtype=csv\nhdrhistogram.percentiles=101\nhistogram.buckets=0\n\
+                     timeseries.granularity=10\nmeasurement.interval=10\nexporter=Xml\n\
+                     status.interval=0\nstatus=maybe";
+        let errors = read(lines).unwrap_err();
+        assert_eq!(errors.len(), 8, "{errors:?}");
+    }
+}

@@ -1,0 +1,134 @@
+//! YCSB's report: its sections, lines, order and number forms, so that what reads YCSB's own
+//! reads this. `docs/ycsb-report.md` has what differs.
+
+mod files;
+mod lines;
+mod sections;
+mod status;
+mod value;
+
+pub use files::{hdr_logs, raw_rows};
+pub use status::Status;
+
+use super::threshold::threshold_lines;
+use super::words::{trust_line, warning_lines};
+use super::{Format, Render};
+use crate::plan::MeasurementPlan;
+use crate::record::{RunRecord, StageRecord};
+use sections::sections;
+use serde_json::json;
+use std::fmt::Write as _;
+use value::Value;
+
+pub(super) const TEXT: Format = Format {
+    name: "ycsb",
+    summary: "YCSB's report, as its text exporter writes it",
+    render: Render::One(text),
+};
+
+pub(super) const JSON: Format = Format {
+    name: "ycsb-json",
+    summary: "YCSB's report as a JSON array, an object a line",
+    render: Render::One(json_lines),
+};
+
+pub(super) const JSON_ARRAY: Format = Format {
+    name: "ycsb-json-array",
+    summary: "YCSB's report, as its JSON array exporter writes it",
+    render: Render::One(json_array),
+};
+
+/// One number: its section, its measure, itself.
+struct Line {
+    section: String,
+    measure: String,
+    value: Value,
+}
+
+impl Line {
+    fn new(section: &str, measure: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self { section: section.to_owned(), measure: measure.into(), value: value.into() }
+    }
+}
+
+/// `[SECTION], measure, value`; what YCSB would not say follows as comments, which begin with a
+/// `#` where all else begins with a bracket.
+fn text(record: &RunRecord) -> String {
+    let mut out = String::new();
+    for stage in record.measured() {
+        for Line { section, measure, value } in lines_of(record, stage) {
+            let _ = writeln!(out, "[{section}], {measure}, {value}");
+        }
+        let _ = writeln!(out, "# trust: {}", trust_line(record, stage));
+    }
+    for line in warning_lines(record) {
+        let _ = writeln!(out, "# warning: {line}");
+    }
+    for line in threshold_lines(record) {
+        let _ = writeln!(out, "# threshold: {line}");
+    }
+    out
+}
+
+/// The same as objects, in YCSB's words. The first of each stage also tells whether to believe
+/// it; the very first what else YCSB would not say.
+fn objects(record: &RunRecord) -> Vec<serde_json::Value> {
+    let mut objects: Vec<serde_json::Value> = Vec::new();
+    for stage in record.measured() {
+        let first = objects.len();
+        objects.extend(lines_of(record, stage).into_iter().map(
+            |Line { section, measure, value }| {
+                json!({ "metric": section, "measurement": measure, "value": value.to_json() })
+            },
+        ));
+        objects[first]["trust"] = trust_line(record, stage).into();
+    }
+    if let Some(first) = objects.first_mut() {
+        let warnings: Vec<_> = warning_lines(record).collect();
+        let thresholds = threshold_lines(record);
+        for (name, lines) in [("warnings", warnings), ("thresholds", thresholds)] {
+            if !lines.is_empty() {
+                first[name] = lines.into();
+            }
+        }
+    }
+    objects
+}
+
+fn json_lines(record: &RunRecord) -> String {
+    let lines: Vec<_> = objects(record).iter().map(ToString::to_string).collect();
+    format!("[\n{}\n]\n", lines.join(",\n"))
+}
+
+fn json_array(record: &RunRecord) -> String {
+    let objects = objects(record);
+    let each = |object: &serde_json::Value| {
+        let members = object.as_object().into_iter().flatten();
+        let lines: Vec<_> =
+            members.map(|(name, value)| format!("  \"{name}\" : {value}")).collect();
+        format!("{{\n{}\n}}", lines.join(",\n"))
+    };
+    format!("[ {} ]\n", objects.iter().map(each).collect::<Vec<_>>().join(", "))
+}
+
+/// All lines of one stage: a report of YCSB's is about one phase.
+fn lines_of(record: &RunRecord, stage: &StageRecord) -> Vec<Line> {
+    let plain = MeasurementPlan::default();
+    let plan = record.plan.ycsb.as_ref().unwrap_or(&plain);
+    // YCSB divides by whole milliseconds, and readers do the same with what is printed.
+    let run_ms = ((stage.elapsed_s * 1e3) as u64).max(1);
+    let throughput = 1e3 * sections::operations(&stage.operations) as f64 / run_ms as f64;
+    let mut lines = vec![
+        Line::new("OVERALL", "RunTime(ms)", run_ms),
+        Line::new("OVERALL", "Throughput(ops/sec)", throughput),
+    ];
+    if plan.gc {
+        lines.push(Line::new("TOTAL_GCs", "Count", 0));
+        lines.push(Line::new("TOTAL_GC_TIME", "Time(ms)", 0));
+        lines.push(Line::new("TOTAL_GC_TIME_%", "Time(%)", 0.0));
+    }
+    for section in sections(plan, stage, record.plan.connections) {
+        lines::of_section(plan, &section, &mut lines);
+    }
+    lines
+}

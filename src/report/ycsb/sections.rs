@@ -1,0 +1,218 @@
+//! The sections of YCSB's report: which operations are told under which name.
+
+use crate::measure::{Histogram, OperationSummary};
+use crate::op::{Failure, OpKind};
+use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType};
+use crate::record::StageRecord;
+use std::collections::BTreeMap;
+
+/// What YCSB counts closed connections under.
+pub(super) const CLEANUP: &str = "CLEANUP";
+
+/// One section.
+pub(super) struct Section {
+    pub(super) name: String,
+    /// How many operations it is about; of bulk requests, documents.
+    pub(super) operations: u64,
+    /// How long they took. `None`: that was not measured.
+    pub(super) times: Option<Histogram>,
+    /// Return codes with their counts.
+    pub(super) codes: Vec<(&'static str, u64)>,
+    /// Documents that scans brought.
+    pub(super) rows: u64,
+    /// The times of each second.
+    pub(super) seconds: Vec<(u32, Histogram)>,
+}
+
+/// The names of kinds, in the order in which YCSB prints them.
+const NAMES: [(OpKind, &str); 9] = [
+    (OpKind::Read, "READ"),
+    (OpKind::ReadModifyWrite, "READ-MODIFY-WRITE"),
+    (OpKind::BulkInsert, "INSERT"),
+    (OpKind::Create, "INSERT"),
+    (OpKind::Update, "UPDATE"),
+    (OpKind::Scan, "SCAN"),
+    (OpKind::Delete, "DELETE"),
+    (OpKind::Verify, "VERIFY"),
+    (OpKind::Request, "REQUEST"),
+];
+
+/// A kind's section.
+pub(super) fn name(kind: OpKind) -> &'static str {
+    NAMES.iter().find(|(named, _)| *named == kind).map_or("REQUEST", |(_, name)| name)
+}
+
+/// The return code of a failure.
+pub(super) const fn code(class: Failure) -> &'static str {
+    match class {
+        Failure::Conflict => "CONFLICT",
+        Failure::NotFound => "NOT_FOUND",
+        Failure::Authentication => "FORBIDDEN",
+        Failure::PreconditionFailed | Failure::TooLarge | Failure::Rejected => "BAD_REQUEST",
+        Failure::TooManyRequests | Failure::Connect => "SERVICE_UNAVAILABLE",
+        Failure::ServerError | Failure::Timeout | Failure::Reset | Failure::Protocol => "ERROR",
+        Failure::UnexpectedState => "UNEXPECTED_STATE",
+    }
+}
+
+/// Whether failures of this kind are told apart from successes. YCSB does not for what is more,
+/// or less, than one call of its binding.
+pub(super) const fn tells_failures(kind: OpKind) -> bool {
+    !matches!(kind, OpKind::ReadModifyWrite | OpKind::Verify)
+}
+
+/// Operations of a workload that have ended: a read-modify-write is one, documents of a bulk
+/// request are one each, what is made of the data is none.
+pub(super) fn operations(operations: &[OperationSummary]) -> u64 {
+    let of = |wanted: fn(OpKind) -> bool| -> u64 {
+        operations.iter().filter(|it| wanted(it.kind)).map(|it| it.ok + it.failed()).sum()
+    };
+    of(OpKind::is_request).saturating_sub(of(|kind| kind == OpKind::ReadModifyWrite))
+}
+
+/// The sections of a stage, in YCSB's order.
+pub(super) fn sections(
+    plan: &MeasurementPlan,
+    stage: &StageRecord,
+    connections: usize,
+) -> Vec<Section> {
+    let cleanup = Section {
+        name: CLEANUP.to_owned(),
+        operations: connections as u64,
+        times: None,
+        codes: Vec::new(),
+        rows: 0,
+        seconds: Vec::new(),
+    };
+    let plain = plan.interval == MeasuredInterval::Intended;
+    let mut sections = of_interval(plan, stage, plain);
+    let place = sections.iter().position(|it| !it.name.starts_with("READ"));
+    sections.insert(place.unwrap_or(sections.len()), cleanup);
+    if plan.interval == MeasuredInterval::Both {
+        sections.extend(of_interval(plan, stage, true).into_iter().map(|section| Section {
+            name: format!("Intended-{}", section.name),
+            codes: Vec::new(),
+            rows: 0,
+            ..section
+        }));
+    }
+    sections
+}
+
+/// The sections that tell service times, or response times if `intended`.
+fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    for (kind, name) in NAMES {
+        let Some(operation) = stage.operations.iter().find(|it| it.kind == kind) else { continue };
+        let split = Split { plan, apart: tells_failures(kind) };
+        let all = if intended { &operation.response } else { &operation.service };
+        let failed = operation.failed_times.iter().map(|(&class, times)| {
+            (class, if intended { times.response.clone() } else { times.service.clone() })
+        });
+        let mut times = split.times(all.histogram.clone(), failed);
+        let mut seconds = split.seconds(stage, kind, intended);
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::from([("", operation.ok)]);
+        let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
+        for (&class, &count) in &operation.failures {
+            *counts.entry(split.section(class)).or_default() += count;
+            *codes.entry(code(class)).or_default() += count;
+        }
+        let ok = (operation.ok > 0).then_some(("OK", operation.ok));
+        for (own, operations) in counts {
+            let plain = own.is_empty();
+            let name = if plain { name.to_owned() } else { format!("{name}-{own}") };
+            let codes = std::mem::take(&mut codes);
+            let codes = if plain { ok.into_iter().chain(codes).collect() } else { Vec::new() };
+            let section = Section {
+                name,
+                operations,
+                times: Some(times.remove(own).unwrap_or_default()),
+                codes: if kind == OpKind::ReadModifyWrite { Vec::new() } else { codes },
+                rows: if plain { operation.rows } else { 0 },
+                seconds: seconds.remove(own).unwrap_or_default(),
+            };
+            add(&mut sections, section);
+        }
+    }
+    sections
+}
+
+/// Puts a section behind the others, or into the one of the same name.
+fn add(sections: &mut Vec<Section>, section: Section) {
+    let Some(there) = sections.iter_mut().find(|it| it.name == section.name) else {
+        sections.push(section);
+        return;
+    };
+    there.operations += section.operations;
+    if let (Some(times), Some(more)) = (&mut there.times, &section.times) {
+        times.merge(more);
+    }
+    for (code, count) in section.codes {
+        match there.codes.iter_mut().find(|(there, _)| *there == code) {
+            Some((_, sum)) => *sum += count,
+            None => there.codes.push((code, count)),
+        }
+    }
+    for (second, times) in section.seconds {
+        match there.seconds.binary_search_by_key(&second, |(second, _)| *second) {
+            Ok(place) => there.seconds[place].1.merge(&times),
+            Err(place) => there.seconds.insert(place, (second, times)),
+        }
+    }
+}
+
+/// Tells successes, whose section has no name of its own, from failures.
+struct Split<'a> {
+    plan: &'a MeasurementPlan,
+    apart: bool,
+}
+
+impl Split<'_> {
+    /// What follows the operation's name in that of the section.
+    fn section(&self, class: Failure) -> &'static str {
+        match code(class) {
+            _ if !self.apart => "",
+            code if self.plan.errors.tracks(code) => code,
+            _ => "FAILED",
+        }
+    }
+
+    /// The times of each section, of all times and of those of failures among them.
+    fn times(
+        &self,
+        all: Histogram,
+        failed: impl Iterator<Item = (Failure, Histogram)>,
+    ) -> BTreeMap<&'static str, Histogram> {
+        let mut times = BTreeMap::from([("", all)]);
+        for (class, part) in failed.filter(|_| self.apart) {
+            let rest = times.entry("").or_default();
+            *rest = rest.without(&part);
+            times.entry(self.section(class)).or_default().merge(&part);
+        }
+        times
+    }
+
+    /// The times of each section in each second.
+    fn seconds(
+        &self,
+        stage: &StageRecord,
+        kind: OpKind,
+        intended: bool,
+    ) -> BTreeMap<&'static str, Vec<(u32, Histogram)>> {
+        let mut seconds: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        if self.plan.measurement != MeasurementType::TimeSeries {
+            return seconds;
+        }
+        for row in &stage.series.rows {
+            let Some(part) = row.kinds.get(&kind) else { continue };
+            let failed = part.failed_times.iter().map(|(&class, times)| {
+                (class, if intended { times.response.get() } else { times.service.get() })
+            });
+            let all = if intended { part.response.get() } else { part.service.get() };
+            for (own, times) in self.times(all, failed).into_iter().filter(|it| !it.1.is_empty()) {
+                seconds.entry(own).or_default().push((row.second, times));
+            }
+        }
+        seconds
+    }
+}

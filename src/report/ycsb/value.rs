@@ -1,0 +1,90 @@
+//! Numbers as Java writes them. Knows nothing of what they mean.
+
+use std::fmt;
+
+/// A whole number or a decimal one: readers tell them apart by the point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value {
+    Whole(i64),
+    Decimal(f64),
+}
+
+impl Value {
+    pub(super) fn to_json(self) -> serde_json::Value {
+        match self {
+            Self::Whole(value) => value.into(),
+            Self::Decimal(value) => value.into(),
+        }
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Whole(value.min(i64::MAX.unsigned_abs()).cast_signed())
+    }
+}
+
+impl From<i32> for Value {
+    fn from(value: i32) -> Self {
+        Self::Whole(value.into())
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Decimal(value)
+    }
+}
+
+impl fmt::Display for Value {
+    /// Decimals as `Double.toString` has them: with a point, and with an exponent below a
+    /// thousandth and from ten millions on (its documentation, Java SE 17).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Whole(value) => write!(f, "{value}"),
+            Self::Decimal(value) if value == 0.0 || (1e-3..1e7).contains(&value.abs()) => {
+                write!(f, "{value:?}")
+            }
+            Self::Decimal(value) => {
+                let text = format!("{value:E}");
+                let (digits, exponent) = text.split_once('E').unwrap_or((&text, "0"));
+                let point = if digits.contains('.') { "" } else { ".0" };
+                write!(f, "{digits}{point}E{exponent}")
+            }
+        }
+    }
+}
+
+/// A number with at most two decimals, as Java's `#.##` has it.
+pub(super) fn brief(value: f64) -> String {
+    // Halves go to the even neighbour, in Java as in Rust.
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    // Java has no digit before the point where there is only a 0; YCSB's lines show one.
+    if text.is_empty() { "0".to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Told by `jshell`, Java 17.
+    #[test]
+    fn decimals_are_those_of_java() {
+        for (value, text) in [
+            (0.0, "0.0"),
+            (1.5, "1.5"),
+            (100.0, "100.0"),
+            (0.001, "0.001"),
+            (0.00179838145668898, "0.00179838145668898"),
+            (0.00012, "1.2E-4"),
+            (9_999_999.0, "9999999.0"),
+            (12_345_678.9, "1.23456789E7"),
+            (1e7, "1.0E7"),
+        ] {
+            assert_eq!(Value::from(value).to_string(), text);
+        }
+        assert_eq!(Value::from(7u64).to_string(), "7");
+        assert_eq!([0.0, 0.06, 75.0, 95.238, 0.1].map(brief), ["0", "0.06", "75", "95.24", "0.1"]);
+    }
+}

@@ -1,0 +1,88 @@
+//! The documents that a session has last seen, so that an update need not read first.
+
+use crate::op::Revision;
+use std::collections::HashMap;
+
+/// What one session keeps at most, in bytes of names and documents. A hundred sessions have a
+/// gigabyte and a half then.
+const MOST: usize = 16 << 20;
+
+/// Documents by name. When there is no more room, all are forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    documents: HashMap<Box<[u8]>, Vec<u8>>,
+    bytes: usize,
+}
+
+impl Seen {
+    /// The document of this name, as last seen.
+    pub(super) fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        self.documents.get(name).map(Vec::as_slice)
+    }
+
+    /// Keeps a document that was read.
+    pub(super) fn keep(&mut self, name: &[u8], document: &[u8]) {
+        self.forget(name);
+        let bytes = name.len() + document.len();
+        if self.bytes + bytes > MOST {
+            self.documents.clear();
+            self.bytes = 0;
+        }
+        self.bytes += bytes;
+        self.documents.insert(name.into(), document.to_vec());
+    }
+
+    /// Keeps a document that was written on revision `old` and is `new` now.
+    pub(super) fn replace(
+        &mut self,
+        name: &[u8],
+        document: &[u8],
+        (old, new): (Revision, Revision),
+    ) {
+        let (mut from, mut to) = (b"\"_rev\":\"".to_vec(), b"\"_rev\":\"".to_vec());
+        old.write(&mut from);
+        new.write(&mut to);
+        // Inside of a string quotes are escaped: only the member itself reads so.
+        let Some(at) = memchr::memmem::find(document, &from) else { return self.forget(name) };
+        let parts = [&document[..at], &to, &document[at + from.len()..]];
+        self.keep(name, &parts.concat());
+    }
+
+    /// Forgets a document that is not what was seen.
+    pub(super) fn forget(&mut self, name: &[u8]) {
+        if let Some((name, document)) = self.documents.remove_entry(name) {
+            self.bytes -= name.len() + document.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "9-967a00dff5e02add41819138abb3284d";
+    const NEW: &str = "10-a67a00dff5e02add41819138abb3284d";
+
+    #[test]
+    fn a_written_document_has_its_new_revision() {
+        let revision = |text: &str| Revision::parse(text.as_bytes()).unwrap();
+        let document = |rev| format!("{{\"_id\":\"a\",\"_rev\":\"{rev}\",\"b\":\"\\\"_rev\\\"\"}}");
+        let mut seen = Seen::default();
+        seen.replace(b"a", document(OLD).as_bytes(), (revision(OLD), revision(NEW)));
+        assert_eq!(seen.get(b"a"), Some(document(NEW).as_bytes()));
+        seen.replace(b"a", b"{}", (revision(OLD), revision(NEW)));
+        assert_eq!(seen.get(b"a"), None);
+        assert_eq!(seen.bytes, 0);
+    }
+
+    #[test]
+    fn memory_has_an_end() {
+        let mut seen = Seen::default();
+        for i in 0..40u8 {
+            seen.keep(&[i], &vec![0; 1 << 20]);
+            assert!(seen.bytes <= MOST);
+        }
+        assert!(seen.get(&[39]).is_some());
+        assert_eq!(seen.get(&[0]), None);
+    }
+}

@@ -1,0 +1,139 @@
+//! One record: its key, the text of its fields, and whether what was read is what was written.
+//! Knows nothing of which record is asked for when.
+
+use super::config::{CoreConfig, FieldsSpec};
+use super::keys::KeyNames;
+use super::lengths::Lengths;
+use super::values::{integrity_text, random_json, random_text};
+use crate::generate::Stream;
+use serde_json::{Map, Value};
+use std::ops::Range;
+
+/// How records are written: the same for all connections.
+#[derive(Debug)]
+pub(super) struct Records {
+    keys: KeyNames,
+    fields: FieldsSpec,
+    lengths: Lengths,
+    names: Vec<String>,
+    /// Each name as JSON with the colon after it.
+    members: Vec<Vec<u8>>,
+}
+
+impl Records {
+    pub(super) fn new(config: &CoreConfig) -> Self {
+        let fields = config.fields.clone();
+        let names: Vec<String> =
+            (0..fields.count).map(|i| format!("{}{i}", fields.prefix)).collect();
+        let member = |name: &String| format!("{}:", Value::from(name.as_str())).into_bytes();
+        let members = names.iter().map(member).collect();
+        let lengths = Lengths::new(&fields.length);
+        Self { keys: config.keys.clone(), fields, lengths, names, members }
+    }
+
+    /// What is asked of the fields.
+    pub(super) const fn spec(&self) -> &FieldsSpec {
+        &self.fields
+    }
+
+    /// All fields, by their numbers.
+    pub(super) const fn all(&self) -> Range<usize> {
+        0..self.names.len()
+    }
+
+    /// Appends the key of a record.
+    #[inline]
+    pub(super) fn key(&self, number: u64, out: &mut Vec<u8>) {
+        self.keys.write(number, out);
+    }
+
+    /// Appends a document with these fields of the record with this key, and with its identifier
+    /// where the request does not name it.
+    pub(super) fn document(
+        &self,
+        (key, with_id): (&[u8], bool),
+        which: Range<usize>,
+        stream: &mut Stream,
+        out: &mut Vec<u8>,
+    ) {
+        out.push(b'{');
+        if with_id {
+            out.extend_from_slice(b"\"_id\":");
+            quote(&String::from_utf8_lossy(key), out);
+        }
+        for field in which {
+            if out.last() != Some(&b'{') {
+                out.push(b',');
+            }
+            out.extend_from_slice(&self.members[field]);
+            if self.fields.integrity {
+                let mut text = Vec::new();
+                self.integrity(key, field, &mut text);
+                quote(&String::from_utf8_lossy(&text), out);
+            } else {
+                out.push(b'"');
+                random_json(self.lengths.draw(stream) as usize, stream, out);
+                out.push(b'"');
+            }
+        }
+        out.push(b'}');
+    }
+
+    /// Appends these fields as `BasicDB` prints them: `field0=text field1=text `.
+    pub(super) fn shown(
+        &self,
+        key: &[u8],
+        which: Range<usize>,
+        stream: &mut Stream,
+        out: &mut Vec<u8>,
+    ) {
+        for field in which {
+            out.extend_from_slice(self.names[field].as_bytes());
+            out.push(b'=');
+            if self.fields.integrity {
+                self.integrity(key, field, out);
+            } else {
+                random_text(self.lengths.draw(stream) as usize, stream, out);
+            }
+            out.push(b' ');
+        }
+    }
+
+    /// Appends the names of these fields as `BasicDB` prints them.
+    pub(super) fn shown_names(&self, which: Range<usize>, out: &mut Vec<u8>) {
+        for name in &self.names[which] {
+            out.extend_from_slice(name.as_bytes());
+            out.push(b' ');
+        }
+    }
+
+    /// Whether `body`, a stored document, has in these fields what the key says.
+    pub(super) fn holds(&self, key: &[u8], which: Range<usize>, body: &[u8]) -> bool {
+        let Ok(members) = serde_json::from_slice::<Map<String, Value>>(body) else { return false };
+        let mut text = Vec::new();
+        which.into_iter().all(|field| {
+            text.clear();
+            self.integrity(key, field, &mut text);
+            let found = members.get(&self.names[field]).and_then(Value::as_str);
+            found.is_some_and(|found| found.as_bytes() == text)
+        })
+    }
+
+    fn integrity(&self, key: &[u8], field: usize, out: &mut Vec<u8>) {
+        // The length is constant: checked with the property that asks for this.
+        let Lengths::Constant(length) = self.lengths else { return };
+        let key = String::from_utf8_lossy(key);
+        integrity_text(&key, &self.names[field], length as usize, out);
+    }
+}
+
+/// Appends a JSON string.
+fn quote(text: &str, out: &mut Vec<u8>) {
+    if text.bytes().all(|byte| byte >= b' ' && !matches!(byte, b'"' | b'\\')) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(Value::from(text).to_string().as_bytes());
+    }
+}

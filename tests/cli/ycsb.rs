@@ -1,0 +1,343 @@
+//! `springload ycsb` as a user of YCSB meets it, and YCSB's workloads in `run`.
+
+use serde_json::Value;
+use springload::embedded::Options;
+
+use crate::servers::Server;
+use crate::springload::{Finished, failures, measure, number, springload};
+
+/// YCSB's keys of records 0 and 1: `Utils.hash`, printed by its own code.
+const KEYS: [&str; 2] = ["user6284781860667377211", "user8517097267634966620"];
+
+fn stand_in() -> Server {
+    Server::stand_in(Options::default())
+}
+
+fn request(server: &Server, verb: &str, path: &str, body: &str) -> Value {
+    let builder = ureq::http::Request::builder().method(verb);
+    let builder = builder.uri(format!("{}{path}", server.url));
+    let request = builder.header("content-type", "application/json").body(body.to_owned());
+    let config = ureq::Agent::config_builder().http_status_as_error(false);
+    let agent: ureq::Agent =
+        config.timeout_global(Some(std::time::Duration::from_secs(10))).build().into();
+    let mut answer = agent.run(request.expect("a request")).expect("an answer");
+    let text = answer.body_mut().read_to_string().expect("a body");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// A phase on `server`, with more words.
+fn ycsb(server: &Server, phase: &str, words: &[&str]) -> Finished {
+    let url = format!("couchdb.url={}", server.url);
+    measure(["ycsb", phase, "couchdb", "-p", &url].into_iter().chain(words.iter().copied()))
+}
+
+/// Of each kind, how many were done in the stage `run`; none may have failed.
+#[track_caller]
+fn done(run: &Finished) -> Vec<(String, u64)> {
+    let operations = run.stage("run")["operations"].as_array().expect("a list");
+    let count = |operation: &Value| {
+        assert_eq!(failures(operation), 0, "{operation}");
+        assert_eq!(operation["unfinished"], 0);
+        (operation["kind"].as_str().expect("a kind").to_owned(), number(&operation["ok"]))
+    };
+    operations.iter().map(count).collect()
+}
+
+/// Asserts that a kind has its share of all operations to 1 %.
+#[track_caller]
+fn assert_share(done: &[(String, u64)], kind: &str, share: f64, all: u64) {
+    let count = done.iter().find(|(name, _)| name == kind).map_or(0, |(_, count)| *count);
+    let off = (count as f64 / all as f64 - share).abs();
+    assert!(off < 0.01, "{kind}: {count} of {all}, not {share}");
+}
+
+/// All standard workloads, one after the other in YCSB's order, on a server.
+fn standard_workloads(server: &Server, records: u64, operations: u64) {
+    let counts = [
+        "-p".to_owned(),
+        format!("recordcount={records}"),
+        "-p".to_owned(),
+        format!("operationcount={operations}"),
+        "-threads".to_owned(),
+        "8".to_owned(),
+    ];
+    let counts: Vec<&str> = counts.iter().map(String::as_str).collect();
+    let phase = |phase: &str, workload: &str| {
+        let file = format!("workloads/workload{workload}");
+        ycsb(server, phase, &[&["-P", &file], &counts[..]].concat()).passed()
+    };
+    let loaded = phase("load", "a");
+    assert_eq!(number(&loaded.operation("load", "create")["ok"]), records);
+    for (workload, shares) in [
+        ("a", &[("read", 0.5), ("update", 0.5)][..]),
+        ("b", &[("read", 0.95), ("update", 0.05)]),
+        ("c", &[("read", 1.0)]),
+        ("f", &[("read", 1.0), ("update", 0.5), ("read_modify_write", 0.5)]),
+        ("d", &[("read", 0.95), ("create", 0.05)]),
+    ] {
+        let done = done(&phase("run", workload));
+        for (kind, share) in shares {
+            assert_share(&done, kind, *share, operations);
+        }
+        assert_eq!(done.len(), shares.len(), "{done:?}");
+    }
+    request(server, "DELETE", "/usertable", "");
+    phase("load", "e");
+    let run = phase("run", "e");
+    assert_share(&done(&run), "scan", 0.95, operations);
+    assert_share(&done(&run), "create", 0.05, operations);
+    let inserted = number(&run.operation("run", "create")["ok"]);
+    let count = request(server, "GET", "/usertable", "");
+    assert_eq!(number(&count["doc_count"]), records + inserted);
+}
+
+#[test]
+fn standard_workloads_on_the_stand_in() {
+    // The seed is the default one: the shares are the same each time.
+    standard_workloads(&stand_in(), 500, 6000);
+}
+
+#[test]
+fn standard_workloads_on_pouchdb_server() {
+    let Some(server) = Server::pouchdb() else { return };
+    let words = ["-P", "workloads/workloada", "-p", "recordcount=50", "-p", "operationcount=60"];
+    let words = [&words[..], &["-threads", "4"]].concat();
+    ycsb(&server, "load", &words).passed();
+    for workload in ["a", "d", "e", "f"] {
+        let file = format!("workloads/workload{workload}");
+        let run =
+            ycsb(&server, "run", &[&words[..], &["-P", &file, "-p", "operationcount=60"]].concat())
+                .passed();
+        let parts = ["read_modify_write", "update"];
+        let all = done(&run)
+            .into_iter()
+            .filter(|(kind, _)| workload != "f" || !parts.contains(&kind.as_str()));
+        assert_eq!(all.map(|(_, count)| count).sum::<u64>(), 60);
+        if workload == "d" {
+            // The second client would insert the same records again.
+            request(&server, "DELETE", "/usertable", "");
+            let counts = &words[2..];
+            ycsb(&server, "load", &[&["-P", &file], counts].concat()).passed();
+        }
+    }
+}
+
+#[test]
+fn the_commands_of_a_guide_work_as_they_stand() {
+    let server = stand_in();
+    let url = format!("couchdb.url={}", server.url);
+    let words = "couchdb -P workloads/workloada -p table=usertable -p columnfamily=cf \
+                 -p recordcount=1000 -p operationcount=2000 -thread 50 -s";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    for phase in ["load", "run"] {
+        let run = measure([&["ycsb", phase], &words[..], &["-p", &url]].concat()).passed();
+        assert!(run.stderr.contains("note: -thread is taken for -threads\n"), "{}", run.stderr);
+        assert_eq!(run.stderr.matches("columnfamily").count(), 1, "{}", run.stderr);
+        let last = run.stderr.lines().rfind(|line| line.contains(" sec: ")).expect("a status line");
+        let count = if phase == "load" { 1000 } else { 2000 };
+        assert!(last.contains(&format!(" sec: {count} operations; ")), "{last}");
+        assert!(run.stdout.starts_with("[OVERALL], RunTime(ms), "), "{}", run.stdout);
+        let inserts = "[INSERT], Operations, 1000\n";
+        assert_eq!(run.stdout.contains(inserts), phase == "load", "{}", run.stdout);
+        assert_eq!(run.record["plan"]["connections"], 50);
+    }
+    for key in KEYS {
+        let document = request(&server, "GET", &format!("/usertable/{key}"), "");
+        let fields = (0..10).map(|i| document[format!("field{i}")].as_str().expect("a text").len());
+        assert_eq!(fields.collect::<Vec<_>>(), [100; 10]);
+    }
+}
+
+#[test]
+fn what_is_altered_from_outside_is_found() {
+    let server = stand_in();
+    let words = ["-P", "workloads/workloadc", "-p", "dataintegrity=true", "-p", "recordcount=2"];
+    let words = [&words[..], &["-p", "operationcount=200"]].concat();
+    ycsb(&server, "load", &[&words[..], &["-p", "batchsize=2"]].concat()).passed();
+    let run = ycsb(&server, "run", &words).passed();
+    assert_eq!(done(&run), [("read".to_owned(), 200), ("verify".to_owned(), 200)]);
+
+    let path = format!("/usertable/{}", KEYS[1]);
+    let mut document = request(&server, "GET", &path, "");
+    document["field7"] = "other".into();
+    request(&server, "PUT", &path, &document.to_string());
+    let run = ycsb(&server, "run", &words);
+    assert_eq!(run.code, 6, "{}", run.stderr);
+    let wrong = &run.operation("run", "verify")["failures"]["unexpected_state"];
+    assert!((1..200).contains(&number(wrong)), "{wrong}");
+    assert!(run.stdout.contains(&format!("[VERIFY], Return=UNEXPECTED_STATE, {wrong}\n")));
+}
+
+#[test]
+fn failures_fail() {
+    let server = stand_in();
+    let words = ["-P", "workloads/workloadc", "-p", "recordcount=10", "-p", "operationcount=50"];
+    // Nothing was loaded: none succeeds.
+    let run = ycsb(&server, "run", &words);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert_eq!(run.operation("run", "read")["failures"]["not_found"], 50);
+
+    ycsb(&server, "load", &words).passed();
+    let again = ycsb(&server, "load", &words);
+    assert_eq!(again.code, 3, "{}", again.stderr);
+    assert!(again.stderr.contains("error: 10 of 10 records were not loaded\n"), "{}", again.stderr);
+    // A connection ends with its first failure, or goes on if told so.
+    assert_eq!(again.operation("load", "create")["failures"]["conflict"], 1);
+    let on = "core_workload_insertion_keep_going_on_error=true";
+    let again = ycsb(&server, "load", &[&words[..], &["-p", on]].concat());
+    assert_eq!(again.operation("load", "create")["failures"]["conflict"], 10);
+
+    let more = ["-p", "recordcount=12"];
+    let run = ycsb(&server, "run", &[&words[..], &more].concat());
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    let run = ycsb(&server, "run", &[&words[..], &more, &["-p", "maxerrorrate=0.9"]].concat());
+    run.passed();
+}
+
+#[test]
+fn an_insert_is_tried_again_after_a_pause() {
+    let server = stand_in();
+    let words = ["-P", "workloads/workloada", "-p", "recordcount=1"];
+    ycsb(&server, "load", &words).passed();
+    let limit = "core_workload_insertion_retry_limit=3";
+    let interval = "core_workload_insertion_retry_interval=0.2";
+    let run = ycsb(&server, "load", &[&words[..], &["-p", limit, "-p", interval]].concat());
+    assert_eq!(run.operation("load", "create")["failures"]["conflict"], 4);
+    let elapsed_s = run.stage("load")["elapsed_s"].as_f64().expect("seconds");
+    // Three pauses of at least four fifths of the interval.
+    assert!(elapsed_s >= 0.48, "{elapsed_s}");
+}
+
+#[test]
+fn time_ends_what_operations_would_not() {
+    let server = stand_in();
+    let words = ["-P", "workloads/workloadb", "-p", "recordcount=10", "-p", "operationcount=0"];
+    ycsb(&server, "load", &words).passed();
+    let run = ycsb(
+        &server,
+        "run",
+        &[&words[..], &["-p", "maxexecutiontime=1", "-target", "100", "-threads", "2"]].concat(),
+    )
+    .passed();
+    assert!(run.stage("run")["elapsed_s"].as_f64().expect("seconds") < 10.0);
+    let count: u64 = done(&run).iter().map(|(_, count)| count).sum();
+    assert_eq!(count, 100);
+    assert_eq!(run.stage("run")["load"]["open"], true);
+}
+
+#[test]
+fn cached_updates_send_one_request_and_lose_none() {
+    let server = stand_in();
+    let words = ["-P", "workloads/workloadf", "-p", "recordcount=20", "-threads", "4"];
+    let words = [&words[..], &["-p", "operationcount=2000"]].concat();
+    ycsb(&server, "load", &words).passed();
+    let revisions = |server: &Server| -> u64 {
+        let rows = request(server, "GET", "/usertable/_all_docs", "");
+        let generation = |row: &Value| {
+            let rev = row["value"]["rev"].as_str().expect("a revision").to_owned();
+            rev.split_once('-').expect("a dash").0.parse::<u64>().expect("a number")
+        };
+        rows["rows"].as_array().expect("rows").iter().map(generation).sum()
+    };
+    let mut before = revisions(&server);
+    let received = ["read", "cached"].map(|how| {
+        let update = format!("couchdb.update={how}");
+        let run = ycsb(&server, "run", &[&words[..], &["-p", &update]].concat()).passed();
+        let done = done(&run);
+        let updates = done.iter().find(|(kind, _)| kind == "update").expect("updates").1;
+        let after = revisions(&server);
+        // Each update has made one revision.
+        assert_eq!(after - before, updates);
+        before = after;
+        number(&run.operation("run", "update")["bytes_received"]) / updates
+    });
+    // What was read as well has documents of a kilobyte in it.
+    assert!(received[0] > 1000 && received[1] < 600, "{received:?}");
+}
+
+#[test]
+fn basic_prints_what_ycsbs_basicdb_prints() {
+    let words = ["ycsb", "run", "basic", "-p", "recordcount=2", "-p", "operationcount=40"];
+    let more = ["-p", "fieldcount=1", "-p", "fieldlength=2", "-p", "updateproportion=1"];
+    let scans = ["-p", "scanproportion=1", "-p", "deleteproportion=1", "-p", "maxscanlength=1"];
+    let run = measure([&words[..], &more, &scans].concat()).passed();
+    let (properties, rest) = run.stdout.split_once("\n*****").expect("properties, then operations");
+    assert!(properties.contains("\"recordcount\"=\"2\"\n"), "{properties}");
+    let lines: Vec<&str> = rest.lines().skip(1).take(40).collect();
+    for start in ["READ", "UPDATE", "SCAN", "DELETE"] {
+        let line = lines.iter().find(|line| line.starts_with(start)).expect(start);
+        let (head, tail) = line.split_at(start.len() + " usertable ".len() + KEYS[0].len());
+        assert!(head.starts_with(&format!("{start} usertable user")), "{line}");
+        match start {
+            "READ" => assert_eq!(tail, " [ <all fields>]"),
+            "UPDATE" => assert!(tail.starts_with(" [ field0=") && tail.ends_with(" ]"), "{line}"),
+            "SCAN" => assert_eq!(tail, " 1 [ <all fields>]"),
+            _ => assert_eq!(tail, ""),
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_asks_the_same() {
+    let run = |threads: &str, seed: &str| {
+        let seed = format!("seed={seed}");
+        let words = ["ycsb", "run", "basic", "-P", "workloads/workloadd", "-threads", threads];
+        let run = measure([&words[..], &["-p", &seed]].concat()).passed();
+        let mut lines: Vec<String> = run.stdout.lines().map(str::to_owned).collect();
+        lines.retain(|line| line.starts_with("READ") || line.starts_with("INSERT"));
+        assert_eq!(lines.len(), 1000);
+        lines.sort();
+        lines
+    };
+    assert_eq!(run("3", "1"), run("3", "1"));
+    assert_ne!(run("3", "1"), run("3", "2"));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let refused = |words: &str, told: &[&str]| {
+        springload(words.split(' ')).refused(2, told);
+    };
+    refused("ycsb run hbase12", &["hbase12", "couchdb or basic"]);
+    refused("ycsb run basic -foo", &["-f"]);
+    refused("ycsb run basic -P nowhere.properties", &["-P: nowhere.properties", "No such file"]);
+    refused("ycsb run basic -p recordcount", &["has no ="]);
+    refused("ycsb load basic", &["-p recordcount"]);
+    refused("ycsb load basic -P workloads/workloada -t", &["-t", "other phase"]);
+    for property in [
+        "workload=site.ycsb.workloads.TimeSeriesWorkload",
+        "workload=site.ycsb.workloads.RestWorkload",
+        "workload=x.Y",
+        "db=site.ycsb.db.MongoDbClient",
+        "threadcount=0",
+        "target=x",
+        "batchsize=0",
+        "maxerrorrate=-1",
+        "couchdb.update=never",
+        "basicdb.simulatedelay=5",
+        "basicdb.count=true",
+        "measurement.trackjvm=true",
+        "htrace.sampler.classes=x",
+        "readproportion=-1",
+        "measurementtype=csv",
+    ] {
+        let words = format!("ycsb run basic -P workloads/workloada -p {property}");
+        let name = property.split_once('=').expect("a value").0;
+        let flag = if name == "db" { "-db" } else { name };
+        refused(&words, &[flag]);
+    }
+}
+
+#[test]
+fn workloads_of_ycsb_run_natively_at_any_load() {
+    let server = stand_in();
+    let words = ["run", &server.url, "--workload", "ycsb-f", "--docs", "300", "-c", "4"];
+    let run = measure([&words[..], &["--ops", "400", "--batch", "50"]].concat()).passed();
+    assert_eq!(number(&run.operation("load", "bulk_insert")["ok"]), 300);
+    assert_share(&done(&run), "read", 1.0, 400);
+    let open = ["--rate", "300", "--duration", "1s", "--warmup", "500ms"];
+    let run = measure([&words[..], &open].concat()).passed();
+    assert_eq!(run.stages().count(), 3);
+    assert_eq!(run.stage("run")["load"]["begun"], 300);
+    springload(["run", "basic", "--workload", "ycsb-a", "--docs", "0"]).refused(2, &["--docs"]);
+}
