@@ -6,7 +6,7 @@ use crate::engine::{Stop, StopReason};
 use crate::plan::{Auth, DatabasePlan, DriverName, Plan, TargetPlan};
 use crate::record::ServerRecord;
 use crate::target::Driver;
-use crate::target::basic::Basic;
+use crate::target::basic::{Basic, Echo};
 use crate::target::couchdb::{Admin, AdminError, CouchDb, Credentials, encode_segment};
 use crate::target::wire::{Endpoint, TlsOptions};
 use serde_json::Value;
@@ -56,7 +56,7 @@ pub(super) fn prepare(
     plan: &Plan,
     server: &str,
     stand_in: bool,
-    (stop, echo): (&Stop, Option<fn(&[u8])>),
+    (stop, echo): (&Stop, Option<Echo>),
 ) -> Result<Prepared, RunError> {
     match plan.target.driver {
         DriverName::CouchDb => prepare_couchdb(plan, server, stand_in, stop),

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 /// `springload ycsb`.
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct Args {
     /// What to do
     #[arg(value_enum)]
@@ -57,8 +58,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "PATH")]
     pub(super) cp: Option<OsString>,
     /// Passed over: there is no Java
-    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
-    pub(super) jvm_args: Option<OsString>,
+    #[arg(long = "jvm-args", value_name = "ARGS", allow_hyphen_values = true)]
+    pub(super) java: Option<OsString>,
     /// Name records as go-ycsb does, whose hash is another one
     #[arg(long)]
     pub(super) go_ycsb_keys: bool,
@@ -124,7 +125,7 @@ pub(super) fn with_two_dashes(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// Carries out `springload ycsb`.
 pub(super) fn main(args: &Args, command: &str) -> Exit {
-    for (given, option) in [(args.cp.is_some(), "-cp"), (args.jvm_args.is_some(), "-jvm-args")] {
+    for (given, option) in [(args.cp.is_some(), "-cp"), (args.java.is_some(), "-jvm-args")] {
         if given {
             eprintln!("note: {option} is passed over: no Java is run");
         }
