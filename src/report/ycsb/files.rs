@@ -1,6 +1,6 @@
 //! What YCSB writes into files of their own: rows of `raw`, logs of `HdrHistogram`.
 
-use super::sections::{code, name, tells_failures};
+use super::sections::{name, return_code, tells_failures};
 use crate::measure::{Histogram, RawRow};
 use crate::op::OpKind;
 use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType};
@@ -19,7 +19,7 @@ pub fn raw_rows(plan: &MeasurementPlan, rows: &[RawRow], epoch_ns: u64) -> Strin
     for row in rows {
         let mut name = name(row.kind).to_owned();
         if let Some(class) = row.failure.filter(|_| tells_failures(row.kind)) {
-            let code = code(class);
+            let code = return_code(class);
             name = format!("{name}-{}", if plan.errors.tracks(code) { code } else { "FAILED" });
         }
         let done_ms = row.done.saturating_add(epoch_ns) / 1_000_000;
