@@ -15,5 +15,6 @@ mod secure;
 mod seeds;
 #[path = "../servers/mod.rs"]
 mod servers;
+mod shell;
 mod springload;
 mod terminal;

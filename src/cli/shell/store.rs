@@ -60,7 +60,7 @@ impl Store {
 /// The lines of YCSB's `BasicDB`.
 fn basic(table: &str, command: &Command, out: &mut String) {
     let all = |fields: &[String]| match fields {
-        [] => " <all fields>".to_owned(),
+        [] => "<all fields>".to_owned(),
         fields => fields.iter().map(|field| format!("{field} ")).collect(),
     };
     let pairs = |values: &Record| -> String {

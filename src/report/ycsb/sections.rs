@@ -192,7 +192,7 @@ impl Split<'_> {
         times
     }
 
-    /// The times of each section in each second.
+    /// The times of each section in each second, where somebody wants them.
     fn seconds(
         &self,
         stage: &StageRecord,
@@ -200,7 +200,8 @@ impl Split<'_> {
         intended: bool,
     ) -> BTreeMap<&'static str, Vec<(u32, Histogram)>> {
         let mut seconds: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        if self.plan.measurement != MeasurementType::TimeSeries {
+        let series = self.plan.measurement == MeasurementType::TimeSeries;
+        if !series && self.plan.hdr_prefix.is_none() {
             return seconds;
         }
         for row in &stage.series.rows {
