@@ -3,12 +3,14 @@
 use serde_json::Value;
 use springload::measure::{FailedTimes, Histogram, Kept, RawRow};
 use springload::op::{Failure, OpKind};
-use springload::plan::MeasurementPlan;
+use springload::plan::{DatabasePlan, DriverName, MeasurementPlan, Plan};
 use springload::record::{RunRecord, Running};
 use springload::report::ycsb::{Status, hdr_logs, raw_rows};
 use springload::report::{format, read_json};
+use springload::run::{Observer, Progress, run};
 use springload::workload::ycsb::Properties;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 const STORED: &str = include_str!("../reports/run.json");
 
@@ -248,6 +250,51 @@ fn rows_of_raw_tell_each_request() {
         "{both}"
     );
     assert!(both.contains("RawUPDATE-CONFLICT,"), "{both}");
+}
+
+/// Each request reaches whoever watches the run, and none the record.
+#[test]
+fn requests_are_told_one_by_one_where_they_are_asked_for() {
+    #[derive(Default)]
+    struct Rows(Vec<RawRow>, u64);
+    impl Observer for Rows {
+        fn stage_begins(&mut self, _: &str) {}
+        fn progress(&mut self, _: &Progress) {}
+        fn raw(&mut self, rows: &[RawRow], epoch_ns: u64) {
+            self.0.extend_from_slice(rows);
+            self.1 = epoch_ns;
+        }
+        fn keep(&mut self, _: &RunRecord) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut plan = record("measurementtype=raw").plan;
+    plan.target.driver = DriverName::Basic;
+    (plan.target.server, plan.target.database) = (None, DatabasePlan::None);
+    plan.stages.retain(|stage| stage.name != "warm_up");
+    let run = |plan: &Plan| {
+        let mut rows = Rows::default();
+        let record = run(plan, ("", false), &Arc::default(), &mut rows).expect("it runs");
+        (record, rows)
+    };
+    let (record, Rows(rows, epoch_ns)) = run(&plan);
+    for stage in &record.stages {
+        for operation in &stage.operations {
+            let of_kind = rows.iter().filter(|row| row.kind == operation.kind);
+            let (count, sum) = of_kind.fold((0, 0), |(n, sum), row| (n + 1, sum + row.service_ns));
+            assert_eq!(count, operation.requests, "{}", operation.kind);
+            let mean_us = sum as f64 / count as f64 / 1e3;
+            let near = (mean_us - operation.service.mean_us).abs() < 0.1 + mean_us / 100.0;
+            assert!(near, "{mean_us} {}", operation.service.mean_us);
+        }
+    }
+    let started: jiff::Timestamp = record.started_at.parse().expect("a time");
+    let since_ms =
+        |row: &RawRow| ((row.done + epoch_ns) / 1_000_000).cast_signed() - started.as_millisecond();
+    let (first, last) = (since_ms(&rows[0]), since_ms(rows.last().expect("rows")));
+    assert!(first >= 0 && last < 60_000, "{first} to {last} ms after the run began");
+    plan.ycsb = Some(self::plan(""));
+    assert!(run(&plan).1.0.is_empty());
 }
 
 /// A log holds what was measured, in microseconds.

@@ -61,10 +61,11 @@ impl Store {
 fn basic(table: &str, command: &Command, out: &mut String) {
     let all = |fields: &[String]| match fields {
         [] => "<all fields>".to_owned(),
-        fields => fields.iter().map(|field| format!("{field} ")).collect(),
+        fields => fields.join(" ") + " ",
     };
     let pairs = |values: &Record| -> String {
-        values.iter().map(|(name, value)| format!("{name}={value} ")).collect()
+        let pairs: Vec<_> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        pairs.join(" ") + " "
     };
     let _ = match command {
         Command::Read { key, fields } => writeln!(out, "READ {table} {key} [ {}]", all(fields)),
