@@ -15,6 +15,7 @@ mod secure;
 mod seeds;
 #[path = "../servers/mod.rs"]
 mod servers;
+mod shell;
 mod springload;
 mod terminal;
 mod ycsb;
