@@ -1,7 +1,9 @@
 //! Properties and options together, as a plan that is yet to be checked.
 
+use super::super::exit::Exit;
+use super::super::shell;
 use super::classes::{self, Binding, WorkloadClass};
-use super::{Args, Command, wrong};
+use super::{Args, Command, refuse, wrong};
 use crate::engine::{Arrivals, Segment};
 use crate::plan::{
     Auth, CrudOrder, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase, YcsbSpec,
@@ -67,6 +69,7 @@ impl Asked {
             ("target", &args.target),
             ("label", &args.label),
             ("db", &args.db),
+            ("table", &args.table),
         ];
         for (name, value) in options {
             if let Some(value) = value {
@@ -86,6 +89,25 @@ impl Asked {
             }
         }
         Self { properties, notes: Vec::new() }
+    }
+
+    /// Opens a shell on the table.
+    pub(super) fn shell(&self, args: &Args, mut mistakes: Vec<Invalid>) -> Exit {
+        let binding = self.binding(args).map_err(|mistake| mistakes.push(mistake));
+        let target = match binding {
+            Ok(Binding::CouchDb) if mistakes.is_empty() => self.url(),
+            Ok(Binding::Basic) if mistakes.is_empty() => "basic",
+            _ => return refuse(&mistakes),
+        };
+        shell::main(&shell::Args {
+            target: target.to_owned(),
+            table: self.properties.get("table").map(str::to_owned),
+            tls_ca: args.tls_ca.clone(),
+        })
+    }
+
+    fn url(&self) -> &str {
+        self.properties.get("couchdb.url").unwrap_or(COUCHDB)
     }
 
     /// What is to be planned; `None`: the properties make too little sense for that.
@@ -130,10 +152,9 @@ impl Asked {
         let (config, binding) = (config?, binding?);
         self.check_counts((phase, length_s), mistakes);
         self.note_unknown();
-        let url = self.properties.get("couchdb.url").unwrap_or(COUCHDB).to_owned();
         Some(PlanSpec {
             command: command.to_owned(),
-            target: Some(if binding == Binding::Basic { "basic".to_owned() } else { url }),
+            target: Some(if binding == Binding::Basic { "basic" } else { self.url() }.to_owned()),
             target_flag: "-p couchdb.url",
             database: Some(config.table.clone()),
             use_existing: false,

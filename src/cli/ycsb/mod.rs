@@ -45,6 +45,9 @@ pub(super) struct Args {
     /// What status lines begin with
     #[arg(short = 'l', value_name = "LABEL")]
     pub(super) label: Option<String>,
+    /// The table [property table, default: usertable]
+    #[arg(long, value_name = "NAME")]
+    pub(super) table: Option<String>,
     /// The class of the binding, in its place
     #[arg(long, value_name = "CLASS")]
     pub(super) db: Option<String>,
@@ -83,11 +86,13 @@ pub(super) enum Command {
     Load,
     /// Do operations on them
     Run,
+    /// Read and write records by hand
+    Shell,
 }
 
 /// YCSB's options that have one dash and more than one letter; the second is how they are spelled
 /// for the parser.
-const OPTIONS: [(&str, &str); 7] = [
+const OPTIONS: [(&str, &str); 9] = [
     ("-threads", "--threads"),
     // As a guide has it, which YCSB itself never understood.
     ("-thread", "--threads"),
@@ -96,6 +101,8 @@ const OPTIONS: [(&str, &str); 7] = [
     ("-load", "--load"),
     ("-cp", "--cp"),
     ("-jvm-args", "--jvm-args"),
+    ("-table", "--table"),
+    ("-help", "--help"),
 ];
 /// Options whose value is the next word, whatever it looks like.
 const VALUED: [&str; 9] =
@@ -133,11 +140,11 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     let auth = if args.basic_auth { Auth::Basic } else { Auth::Cookie };
     let mut mistakes = Vec::new();
     let mut asked = Asked::read(args, &mut mistakes);
+    if args.command == Command::Shell {
+        return asked.shell(args, mistakes);
+    }
     let Some(spec) = asked.spec(args, (command, auth), &mut mistakes) else {
-        for mistake in &mistakes {
-            eprintln!("error: {mistake}");
-        }
-        return Exit::Usage;
+        return refuse(&mistakes);
     };
     if mistakes.is_empty() && !args.output.dry_run {
         asked.notes.iter().for_each(|note| eprintln!("note: {note}"));
@@ -148,6 +155,14 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     let exporter = spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.as_ref());
     let preamble = exporter.map(|measurement| measurement.exporter.format());
     execute(Execution { spec: &spec, mistakes, output: &args.output, preamble })
+}
+
+/// Tells all mistakes.
+fn refuse(mistakes: &[Invalid]) -> Exit {
+    for mistake in mistakes {
+        eprintln!("error: {mistake}");
+    }
+    Exit::Usage
 }
 
 /// A property that makes no sense.
