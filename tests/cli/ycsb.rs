@@ -328,6 +328,7 @@ fn what_makes_no_sense_is_refused() {
         "batchsize=0",
         "maxerrorrate=-1",
         "couchdb.update=never",
+        "couchdb.url=http://127.0.0.1:5984/data",
         "basicdb.simulatedelay=5",
         "basicdb.count=true",
         "measurement.trackjvm=true",

@@ -12,6 +12,7 @@ use crate::workload::Mix;
 use crate::workload::ycsb::{CoreConfig, Properties, PropertyError, builtin, occupancy};
 use std::io::ErrorKind;
 use std::path::Path;
+use url::Url;
 
 /// Where CouchDB listens if nothing else is said.
 const COUCHDB: &str = "http://127.0.0.1:5984";
@@ -151,6 +152,9 @@ impl Asked {
         self.refuse(mistakes);
         let (config, binding) = (config?, binding?);
         self.check_counts((phase, length_s), mistakes);
+        if Url::parse(self.url()).is_ok_and(|url| !url.path().trim_matches('/').is_empty()) {
+            mistakes.push(wrong("couchdb.url", "names a database", "give it as -p table=NAME"));
+        }
         self.note_unknown();
         Some(PlanSpec {
             command: command.to_owned(),
