@@ -30,6 +30,6 @@ fuzz:
 	        -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 || exit 1; \
 	done
 
-# Client CPU per request beside wrk, h2load and oha, where installed; writes docs/benchmarks.md.
+# Client CPU per request beside other tools, where installed; writes docs/benchmarks.md.
 bench:
 	@benches/peers.sh

@@ -63,12 +63,52 @@ oha_() {
     awk -v cpu="$cpu" '/responses$/ {n += $2} END {printf "%.3f\n", cpu * 1e6 / n}' "$work/output"
 }
 
+wrk2_() { # connections, further flags
+    local connections=$1 cpu
+    shift
+    cpu=$(measure wrk2 -t1 -c"$connections" -d"${seconds}s" "$@" "$url/db/x")
+    awk -v cpu="$cpu" '/requests in/ {printf "%.3f\n", cpu * 1e6 / $1}' "$work/output"
+}
+siege_() {
+    local connections=$1 cpu
+    cpu=$(measure siege -b -j -c "$connections" -t "${seconds}S" "$url/db/x")
+    awk -v cpu="$cpu" -F: '/"transactions"/ {printf "%.3f\n", cpu * 1e6 / $2}' "$work/output"
+}
+
 get_springload() { springload_ "$1" --mix read=1 -d "${seconds}s"; }
 get_wrk() { wrk_ "$1"; }
 get_h2load() { h2load_ "$1"; }
 get_oha() { oha_ "$1"; }
+get_siege() { siege_ "$1"; }
+rate_springload() { springload_ "$1" --mix read=1 -d "${seconds}s" --rate "$half"; }
+rate_wrk2() { wrk2_ "$1" -R "$half"; }
+crud_springload() { springload_ "$1" -d "${seconds}s"; }
+fill_springload() { # per document, 100 in a request
+    local cpu
+    cpu=$(measure $springload run "$url" -q -t 1 -c "$1" --docs 2m --batch 100 --ops 0 \
+        -o "$work/run" --format csv)
+    awk -v cpu="$cpu" 'BEGIN {printf "%.3f\n", cpu * 1e6 / 2e6}'
+}
 put_springload() { springload_ "$1" --mix create=1 -d "${seconds}s"; }
 put_wrk() { wrk_ "$1" -s "$work/put.lua"; }
+
+# Half of the requests per second that the server gave to springload in a closed loop.
+capacity() {
+    springload_ 50 --mix read=1 -d "${seconds}s" >/dev/null
+    awk -F, -v seconds="$seconds" '$1 == "crud" {n += $4} END {printf "%d\n", n / seconds / 2}' \
+        "$work/output"
+}
+
+# The most memory that springload took, in a run with few and with many connections.
+memory() {
+    local connections
+    printf '\n## Peak memory\n\n| connections | resident, MB |\n|---|---|\n'
+    for connections in 50 1000; do
+        /usr/bin/time -f %M -o "$work/memory" $springload run "$url" -q -t 1 -c "$connections" \
+            --docs "$connections" --mix read=1 -d "${seconds}s" -o "$work/run" >/dev/null 2>&1 || true
+        awk -v c="$connections" 'END {printf "| %d | %.0f |\n", c, $1 / 1024}' "$work/memory"
+    done
+}
 
 # Sorted values on stdin: median (min to max).
 summary() { sort -n | awk '{v[NR] = $1} END {printf "%.2f (%.2f to %.2f)", v[int((NR + 1) / 2)], v[1], v[NR]}'; }
@@ -76,7 +116,7 @@ median() { sort -n "$1" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 
 compare() { # title, kind, connections
     local title=$1 kind=$2 connections=$3 tool tools=(springload)
-    for tool in wrk h2load oha; do
+    for tool in wrk wrk2 h2load oha siege; do
         if command -v $tool >/dev/null && declare -F "${kind}_$tool" >/dev/null; then
             tools+=("$tool")
         fi
@@ -107,13 +147,18 @@ Written by \`make bench\`. Ratios within one session mean something, absolute ti
 machine is shared. Server: the null responder (\`springload serve --null\`), one core; client: one
 thread on another core; documents of about 250 bytes; $rounds rounds of $seconds s, tools in turn.
 springload makes each document, parses and checks each answer, and records three histograms per
-request; wrk and h2load send constant requests.
+request; the others send constant requests.
 
 Machine: $(uname -sr), $(awk -F': ' '/model name/ {print $2; exit}' /proc/cpuinfo 2>/dev/null), $(nproc) cores.
 TEXT
     compare "GET, 50 connections" get 50
     compare "PUT, 50 connections" put 50
     compare "GET, 1000 connections" get 1000
+    half=$(capacity)
+    compare "GET at $half/s, half of what the server gave, 50 connections" rate 50
+    compare "Mixed creates, reads, updates and deletes, 50 connections" crud 50
+    compare "Bulk insert, per document, 100 in a request, 50 connections" fill 50
+    [ -x /usr/bin/time ] && memory
 } >"$work/table"
 cp "$work/table" $out
 cat $out

@@ -23,5 +23,6 @@ pub mod report;
 pub mod run;
 pub mod schema;
 pub mod selftest;
+pub mod sweep;
 pub mod target;
 pub mod workload;

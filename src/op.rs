@@ -167,12 +167,16 @@ pub struct Op {
     pub revision: Option<Revision>,
     /// Where it stands in a larger operation.
     pub part: Part,
+    /// Of a bulk insert: nobody else writes these documents, so that one which is found to exist
+    /// was inserted by an earlier request whose answer was lost. The driver looks.
+    pub settle: bool,
 }
 
 impl Op {
     /// The operation on one document, whole in itself.
     pub const fn single(kind: OpKind, key: Key, revision: Option<Revision>) -> Self {
-        Self { kind, key, documents: 1, limit: 0, revision, part: Part::Whole }
+        let part = Part::Whole;
+        Self { kind, key, documents: 1, limit: 0, revision, part, settle: false }
     }
 }
 

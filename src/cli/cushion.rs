@@ -4,7 +4,7 @@ use super::execute::{Execution, execute};
 use super::exit::Exit;
 use super::output::OutputArgs;
 use crate::clock::wall_ns;
-use crate::plan::{self, Auth, CrudOrder, Invalid, LoadSpec, PlanSpec, SchemaSource};
+use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec, SchemaSource};
 use crate::workload::Mix;
 use std::path::PathBuf;
 
@@ -121,6 +121,8 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
         },
         order: CrudOrder::Current,
         load: LoadSpec::Closed { think_ns: 0 },
+        fill: FillPlan::default(),
+        burst: None,
         ycsb: None,
         thresholds: args.output.fail_if.clone(),
     };

@@ -1,12 +1,13 @@
 //! What every verb that measures does: check, start the stand-in if need be, run, report.
 
+use super::carry::now;
 use super::exit::{Exit, not_loaded};
 use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
 use super::progress::View;
 use super::signals;
+use super::transcript::Transcript;
 use super::ycsb::Outputs;
-use crate::clock::{SECOND_NS, wall_ns};
 use crate::embedded::{Options, StandIn, bind};
 use crate::engine::Stop;
 use crate::plan::{Invalid, Plan, PlanSpec, check};
@@ -26,61 +27,76 @@ pub(super) struct Execution<'a> {
     pub(super) preamble: Option<&'static str>,
 }
 
+/// What a dialect hands over that checks its plan itself.
+pub(super) struct Checked<'a> {
+    pub(super) plan: Result<Plan, Vec<Invalid>>,
+    /// Mistakes that the dialect has found beside the plan's.
+    pub(super) mistakes: Vec<Invalid>,
+    pub(super) output: &'a OutputArgs,
+    /// The dialect's own format, if it is not text.
+    pub(super) preamble: Option<&'static str>,
+    /// Where each exchange is printed, if it is.
+    pub(super) transcript: Option<Transcript>,
+}
+
 /// Carries out what was asked, from the check to the report.
 pub(super) fn execute(execution: Execution<'_>) -> Exit {
-    let Execution { spec, mut mistakes, output, preamble } = execution;
-    let plan = match check(spec) {
+    let Execution { spec, mistakes, output, preamble } = execution;
+    carry_out(Checked { plan: check(spec), mistakes, output, preamble, transcript: None }).0
+}
+
+/// Carries out a plan, and hands back the record that it leaves.
+pub(super) fn carry_out(checked: Checked<'_>) -> (Exit, Option<RunRecord>) {
+    let Checked { plan, mut mistakes, output, preamble, transcript } = checked;
+    let plan = match plan {
         Ok(plan) if mistakes.is_empty() => plan,
         checked => {
             mistakes.extend(checked.err().unwrap_or_default());
             for mistake in &mistakes {
                 eprintln!("error: {mistake}");
             }
-            return Exit::Usage;
+            return (Exit::Usage, None);
         }
     };
     if output.dry_run {
         println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is plain data"));
-        return Exit::Passed;
+        return (Exit::Passed, None);
     }
     if let Some(Err(mistake)) = output.format.map(fit_for_stdout) {
         eprintln!("error: {mistake}");
-        return Exit::Usage;
+        return (Exit::Usage, None);
     }
     let ycsb = match Outputs::open(&plan) {
         Ok(ycsb) => ycsb,
         Err(mistake) => {
             eprintln!("error: {mistake}");
-            return Exit::Usage;
+            return (Exit::Usage, None);
         }
     };
     let metrics = match output.metrics.as_deref().map(Metrics::serve).transpose() {
         Ok(metrics) => metrics,
         Err(mistake) => {
             eprintln!("error: {mistake}");
-            return Exit::Usage;
+            return (Exit::Usage, None);
         }
     };
-    let seconds = (wall_ns() / SECOND_NS).cast_signed();
-    let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
-    let folder =
-        match Folder::make(output.output.as_deref(), &now.strftime("%Y%m%dT%H%M%SZ").to_string()) {
-            Ok(folder) => folder,
-            Err(error) => {
-                let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
-                let problem = format!("cannot write in {}: {error}", place.display());
-                eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
-                return Exit::Usage;
-            }
-        };
+    let folder = match Folder::make(output.output.as_deref(), &now()) {
+        Ok(folder) => folder,
+        Err(error) => {
+            let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
+            let problem = format!("cannot write in {}: {error}", place.display());
+            eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
+            return (Exit::Usage, None);
+        }
+    };
     if let Some(metrics) = &metrics {
         eprintln!("metrics: {}", metrics.url());
     }
-    measure((&plan, ycsb), output, (&folder, metrics.as_ref()), preamble)
+    measure((&plan, ycsb), output, (&folder, metrics.as_ref()), preamble, transcript)
 }
 
 /// The stand-in for a run in the same process, where the plan asks for it.
-fn start_stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
+pub(super) fn start_stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
     if !plan.target.is_stand_in() {
         return Ok(None);
     }
@@ -93,12 +109,13 @@ fn measure(
     output: &OutputArgs,
     (folder, metrics): (&Folder, Option<&Metrics>),
     preamble: Option<&'static str>,
-) -> Exit {
+    mut transcript: Option<Transcript>,
+) -> (Exit, Option<RunRecord>) {
     let stand_in = match start_stand_in(plan) {
         Ok(stand_in) => stand_in,
         Err(error) => {
             eprintln!("error: the stand-in cannot start: {error}");
-            return Exit::Failed;
+            return (Exit::Failed, None);
         }
     };
     let url = match (&plan.target.server, &stand_in) {
@@ -111,20 +128,28 @@ fn measure(
         Ok(asked) => asked,
         Err(error) => {
             eprintln!("error: cannot listen for Ctrl-C: {error}");
-            return Exit::Failed;
+            return (Exit::Failed, None);
         }
     };
     let mut view = View::new(output, (folder, metrics), asked, ycsb);
+    view.exchanges = transcript.as_mut().and_then(Transcript::sender);
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
+    let ycsb = view.into_ycsb();
+    if let Some(transcript) = transcript {
+        transcript.finish();
+    }
     match result {
-        Ok(record) => tell(&record, (output, preamble), folder, view.ycsb()),
+        Ok(record) => {
+            let exit = tell(&record, (output, preamble), folder, ycsb.as_ref());
+            (exit, Some(record))
+        }
         Err(error) => {
             eprintln!("error: {error}");
             if folder.file().exists() {
                 eprintln!("what was measured until then: {}", folder.file().display());
             }
-            Exit::of_error(&error)
+            (Exit::of_error(&error), None)
         }
     }
 }

@@ -5,12 +5,17 @@
     reason = "printing is what a command line does"
 )]
 
+mod bulk_perf;
+mod burst;
+mod carry;
 mod completions;
 mod cushion;
 mod execute;
 mod exit;
 mod faults;
+mod http;
 mod list;
+mod load;
 mod metrics;
 mod output;
 mod progress;
@@ -22,12 +27,19 @@ mod schema_source;
 mod selftest;
 mod serve;
 mod shell;
+mod siege;
+mod siege_log;
+mod siege_rc;
 mod signals;
+mod sweep;
+mod sweep_plan;
+mod transcript;
 mod tui;
 mod ycsb;
 
 pub use exit::Exit;
 
+use crate::plan;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
@@ -46,6 +58,18 @@ enum Verb {
     Run(Box<run::Args>),
     /// Iron Cushion's command line and report
     Cushion(Box<cushion::Args>),
+    /// Measure a run for each combination of settings, and show what each setting does
+    Sweep(Box<sweep::Args>),
+    /// couchdb-performance-tests' command line and files: a fill by the size of the database
+    BulkPerf(bulk_perf::Args),
+    /// Let many workers write or read a document each, all from one moment on
+    Burst(Box<burst::Args>),
+    /// The command line and files of Dahk's `couchdb_benchmark` for the same
+    BmCouchdb(Box<burst::OriginalArgs>),
+    /// Request URLs over and over, or at a rate
+    Http(Box<http::Args>),
+    /// Siege's command line and figures
+    Siege(Box<siege::Args>),
     /// YCSB's command line, workloads and report
     Ycsb(Box<ycsb::Args>),
     /// Print sample documents of a schema
@@ -72,13 +96,24 @@ enum Verb {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let line = command_line(&arguments);
-    let arguments = ycsb::with_two_dashes(arguments);
+    let arguments = ycsb::with_two_dashes(siege::spelled_out(arguments));
     let matches = command().try_get_matches_from(&arguments);
-    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => match cli.verb {
+    let read = |matches: clap::ArgMatches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        let own = matches.subcommand().map(|(_, own)| own.clone()).unwrap_or_default();
+        Ok((cli, own))
+    };
+    match matches.and_then(read) {
+        Ok((cli, own)) => match cli.verb {
             Verb::Run(args) => run::main(*args, &line),
             Verb::Cushion(args) => cushion::main(&args, &line),
+            Verb::Sweep(args) => sweep::main(&args, &own),
+            Verb::BulkPerf(args) => bulk_perf::main(&args, &line),
+            Verb::Burst(args) => burst::main(&args, &line),
+            Verb::BmCouchdb(args) => burst::original(&args, &line),
+            Verb::Http(args) => http::main(*args, &line),
             Verb::Ycsb(args) => ycsb::main(&args, &line),
+            Verb::Siege(args) => siege::main(&args, &line),
             Verb::Schema(args) => schema::main(&args),
             Verb::Report(args) | Verb::Show(args) => report::main(&args),
             Verb::List(args) => list::main(&args),
@@ -113,7 +148,7 @@ fn nearest_verb(word: &str) -> Option<String> {
 /// The arguments as one line, with passwords in URLs struck out.
 fn command_line(arguments: &[OsString]) -> String {
     let words = arguments.iter().skip(1).map(|argument| {
-        let word = strike_password(&argument.to_string_lossy());
+        let word = strike_header(&strike_password(&argument.to_string_lossy()));
         let plain = !word.is_empty()
             && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:@,+*%[]".contains(c));
         if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
@@ -121,11 +156,18 @@ fn command_line(arguments: &[OsString]) -> String {
     std::iter::once("springload".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// `http://user:secret@host` as `http://user:***@host`.
+/// `-H 'Cookie: secret'`, however it is spelled, without what is secret in it.
+fn strike_header(word: &str) -> String {
+    let name = word.find(':').map_or(word, |colon| &word[..colon]);
+    let start = ["--header=", "-H="].into_iter().find(|flag| name.starts_with(flag));
+    let start = start.map_or(if name.starts_with("-H") { 2 } else { 0 }, str::len);
+    format!("{}{}", &word[..start], plan::strike_secret(&word[start..]))
+}
+
+/// `http://user:secret@host` as `http://user:***@host`, with or without a scheme.
 fn strike_password(word: &str) -> String {
-    let Some(scheme) = word.find("://") else { return word.to_owned() };
-    let authority = scheme + 3;
-    let end = word[authority..].find('/').map_or(word.len(), |i| authority + i);
+    let authority = word.find("://").map_or(0, |scheme| scheme + 3);
+    let end = word[authority..].find(['/', ' ']).map_or(word.len(), |i| authority + i);
     let Some(at) = word[authority..end].rfind('@').map(|i| authority + i) else {
         return word.to_owned();
     };
@@ -176,6 +218,22 @@ fn refuse(error: &clap::Error) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_are_struck_out_of_the_command() {
+        for (word, struck) in [
+            ("http://me:secret@h/x", "http://me:***@h/x"),
+            ("me:secret@h:80/x PUT {\"a\":\"b@c\"}", "me:***@h:80/x PUT {\"a\":\"b@c\"}"),
+            ("http://h PUT {\"a\":\"b@c\"}", "http://h PUT {\"a\":\"b@c\"}"),
+            ("Cookie: a=b", "Cookie: ***"),
+            ("-Hauthorization: Basic x", "-Hauthorization: ***"),
+            ("--header=Authorization:x", "--header=Authorization: ***"),
+            ("Accept: text/html", "Accept: text/html"),
+            ("read.p99 > 20ms", "read.p99 > 20ms"),
+        ] {
+            assert_eq!(strike_header(&strike_password(word)), struck);
+        }
+    }
 
     #[test]
     fn the_flags_of_every_verb_go_together() {

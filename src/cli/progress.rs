@@ -11,10 +11,12 @@ use crate::measure::RawRow;
 use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
 use crate::target::basic::Echo;
+use crate::target::http::Exchange;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 /// Seconds between two lines where there is no terminal.
 const LINE_EVERY_S: f64 = 5.0;
@@ -27,6 +29,8 @@ pub(super) struct View<'a> {
     metrics: Option<&'a Metrics>,
     mode: Mode,
     stage: String,
+    /// Where each exchange is told to, if somebody wants to see it.
+    pub(super) exchanges: Option<Sender<Exchange>>,
     ycsb: Option<Outputs>,
 }
 
@@ -77,12 +81,12 @@ impl<'a> View<'a> {
                 Mode::Tui(Box::new(Tui::new(colour, asked)))
             }
         };
-        Self { folder, metrics, mode, stage: String::new(), ycsb }
+        Self { folder, metrics, mode, stage: String::new(), exchanges: None, ycsb }
     }
 
-    /// What the dialect writes at the end, where it is YCSB's.
-    pub(super) const fn ycsb(&self) -> Option<&Outputs> {
-        self.ycsb.as_ref()
+    /// Ends the view. Leaves what the dialect writes at the end, where it is YCSB's.
+    pub(super) fn into_ycsb(self) -> Option<Outputs> {
+        self.ycsb
     }
 
     /// Takes away whatever is shown, so that others can print.
@@ -157,6 +161,10 @@ impl Observer for View<'_> {
         if let Some(metrics) = self.metrics {
             metrics.keep(record);
         }
+    }
+
+    fn exchanges(&mut self) -> Option<Sender<Exchange>> {
+        self.exchanges.take()
     }
 
     fn watches(&self) -> bool {

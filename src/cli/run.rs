@@ -2,10 +2,10 @@
 
 use super::execute::{Execution, execute};
 use super::exit::Exit;
+use super::load::LoadArgs;
 use super::output::OutputArgs;
 use super::schema_source;
-use crate::engine::{Arrivals, Segment};
-use crate::plan::{self, Auth, CrudOrder, Invalid, LoadSpec, PlanSpec, YcsbPhase, YcsbSpec};
+use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec};
 use crate::workload::Mix;
 use crate::workload::ycsb::{CoreConfig, Properties, builtin};
 use clap::ValueEnum;
@@ -14,9 +14,18 @@ use std::path::PathBuf;
 /// `springload run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What a run is to do: all flags but those about results.
+#[derive(Debug, clap::Args)]
+pub(super) struct Settings {
     /// http(s)://[user:password@]host:port[/database], or basic: no server, all is answered at
     /// once; without it, the embedded stand-in
-    target: Option<String>,
+    pub(super) target: Option<String>,
     /// Connections used at once
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = plan::count)]
     connections: u64,
@@ -53,22 +62,8 @@ pub(super) struct Args {
     /// How long one operation may take
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
-    /// Operations due per second, whether or not the server keeps up
-    #[arg(short, long, value_name = "N", value_parser = plan::rate, group = "open")]
-    rate: Option<f64>,
-    /// Rates over time: TIME:RATE or TIME:FROM..TO, separated by commas
-    #[arg(long, value_name = "STAGES", value_parser = stages, group = "open")]
-    stages: Option<Stages>,
-    /// The gaps between operations at a rate [default: constant]
-    #[arg(long, value_enum, requires = "open")]
-    arrivals: Option<ArrivalsArg>,
-    /// Operations that may be due and not done before more are dropped [default: 10 s of them]
-    #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
-    max_in_flight: Option<u64>,
-    /// Pause of a connection between two operations, without a rate
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
-    #[arg(conflicts_with_all = ["rate", "stages"])]
-    think: u64,
+    #[command(flatten)]
+    load: LoadArgs,
     /// Use the database in TARGET although it exists; it will not be deleted
     #[arg(long)]
     use_existing: bool,
@@ -81,8 +76,13 @@ pub(super) struct Args {
     /// A PEM file with the authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    #[command(flatten)]
-    output: OutputArgs,
+    /// Wait so long for a server that goes away during the fill, and send again what it did not
+    /// answer [default: as long as --timeout, and nothing is sent again]
+    #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
+    wait_for_server: Option<u64>,
+    /// Keep the rate of the fill as a function of the size of the database
+    #[arg(long)]
+    growth: bool,
 }
 
 /// YCSB's standard workloads.
@@ -103,66 +103,56 @@ enum WorkloadArg {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ArrivalsArg {
-    /// Equal gaps
-    Constant,
-    /// Exponential gaps, as independent users make
-    Poisson,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum AuthArg {
+pub(super) enum AuthArg {
     /// A session cookie
     Cookie,
     /// Basic authentication in every request
     Basic,
 }
 
-/// A list of rates over time.
-#[derive(Clone, Debug)]
-struct Stages(Vec<Segment>);
-
-/// Reads `30s:1000,1m:1000..5000`.
-fn stages(text: &str) -> Result<Stages, String> {
-    let segment = |part: &str| {
-        let (time, rates) = part.split_once(':').ok_or_else(|| {
-            format!("{part:?} is not TIME:RATE or TIME:FROM..TO, such as 30s:1000")
-        })?;
-        let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
-        let length_ns = plan::duration_ns(time)?;
-        if length_ns == 0 {
-            return Err(format!("{part:?} lasts no time; give for example 30s:1000"));
+impl From<AuthArg> for Auth {
+    fn from(auth: AuthArg) -> Self {
+        match auth {
+            AuthArg::Cookie => Self::Cookie,
+            AuthArg::Basic => Self::Basic,
         }
-        Ok(Segment { length_ns, from: plan::rate(from)?, to: plan::rate(to)? })
-    };
-    text.split(',').map(|part| segment(part.trim())).collect::<Result<_, _>>().map(Stages)
+    }
 }
 
 /// Carries out `springload run`.
 pub(super) fn main(args: Args, command: &str) -> Exit {
+    let Args { settings, output } = args;
+    let (spec, mistakes) = spec_of(settings, command, &output.fail_if);
+    execute(Execution { spec: &spec, mistakes, output: &output, preamble: None })
+}
+
+/// What the settings ask for, and the mistakes that are seen in them alone.
+pub(super) fn spec_of(
+    settings: Settings,
+    command: &str,
+    thresholds: &[String],
+) -> (PlanSpec, Vec<Invalid>) {
     let mut mistakes = Vec::new();
     let mut schemas = Vec::new();
-    for text in &args.schema {
-        match schema_source::read(text, args.tls_ca.as_deref()) {
+    for text in &settings.schema {
+        match schema_source::read(text, settings.tls_ca.as_deref()) {
             Ok((source, weight)) => schemas.push(("--schema", source, weight)),
             Err(mistake) => mistakes.push(mistake),
         }
     }
-    if args.target.is_none() && args.use_existing {
+    if settings.target.is_none() && settings.use_existing {
         let cure = "name the server and database, or leave the flag out";
         mistakes.push(Invalid::new("--use-existing", "the stand-in starts empty", cure));
     }
-    let output = args.output.clone();
-    let ycsb = args.workload.and_then(|workload| {
-        ycsb_spec(workload, &args).map_err(|mistake| mistakes.push(mistake)).ok()
+    let ycsb = settings.workload.and_then(|workload| {
+        ycsb_spec(workload, &settings).map_err(|mistake| mistakes.push(mistake)).ok()
     });
-    let spec = PlanSpec { ycsb, ..spec(args, command, schemas) };
-    let execution = Execution { spec: &spec, mistakes, output: &output, preamble: None };
-    execute(execution)
+    let spec = PlanSpec { ycsb, ..spec(settings, command, schemas) };
+    (PlanSpec { thresholds: thresholds.to_vec(), ..spec }, mistakes)
 }
 
 /// A standard workload on as many records and operations as flags say.
-fn ycsb_spec(workload: WorkloadArg, args: &Args) -> Result<YcsbSpec, Invalid> {
+fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid> {
     let wrong = |flag: &str, problem: &str, cure: &str| Invalid::new(flag, problem, cure);
     if args.docs == 0 {
         let cure = "insert some; springload ycsb run works on records that are there";
@@ -184,24 +174,11 @@ fn ycsb_spec(workload: WorkloadArg, args: &Args) -> Result<YcsbSpec, Invalid> {
 }
 
 fn spec(
-    args: Args,
+    args: Settings,
     command: &str,
     schemas: Vec<(&'static str, plan::SchemaSource, u32)>,
 ) -> PlanSpec {
-    let arrivals = match args.arrivals {
-        None | Some(ArrivalsArg::Constant) => Arrivals::Constant,
-        Some(ArrivalsArg::Poisson) => Arrivals::Poisson,
-    };
-    let segments = match (args.stages, args.rate) {
-        (Some(stages), _) => Some(stages.0),
-        (None, Some(rate)) => Some(vec![Segment { length_ns: 0, from: rate, to: rate }]),
-        (None, None) => None,
-    };
-    let has_end = segments.as_ref().is_some_and(|s| s.iter().all(|s| s.length_ns > 0));
-    let default_ns = (args.ops.is_none() && !has_end).then_some(15_000_000_000);
-    let load = segments.map_or(LoadSpec::Closed { think_ns: args.think }, |segments| {
-        LoadSpec::Open { segments, arrivals, max_in_flight: args.max_in_flight }
-    });
+    let (load, default_ns) = args.load.read(args.ops.is_none());
     PlanSpec {
         command: command.to_owned(),
         target: args.target,
@@ -209,10 +186,7 @@ fn spec(
         database: None,
         use_existing: args.use_existing,
         keep: args.keep,
-        auth: match args.auth {
-            AuthArg::Cookie => Auth::Cookie,
-            AuthArg::Basic => Auth::Basic,
-        },
+        auth: args.auth.into(),
         tls_ca: args.tls_ca,
         connections: args.connections,
         threads: args.threads,
@@ -227,7 +201,9 @@ fn spec(
         mix: args.mix,
         order: CrudOrder::Uniform,
         load,
+        fill: FillPlan { wait_for_server_ns: args.wait_for_server, growth: args.growth },
+        burst: None,
         ycsb: None,
-        thresholds: args.output.fail_if,
+        thresholds: Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 use super::stop::{Stop, StopReason};
 use super::tickets::Tickets;
 use crate::clock::{Clock, Nanos};
-use crate::measure::{ConnectionTimes, Histogram, Probe, Recorder, Sample, Timing};
+use crate::measure::{ConnectionTimes, FillLog, Histogram, Probe, Recorder, Sample, Timing};
 use crate::op::{Failure, Op, OpKind, Part, Reply, Revision};
 use crate::target::{Outcome, Payload, Session};
 use crate::workload::{Check, Workload};
@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub(super) patience_ns: Nanos,
     /// Since when it has.
     pub(super) refused_since: Cell<Option<Nanos>>,
+    /// Documents inserted in bulk, where they are logged.
+    pub(super) fill: Option<RefCell<FillLog>>,
 }
 
 impl Shared {
@@ -52,25 +54,33 @@ impl Shared {
     }
 }
 
-/// Carries out the operations of one connection until its workload or the stage ends.
+/// The first operation of a connection, made before the start: at the start it need only be sent.
+pub(super) struct Prepared {
+    payload: Payload,
+    op: Option<Op>,
+}
+
+impl Prepared {
+    pub(super) fn new(workload: &mut impl Workload) -> Self {
+        let mut payload = Payload::default();
+        let op = workload.next(payload.draft());
+        Self { payload, op }
+    }
+}
+
+/// Carries out the operations of one connection until its workload or the stage ends. Tells, too,
+/// when its first request was sent.
 pub(super) async fn drive<S: Session, W: Workload>(
     shared: &Shared,
     connection: usize,
     session: &mut S,
-    workload: &mut W,
-) -> ConnectionTimes {
+    (workload, first): (&mut W, Prepared),
+) -> (ConnectionTimes, Option<Nanos>) {
     let mut times = ConnectionTimes::default();
-    let mut payload = Payload::default();
+    let Prepared { mut payload, op: mut next } = first;
     let mut last_done = shared.start;
-    let mut whole = None;
-    loop {
-        payload.clear();
-        let pause_ns = workload.pause_ns();
-        if pause_ns > 0 {
-            pause(shared, pause_ns).await;
-        }
-        // The document is made before the wait, so that an operation that is due is sent at once.
-        let Some(op) = workload.next(payload.draft()) else { break };
+    let (mut whole, mut first_sent) = (None, None);
+    while let Some(op) = next.take() {
         session.ready().await;
         session.prepare(&op, &mut payload);
         let ticket = if op.part == Part::Last {
@@ -90,7 +100,9 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let outcome = session.execute(&op, &mut payload, &mut probe).await;
         let check = workload.observe(&op, outcome.result, &payload.answered(session.body()));
         let timing = probe.finish();
-        record(shared, &mut times, (&op, &outcome), payload.answered(&[]).rows, &timing);
+        first_sent = first_sent.or_else(|| Some(timing.done - timing.service_ns));
+        let answers = (payload.answered(&[]).rows, session.statuses());
+        record(shared, &mut times, (&op, &outcome), answers, &timing);
         last_done = timing.done;
         if let Check::Checked(found) = check {
             checked(shared, found, timing.done);
@@ -111,12 +123,19 @@ pub(super) async fn drive<S: Session, W: Workload>(
         }
         match outcome.result {
             Err(Failure::Authentication) => shared.stop.raise(StopReason::Authentication),
-            Err(Failure::Connect | Failure::Timeout) => shared.refused(),
+            Err(Failure::Connect | Failure::Timeout | Failure::Reset) => shared.refused(),
             _ => shared.refused_since.set(None),
         }
+        payload.clear();
+        let pause_ns = workload.pause_ns();
+        if pause_ns > 0 {
+            pause(shared, pause_ns).await;
+        }
+        // The document is made before the wait, so that an operation that is due is sent at once.
+        next = workload.next(payload.draft());
     }
     times.close(shared.clock.now().saturating_sub(shared.start));
-    times
+    (times, first_sent)
 }
 
 /// Waits as a workload asks to, but not beyond the end.
@@ -142,7 +161,7 @@ fn record(
     shared: &Shared,
     times: &mut ConnectionTimes,
     (op, outcome): (&Op, &Outcome),
-    rows: &[Result<Revision, Failure>],
+    (rows, statuses): (&[Result<Revision, Failure>], &[u16]),
     timing: &Timing,
 ) {
     let mut row_failures = [0; Failure::COUNT];
@@ -152,12 +171,16 @@ fn record(
         ok -= 1;
     }
     times.add(op.kind, timing, ok);
+    if let (OpKind::BulkInsert, Some(fill)) = (op.kind, &shared.fill) {
+        fill.borrow_mut().add(timing.done.saturating_sub(shared.start), ok);
+    }
     shared.recorder.borrow_mut().record(&Sample {
         documents: op.documents,
         row_failures: (!rows.is_empty()).then_some(&row_failures),
         bytes_sent: outcome.bytes_sent,
         bytes_received: outcome.bytes_received,
         resent: outcome.resent,
+        statuses,
         ..Sample::single(op.kind, timing, outcome.result)
     });
 }

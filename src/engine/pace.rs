@@ -1,11 +1,13 @@
 //! When operations are due. Pure: no clock, no sleep.
 
 use crate::clock::{Nanos, SECOND_NS};
-use crate::generate::mix;
+use crate::generate::{below, mix};
 use serde::{Deserialize, Serialize};
 
 /// Tells the stream of gaps from other uses of the same seed.
 const GAPS: u64 = u64::from_be_bytes(*b"arrivals");
+/// The same of pauses.
+const PAUSES: u64 = u64::from_be_bytes(*b"thinking");
 
 /// When the operations of a stage are due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +17,13 @@ pub enum Pace {
     Closed {
         /// Pause between two operations of a connection, in nanoseconds.
         think_ns: Nanos,
+    },
+    /// A closed loop with pauses drawn anew for each operation, as siege's `--delay` draws them.
+    Thinking {
+        /// The longest pause, in nanoseconds.
+        most_ns: Nanos,
+        /// What pauses are drawn from.
+        seed: u64,
     },
     /// Operations are due at given times, whether or not the server keeps up.
     Open {
@@ -30,8 +39,37 @@ impl Pace {
     /// given time.
     pub fn due_by(&self, offset_ns: Nanos) -> Option<f64> {
         match self {
-            Self::Closed { .. } => None,
+            Self::Closed { .. } | Self::Thinking { .. } => None,
             Self::Open { schedule, .. } => Some(schedule.due_by(offset_ns)),
+        }
+    }
+
+    /// How long connection number `connection` of the run pauses before its operation `n`, in
+    /// nanoseconds.
+    ///
+    /// Random pauses follow the law of siege's `delay`: from a second on whole seconds,
+    /// floor(u·most + ½) with u uniform in [0, 1), below it any time up to the longest. In both
+    /// the mean is half of the longest.
+    pub fn pause_ns(&self, connection: u64, n: u64) -> Nanos {
+        match self {
+            Self::Open { .. } => 0,
+            Self::Closed { think_ns } => *think_ns,
+            Self::Thinking { most_ns, seed } => {
+                let draw = mix(*seed, connection ^ PAUSES, n);
+                if *most_ns < SECOND_NS {
+                    return below(draw, *most_ns + 1);
+                }
+                (below(draw, *most_ns) + SECOND_NS / 2) / SECOND_NS * SECOND_NS
+            }
+        }
+    }
+
+    /// The mean of all pauses, in nanoseconds; `None` in an open loop, which has none.
+    pub const fn mean_pause_ns(&self) -> Option<Nanos> {
+        match self {
+            Self::Open { .. } => None,
+            Self::Closed { think_ns } => Some(*think_ns),
+            Self::Thinking { most_ns, .. } => Some(*most_ns / 2),
         }
     }
 }
@@ -235,6 +273,23 @@ mod tests {
             .fold(0.0, f64::max);
         // 1.628/√n: the asymptotic critical value at p = 0.01 (Smirnov 1948).
         assert!(distance < 1.628 / n.sqrt(), "D = {distance}");
+    }
+
+    #[test]
+    fn pauses_follow_sieges_law() {
+        let second = Pace::Thinking { most_ns: SECOND_NS, seed: 7 };
+        let draws: Vec<_> = (0..10_000).map(|n| second.pause_ns(n % 100, n / 100)).collect();
+        assert!(draws.iter().all(|&pause| pause == 0 || pause == SECOND_NS));
+        // Four standard deviations of a fair coin: 4 * sqrt(10,000) / 2 = 200.
+        let long = draws.iter().filter(|&&pause| pause > 0).count();
+        assert!(long.abs_diff(5_000) < 200, "{long} of 10,000 paused");
+        let short = Pace::Thinking { most_ns: SECOND_NS / 10, seed: 7 };
+        let draws: Vec<_> = (0..10_000).map(|n| short.pause_ns(3, n)).collect();
+        assert!(draws.iter().all(|&pause| pause <= SECOND_NS / 10));
+        let mean = draws.iter().sum::<u64>() / 10_000;
+        // Four standard errors of a uniform mean: 4 * 0.1 s / sqrt(12 * 10,000) = 1.2 ms.
+        assert!(mean.abs_diff(SECOND_NS / 20) < 1_200_000, "{mean} ns");
+        assert_eq!(short.mean_pause_ns(), Some(SECOND_NS / 20));
     }
 
     proptest! {

@@ -1,12 +1,12 @@
 //! One shard: an OS thread with its own runtime and connections. Shards share nothing but the
 //! wish to stop and the moment at which they start.
 
-use super::drive::{Shared, drive};
+use super::drive::{Prepared, Shared, drive};
 use super::pace::Pace;
 use super::stop::Stop;
 use super::tickets::{LoadCounts, Share, Tickets};
 use crate::clock::{Clock, Nanos, thread_cpu_ns};
-use crate::measure::{ConnectionTimes, Histogram, Interval, Recorder};
+use crate::measure::{ConnectionTimes, FillLog, Histogram, Interval, Recorder};
 use crate::op::OpKind;
 use crate::target::{Deadlines, Session, Target};
 use crate::workload::Workload;
@@ -60,6 +60,12 @@ pub struct ShardPlan {
     pub length_ns: Option<Nanos>,
     /// How long one operation may take, in nanoseconds.
     pub timeout_ns: Nanos,
+    /// How long the server may answer nothing at all before it counts as gone, in nanoseconds.
+    pub patience_ns: Nanos,
+    /// How long the start waits for connections, in nanoseconds. Later ones begin when they can.
+    pub gather_ns: Nanos,
+    /// Log documents inserted in bulk, so many at a time at least; `None`: keep no log.
+    pub fill_chunk: Option<u64>,
     /// Keep the thread on one processor: the server is in this process, on others.
     pub pinned: bool,
     /// Hand out each request by itself, too.
@@ -90,6 +96,10 @@ pub struct LaneResult<W> {
     pub workload: W,
     /// Where its time went.
     pub times: ConnectionTimes,
+    /// When its first request was sent, from the common start, in nanoseconds.
+    pub first_sent_ns: Option<Nanos>,
+    /// It was not connected in time for the common start.
+    pub late: bool,
 }
 
 /// What a shard leaves behind, beside the intervals it has sent.
@@ -103,6 +113,8 @@ pub struct ShardResult<W> {
     pub load: LoadCounts,
     /// How late operations were begun that a connection was waiting for.
     pub lateness: Histogram,
+    /// Documents inserted in bulk, as they were.
+    pub fill: FillLog,
     /// When the last connection was done, from the common start, in nanoseconds.
     pub elapsed_ns: Nanos,
     /// CPU time of this shard's thread during the stage, in nanoseconds.
@@ -137,14 +149,15 @@ where
 async fn run_lanes<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
-    lanes: Vec<Lane<W>>,
+    mut lanes: Vec<Lane<W>>,
 ) -> io::Result<ShardResult<W>>
 where
     T::Session: 'static,
 {
     let deadlines = Deadlines::new(plan.clock, plan.timeout_ns);
     let sweep = tokio::task::spawn_local(deadlines.clone().sweep());
-    let sessions = connect(target, &deadlines, lanes.len()).await?;
+    let sessions = connect(target, &deadlines, (lanes.len(), plan.gather_ns)).await?;
+    let firsts: Vec<_> = lanes.iter_mut().map(|lane| Prepared::new(&mut lane.workload)).collect();
     let start = plan.start.wait(plan.clock);
     let cpu_before = thread_cpu_ns();
     let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
@@ -163,8 +176,9 @@ where
         issued: Default::default(),
         lateness: RefCell::default(),
         stop: plan.stop.clone(),
-        patience_ns: plan.timeout_ns,
+        patience_ns: plan.patience_ns,
         refused_since: Cell::default(),
+        fill: plan.fill_chunk.map(|chunk| RefCell::new(FillLog::new(chunk))),
     });
     let pacer = tokio::task::spawn_local({
         let shared = shared.clone();
@@ -173,6 +187,7 @@ where
     let ticker = tokio::task::spawn_local(tick(shared.clone()));
     let tasks: Vec<_> = lanes
         .into_iter()
+        .zip(firsts)
         .zip(sessions)
         .enumerate()
         .map(|(seat, (lane, session))| run_lane(shared.clone(), seat, lane, session))
@@ -195,25 +210,28 @@ where
     let load = shared.tickets.counts();
     shared.recorder.borrow_mut().finish();
     let lateness = shared.lateness.take();
-    Ok(ShardResult { lanes: done, issued, load, lateness, elapsed_ns, cpu_ns })
+    let fill = shared.fill.as_ref().map(RefCell::take).unwrap_or_default();
+    Ok(ShardResult { lanes: done, issued, load, lateness, fill, elapsed_ns, cpu_ns })
 }
 
 async fn run_lane<S: Session, W: Workload>(
     shared: Rc<Shared>,
     seat: usize,
-    mut lane: Lane<W>,
-    mut session: S,
+    (mut lane, first): (Lane<W>, Prepared),
+    (mut session, late): (S, bool),
 ) -> LaneResult<W> {
-    let times = drive(&shared, seat, &mut session, &mut lane.workload).await;
-    LaneResult { connection: lane.connection, workload: lane.workload, times }
+    let (times, first_sent) = drive(&shared, seat, &mut session, (&mut lane.workload, first)).await;
+    let first_sent_ns = first_sent.map(|moment| moment.saturating_sub(shared.start));
+    LaneResult { connection: lane.connection, workload: lane.workload, times, first_sent_ns, late }
 }
 
-/// Opens all connections before the start, so that no operation pays for it.
+/// Opens all connections before the start, so that no operation pays for it. Those that are not
+/// open after `gather_ns` come back unopened, marked as late.
 async fn connect<T: Target>(
     target: &T,
     deadlines: &Rc<Deadlines>,
-    count: usize,
-) -> io::Result<Vec<T::Session>>
+    (count, gather_ns): (usize, Nanos),
+) -> io::Result<Vec<(T::Session, bool)>>
 where
     T::Session: 'static,
 {
@@ -227,8 +245,16 @@ where
         })
         .collect();
     let mut sessions = Vec::with_capacity(count);
-    for session in connecting {
-        sessions.push(session.await?);
+    let mut over = std::pin::pin!(tokio::time::sleep(Duration::from_nanos(gather_ns)));
+    for mut session in connecting {
+        tokio::select! {
+            biased;
+            session = &mut session => sessions.push((session?, false)),
+            () = &mut over => {
+                session.abort();
+                sessions.push((target.session(deadlines), true));
+            }
+        }
     }
     Ok(sessions)
 }

@@ -74,6 +74,8 @@ struct Run {
     totals: Totals,
     load: LoadCounts,
     elapsed_s: f64,
+    /// Of each lane: whether it was late, and when its first request was sent.
+    starts: Vec<(bool, Option<Nanos>)>,
 }
 
 impl Run {
@@ -101,12 +103,15 @@ async fn run(
     run_workloads((server, pace), (lanes, ops), seconds, stop).await
 }
 
-async fn run_workloads<W: Workload + 'static>(
-    (server, pace): (Server, Pace),
+async fn run_workloads<T: Target, W: Workload + 'static>(
+    (server, pace): (T, Pace),
     (lanes, ops): (Vec<Lane<W>>, u64),
     seconds: Option<u64>,
     stop: Arc<Stop>,
-) -> Run {
+) -> Run
+where
+    T::Session: 'static,
+{
     let connections = lanes.len();
     let (sink, source) = channel();
     let plan = ShardPlan {
@@ -117,6 +122,9 @@ async fn run_workloads<W: Workload + 'static>(
         pace,
         length_ns: seconds.map(|seconds| seconds * SECOND_NS),
         timeout_ns: 2 * SECOND_NS,
+        patience_ns: 2 * SECOND_NS,
+        gather_ns: 2 * SECOND_NS,
+        fill_chunk: None,
         pinned: false,
         raw: false,
         stop,
@@ -145,12 +153,50 @@ async fn run_workloads<W: Workload + 'static>(
         result.load.begun + result.load.dropped + result.load.unsent,
         "nothing that was due is forgotten"
     );
-    Run { totals, load: result.load, elapsed_s: result.elapsed_ns as f64 / SECOND_NS as f64 }
+    let starts = result.lanes.iter().map(|lane| (lane.late, lane.first_sent_ns)).collect();
+    let elapsed_s = result.elapsed_ns as f64 / SECOND_NS as f64;
+    Run { totals, load: result.load, elapsed_s, starts }
 }
 
 fn within(value: Option<f64>, expected_us: f64, share: f64) {
     let value = value.expect("enough samples");
     assert!((value - expected_us).abs() <= expected_us * share, "{value} µs, not {expected_us}");
+}
+
+/// Opens every connection at once but the first that is asked for, which never opens.
+struct OneShut(Server, std::sync::atomic::AtomicUsize);
+
+struct MaybeShut(FakeSession, bool);
+
+impl Target for OneShut {
+    type Session = MaybeShut;
+
+    fn session(&self, deadlines: &Rc<Deadlines>) -> MaybeShut {
+        let number = self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        MaybeShut(self.0.session(deadlines), number == 0)
+    }
+}
+
+impl Session for MaybeShut {
+    async fn ready(&mut self) {
+        if self.1 {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+        self.0.execute(op, payload, probe).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_start_waits_so_long_and_tells_who_was_late() {
+    let server = OneShut(Server(Some), std::sync::atomic::AtomicUsize::new(0));
+    let lanes = (0..3).map(|connection| Lane { connection, workload: Reads(5) }).collect();
+    let pace = Pace::Closed { think_ns: 0 };
+    let run = run_workloads((server, pace), (lanes, 5), None, Arc::default()).await;
+    assert_eq!(run.starts, [(true, Some(0)), (false, Some(0)), (false, Some(0))]);
+    assert_eq!(run.reads().ok, 15, "a late worker works all the same");
 }
 
 #[tokio::test(start_paused = true)]

@@ -67,9 +67,42 @@ pub struct Tickets {
     stop: Arc<Stop>,
     /// No operation is begun from here on.
     end: Nanos,
-    think_ns: Nanos,
+    pauses: Pauses,
     counts: Cell<LoadCounts>,
     queue: Option<RefCell<Queue>>,
+}
+
+/// The pauses of a closed loop.
+struct Pauses {
+    pace: Pace,
+    shard: (usize, usize),
+    /// How many operations each connection of the shard has begun, where pauses are drawn.
+    begun: RefCell<Vec<u64>>,
+}
+
+impl Pauses {
+    fn new(pace: &Pace, share: &Share) -> Self {
+        let drawn = matches!(pace, Pace::Thinking { .. });
+        // Schedules may be long, and an open loop does not pause.
+        let pace = match pace {
+            Pace::Open { .. } => Pace::Closed { think_ns: 0 },
+            closed => closed.clone(),
+        };
+        let begun = RefCell::new(vec![0; if drawn { share.own } else { 0 }]);
+        Self { pace, shard: share.shard, begun }
+    }
+
+    /// The pause before the next operation of connection `seat` of the shard.
+    fn next_ns(&self, seat: usize) -> Nanos {
+        let mut begun = self.begun.borrow_mut();
+        let n = begun.get_mut(seat).map_or(0, |n| {
+            *n += 1;
+            *n
+        });
+        // Connections are dealt to shards in turn: a draw is the same for any number of shards.
+        let (shard, shards) = self.shard;
+        self.pace.pause_ns((seat * shards + shard) as u64, n)
+    }
 }
 
 struct Queue {
@@ -107,8 +140,9 @@ impl Tickets {
         share: Share,
         (start, end): (Nanos, Nanos),
     ) -> Self {
-        let (think_ns, queue) = match pace {
-            Pace::Closed { think_ns } => (*think_ns, None),
+        let pauses = Pauses::new(pace, &share);
+        let queue = match pace {
+            Pace::Closed { .. } | Pace::Thinking { .. } => None,
             Pace::Open { schedule, max_in_flight } => {
                 let Share { shard: (shard, shards), own, all, operations } = share;
                 let of = (shard as u64, shards as u64);
@@ -126,10 +160,10 @@ impl Tickets {
                     seats: (0..own).map(|_| Seat::default()).collect(),
                     pacer: None,
                 };
-                (0, Some(RefCell::new(queue)))
+                Some(RefCell::new(queue))
             }
         };
-        Self { clock, stop, end, think_ns, counts: Cell::default(), queue }
+        Self { clock, stop, end, pauses, counts: Cell::default(), queue }
     }
 
     fn over(&self, now: Nanos) -> bool {
@@ -141,7 +175,7 @@ impl Tickets {
     pub async fn take(&self, connection: usize) -> Option<Ticket> {
         let now = self.clock.now();
         let Some(queue) = &self.queue else {
-            return self.take_closed(now).await;
+            return self.take_closed(connection, now).await;
         };
         let due = {
             let mut queue = queue.borrow_mut();
@@ -181,11 +215,11 @@ impl Tickets {
         Ticket { intended: now, began: now, idle_ns: 0, awaited: false }
     }
 
-    async fn take_closed(&self, now: Nanos) -> Option<Ticket> {
+    async fn take_closed(&self, connection: usize, now: Nanos) -> Option<Ticket> {
         let (asked, mut now) = (now, now);
-        let until = asked + self.think_ns;
+        let until = asked + self.pauses.next_ns(connection);
         while now < until && !self.over(now) {
-            let left = (until - now).min(STOP_CHECK_NS);
+            let left = (until - now).min(STOP_CHECK_NS).min(self.end - now);
             tokio::time::sleep(std::time::Duration::from_nanos(left)).await;
             now = self.clock.now();
         }

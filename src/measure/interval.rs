@@ -63,6 +63,8 @@ pub struct KindInterval {
     pub rows: u64,
     /// Requests sent again on a fresh connection because the old one was found closed.
     pub resent: u64,
+    /// Answers per status, where the driver tells them.
+    pub statuses: BTreeMap<u16, u64>,
     /// From send to the last byte of the answer.
     pub service: Histogram,
     /// From the intended start to the last byte of the answer.
@@ -91,6 +93,9 @@ impl KindInterval {
         self.bytes_received += other.bytes_received;
         self.rows += other.rows;
         self.resent += other.resent;
+        for (&status, count) in &other.statuses {
+            *self.statuses.entry(status).or_default() += count;
+        }
         self.service.merge(&other.service);
         self.response.merge(&other.response);
         self.lag.merge(&other.lag);

@@ -3,6 +3,7 @@
 //! Knows nothing of databases, plans or reports.
 
 mod connection;
+mod growth;
 mod histogram;
 mod interval;
 mod probe;
@@ -12,6 +13,7 @@ mod spread;
 mod summary;
 
 pub use connection::{ConnectionTimes, PhaseTable};
+pub use growth::{FillLog, Growth, GrowthPoint, SizePoint};
 pub use histogram::{Histogram, HistogramError, Kept, TRUSTED_TAIL};
 pub use interval::{FailedTimes, Interval, KindInterval, RawRow};
 pub use probe::{Probe, Timing};

@@ -25,6 +25,8 @@ pub struct Sample<'a> {
     pub bytes_received: u64,
     /// Whether the request had to be sent again on a fresh connection.
     pub resent: bool,
+    /// The status of each answer to it, where the driver tells them.
+    pub statuses: &'a [u16],
 }
 
 impl<'a> Sample<'a> {
@@ -39,6 +41,7 @@ impl<'a> Sample<'a> {
             bytes_sent: 0,
             bytes_received: 0,
             resent: false,
+            statuses: &[],
         }
     }
 }
@@ -74,6 +77,9 @@ impl Recorder {
         kind.bytes_sent += sample.bytes_sent;
         kind.bytes_received += sample.bytes_received;
         kind.resent += u64::from(sample.resent);
+        for &status in sample.statuses {
+            *kind.statuses.entry(status).or_default() += 1;
+        }
         kind.service.record(sample.timing.service_ns);
         kind.response.record(sample.timing.response_ns);
         kind.lag.record(sample.timing.lag_ns);

@@ -83,6 +83,9 @@ pub struct OperationSummary {
     pub bytes_sent: u64,
     /// Bytes of JSON received.
     pub bytes_received: u64,
+    /// Answers per HTTP status, where the driver tells them; those of redirects are counted too.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<u16, u64>,
     /// From send to the last byte of the answer.
     pub service: Latency,
     /// From the intended start to the last byte of the answer.
@@ -141,6 +144,7 @@ impl OperationSummary {
             throughput_per_s: if elapsed_s > 0.0 { part.ok as f64 / elapsed_s } else { 0.0 },
             bytes_sent: part.bytes_sent,
             bytes_received: part.bytes_received,
+            statuses: part.statuses.clone(),
             service: Latency::new(part.service.clone()),
             response: Latency::new(part.response.clone()),
             lag: Latency::new(part.lag.clone()),

@@ -1,10 +1,11 @@
 //! Makes a plan of what was asked, or says everything that is wrong with it.
 
+use super::burst;
 use super::schemas::SchemaPlan;
 use super::spec::{Invalid, LoadSpec, PlanSpec};
 use super::stage::{CrudOrder, StageKind, StagePlan};
 use super::threshold::Threshold;
-use super::{DatabasePlan, DriverName, Plan, TargetPlan, ycsb};
+use super::{DatabasePlan, DriverName, MOST_CONNECTIONS, Plan, TargetPlan, ycsb};
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
 use crate::workload::Budget;
@@ -13,8 +14,6 @@ use url::Url;
 
 /// At 32 bytes each in memory, more than this is out of any client's reach.
 const MOST_DOCUMENTS: u64 = 10_000_000_000;
-/// CouchDB itself accepts 65,536 connections.
-const MOST_CONNECTIONS: u64 = 65_536;
 pub(super) const MOST_BATCH: u64 = 1_000_000;
 const MOST_THREADS: u64 = 256;
 
@@ -41,7 +40,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     }
     let connections = spec.connections.clamp(1, MOST_CONNECTIONS) as usize;
     let stages = stages(spec, target.driver);
-    let thresholds = thresholds(spec, &stages, &mut mistakes);
+    let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
     if mistakes.is_empty() {
         // YCSB's operations go to records that others may have loaded.
         check_documents(spec, &stages, connections, &mut mistakes);
@@ -62,7 +61,9 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         timeout_ns: spec.timeout_ns,
         schemas,
         stages,
+        fill: spec.fill,
         thresholds,
+        http: None,
         ycsb: spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone()),
     })
 }
@@ -70,7 +71,8 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
 fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     let cushion = spec.order == CrudOrder::Current;
     let name = |native, original| if cushion { original } else { native };
-    let connections = name("--connections", "--num_connections");
+    let native = if spec.burst.is_some() { "--workers" } else { "--connections" };
+    let connections = name(native, "--num_connections");
     let documents = name("--docs", "--num_documents_per_bulk_insert");
     let batch = name("--batch", "--num_documents_per_bulk_insert");
     let operations = name("--ops", "--num_crud_operations");
@@ -81,10 +83,16 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
         (operations, spec.operations.unwrap_or(0), 0, MOST_DOCUMENTS),
         ("--threads", spec.threads.unwrap_or(1), 1, MOST_THREADS),
     ] {
-        if value < least || value > most {
-            let cure = format!("give a number from {least} to {most}");
-            mistakes.push(Invalid::new(flag, format!("{value} is out of range"), cure));
-        }
+        check_range((flag, value), (least, most), mistakes);
+    }
+    if let Some(burst) = &spec.burst {
+        burst::check(burst, mistakes);
+    }
+    if spec.fill.wait_for_server_ns.is_some() && spec.use_existing {
+        let problem = "in a database with documents of its own, what is there already may not be \
+                       this run's";
+        let cure = "leave out --use-existing";
+        mistakes.push(Invalid::new("--wait-for-server", problem, cure));
     }
     if spec.timeout_ns == 0 {
         mistakes.push(Invalid::new("--timeout", "no operation can take no time", "give 30s or so"));
@@ -93,18 +101,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
         let cure = "give WEIGHT:FILE with a weight of 1 or more";
         mistakes.push(Invalid::new("--schema", "a weight of zero", cure));
     }
-    if let LoadSpec::Open { segments, max_in_flight, .. } = &spec.load {
-        if segments.iter().any(|s| s.from + s.to <= 0.0) {
-            let cure = "give operations per second above 0";
-            let timed = segments.iter().any(|segment| segment.length_ns > 0);
-            let flag = if timed { "--stages" } else { "--rate" };
-            mistakes.push(Invalid::new(flag, "a rate of zero offers nothing", cure));
-        }
-        if *max_in_flight == Some(0) {
-            let cure = "give at least 1";
-            mistakes.push(Invalid::new("--max-in-flight", "0 would drop everything", cure));
-        }
-    }
+    check_load(&spec.load, mistakes);
     if spec.duration_ns == Some(0) {
         let cure = "give 10s or so, or --ops 0 for none";
         mistakes.push(Invalid::new("--duration", "no operation fits into no time", cure));
@@ -112,6 +109,33 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     if spec.documents == 0 && spec.operations == Some(0) && spec.ycsb.is_none() {
         let cure = "insert documents, or do operations on them";
         mistakes.push(Invalid::new(operations, "there is nothing to do", cure));
+    }
+}
+
+/// Refuses a number out of its range.
+pub(super) fn check_range(
+    (flag, value): (&str, u64),
+    (least, most): (u64, u64),
+    mistakes: &mut Vec<Invalid>,
+) {
+    if value < least || value > most {
+        let cure = format!("give a number from {least} to {most}");
+        mistakes.push(Invalid::new(flag, format!("{value} is out of range"), cure));
+    }
+}
+
+/// Refuses rates that offer nothing.
+pub(super) fn check_load(load: &LoadSpec, mistakes: &mut Vec<Invalid>) {
+    let LoadSpec::Open { segments, max_in_flight, .. } = load else { return };
+    if segments.iter().any(|s| s.from + s.to <= 0.0) {
+        let cure = "give operations per second above 0";
+        let timed = segments.iter().any(|segment| segment.length_ns > 0);
+        let flag = if timed { "--stages" } else { "--rate" };
+        mistakes.push(Invalid::new(flag, "a rate of zero offers nothing", cure));
+    }
+    if *max_in_flight == Some(0) {
+        let cure = "give at least 1";
+        mistakes.push(Invalid::new("--max-in-flight", "0 would drop everything", cure));
     }
 }
 
@@ -172,11 +196,14 @@ fn stages(spec: &PlanSpec, driver: DriverName) -> Vec<StagePlan> {
         let bodies = match driver {
             DriverName::Basic if ycsb.shown => Bodies::Shown,
             DriverName::Basic => Bodies::Nothing,
-            DriverName::CouchDb => Bodies::Json,
+            DriverName::CouchDb | DriverName::Http => Bodies::Json,
         };
         return ycsb::stages(spec, ycsb, bodies, paced(spec));
     }
     let closed = Pace::Closed { think_ns: 0 };
+    if let Some(burst) = &spec.burst {
+        return burst::stages(spec, burst);
+    }
     let mut stages = Vec::new();
     if spec.documents > 0 {
         let batch = spec.batch.clamp(1, MOST_BATCH) as u32;
@@ -203,7 +230,7 @@ fn stages(spec: &PlanSpec, driver: DriverName) -> Vec<StagePlan> {
 
 /// The pace of the main stage, and how long it lasts if it has an end in time.
 fn paced(spec: &PlanSpec) -> (Pace, Option<u64>) {
-    let (pace, schedule_ns) = pace(spec);
+    let (pace, schedule_ns) = pace(&spec.load, spec.seed);
     let length_ns = match (schedule_ns, spec.duration_ns) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
@@ -212,8 +239,8 @@ fn paced(spec: &PlanSpec) -> (Pace, Option<u64>) {
 }
 
 /// The pace of the main stage, and the length of its schedule if it has an end.
-fn pace(spec: &PlanSpec) -> (Pace, Option<u64>) {
-    match &spec.load {
+pub(super) fn pace(load: &LoadSpec, seed: u64) -> (Pace, Option<u64>) {
+    match load {
         LoadSpec::Closed { think_ns } => (Pace::Closed { think_ns: *think_ns }, None),
         LoadSpec::Open { segments, arrivals, max_in_flight } => {
             let open_end = segments.iter().any(|segment| segment.length_ns == 0);
@@ -225,7 +252,7 @@ fn pace(spec: &PlanSpec) -> (Pace, Option<u64>) {
                 }
             }
             let peak = segments.iter().map(|s| s.from.max(s.to)).fold(0.0, f64::max);
-            let schedule = Schedule { segments, arrivals: *arrivals, seed: spec.seed };
+            let schedule = Schedule { segments, arrivals: *arrivals, seed };
             let length = (!open_end).then(|| schedule.length_ns());
             // Ten seconds of work at the peak: enough for a long stall, finite in memory.
             let default = ((peak * 10.0) as u64).max(1_000);
@@ -236,13 +263,13 @@ fn pace(spec: &PlanSpec) -> (Pace, Option<u64>) {
 }
 
 /// Reads the thresholds, and refuses those about operations that no stage does.
-fn thresholds(
-    spec: &PlanSpec,
+pub(super) fn thresholds(
+    texts: &[String],
     stages: &[StagePlan],
     mistakes: &mut Vec<Invalid>,
 ) -> Vec<Threshold> {
     let mut thresholds = Vec::new();
-    for text in &spec.thresholds {
+    for text in texts {
         match text.parse::<Threshold>() {
             Err(error) => mistakes.push(Invalid::new("--fail-if", error.problem, error.cure)),
             Ok(threshold) => {

@@ -1,7 +1,7 @@
 //! Every mistake has its flag and its cure; what is legal becomes a plan.
 
 use super::*;
-use crate::plan::{Auth, SchemaSource};
+use crate::plan::{Auth, FillPlan, SchemaSource};
 use crate::workload::Mix;
 
 fn spec() -> PlanSpec {
@@ -27,6 +27,8 @@ fn spec() -> PlanSpec {
         mix: Mix { create: 2, read: 3, update: 2, delete: 1 },
         order: CrudOrder::Uniform,
         load: LoadSpec::Closed { think_ns: 0 },
+        fill: FillPlan::default(),
+        burst: None,
         ycsb: None,
         thresholds: Vec::new(),
     }

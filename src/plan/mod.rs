@@ -1,21 +1,29 @@
 //! What a run is to do. A dialect states what was asked, as a [`PlanSpec`]; only [`check`] makes
 //! a [`Plan`] of it, and a `Plan` can be carried out as it stands.
 
+mod burst;
 mod check;
+mod http;
 mod schemas;
 mod spec;
 mod stage;
 mod threshold;
 mod units;
+mod urls;
 mod ycsb;
 mod ycsb_measurement;
 
+pub use burst::{BurstPlan, BurstSpec};
 pub use check::check;
+pub use http::{
+    BodyPlan, HttpFlags, HttpLoad, HttpPlan, HttpSpec, RequestPlan, check_http, strike_secret,
+};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{Invalid, LoadSpec, PlanSpec};
 pub use stage::{CrudOrder, StageKind, StagePlan};
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration, duration_ns, mix, rate};
+pub use urls::{UrlSource, expand};
 pub use ycsb::{YcsbPhase, YcsbSpec, YcsbStage};
 pub use ycsb_measurement::{
     ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
@@ -24,6 +32,9 @@ pub use ycsb_measurement::{
 use crate::clock::Nanos;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// CouchDB itself accepts 65,536 connections.
+const MOST_CONNECTIONS: u64 = 65_536;
 
 /// A run that is known to make sense. Serialises without any password.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,12 +55,34 @@ pub struct Plan {
     pub schemas: Vec<SchemaPlan>,
     /// What is measured, in order.
     pub stages: Vec<StagePlan>,
+    /// What is done about a fill beside carrying it out.
+    #[serde(default, skip_serializing_if = "FillPlan::is_default")]
+    pub fill: FillPlan,
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
+    /// The requests of a run that is made of a list of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpPlan>,
     /// How YCSB's reports tell the measurements, where its dialect was spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ycsb: Option<MeasurementPlan>,
+}
+
+/// What is done about a fill beside carrying it out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FillPlan {
+    /// How long a server that went away is waited for, in nanoseconds; batches without an answer
+    /// are sent again. `None`: as long as one operation may take, and nothing is sent again.
+    pub wait_for_server_ns: Option<Nanos>,
+    /// Keep the rate as a function of the size of the database, and ask for that size.
+    pub growth: bool,
+}
+
+impl FillPlan {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The server and database of a run.
@@ -58,8 +91,8 @@ pub struct TargetPlan {
     /// What speaks to it.
     #[serde(default, skip_serializing_if = "DriverName::is_default")]
     pub driver: DriverName,
-    /// The server's address without path, user or password; `None`: the embedded stand-in, or
-    /// no server at all.
+    /// The server's address without path, user or password, or several with commas between;
+    /// `None`: the embedded stand-in, or no server at all.
     pub server: Option<String>,
     /// The user to log in as.
     pub user: Option<String>,
@@ -93,6 +126,8 @@ pub enum DriverName {
     CouchDb,
     /// No server: everything is answered at once, and nothing is kept.
     Basic,
+    /// Any server that speaks HTTP.
+    Http,
 }
 
 impl DriverName {

@@ -1,9 +1,10 @@
 //! What was asked, before it is known to make sense.
 
-use super::Auth;
+use super::burst::BurstSpec;
 use super::schemas::SchemaSource;
 use super::stage::CrudOrder;
 use super::ycsb::YcsbSpec;
+use super::{Auth, FillPlan};
 use crate::clock::Nanos;
 use crate::engine::{Arrivals, Segment};
 use crate::workload::Mix;
@@ -102,6 +103,10 @@ pub struct PlanSpec {
     pub order: CrudOrder,
     /// When they are due.
     pub load: LoadSpec,
+    /// What is done about the fill.
+    pub fill: FillPlan,
+    /// Bursts, in the place of all that is asked of documents and operations.
+    pub burst: Option<BurstSpec>,
     /// YCSB's workload, in the place of documents, operations, mix and order.
     pub ycsb: Option<YcsbSpec>,
     /// What makes the run fail, as written.

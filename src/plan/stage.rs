@@ -1,18 +1,19 @@
 //! One measured step of a run.
 
+use super::burst::BurstPlan;
 use super::ycsb::YcsbStage;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
 use crate::workload::ycsb::Bodies;
-use crate::workload::{Budget, KeySequence, Mix};
+use crate::workload::{Budget, KeySequence, Mix, Role, UrlOrder};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {
-    /// `bulk_insert`, `load`, `warm_up`, `crud` or `run`.
+    /// `bulk_insert`, `load`, `warm_up`, `crud`, `run`, `urls`, or `burst_` and its role.
     pub name: String,
     /// What is done.
     #[serde(flatten)]
@@ -21,6 +22,14 @@ pub struct StagePlan {
     pub pace: Pace,
     /// How long operations are begun, in nanoseconds; `None`: until all are done.
     pub length_ns: Option<Nanos>,
+}
+
+impl StagePlan {
+    /// The mean pause of a connection between two operations, in nanoseconds; `None` in an open
+    /// loop, which has none.
+    pub const fn mean_pause_ns(&self) -> Option<Nanos> {
+        self.pace.mean_pause_ns()
+    }
 }
 
 /// What a stage does.
@@ -42,6 +51,15 @@ pub enum StageKind {
         operations: Option<u64>,
         /// Which documents operations go to.
         order: CrudOrder,
+    },
+    /// Every connection writes or reads one document of its own.
+    Burst(BurstPlan),
+    /// The requests of the plan's list.
+    Urls {
+        /// Requests in all; `None`: until the time is over.
+        operations: Option<u64>,
+        /// Their order.
+        order: UrlOrder,
     },
     /// A phase of a YCSB workload.
     Ycsb(Box<YcsbStage>),
@@ -77,6 +95,8 @@ impl StageKind {
             (Self::Crud { mix, .. }, OpKind::Update) => mix.update > 0,
             (Self::Crud { mix, .. }, OpKind::Delete) => mix.delete > 0,
             (Self::Crud { .. }, _) => false,
+            (Self::Burst(burst), kind) => burst.does(kind),
+            (Self::Urls { .. }, kind) => matches!(kind, OpKind::Request),
             (Self::Ycsb(stage), kind) => stage.does(kind),
         }
     }
@@ -88,9 +108,16 @@ impl StageKind {
 
     /// How many operations connection `k` of `connections` is to do, where they are counted.
     pub fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        if let Self::Burst(burst) = self {
+            return (burst.role == Role::Prepare).then_some(1);
+        }
         if let Self::BulkInsert { batch, .. } = self {
             let keys = self.bulk_keys(k, connections);
             return Some((keys.end - keys.start).div_ceil(u64::from(*batch)));
+        }
+        if let Self::Urls { operations, .. } = self {
+            let (k, connections) = (k as u64, connections as u64);
+            return operations.map(|all| all / connections + u64::from(k < all % connections));
         }
         if let Self::Ycsb(stage) = self {
             return stage.operations(k, connections);
@@ -104,7 +131,9 @@ impl StageKind {
     /// What connection `k` of `connections` has to do.
     pub fn budget(&self, k: usize, connections: usize) -> Budget {
         match self {
-            Self::BulkInsert { .. } | Self::Ycsb(_) => Budget::Counted([0; 4]),
+            Self::BulkInsert { .. } | Self::Burst(_) | Self::Urls { .. } | Self::Ycsb(_) => {
+                Budget::Counted([0; 4])
+            }
             Self::Crud { mix, operations: None, .. } => Budget::Endless(*mix),
             Self::Crud { mix, operations: Some(operations), order } => {
                 let (k, connections) = (k as u64, connections as u64);

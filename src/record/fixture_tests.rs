@@ -33,6 +33,8 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
         operations: totals.summarise(elapsed_s),
         connections: PhaseTable::default(),
         series,
+        growth: None,
+        start: None,
     }
 }
 

@@ -14,7 +14,7 @@ pub use threshold::{Judgement, Unit};
 pub use verdict::Verdict;
 pub use warning::{Code, Warning};
 
-use crate::measure::{OperationSummary, PhaseTable, Series};
+use crate::measure::{Growth, OperationSummary, PhaseTable, Series};
 use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +92,37 @@ pub struct StageRecord {
     pub connections: PhaseTable,
     /// Second by second.
     pub series: Series,
+    /// How the database grew, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
+    /// How the workers of a burst came off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartRecord>,
+}
+
+/// How the workers of a burst came off: when each one's first request was sent, in microseconds
+/// from the common start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StartRecord {
+    /// Workers that sent a request.
+    pub workers: u64,
+    /// Workers that were not connected in time: they began when they could.
+    pub late: u64,
+    /// The first request of all.
+    pub first_us: f64,
+    /// Half of the workers had sent theirs.
+    pub p50_us: f64,
+    /// 99 % of them had.
+    pub p99_us: f64,
+    /// All of them had.
+    pub last_us: f64,
+}
+
+impl StartRecord {
+    /// From the first request of all to the last worker's first one, in microseconds.
+    pub fn spread_us(&self) -> f64 {
+        self.last_us - self.first_us
+    }
 }
 
 /// A stage that is going on, as far as it is known: never stored.
@@ -148,6 +179,11 @@ pub struct ClientRecord {
 }
 
 impl StageRecord {
+    /// Whether it only prepares what is measured.
+    pub fn is_preparation(&self) -> bool {
+        matches!(self.name.as_str(), "warm_up" | "burst_prepare")
+    }
+
     /// The measurements of what was sent; not of what is made up of it.
     pub fn requests(&self) -> impl Iterator<Item = &OperationSummary> {
         self.operations.iter().filter(|operation| operation.kind.is_request())
@@ -165,8 +201,8 @@ impl RunRecord {
         self.thresholds = threshold::judge(self);
     }
 
-    /// The stages whose numbers count: all but the warm-up.
+    /// The stages whose numbers count: all but the warm-up and the making of what bursts read.
     pub fn measured(&self) -> impl Iterator<Item = &StageRecord> {
-        self.stages.iter().filter(|stage| stage.name != "warm_up")
+        self.stages.iter().filter(|stage| !stage.is_preparation())
     }
 }

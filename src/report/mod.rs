@@ -1,9 +1,11 @@
 //! Formats: pure functions of a [`RunRecord`], or of several. The same records give the same
 //! bytes, whenever and wherever they are rendered.
 
+mod burst;
 mod chart;
 mod csv;
 mod cushion;
+mod drawn;
 mod exposition;
 mod hlog;
 mod html;
@@ -11,17 +13,24 @@ mod json;
 mod number;
 mod openmetrics;
 mod picture;
+mod siege;
+mod sweep;
 mod table;
 mod text;
 mod threshold;
 mod words;
 pub mod ycsb;
 
+pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use chart::ChartKind;
+pub use drawn::{bulk_perf_picture, burst_picture, sweep_picture};
 pub use exposition::Exposition;
 pub use json::{RunFileError, read as read_json};
 pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
+pub use picture::Picture;
+pub use siege::{SIEGE_LOG_HEAD, siege_log_line};
+pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use threshold::threshold_lines;
 
 use crate::record::RunRecord;
@@ -91,13 +100,15 @@ impl Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 12] = [
+pub const FORMATS: [Format; 14] = [
     text::FORMAT,
     json::FORMAT,
     csv::FORMAT,
     hlog::FORMAT,
     openmetrics::FORMAT,
     cushion::FORMAT,
+    siege::FORMAT,
+    siege::JSON,
     html::FORMAT,
     picture::SVG,
     picture::PNG,

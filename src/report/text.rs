@@ -1,5 +1,6 @@
 //! The report for people.
 
+use super::burst::section;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
@@ -18,24 +19,42 @@ fn render(record: &RunRecord) -> String {
     for stage in &record.stages {
         out.push('\n');
         self::stage(stage, &mut out);
+        section(record, stage, &mut out);
     }
-    if !record.warnings.is_empty() {
-        out.push_str("\nwarnings\n");
-        for line in warning_lines(record) {
-            let _ = writeln!(out, "  ! {line}");
-        }
-    }
-    if !record.thresholds.is_empty() {
-        out.push_str("\nthresholds\n");
-        for line in threshold_lines(record) {
-            let _ = writeln!(out, "  {line}");
-        }
-    }
+    warnings(record, &mut out);
+    threshold_block(record, &mut out);
     out.push('\n');
+    trust(record, &mut out);
+    out
+}
+
+/// For each stage whether to believe it.
+pub(super) fn trust(record: &RunRecord, out: &mut String) {
     for line in trust_lines(record) {
         let _ = writeln!(out, "trust: {line}");
     }
-    out
+}
+
+/// What a reader must know before believing a number.
+pub(super) fn warnings(record: &RunRecord, out: &mut String) {
+    if record.warnings.is_empty() {
+        return;
+    }
+    out.push_str("\nwarnings\n");
+    for line in warning_lines(record) {
+        let _ = writeln!(out, "  ! {line}");
+    }
+}
+
+/// What became of the thresholds.
+pub(super) fn threshold_block(record: &RunRecord, out: &mut String) {
+    if record.thresholds.is_empty() {
+        return;
+    }
+    out.push_str("\nthresholds\n");
+    for line in threshold_lines(record) {
+        let _ = writeln!(out, "  {line}");
+    }
 }
 
 fn head(record: &RunRecord, out: &mut String) {
@@ -87,6 +106,14 @@ fn stage(stage: &StageRecord, out: &mut String) {
         return;
     }
     out.push_str(&align(&counts(stage)));
+    for operation in stage.operations.iter().filter(|it| !it.statuses.is_empty()) {
+        let answers: Vec<_> = operation
+            .statuses
+            .iter()
+            .map(|(status, &count)| format!("{status}: {}", grouped(count)))
+            .collect();
+        let _ = writeln!(out, "  {} by status · {}", operation.kind, answers.join(" · "));
+    }
     out.push('\n');
     out.push_str(&align(&times(stage)));
     out.push('\n');
@@ -125,7 +152,7 @@ fn counts(stage: &StageRecord) -> Vec<Vec<String>> {
     rows
 }
 
-fn times(stage: &StageRecord) -> Vec<Vec<String>> {
+pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
     let mut rows =
         vec![cells(["time per request, ms", "p50", "p90", "p95", "p99", "p99.9", "max"])];
     let row = |name: &str, operation: &OperationSummary, latency: &Latency| {

@@ -1,6 +1,7 @@
 //! What every report for people says of a run in the same words.
 
 use super::number::{decimal, grouped, millis};
+use crate::plan::StagePlan;
 use crate::record::{RunRecord, ServerRecord, StageRecord, Verdict};
 
 /// What was measured, and where it is.
@@ -31,25 +32,32 @@ pub(super) fn warning_lines(record: &RunRecord) -> impl Iterator<Item = String> 
     })
 }
 
-/// A verdict, in a few words.
-pub(super) const fn verdict_words(verdict: &Verdict) -> &'static str {
-    match verdict {
+/// A stage's verdict, in a few words.
+pub(super) fn verdict_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
+    match stage.verdict {
         Verdict::Empty => "nothing measured",
         Verdict::ClientBound { .. } => "client-bound, result not valid",
         Verdict::Degraded { .. } => "degraded, result not valid",
         Verdict::NotSustained { .. } => "not sustained",
         Verdict::Sustained => "sustained",
+        Verdict::Closed if thinks(record, stage) => "valid (closed loop with think time)",
         Verdict::Closed => "valid (closed loop: the server set the pace)",
     }
 }
 
-/// For each measured stage whether to believe it, and why. Every format carries it.
+/// Whether connections paused between operations.
+fn thinks(record: &RunRecord, stage: &StageRecord) -> bool {
+    let plan = record.plan.stages.iter().find(|plan| plan.name == stage.name);
+    plan.and_then(StagePlan::mean_pause_ns).is_some_and(|pause_ns| pause_ns > 0)
+}
+
+/// For each measured stage whether to believe it, and why. Every format but siege-json carries it.
 pub(super) fn trust_lines(record: &RunRecord) -> impl Iterator<Item = String> {
-    record.measured().map(trust_line)
+    record.measured().map(|stage| trust_line(record, stage))
 }
 
 /// Whether to believe a stage, and why.
-pub(super) fn trust_line(stage: &StageRecord) -> String {
+pub(super) fn trust_line(record: &RunRecord, stage: &StageRecord) -> String {
     let unfinished: u64 = stage.requests().map(|operation| operation.unfinished).sum();
     let drained = if unfinished == 0 {
         "all in flight drained".to_owned()
@@ -64,7 +72,7 @@ pub(super) fn trust_line(stage: &StageRecord) -> String {
         stage.client.busiest_thread * 100.0,
         decimal(stage.client.cpu_per_request_us, 2),
         grouped(stage.load.dropped),
-        verdict_words(&stage.verdict),
+        verdict_words(record, stage),
     )
 }
 
@@ -74,11 +82,12 @@ mod tests {
     use crate::record::fixture;
 
     #[test]
-    fn every_format_says_whether_to_believe_the_numbers() {
+    fn formats_say_whether_to_believe_the_numbers() {
         let record = fixture::record(&[]);
         let lines: Vec<_> = trust_lines(&record).collect();
         assert!(!lines.is_empty());
-        for format in super::super::FORMATS {
+        // Siege's JSON has siege's keys and no others.
+        for format in super::super::FORMATS.iter().filter(|it| it.name != "siege-json") {
             let Ok(bytes) = format.render(std::slice::from_ref(&record), None) else { continue };
             let Ok(rendered) = String::from_utf8(bytes) else { continue };
             for (line, stage) in lines.iter().zip(record.measured()) {

@@ -6,7 +6,7 @@ use crate::plan::{CrudOrder, Plan, StageKind, StagePlan, YcsbPhase, YcsbStage};
 use crate::record::StageRecord;
 use crate::schema::Documents;
 use crate::workload::ycsb::{Core, CoreLane};
-use crate::workload::{Budget, BulkInsert, Crud, CurrentDocument, Live};
+use crate::workload::{Budget, BulkInsert, Burst, Crud, CurrentDocument, Live, Urls};
 use std::sync::Arc;
 
 /// The connections of a run: what each has in the database, from stage to stage.
@@ -16,6 +16,8 @@ pub(super) struct Connections<'a> {
     bulk: u64,
     live: Vec<Live>,
     warm: Vec<Crud>,
+    bursts: Vec<Burst>,
+    users: Vec<Urls>,
     warm_ycsb: Vec<CoreLane>,
 }
 
@@ -23,7 +25,8 @@ impl<'a> Connections<'a> {
     /// The connections of `plan` before its first stage.
     pub(super) fn new(plan: &'a Plan, documents: Arc<Documents>) -> Self {
         let live = vec![Live::default(); plan.connections];
-        Self { plan, documents, bulk: 0, live, warm: Vec::new(), warm_ycsb: Vec::new() }
+        let (warm, bursts, users, warm_ycsb) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { plan, documents, bulk: 0, live, warm, bursts, users, warm_ycsb }
     }
 
     /// Carries out one stage.
@@ -39,7 +42,9 @@ impl<'a> Connections<'a> {
             StageKind::BulkInsert { documents, batch } => {
                 let make = |k| {
                     let keys = stage.kind.bulk_keys(k, connections);
-                    BulkInsert::new(self.documents.clone(), keys, *batch)
+                    let fill = BulkInsert::new(self.documents.clone(), keys, *batch);
+                    let waits = plan.fill.wait_for_server_ns.is_some();
+                    if waits { fill.persisting() } else { fill }
                 };
                 let lanes = (0..connections).map(make).collect();
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
@@ -64,6 +69,31 @@ impl<'a> Connections<'a> {
                 let lanes = self.crud_lanes(stage);
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
                 self.warm = lanes;
+                Ok(record)
+            }
+            StageKind::Burst(burst) => {
+                let mut workers = std::mem::take(&mut self.bursts);
+                let make = |k| Burst::new(seed, k as u64, (burst.size, burst.filling));
+                workers.extend((workers.len()..connections).map(make));
+                let lanes = workers.into_iter().map(|it| it.with_role(burst.role)).collect();
+                let (record, lanes) = bench.run(stage, lanes, observer)?;
+                self.bursts = lanes;
+                Ok(record)
+            }
+            StageKind::Urls { order, .. } => {
+                let left = |k| stage.kind.operations(k, connections);
+                if self.users.is_empty() {
+                    let entries = super::http::entries(plan)?;
+                    let make = |k| {
+                        let user = (k as u64, connections as u64);
+                        Urls::new(entries.clone(), *order, user, seed, None)
+                    };
+                    self.users = (0..connections).map(make).collect();
+                }
+                let users = std::mem::take(&mut self.users).into_iter().enumerate();
+                let lanes = users.map(|(k, user)| user.with_left(left(k))).collect();
+                let (record, lanes) = bench.run(stage, lanes, observer)?;
+                self.users = lanes;
                 Ok(record)
             }
             StageKind::Ycsb(ycsb) => {

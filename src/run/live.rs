@@ -26,12 +26,13 @@ impl LiveStage {
                 let due: Box<dyn Iterator<Item = Nanos>> = Box::new(schedule.steps((0, 1), 1));
                 Some(due.peekable())
             }
-            Pace::Closed { .. } => None,
+            Pace::Closed { .. } | Pace::Thinking { .. } => None,
         };
         let most = match &stage.kind {
-            StageKind::Crud { operations: Some(operations), .. } => *operations,
+            StageKind::Crud { operations: Some(operations), .. }
+            | StageKind::Urls { operations: Some(operations), .. } => *operations,
             StageKind::Ycsb(ycsb) => ycsb.operations(0, 1).unwrap_or(u64::MAX),
-            StageKind::Crud { .. } | StageKind::BulkInsert { .. } => u64::MAX,
+            _ => u64::MAX,
         };
         Self { name: stage.name.clone(), due, offered: 0, most, next: 0 }
     }

@@ -4,32 +4,42 @@
 //! happens is told to an [`Observer`].
 
 mod calibrate;
+mod http;
 mod lanes;
 mod live;
 mod prepare;
 mod progress;
+mod sizes;
 mod stage;
 
+pub use http::{Shown, exchange_once};
 pub use progress::{KindProgress, Progress};
 
-use crate::clock::{Clock, Nanos, wall_ns};
+use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::engine::{Stop, StopReason};
 use crate::measure::RawRow;
-use crate::plan::{Plan, SchemaPlan};
+use crate::plan::{Plan, SchemaPlan, StageKind};
 use crate::record::{Environment, RunRecord, Running, SCHEMA_VERSION};
 use crate::schema::{Documents, SchemaError};
 use crate::target::basic::Echo;
 use crate::target::couchdb::AdminError;
+use crate::target::http::Exchange;
 use crate::target::wire::EndpointError;
 use lanes::Connections;
 use stage::Bench;
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 /// Is told what happens during a run.
 pub trait Observer {
     /// The run begins: the record without any stage yet.
     fn run_begins(&mut self, _record: &RunRecord) {}
+    /// Where the HTTP driver tells each exchange, if somebody wants to see it.
+    fn exchanges(&mut self) -> Option<Sender<Exchange>> {
+        None
+    }
     /// Whether [`Observer::running`] is of use: it costs a copy of all totals.
     fn watches(&self) -> bool {
         false
@@ -110,7 +120,8 @@ pub fn run(
         .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
     let echo = if plan.stages.iter().any(|it| it.kind.shows()) { observer.echo() } else { None };
-    let mut prepared = prepare::prepare(plan, server, stand_in, (stop, echo))?;
+    let shown = prepare::Shown { exchanges: observer.exchanges(), echo };
+    let mut prepared = prepare::prepare(plan, (server, stand_in), stop, shown)?;
     let mut record = RunRecord {
         schema_version: SCHEMA_VERSION,
         started_at,
@@ -123,7 +134,9 @@ pub fn run(
         thresholds: Vec::new(),
     };
     observer.run_begins(&record);
-    let bench = Bench { plan, target: &prepared.target, stop, began, began_wall, pinned: stand_in };
+    let inspect = prepared.inspect.as_ref();
+    let target = &prepared.target;
+    let bench = Bench { plan, target, stop, began, began_wall, pinned: stand_in, inspect };
     let result = stages(&bench, documents, &mut record, observer);
     if stop.reason() != Some(StopReason::Aborted) {
         record.partial = result.is_err() || stop.reason().is_some();
@@ -151,7 +164,13 @@ fn stages(
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
     let mut connections = Connections::new(bench.plan, documents);
+    let mut first = None;
     for stage in &bench.plan.stages {
+        let now = Clock::system().now();
+        if let StageKind::Burst(burst) = &stage.kind {
+            let moment = first.get_or_insert(now).saturating_add(burst.not_before_ns);
+            pause(bench.stop, moment);
+        }
         if bench.stop.reason().is_some() {
             break;
         }
@@ -161,4 +180,13 @@ fn stages(
         observer.keep(record)?;
     }
     Ok(())
+}
+
+/// Waits for a moment, or for somebody who wishes to stop.
+fn pause(stop: &Stop, moment: Nanos) {
+    let clock = Clock::system();
+    while clock.now() < moment && stop.reason().is_none() {
+        let left = (moment - clock.now().min(moment)).min(SECOND_NS / 20);
+        std::thread::sleep(Duration::from_nanos(left));
+    }
 }

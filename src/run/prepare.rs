@@ -1,6 +1,7 @@
 //! Before the first stage and after the last: server, credentials, database.
 
 use super::RunError;
+use super::sizes::Inspect;
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::engine::{Stop, StopReason};
 use crate::plan::{Auth, DatabasePlan, DriverName, Plan, TargetPlan};
@@ -8,9 +9,11 @@ use crate::record::ServerRecord;
 use crate::target::Driver;
 use crate::target::basic::{Basic, Echo};
 use crate::target::couchdb::{Admin, AdminError, CouchDb, Credentials, encode_segment};
+use crate::target::http::Exchange;
 use crate::target::wire::{Endpoint, TlsOptions};
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 use url::Url;
 
@@ -18,6 +21,8 @@ use url::Url;
 pub(super) struct Prepared {
     pub(super) target: Driver,
     pub(super) server: ServerRecord,
+    /// What its size is asked for with, where that was asked for.
+    pub(super) inspect: Option<Inspect>,
     /// What the database is removed with, where this run has made one.
     made: Option<(Arc<Endpoint>, Credentials)>,
 }
@@ -50,20 +55,31 @@ fn block_on<T>(
     })
 }
 
+/// Who is shown what is sent, where somebody wants to see it.
+pub(super) struct Shown {
+    pub(super) exchanges: Option<Sender<Exchange>>,
+    pub(super) echo: Option<Echo>,
+}
+
 /// Makes the target of a plan ready. `server` is its address, or that of the stand-in; `echo` shows
 /// operations where there is no server.
 pub(super) fn prepare(
     plan: &Plan,
-    server: &str,
-    stand_in: bool,
-    (stop, echo): (&Stop, Option<Echo>),
+    (server, stand_in): (&str, bool),
+    stop: &Stop,
+    Shown { exchanges, echo }: Shown,
 ) -> Result<Prepared, RunError> {
     match plan.target.driver {
         DriverName::CouchDb => prepare_couchdb(plan, server, stand_in, stop),
+        DriverName::Http => {
+            let (target, server) = super::http::prepare(plan, exchanges)?;
+            Ok(Prepared { target: Driver::Http(target), server, inspect: None, made: None })
+        }
         DriverName::Basic => {
             let name = "basic".to_owned();
             let server = ServerRecord { name, ..ServerRecord::default() };
-            Ok(Prepared { target: Driver::Basic(Basic { echo }), server, made: None })
+            let target = Driver::Basic(Basic { echo });
+            Ok(Prepared { target, server, inspect: None, made: None })
         }
     }
 }
@@ -117,11 +133,17 @@ fn prepare_couchdb(
             version: text(&welcome["version"]),
             stand_in,
             same_machine: endpoint.is_loopback(),
-            database: name,
+            database: name.clone(),
             created,
             deleted: false,
             left: None,
         },
+        inspect: plan.fill.growth.then(|| Inspect {
+            endpoint: endpoint.clone(),
+            credentials: credentials.clone(),
+            path: format!("/{}", encode_segment(&name)),
+            timeout_ns: plan.timeout_ns,
+        }),
         made: created.then_some((endpoint, credentials)),
     })
 }

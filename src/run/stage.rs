@@ -1,15 +1,18 @@
 //! One stage: shares the connections out to threads, collects what they measure.
 
 use super::live::LiveStage;
+use super::sizes::{Inspect, Sizes};
 use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{
     Lane, LaneResult, LoadCounts, Pace, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard,
 };
-use crate::measure::{ConnectionTimes, Histogram, Interval, PhaseTable, Series, Totals};
+use crate::measure::{
+    ConnectionTimes, FillLog, Growth, Histogram, Interval, PhaseTable, Series, Totals,
+};
 use crate::op::OpKind;
 use crate::plan::{DriverName, Plan, StageKind, StagePlan};
-use crate::record::{ClientRecord, LoadRecord, StageRecord, Verdict};
+use crate::record::{ClientRecord, LoadRecord, StageRecord, StartRecord, Verdict};
 use crate::target::{Driver, Target, WithTarget};
 use crate::workload::Workload;
 use std::io;
@@ -31,6 +34,7 @@ struct Collected<W> {
     cpu_s: f64,
     busiest_thread: f64,
     lateness: Histogram,
+    fills: Vec<FillLog>,
 }
 
 /// What one thread does, with whatever driver.
@@ -58,6 +62,8 @@ pub(super) struct Bench<'a> {
     pub(super) began_wall: Nanos,
     /// The server is in this process: each thread keeps to its processor.
     pub(super) pinned: bool,
+    /// How the size of the database is asked for, where it is.
+    pub(super) inspect: Option<&'a Inspect>,
 }
 
 impl Bench<'_> {
@@ -73,6 +79,7 @@ impl Bench<'_> {
         for (connection, workload) in workloads.into_iter().enumerate() {
             shards[connection % threads].push(Lane { connection, workload });
         }
+        let window = self.window(stage);
         let (sink, source) = channel();
         let start = Arc::new(Start::new(threads));
         let handles: Vec<_> = shards
@@ -87,6 +94,9 @@ impl Bench<'_> {
                     pace: stage.pace.clone(),
                     length_ns: stage.length_ns,
                     timeout_ns: self.plan.timeout_ns,
+                    patience_ns: self.patience_ns(),
+                    gather_ns: gather_ns(&stage.kind),
+                    fill_chunk: window.map(|window| window / 100),
                     pinned: self.pinned,
                     raw: self.plan.ycsb.as_ref().is_some_and(|it| it.measurement.is_raw()),
                     stop: self.stop.clone(),
@@ -101,6 +111,10 @@ impl Bench<'_> {
             })
             .collect::<io::Result<_>>()?;
         drop(sink);
+        let sizes = match (window, self.inspect) {
+            (Some(_), Some(inspect)) => Some(Sizes::ask(inspect.clone(), start.clone())?),
+            _ => None,
+        };
         let connections = self.plan.connections;
         let epoch_ns = self.began_wall.saturating_sub(self.began);
         let watch = Watch { stage, connections, start: start.clone(), stop: self.stop, epoch_ns };
@@ -108,6 +122,13 @@ impl Bench<'_> {
         let mut collected = join(handles, totals, series)?;
         collected.lanes.sort_by_key(|lane| lane.connection);
         let mut record = stage_record(stage, &collected);
+        record.growth = window.map(|window| Growth {
+            sizes: sizes.map(Sizes::finish).unwrap_or_default(),
+            ..Growth::new(&collected.fills, window)
+        });
+        if matches!(stage.kind, StageKind::Burst(_)) {
+            record.start = Some(start_record(&collected.lanes));
+        }
         let waited_ns = start.moment().map_or(0, |moment| moment.saturating_sub(self.began));
         if self.plan.target.driver == DriverName::Basic
             && matches!(record.verdict, Verdict::ClientBound { .. })
@@ -117,6 +138,30 @@ impl Bench<'_> {
         }
         record.began_s = waited_ns as f64 / SECOND_NS as f64;
         Ok((record, collected.lanes.into_iter().map(|lane| lane.workload).collect()))
+    }
+}
+
+impl Bench<'_> {
+    /// Documents between two points of a fill whose growth is kept: what all connections insert
+    /// at once, and a thousandth of all at least. So it was in svetlyak40wt's
+    /// couchdb-performance-tests of 2008.
+    fn window(&self, stage: &StagePlan) -> Option<u64> {
+        let StageKind::BulkInsert { documents, batch } = stage.kind else { return None };
+        let at_once = self.plan.connections as u64 * u64::from(batch);
+        self.plan.fill.growth.then_some(at_once.max(documents / 1_000))
+    }
+
+    /// How long the server may answer nothing before it counts as gone.
+    fn patience_ns(&self) -> Nanos {
+        self.plan.fill.wait_for_server_ns.unwrap_or(self.plan.timeout_ns)
+    }
+}
+
+/// How long the start waits for connections; where nobody asked, as long as connecting may take.
+const fn gather_ns(kind: &StageKind) -> Nanos {
+    match kind {
+        StageKind::Burst(burst) => burst.gather_ns,
+        _ => 86_400 * SECOND_NS,
     }
 }
 
@@ -182,6 +227,7 @@ fn join<W>(
     series: Series,
 ) -> Result<Collected<W>, RunError> {
     let mut lanes = Vec::new();
+    let mut fills = Vec::new();
     let (mut load, mut lateness) = (LoadCounts::default(), Histogram::default());
     let (mut elapsed_ns, mut cpu_ns, mut busiest_thread) = (0, 0, 0.0f64);
     for handle in handles {
@@ -190,6 +236,7 @@ fn join<W>(
             *sum += part;
         }
         lateness.merge(&shard.lateness);
+        fills.push(shard.fill);
         load.offered += shard.load.offered;
         load.begun += shard.load.begun;
         load.dropped += shard.load.dropped;
@@ -202,7 +249,7 @@ fn join<W>(
     }
     let seconds = |ns: u64| ns as f64 / SECOND_NS as f64;
     let (elapsed_s, cpu_s) = (seconds(elapsed_ns), seconds(cpu_ns));
-    Ok(Collected { lanes, totals, series, load, elapsed_s, cpu_s, busiest_thread, lateness })
+    Ok(Collected { lanes, totals, series, load, elapsed_s, cpu_s, busiest_thread, lateness, fills })
 }
 
 /// The operations that these connections are to do, where they are counted.
@@ -216,7 +263,9 @@ fn planned(kind: &StageKind, connections: usize) -> Option<(u64, u64)> {
         (0..connections).map(|k| kind.operations(k, connections)).sum::<Option<_>>()?;
     match kind {
         StageKind::BulkInsert { documents, .. } => Some((operations, *documents)),
-        StageKind::Crud { .. } => Some((operations, operations)),
+        StageKind::Crud { .. } | StageKind::Burst(_) | StageKind::Urls { .. } => {
+            Some((operations, operations))
+        }
         StageKind::Ycsb(ycsb) => Some((operations, ycsb.records().unwrap_or(operations))),
     }
 }
@@ -269,5 +318,25 @@ fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
         operations,
         connections: PhaseTable::new(&times, &kinds),
         series: series.clone(),
+        growth: None,
+        start: None,
+    }
+}
+
+/// When the workers sent their first requests: by rank, exactly.
+fn start_record<W>(lanes: &[LaneResult<W>]) -> StartRecord {
+    let mut sent: Vec<Nanos> = lanes.iter().filter_map(|lane| lane.first_sent_ns).collect();
+    sent.sort_unstable();
+    let rank = |share: f64| {
+        let place = (share * sent.len() as f64).ceil() as usize;
+        sent.get(place.max(1) - 1).map_or(0.0, |&ns| ns as f64 / 1e3)
+    };
+    StartRecord {
+        workers: sent.len() as u64,
+        late: lanes.iter().filter(|lane| lane.late).count() as u64,
+        first_us: rank(0.0),
+        p50_us: rank(0.5),
+        p99_us: rank(0.99),
+        last_us: rank(1.0),
     }
 }

@@ -3,7 +3,7 @@
 use crate::embedded::{Counters, Faults, Mode, Options, StandIn, bind};
 use crate::engine::{Arrivals, Segment, Stop};
 use crate::measure::{Histogram, OperationSummary};
-use crate::plan::{Auth, CrudOrder, LoadSpec, PlanSpec, check};
+use crate::plan::{Auth, CrudOrder, FillPlan, LoadSpec, PlanSpec, check};
 use crate::record::{RunRecord, StageRecord};
 use crate::run::{Observer, Progress, RunError, run};
 use crate::workload::Mix;
@@ -100,6 +100,8 @@ impl Load {
             mix: Mix { create: 0, read: 1, update: 0, delete: 0 },
             order: CrudOrder::Uniform,
             load,
+            fill: FillPlan::default(),
+            burst: None,
             ycsb: None,
             thresholds: Vec::new(),
         };

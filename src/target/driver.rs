@@ -3,6 +3,7 @@
 use super::Target;
 use super::basic::Basic;
 use super::couchdb::CouchDb;
+use super::http::Http;
 
 /// What is done with a target, whichever it is.
 pub trait WithTarget {
@@ -37,4 +38,6 @@ drivers! {
     CouchDb,
     /// Answers at once and keeps nothing.
     Basic,
+    /// Any server that speaks HTTP.
+    Http,
 }

@@ -7,6 +7,7 @@ mod buffers;
 pub mod couchdb;
 mod deadline;
 mod driver;
+pub mod http;
 mod payload;
 pub mod wire;
 
@@ -61,6 +62,11 @@ pub trait Session {
 
     /// The body of the last answer, where the driver keeps it.
     fn body(&self) -> &[u8] {
+        &[]
+    }
+
+    /// The HTTP status of each answer to the last operation, where the driver tells them.
+    fn statuses(&self) -> &[u16] {
         &[]
     }
 }

@@ -42,6 +42,11 @@ impl Payload {
         &self.draft.name
     }
 
+    /// The name, to be taken and put back while the rest is worked on.
+    pub const fn name_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.draft.name
+    }
+
     /// Where the body is appended to.
     pub const fn body_mut(&mut self) -> &mut Vec<u8> {
         &mut self.draft.body

@@ -16,6 +16,7 @@ pub struct BulkInsert {
     documents: Arc<Documents>,
     keys: Range<Key>,
     batch: u32,
+    persists: bool,
     live: Live,
     members: Vec<u8>,
 }
@@ -24,7 +25,13 @@ impl BulkInsert {
     /// Inserts the documents `keys`, `batch` (at least 1) in a request.
     pub fn new(documents: Arc<Documents>, keys: Range<Key>, batch: u32) -> Self {
         let live = Live::with_capacity((keys.end - keys.start).min(MOST_AHEAD) as usize);
-        Self { documents, keys, batch, live, members: Vec::new() }
+        Self { documents, keys, batch, persists: false, live, members: Vec::new() }
+    }
+
+    /// Sends a batch again until it has an answer, while the stage goes on.
+    pub fn persisting(mut self) -> Self {
+        self.persists = true;
+        self
     }
 
     /// The documents that are in the database now.
@@ -54,7 +61,8 @@ impl Workload for BulkInsert {
             draft.name.push(0);
             self.documents.write(key, 0, &self.members, &mut draft.body);
         }
-        Some(Op { documents: count as u32, ..Op::single(OpKind::BulkInsert, first, None) })
+        let documents = count as u32;
+        Some(Op { documents, settle: self.persists, ..Op::single(OpKind::BulkInsert, first, None) })
     }
 
     fn observe(
@@ -63,7 +71,12 @@ impl Workload for BulkInsert {
         result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Check {
-        if result.is_err() {
+        if let Err(failure) = result {
+            let unanswered =
+                matches!(failure, Failure::Connect | Failure::Timeout | Failure::Reset);
+            if self.persists && unanswered {
+                self.keys.start = op.key;
+            }
             return Check::Unchecked;
         }
         for (key, row) in (op.key..).zip(answered.rows) {

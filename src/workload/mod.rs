@@ -5,16 +5,22 @@
 
 mod budget;
 mod bulk_insert;
+mod burst;
 mod crud;
 mod current;
 mod live;
+mod pattern;
+mod urls;
 pub mod ycsb;
 
 pub use budget::{Budget, Mix};
 pub use bulk_insert::BulkInsert;
+pub use burst::{BodySize, Burst, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use live::{Entry, Live};
+pub use pattern::{Pattern, UnknownPlace, Values};
+pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls};
 
 use crate::op::{Answered, Draft, Failure, Op, Reply};
 

@@ -1,12 +1,14 @@
 //! The binary as a user meets it: arguments in, exit status, stdout, stderr, `run.json` and what
 //! goes over the wire out. Knows nothing of the rooms inside.
 
+mod bursts;
 mod conflicts;
 mod counts;
 mod cushion;
 mod databases;
 mod endings;
 mod grammar;
+mod outage;
 mod proxy;
 mod pty;
 mod refusals;
@@ -17,5 +19,6 @@ mod seeds;
 mod servers;
 mod shell;
 mod springload;
+mod sweeps;
 mod terminal;
 mod ycsb;

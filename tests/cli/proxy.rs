@@ -128,14 +128,14 @@ fn relay(
 }
 
 /// A request or an answer: as it came, and taken apart.
-struct Message {
-    raw: Vec<u8>,
-    first: String,
+pub(crate) struct Message {
+    pub(crate) raw: Vec<u8>,
+    pub(crate) first: String,
     body: Vec<u8>,
 }
 
 impl Message {
-    fn read(from: &mut impl BufRead, is_answer: bool) -> io::Result<Self> {
+    pub(crate) fn read(from: &mut impl BufRead, is_answer: bool) -> io::Result<Self> {
         let mut raw = Vec::new();
         let first = line(from, &mut raw)?;
         let (mut length, mut chunked) = (0, false);

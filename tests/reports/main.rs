@@ -8,10 +8,13 @@ mod assets;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use springload::engine::Pace;
 use springload::measure::{FailedTimes, Histogram, Spread};
 use springload::op::{Failure, OpKind};
+use springload::plan::{StageKind, StagePlan};
 use springload::record::{RunRecord, Verdict};
-use springload::report::{FORMATS, format, read_json};
+use springload::report::{FORMATS, format, read_json, siege_log_line};
+use springload::workload::UrlOrder;
 
 const STORED: &str = include_str!("run.json");
 
@@ -147,6 +150,42 @@ fn formats_of_one_run_refuse_two() {
     assert_eq!(many, "11 runs are too many to tell apart; name at most 10");
 }
 
+/// A run of requests with the figures that a blog published of siege on CouchDB in 2011, at the
+/// think time that was siege's default then.
+fn the_blog() -> RunRecord {
+    let mut record = closed();
+    let mut stage = record.stages.pop().expect("a stage");
+    let mut reads = stage.operations.swap_remove(1);
+    assert_eq!(reads.kind, OpKind::Read);
+    reads.kind = OpKind::Request;
+    (reads.requests, reads.issued, reads.ok) = (76_700, 76_700, 76_700);
+    reads.statuses = BTreeMap::from([(201, 76_700)]);
+    reads.bytes_received = 76_700 * 95;
+    reads.response.samples = 76_700;
+    (reads.response.min_us, reads.response.mean_us) = (1_200.0, 14_480.0);
+    reads.response.max_us = 200_000.0;
+    reads.throughput_per_s = 76_700.0 / 393.84;
+    stage.operations = vec![reads];
+    (stage.name, stage.elapsed_s) = ("urls".to_owned(), 393.84);
+    stage.load.served_per_s = 76_700.0 / 393.84;
+    let kind = StageKind::Urls { operations: None, order: UrlOrder::Sequential };
+    let pace = Pace::Thinking { most_ns: 1_000_000_000, seed: 1 };
+    record.plan.stages = vec![StagePlan { name: "urls".to_owned(), kind, pace, length_ns: None }];
+    record.plan.connections = 100;
+    record.stages = vec![stage];
+    record.refresh_warnings();
+    record
+}
+
+#[test]
+fn siege() {
+    insta::assert_snapshot!("siege_blog", render("siege", &the_blog()));
+    insta::assert_snapshot!("siege_with_failures", render("siege", &with_failures()));
+    insta::assert_snapshot!("siege_json_blog", render("siege-json", &the_blog()));
+    insta::assert_snapshot!("siege_log_blog", siege_log_line(&the_blog()));
+    insta::assert_snapshot!("text_blog", render("text", &the_blog()));
+}
+
 #[test]
 fn json_is_the_stored_record_to_the_byte() {
     assert_eq!(render("json", &closed()), STORED);
@@ -154,7 +193,7 @@ fn json_is_the_stored_record_to_the_byte() {
 
 #[test]
 fn every_record_survives_storage_in_every_format() {
-    for record in [closed(), with_failures(), not_sustained()] {
+    for record in [closed(), with_failures(), not_sustained(), the_blog()] {
         let read = read_json(&render("json", &record)).expect("what is written can be read");
         assert_eq!(read, record);
         for format in FORMATS {
@@ -209,7 +248,7 @@ fn the_stored_record_keeps_the_schema_and_a_stray_key_does_not() {
         serde_json::from_str(include_str!("../../docs/run.schema.json")).expect("JSON");
     jsonschema::meta::validate(&schema).expect("a JSON Schema");
     let schema = jsonschema::draft202012::new(&schema).expect("a JSON Schema");
-    for record in [closed(), with_failures(), not_sustained()] {
+    for record in [closed(), with_failures(), not_sustained(), the_blog()] {
         let value = serde_json::to_value(&record).expect("plain data");
         let wrong: Vec<_> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(wrong.is_empty(), "{wrong:?}");

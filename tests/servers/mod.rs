@@ -103,10 +103,15 @@ fn installed(name: &str) -> Option<PathBuf> {
     if script.exists() {
         return Some(script);
     }
-    let required = std::env::var(REQUIRE_VARIABLE).is_ok_and(|value| value == "1");
-    assert!(!required, "{name} is not installed: run make test-servers");
-    skipped(name, "run make test-servers");
+    absent(name, "run make test-servers");
     None
+}
+
+/// Fails for want of a program that must be there, and else says that something is not tested.
+pub(crate) fn absent(name: &str, cure: &str) {
+    let required = std::env::var(REQUIRE_VARIABLE).is_ok_and(|value| value == "1");
+    assert!(!required, "{name} is not installed: {cure}");
+    skipped(name, cure);
 }
 
 /// Says that something is not tested here, in the form which tests/run.sh counts.

@@ -6,7 +6,7 @@ use super::classes::{self, Binding, WorkloadClass};
 use super::{Args, Command, refuse, wrong};
 use crate::engine::{Arrivals, Segment};
 use crate::plan::{
-    Auth, CrudOrder, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase, YcsbSpec,
+    Auth, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase, YcsbSpec,
 };
 use crate::workload::Mix;
 use crate::workload::ycsb::{CoreConfig, Properties, PropertyError, builtin, occupancy};
@@ -178,6 +178,8 @@ impl Asked {
             mix: Mix { create: 0, read: 0, update: 0, delete: 0 },
             order: CrudOrder::Uniform,
             load: load(target),
+            fill: FillPlan::default(),
+            burst: None,
             thresholds: [args.output.fail_if.clone(), vec![errors(most_errors)]].concat(),
             ycsb: Some(YcsbSpec {
                 config,

@@ -7,10 +7,12 @@ mod errors;
 mod heatmap;
 mod latency;
 mod percentiles;
+mod series;
 mod throughput;
 mod timeline;
 mod view;
 
+pub(super) use series::{burst, by_setting, by_size};
 pub(super) use view::{MOST_RUNS, Stage, foremost, label, stages};
 
 use serde::{Serialize, Serializer};

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub(in crate::report) const MOST_RUNS: usize = 10;
 /// Stretches of time over all runs of a chart: what fits a screen, and keeps a page small.
 const MOST_STRETCHES: usize = 300;
-/// The stages in the order in which a run has them.
+/// The stages of a run in their order; bursts come after them, in theirs.
 const STAGES: [&str; 5] = ["bulk_insert", "load", "warm_up", "crud", "run"];
 
 /// One run's part of a view.
@@ -72,7 +72,7 @@ pub(in crate::report) fn label(run: usize) -> String {
 /// The charts of one stage.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(in crate::report) struct Stage {
-    pub(in crate::report) name: &'static str,
+    pub(in crate::report) name: String,
     pub(in crate::report) views: Vec<OfKind>,
 }
 
@@ -91,20 +91,27 @@ pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Sta
         let kinds: Vec<OpKind> = operations.map(|operation| operation.kind).collect();
         OpKind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect::<Vec<_>>()
     };
-    let stage = |name: &'static str| {
-        let kinds = measured(name);
+    let stage = |name: String| {
+        let kinds = measured(&name);
         let apart = if every_kind && kinds.len() > 1 { &kinds[..] } else { &[] };
         let all = (!kinds.is_empty()).then_some(None);
         let wanted = all.into_iter().chain(apart.iter().copied().map(Some));
         let views: Vec<OfKind> = wanted
             .map(|kind| OfKind {
                 name: kind.map_or("all", OpKind::name),
-                charts: charts(&View::new(runs, name, kind)),
+                charts: charts(&View::new(runs, &name, kind)),
             })
             .collect();
         (!views.is_empty()).then_some(Stage { name, views })
     };
-    STAGES.into_iter().filter_map(stage).collect()
+    let known = STAGES.into_iter().map(str::to_owned);
+    let mut names: Vec<String> = known.collect();
+    for found in runs.iter().flat_map(|run| &run.stages) {
+        if !names.contains(&found.name) {
+            names.push(found.name.clone());
+        }
+    }
+    names.into_iter().filter_map(stage).collect()
 }
 
 /// The stage to look at first: the last one whose numbers count.

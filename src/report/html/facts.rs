@@ -95,6 +95,10 @@ fn stage(stage: &StagePlan) -> String {
             parts.extend(operations.map(|count| format!("{} operations", grouped(count))));
             parts
         }
+        StageKind::Burst(burst) => {
+            vec![format!("{:?}, {} bytes, {:?}", burst.role, burst.size.bytes, burst.filling)]
+        }
+        kind @ StageKind::Urls { .. } => settings(&serde_json::to_value(kind).unwrap_or_default()),
         StageKind::Ycsb(ycsb) => self::ycsb(ycsb),
     };
     parts.extend(stage.length_ns.map(|ns| format!("{} s", decimal(ns as f64 / 1e9, 1))));
@@ -122,6 +126,17 @@ fn ycsb(stage: &YcsbStage) -> Vec<String> {
     parts.push(format!("{} records", grouped(stage.config.records)));
     parts.extend(stage.operations.map(|count| format!("{} operations", grouped(count))));
     parts
+}
+
+/// The plain settings of a workload, from the plan as `run.json` has it.
+fn settings(workload: &Value) -> Vec<String> {
+    let members = workload.as_object().into_iter().flatten();
+    let plain = |(name, value): (&String, &Value)| match value {
+        Value::Number(number) => Some(format!("{name} {number}")),
+        Value::String(text) => Some(format!("{name} {text}")),
+        _ => None,
+    };
+    members.filter_map(plain).collect()
 }
 
 /// When operations were due, from the plan as `run.json` has it.

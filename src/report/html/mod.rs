@@ -29,13 +29,13 @@ struct Data {
     runs: Vec<String>,
     stages: Vec<Stage>,
     /// The name of the stage that is shown first: the last one that counts.
-    first: Option<&'static str>,
+    first: Option<String>,
 }
 
 impl Data {
     fn of(runs: &[RunRecord]) -> Self {
         let stages = stages(runs, true);
-        let first = foremost(&stages).map(|stage| stage.name);
+        let first = foremost(&stages).map(|stage| stage.name.clone());
         Self { runs: (0..runs.len()).map(label).collect(), stages, first }
     }
 }

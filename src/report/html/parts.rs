@@ -44,8 +44,8 @@ pub(super) fn trust(runs: &[RunRecord]) -> Html {
         let mut inside = Html::default();
         for stage in record.measured() {
             let mut line = letter(runs, run);
-            line.push(&badge(stage));
-            line.push(&Html::tag("span", format!("trust: {}", trust_line(stage))));
+            line.push(&badge(record, stage));
+            line.push(&Html::tag("span", format!("trust: {}", trust_line(record, stage))));
             inside.push(&Html::element("p class=\"trust\"", &line));
         }
         let warnings: Html = warning_lines(record).map(|line| Html::tag("li", line)).collect();
@@ -66,14 +66,14 @@ pub(super) fn trust(runs: &[RunRecord]) -> Html {
     runs.iter().enumerate().map(card).collect()
 }
 
-fn badge(stage: &StageRecord) -> Html {
+fn badge(record: &RunRecord, stage: &StageRecord) -> Html {
     let colour = match stage.verdict {
         Verdict::Sustained | Verdict::Closed => "good",
         Verdict::NotSustained { .. } => "fair",
         Verdict::ClientBound { .. } | Verdict::Degraded { .. } => "bad",
         Verdict::Empty => "none",
     };
-    let words = verdict_words(&stage.verdict);
+    let words = verdict_words(record, stage);
     let short = words.split([',', ' ']).next().filter(|_| stage.verdict.trustworthy());
     let text = format!("{} {}", stage.name, short.unwrap_or(words));
     Html::tag(&format!("span class=\"badge {colour}\""), text)

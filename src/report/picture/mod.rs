@@ -38,12 +38,6 @@ struct Sheet {
 
 impl Sheet {
     fn new(runs: &[RunRecord], wanted: Option<ChartKind>) -> Self {
-        // Where fonts come from is known to the whole process.
-        static FONTS: Once = Once::new();
-        FONTS.call_once(|| {
-            let known = register_font("sans-serif", FontStyle::Normal, FONT);
-            assert!(known.is_ok(), "the font is one of our own files");
-        });
         let stages = stages(runs, false);
         let foremost = foremost(&stages);
         let charts =
@@ -77,18 +71,48 @@ impl Sheet {
     }
 }
 
+/// The kinds of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picture {
+    /// A drawing, as text.
+    Svg,
+    /// An image.
+    Png,
+}
+
+/// Draws charts below a title and lines of text.
+pub(super) fn draw_charts(
+    (title, lines): (String, Vec<String>),
+    charts: Vec<Chart>,
+    picture: Picture,
+) -> Vec<u8> {
+    let lines = lines.iter().flat_map(|line| wrap(line)).collect();
+    render(&Sheet { title, lines, charts, end_s: 0.0 }, picture)
+}
+
 fn svg(runs: &[RunRecord], wanted: Option<ChartKind>) -> Vec<u8> {
-    let sheet = Sheet::new(runs, wanted);
-    let mut text = String::new();
-    draw::sheet(&sheet, SVGBackend::with_string(&mut text, sheet.size()));
-    text.into_bytes()
+    render(&Sheet::new(runs, wanted), Picture::Svg)
 }
 
 fn png(runs: &[RunRecord], wanted: Option<ChartKind>) -> Vec<u8> {
-    let sheet = Sheet::new(runs, wanted);
+    render(&Sheet::new(runs, wanted), Picture::Png)
+}
+
+fn render(sheet: &Sheet, picture: Picture) -> Vec<u8> {
+    // Where fonts come from is known to the whole process.
+    static FONTS: Once = Once::new();
+    FONTS.call_once(|| {
+        let known = register_font("sans-serif", FontStyle::Normal, FONT);
+        assert!(known.is_ok(), "the font is one of our own files");
+    });
     let (width, height) = sheet.size();
+    if picture == Picture::Svg {
+        let mut text = String::new();
+        draw::sheet(sheet, SVGBackend::with_string(&mut text, (width, height)));
+        return text.into_bytes();
+    }
     let mut pixels = vec![0; (width * height * 3) as usize];
-    draw::sheet(&sheet, BitMapBackend::with_buffer(&mut pixels, (width, height)));
+    draw::sheet(sheet, BitMapBackend::with_buffer(&mut pixels, (width, height)));
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Rgb);

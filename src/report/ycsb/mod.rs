@@ -60,7 +60,7 @@ fn text(record: &RunRecord) -> String {
         for Line { section, measure, value } in lines_of(record, stage) {
             let _ = writeln!(out, "[{section}], {measure}, {value}");
         }
-        let _ = writeln!(out, "# trust: {}", trust_line(stage));
+        let _ = writeln!(out, "# trust: {}", trust_line(record, stage));
     }
     for line in warning_lines(record) {
         let _ = writeln!(out, "# warning: {line}");
@@ -82,7 +82,7 @@ fn objects(record: &RunRecord) -> Vec<serde_json::Value> {
                 json!({ "metric": section, "measurement": measure, "value": value.to_json() })
             },
         ));
-        objects[first]["trust"] = trust_line(stage).into();
+        objects[first]["trust"] = trust_line(record, stage).into();
     }
     if let Some(first) = objects.first_mut() {
         let warnings: Vec<_> = warning_lines(record).collect();

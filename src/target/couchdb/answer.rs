@@ -104,6 +104,50 @@ pub fn rows(
     Ok(())
 }
 
+/// The body of the request that looks up the documents in `names` whose rows are conflicts.
+pub(super) fn lookup(names: &[u8], rows: &[Result<Revision, Failure>]) -> Vec<u8> {
+    let conflicts = each(names).zip(rows).filter(|(_, row)| **row == Err(Failure::Conflict));
+    let keys: Vec<_> = conflicts.map(|(name, _)| String::from_utf8_lossy(name)).collect();
+    serde_json::json!({ "keys": keys }).to_string().into_bytes()
+}
+
+/// Puts the revisions that a lookup has found in the place of conflicts. A document that is not
+/// in its first revision has been written by somebody else, and stays one.
+pub(super) fn settled(body: &[u8], names: &[u8], rows: &mut [Result<Revision, Failure>]) {
+    #[derive(Deserialize)]
+    struct Found {
+        rows: Vec<Row>,
+    }
+    #[derive(Deserialize)]
+    struct Row {
+        id: Option<String>,
+        value: Option<Value>,
+    }
+    #[derive(Deserialize)]
+    struct Value {
+        rev: String,
+        #[serde(default)]
+        deleted: bool,
+    }
+    let Ok(found) = serde_json::from_slice::<Found>(body) else { return };
+    let by_id: HashMap<&[u8], Revision> = found
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let value = row.value.as_ref().filter(|value| !value.deleted)?;
+            let revision = Revision::parse(value.rev.as_bytes())?;
+            Some((row.id.as_deref()?.as_bytes(), revision))
+        })
+        .filter(|(_, revision)| revision.generation == 1)
+        .collect();
+    let conflicts = each(names).zip(rows).filter(|(_, row)| **row == Err(Failure::Conflict));
+    for (name, row) in conflicts {
+        if let Some(&revision) = by_id.get(name) {
+            *row = Ok(revision);
+        }
+    }
+}
+
 /// The identifiers in `names`.
 fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
     names.split_inclusive(|&byte| byte == 0).map(|name| &name[..name.len() - 1])
@@ -257,6 +301,25 @@ mod tests {
         let without = row.replace("{\"_id\":\"a\"}", "null");
         assert_eq!(scanned(rows(&without).as_bytes(), 3), Err(Failure::Protocol));
         assert_eq!(scanned(b"{\"rows\":[", 3), Err(Failure::Protocol));
+    }
+
+    #[test]
+    fn conflicts_are_settled_by_first_revisions_alone() {
+        let revision = Revision::parse(REV.as_bytes()).unwrap();
+        let names = b"10\x0011\x0012\0";
+        let mut rows = [Ok(revision), Err(Failure::Conflict), Err(Failure::Conflict)];
+        assert_eq!(lookup(names, &rows), br#"{"keys":["11","12"]}"#);
+        let row = |id: u32, rev: &str| {
+            format!("{{\"id\":\"{id}\",\"key\":\"{id}\",\"value\":{{\"rev\":\"{rev}\"}}}}")
+        };
+        let first = format!("1-{}", "a".repeat(32));
+        let second = format!("2-{}", "a".repeat(32));
+        let body = format!("{{\"rows\":[{},{}]}}", row(11, &first), row(12, &second));
+        settled(body.as_bytes(), names, &mut rows);
+        let first = Ok(Revision { generation: 1, hash: [0xaa; 16] });
+        assert_eq!(rows, [Ok(revision), first, Err(Failure::Conflict)]);
+        settled(b"{\"rows\":[{\"key\":\"12\",\"error\":\"not_found\"}]}", names, &mut rows);
+        assert_eq!(rows[2], Err(Failure::Conflict));
     }
 
     #[test]

@@ -211,6 +211,42 @@ impl CouchSession {
         sum
     }
 
+    /// Looks up the documents of a bulk insert that are said to exist: those in their first
+    /// revision are in by an earlier request whose answer was lost.
+    async fn settle(
+        &mut self,
+        outcome: Outcome,
+        payload: &mut Payload,
+        probe: &mut Probe,
+    ) -> Outcome {
+        self.head.clear();
+        self.head.extend_from_slice(b"POST ");
+        self.head.extend_from_slice(&self.path);
+        self.head.extend_from_slice(b"_all_docs");
+        self.head.extend_from_slice(&self.common);
+        let (names, rows) = payload.names_and_rows();
+        let body = answer::lookup(names, rows);
+        let length = format!("Content-Length: {}\r\n\r\n", body.len());
+        self.head.extend_from_slice(b"Content-Type: application/json\r\n");
+        self.head.extend_from_slice(length.as_bytes());
+        self.head.extend_from_slice(&body);
+        let bytes_sent = outcome.bytes_sent + body.len() as u64;
+        match self.connection.exchange(&self.head, false, probe).await {
+            Ok(found) => {
+                if found.status == 200 {
+                    answer::settled(self.connection.body(), names, rows);
+                }
+                let bytes_received = outcome.bytes_received + found.body_bytes;
+                Outcome { bytes_sent, bytes_received, ..outcome }
+            }
+            // As good as no answer to the insert itself: it is sent and settled once more.
+            Err(failure) => {
+                rows.clear();
+                Outcome { result: Err(failure), bytes_sent, ..outcome }
+            }
+        }
+    }
+
     /// Tries the document that was last seen, where it is kept; else the stored one.
     async fn try_on_seen_or_stored(
         &mut self,
@@ -324,6 +360,9 @@ impl Session for CouchSession {
             return Box::pin(self.on_stored(op, payload, probe)).await;
         }
         let outcome = self.request(op, payload, probe).await;
+        if op.settle && payload.rows().contains(&Err(Failure::Conflict)) {
+            return Box::pin(self.settle(outcome, payload, probe)).await;
+        }
         if let (OpKind::Read, Some(seen), Ok(_)) = (op.kind, &mut self.seen, outcome.result) {
             seen.keep(payload.name(), self.connection.body());
         }

@@ -44,7 +44,8 @@ pub struct Connection {
     stream: Option<Stream>,
     /// How many answers the present stream has given.
     answers: u64,
-    failed_connects: u32,
+    /// Attempts in a row that brought no connection, or one that gave no answer.
+    failures: u32,
     buffers: Rc<Buffers>,
     /// What the present answer is read into, and how much of it has been. Empty between answers.
     buffer: Vec<u8>,
@@ -67,12 +68,17 @@ impl Connection {
             deadline: deadlines.register(),
             stream: None,
             answers: 0,
-            failed_connects: 0,
+            failures: 0,
             buffers: deadlines.buffers(),
             buffer: Vec::new(),
             filled: 0,
             decoder: Decoder::default(),
         }
+    }
+
+    /// Closes it. The last answer stays.
+    pub fn close(&mut self) {
+        self.stream = None;
     }
 
     /// Forgets the last answer. Opens the connection if it is not open, after the pause that
@@ -85,15 +91,18 @@ impl Connection {
         if self.stream.is_some() {
             return;
         }
-        if let Some(doublings) = self.failed_connects.checked_sub(1) {
-            tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
-        }
-        let paused = self.failed_connects > 0;
-        if !paused {
+        if !self.rest().await {
             self.deadline.arm(clock.now());
             let _ = self.connect().await;
             self.deadline.disarm();
         }
+    }
+
+    /// Pauses as long as failures to connect ask for. Tells whether there were any.
+    pub async fn rest(&self) -> bool {
+        let Some(doublings) = self.failures.checked_sub(1) else { return false };
+        tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
+        true
     }
 
     /// Sends `request` and reads its answer; `head_request` tells that it is a HEAD.
@@ -122,6 +131,7 @@ impl Connection {
                 Ok(()) => break Ok(()),
                 Err(broken) => {
                     self.stream = None;
+                    self.failures += u32::from(!kept);
                     let stale = kept && broken.unanswered && broken.failure == Failure::Reset;
                     if !stale || resent {
                         break Err(broken.failure);
@@ -133,6 +143,7 @@ impl Connection {
         self.deadline.disarm();
         result.inspect_err(|_| probe.mark_failed())?;
         self.answers += 1;
+        self.failures = 0;
         let head = self.decoder.head();
         if !head.keep_alive {
             self.stream = None;
@@ -151,9 +162,14 @@ impl Connection {
         Some(&self.buffer[self.decoder.head().set_cookie.clone()?])
     }
 
+    /// The status line and headers of the last answer, as they came.
+    pub fn head(&self) -> &[u8] {
+        &self.buffer[self.decoder.head_text()]
+    }
+
     async fn connect(&mut self) -> Result<(), Failure> {
         let endpoint = self.endpoint.clone();
-        let mut connecting = std::pin::pin!(Stream::connect(&endpoint, self.failed_connects));
+        let mut connecting = std::pin::pin!(Stream::connect(&endpoint, self.failures));
         let deadline = &self.deadline;
         let result = poll_fn(|context| {
             if deadline.poll_expired(context) {
@@ -162,7 +178,7 @@ impl Connection {
             connecting.as_mut().poll(context).map_err(|_| Failure::Connect)
         })
         .await;
-        self.failed_connects = if result.is_ok() { 0 } else { self.failed_connects + 1 };
+        self.failures += u32::from(result.is_err());
         self.answers = 0;
         self.stream = Some(result?);
         Ok(())

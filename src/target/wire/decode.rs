@@ -64,6 +64,8 @@ pub struct Decoder {
     head_request: bool,
     /// Where the head begins: after any interim answers.
     start: usize,
+    /// Where it ends.
+    end: usize,
     body: Body,
 }
 
@@ -87,6 +89,11 @@ impl Decoder {
     /// The head, once the first step after it was made.
     pub const fn head(&self) -> &Head {
         &self.head
+    }
+
+    /// Where the head stands; empty until it is complete.
+    pub const fn head_text(&self) -> Range<usize> {
+        self.start..self.end
     }
 
     /// Where the decoded body stands; empty until the answer is complete.
@@ -143,9 +150,7 @@ impl Decoder {
     /// Reads the head, past any interim answers. `false`: it is not yet complete.
     fn read_head(&mut self, buffer: &[u8]) -> Result<bool, Malformed> {
         loop {
-            let plain = if self.start == 0 { head::plain(buffer) } else { None };
-            let parsed = if plain.is_some() { plain } else { parse_head(buffer, self.start)? };
-            let Some((end, head)) = parsed else {
+            let Some((end, head)) = parse_head(buffer, self.start)? else {
                 return if buffer.len() - self.start > MAX_HEAD {
                     Err(Malformed::HeadTooLarge)
                 } else {
@@ -168,79 +173,11 @@ impl Decoder {
                 Framing::Chunked => Body::Chunked(end, Chunked::new(end)),
                 Framing::UntilClose => Body::UntilClose(end),
             };
+            self.end = end;
             self.head = head;
             self.head.keep_alive &= !matches!(self.body, Body::UntilClose(_));
             return Ok(true);
         }
-    }
-}
-
-/// A head of the usual form, read in a third of the time that a whole parser takes.
-mod head {
-    use super::{Head, MAX_HEAD, MAX_HEADERS, connection_stays, length_framing};
-
-    /// Bytes of the names that servers send: letters, digits and the dash.
-    const NAME: [bool; 256] = {
-        let mut table = [false; 256];
-        let mut byte = 0;
-        while byte < 256 {
-            table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'-';
-            byte += 1;
-        }
-        table
-    };
-
-    /// Reads the head at the start of `buffer`, and where it ends. `None`: it is not all there, or
-    /// holds anything unusual, which is for the parser to judge.
-    pub(super) fn plain(buffer: &[u8]) -> Option<(usize, Head)> {
-        let status_line = buffer.strip_prefix(b"HTTP/1.1 ")?;
-        let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' ', ..] = *status_line else {
-            return None;
-        };
-        let status = [a, b, c].iter().fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0'));
-        let mut head = Head { status, keep_alive: true, ..Head::default() };
-        let mut at = memchr::memchr(b'\n', buffer)? + 1;
-        let mut lines = 1;
-        loop {
-            let line = &buffer[at..];
-            if line.starts_with(b"\r\n") {
-                break;
-            }
-            let end = memchr::memchr(b'\n', line)?;
-            let colon = line.iter().position(|&byte| !NAME[usize::from(byte)])?;
-            if colon == 0 || line[colon] != b':' || lines > MAX_HEADERS {
-                return None;
-            }
-            let (name, value) = (&line[..colon], line[colon + 1..end].trim_ascii());
-            match colon {
-                10 if name.eq_ignore_ascii_case(b"connection") => {
-                    head.keep_alive = connection_stays(value, head.keep_alive);
-                }
-                14 if name.eq_ignore_ascii_case(b"content-length") => {
-                    head.framing = length_framing(head.framing, value).ok()?;
-                }
-                10 if name.eq_ignore_ascii_case(b"set-cookie") => return None,
-                17 if name.eq_ignore_ascii_case(b"transfer-encoding") => return None,
-                _ => {}
-            }
-            lines += 1;
-            at += end + 1;
-        }
-        let fits = at + 2 <= MAX_HEAD && usual(&buffer[..at], lines);
-        fits.then_some((at + 2, head))
-    }
-
-    /// Whether each of the lines ends in CR LF and is plain ASCII text otherwise.
-    fn usual(lines: &[u8], count: usize) -> bool {
-        let (mut returns, mut ends, mut odd) = (0usize, 0usize, false);
-        for pair in lines.windows(2) {
-            ends += usize::from(pair == b"\r\n");
-        }
-        for &byte in lines {
-            returns += usize::from(byte == b'\r');
-            odd |= (byte < b' ' && byte != b'\r' && byte != b'\n') || byte > b'~';
-        }
-        !odd && returns == count && ends == count
     }
 }
 
@@ -293,6 +230,17 @@ fn parse_head(buffer: &[u8], start: usize) -> Result<Option<(usize, Head)>, Malf
         }
     }
     Ok(Some((start + length, head)))
+}
+
+/// The values of all headers called `name` in a head that was accepted, in order.
+pub fn header_values<'a>(head: &'a [u8], name: &str) -> Vec<&'a [u8]> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    if response.parse(head).is_err() {
+        return Vec::new();
+    }
+    let named = headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
+    named.map(|header| header.value).collect()
 }
 
 /// What a `Connection` header makes of the default.

@@ -7,5 +7,5 @@ mod endpoint;
 mod stream;
 
 pub use connection::{Answer, Connection};
-pub use decode::{Decoder, Head, Malformed, Step};
+pub use decode::{Decoder, Head, Malformed, Step, header_values};
 pub use endpoint::{Endpoint, EndpointError, TlsOptions};

@@ -1,0 +1,65 @@
+//! What the loop costs for one operation: drawing it, making its document, four readings of the
+//! clock, three histograms; all but the request itself, which the target answers at once.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use springload::clock::Clock;
+use springload::engine::{Lane, Pace, ShardPlan, Start, Stop, run_shard};
+use springload::plan::SchemaPlan;
+use springload::schema::Documents;
+use springload::target::basic::Basic;
+use springload::workload::{Budget, Crud, KeySequence, Live, Mix};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+const OPERATIONS: u64 = 100_000;
+const CONNECTIONS: usize = 50;
+
+fn run(documents: &Arc<Documents>, mix: Mix) {
+    let lane = |connection: usize| {
+        let budget = Budget::Counted(mix.split(OPERATIONS / CONNECTIONS as u64));
+        let keys = KeySequence { next: connection as u64, step: CONNECTIONS as u64 };
+        let of = (1, connection as u64);
+        let workload = Crud::new(documents.clone(), of, budget, Live::default(), keys);
+        Lane { connection, workload }
+    };
+    let (sink, source) = channel();
+    let plan = ShardPlan {
+        shard: (0, 1),
+        clock: Clock::system(),
+        connections: CONNECTIONS,
+        operations: Some(OPERATIONS),
+        pace: Pace::Closed { think_ns: 0 },
+        length_ns: None,
+        timeout_ns: 1_000_000_000,
+        patience_ns: 1_000_000_000,
+        gather_ns: 1_000_000_000,
+        fill_chunk: None,
+        pinned: false,
+        raw: false,
+        stop: Arc::new(Stop::default()),
+        start: Arc::new(Start::new(1)),
+        sink,
+    };
+    let lanes = (0..CONNECTIONS).map(lane).collect();
+    let result = run_shard(&plan, &Basic::default(), lanes).expect("a runtime");
+    assert_eq!(result.load.begun, OPERATIONS);
+    drop((plan, source));
+}
+
+fn drive(c: &mut Criterion) {
+    let documents = SchemaPlan::documents(1, &[SchemaPlan::built_in()]).expect("a schema");
+    let documents = Arc::new(documents);
+    let mut group = c.benchmark_group("loop");
+    group.throughput(Throughput::Elements(OPERATIONS));
+    group.sample_size(20);
+    for (name, mix) in [
+        ("creates", Mix { create: 1, read: 0, update: 0, delete: 0 }),
+        ("mixed", Mix { create: 2, read: 3, update: 2, delete: 1 }),
+    ] {
+        group.bench_function(name, |b| b.iter(|| run(&documents, mix)));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, drive);
+criterion_main!(benches);

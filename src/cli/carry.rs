@@ -1,0 +1,83 @@
+//! Carries out one checked plan into a folder, for verbs that make something of the record
+//! themselves.
+
+use super::execute::start_stand_in;
+use super::output::{Folder, OutputArgs, RUNS};
+use super::progress::View;
+use super::signals::{self, Asked};
+use crate::clock::{SECOND_NS, wall_ns};
+use crate::engine::Stop;
+use crate::plan::{Invalid, Plan, PlanSpec, check};
+use crate::record::RunRecord;
+use crate::run::{RunError, run};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The wish to stop, and how the user is asked about it.
+pub(super) type Ending = (Arc<Stop>, Arc<Asked>);
+
+/// Flags about results where a verb has only these two.
+pub(super) fn bare(output: Option<PathBuf>, quiet: bool) -> OutputArgs {
+    let (format, metrics, fail_if) = (None, None, Vec::new());
+    OutputArgs { output, format, fail_if, metrics, quiet, no_tui: true, dry_run: false }
+}
+
+/// Runs `plan`; the record is kept in `folder` as it grows.
+pub(super) fn carry_out(
+    plan: &Plan,
+    folder: &Folder,
+    output: &OutputArgs,
+    (stop, asked): &Ending,
+) -> Result<RunRecord, RunError> {
+    let stand_in = start_stand_in(plan)?;
+    let url = match (&plan.target.server, &stand_in) {
+        (Some(server), _) => server.clone(),
+        (None, Some(stand_in)) => stand_in.url(),
+        (None, None) => String::new(),
+    };
+    let mut view = View::new(output, (folder, None), asked.clone(), None);
+    let result = run(plan, (&url, stand_in.is_some()), stop, &mut view);
+    view.clear();
+    if let Ok(record) = &result {
+        folder.save_page(record)?;
+    }
+    result
+}
+
+/// The plan, or every mistake, told on stderr.
+pub(super) fn checked(spec: &PlanSpec, mut mistakes: Vec<Invalid>) -> Option<Plan> {
+    let result = check(spec);
+    if mistakes.is_empty()
+        && let Ok(plan) = result
+    {
+        return Some(plan);
+    }
+    mistakes.extend(result.err().unwrap_or_default());
+    for mistake in &mistakes {
+        eprintln!("error: {mistake}");
+    }
+    None
+}
+
+/// The folder of a run and the wish to stop it, or what is in their way, told on stderr.
+pub(super) fn ready(output: &OutputArgs) -> Option<(Folder, Ending)> {
+    let stop = Arc::new(Stop::default());
+    let made = Folder::make(output.output.as_deref(), &now());
+    let listening = |folder| Ok((folder, signals::listen(stop.clone(), output.quiet)?));
+    match made.and_then(listening) {
+        Ok((folder, asked)) => Some((folder, (stop, asked))),
+        Err(error) => {
+            let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
+            let problem = format!("cannot write in {}: {error}", place.display());
+            eprintln!("error: {}", Invalid::new("--output", problem, "name a writable folder"));
+            None
+        }
+    }
+}
+
+/// The time, as folders are named after it.
+pub(super) fn now() -> String {
+    let seconds = (wall_ns() / SECOND_NS).cast_signed();
+    let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+    now.strftime("%Y%m%dT%H%M%SZ").to_string()
+}

@@ -1,0 +1,171 @@
+//! Siege's configuration file, as far as it says how to make requests.
+
+use crate::plan::{Invalid, expand};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Keys that say how to print, or what springload does anyway or does not do. `docs/siege.md`
+/// says which.
+const IGNORED: [&str; 30] = [
+    "auth-url",
+    "cache",
+    "chunked",
+    "color",
+    "csv",
+    "display-id",
+    "expire-session",
+    "failures",
+    "fullurl",
+    "ftp-login",
+    "html-parser",
+    "limit",
+    "nofollow",
+    "parser",
+    "protocol",
+    "proxy-host",
+    "proxy-login",
+    "proxy-port",
+    "show-logfile",
+    "show_logfile",
+    "spinner",
+    "ssl-cert",
+    "ssl-ciphers",
+    "ssl-key",
+    "ssl-timeout",
+    "timestamp",
+    "unique",
+    "url-escaping",
+    "username",
+    "zero-data-ok",
+];
+
+/// Keys that say something here.
+const KNOWN: [&str; 19] = [
+    "accept-encoding",
+    "benchmark",
+    "concurrent",
+    "connection",
+    "cookies",
+    "delay",
+    "file",
+    "follow-location",
+    "gmethod",
+    "internet",
+    "json_output",
+    "logfile",
+    "logging",
+    "quiet",
+    "reps",
+    "time",
+    "timeout",
+    "user-agent",
+    "verbose",
+];
+/// The same, of which each line counts.
+const REPEATED: [&str; 4] = ["header", "login", "login-url", "url"];
+
+/// What a configuration file says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Rc {
+    values: BTreeMap<String, (String, String)>,
+    lists: BTreeMap<String, Vec<(String, String)>>,
+}
+
+impl Rc {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// What is wrong with it, with file and line.
+    pub(super) fn read(path: &Path) -> Result<Self, Vec<Invalid>> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let problem = format!("cannot read {name}: {error}");
+            vec![Invalid::new("--rc", problem, "name a readable file")]
+        })?;
+        Self::parse(&name, &text)
+    }
+
+    fn parse(name: &str, text: &str) -> Result<Self, Vec<Invalid>> {
+        let (mut rc, mut variables, mut mistakes) = (Self::default(), BTreeMap::new(), Vec::new());
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let place = format!("{name}:{number}");
+            let line = match expand(line, &variables) {
+                Ok(line) => line,
+                Err((problem, cure)) => {
+                    mistakes.push(Invalid::new(place, problem, cure));
+                    continue;
+                }
+            };
+            let (key, value) = line.split_once('=').unwrap_or((&line, ""));
+            let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
+            if REPEATED.contains(&&*key) {
+                rc.lists.entry(key).or_default().push((place, value));
+            } else if KNOWN.contains(&&*key) {
+                rc.values.insert(key, (place, value));
+            } else if line.contains('=') && key.chars().any(|c| c.is_ascii_uppercase()) {
+                variables.insert(key, value);
+            } else if !IGNORED.contains(&&*key) {
+                let cure = "see docs/siege.md for those that there are, or leave it out";
+                mistakes.push(Invalid::new(place, format!("{key:?} is no key of siege"), cure));
+            }
+        }
+        if mistakes.is_empty() { Ok(rc) } else { Err(mistakes) }
+    }
+
+    /// The last value of a key.
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(|(_, value)| value.as_str())
+    }
+
+    /// A switch.
+    pub(super) fn is_on(&self, key: &str) -> Option<bool> {
+        self.get(key).map(|value| matches!(value, "true" | "on" | "yes" | "1"))
+    }
+
+    /// The last value of a key, as `read` reads it.
+    ///
+    /// # Errors
+    /// When it cannot: with file and line.
+    pub(super) fn read_value<T>(
+        &self,
+        key: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Invalid> {
+        let Some((place, value)) = self.values.get(key) else { return Ok(None) };
+        read(value).map(Some).map_err(|problem| {
+            Invalid::new(place.as_str(), format!("{key}: {problem}"), "mend the line")
+        })
+    }
+
+    /// All values of a key that may come several times, each with its place.
+    pub(super) fn list(&self, key: &str) -> &[(String, String)] {
+        self.lists.get(key).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_switches_lists_and_variables() {
+        let text = "# siege\nHOST = localhost\nconcurrent = 7\nbenchmark = true\ncolor = on\n\
+                    url = http://${HOST}/a\nurl = http://$(HOST)/b POST x=1\n";
+        let rc = Rc::parse("rc", text).unwrap();
+        assert_eq!((rc.get("concurrent"), rc.is_on("benchmark")), (Some("7"), Some(true)));
+        assert_eq!((rc.get("color"), rc.is_on("internet")), (None, None));
+        let urls: Vec<_> = rc.list("url").iter().map(|(place, url)| (&**place, &**url)).collect();
+        assert_eq!(urls, [("rc:6", "http://localhost/a"), ("rc:7", "http://localhost/b POST x=1")]);
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line() {
+        let mistakes = Rc::parse("my.rc", "delay = 1\nconcurent = 7\n").unwrap_err();
+        let line = mistakes[0].to_string();
+        assert!(line.starts_with("my.rc:2: \"concurent\" is no key"), "{line}");
+    }
+}

@@ -1,0 +1,128 @@
+//! How a database grew during a fill: when each batch was in, and what the server says of sizes.
+
+use crate::clock::{Nanos, SECOND_NS};
+use serde::{Deserialize, Serialize};
+
+/// One shard's log of a fill: when how many documents were in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FillLog {
+    chunk: u64,
+    points: Vec<(Nanos, u64)>,
+}
+
+impl FillLog {
+    /// An empty log that keeps one point for each `chunk` documents or for each batch, whichever
+    /// is more.
+    pub const fn new(chunk: u64) -> Self {
+        Self { chunk, points: Vec::new() }
+    }
+
+    /// Adds documents that were in at `offset_ns` after the start.
+    #[inline]
+    pub fn add(&mut self, offset_ns: Nanos, documents: u64) {
+        match self.points.last_mut() {
+            Some(last) if last.1 + documents <= self.chunk => {
+                *last = (offset_ns, last.1 + documents);
+            }
+            _ => self.points.push((offset_ns, documents)),
+        }
+    }
+}
+
+/// How a database grew during a stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    /// Documents in one window: a point is written each time so many are in.
+    pub window: u64,
+    /// The rate in each window, in order.
+    pub points: Vec<GrowthPoint>,
+    /// What the server said of the database, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizePoint>,
+}
+
+/// A window of a fill.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GrowthPoint {
+    /// Documents that are in at its end.
+    pub documents: u64,
+    /// When it ended, in seconds from the stage's start.
+    pub at_s: f64,
+    /// Documents per second in it.
+    pub per_s: f64,
+    /// Fewer documents than a window holds: the last ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+}
+
+/// What the server said of the database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SizePoint {
+    /// When, in seconds from the stage's start.
+    pub at_s: f64,
+    /// Its documents.
+    pub documents: Option<u64>,
+    /// The size of its files in bytes (`sizes.file`).
+    pub file_bytes: Option<u64>,
+    /// The size of what is alive in them in bytes (`sizes.active`).
+    pub active_bytes: Option<u64>,
+}
+
+impl Growth {
+    /// The growth that the shards have logged, in windows of `window` (at least 1) documents. The
+    /// batch that fills a window belongs to it, with all its documents.
+    pub fn new(logs: &[FillLog], window: u64) -> Self {
+        let mut batches: Vec<_> = logs.iter().flat_map(|log| log.points.iter().copied()).collect();
+        batches.sort_unstable();
+        let (mut points, mut since_ns) = (Vec::new(), 0);
+        let (mut documents, mut inside, mut last_ns) = (0, 0, 0);
+        let mut point = |documents, inside: u64, since_ns: Nanos, until_ns: Nanos| {
+            let seconds = |ns: Nanos| ns as f64 / SECOND_NS as f64;
+            let length_s = seconds(until_ns - since_ns);
+            let per_s = if length_s > 0.0 { inside as f64 / length_s } else { 0.0 };
+            let partial = inside < window;
+            points.push(GrowthPoint { documents, at_s: seconds(until_ns), per_s, partial });
+        };
+        for (offset_ns, count) in batches {
+            documents += count;
+            inside += count;
+            last_ns = offset_ns;
+            if inside >= window {
+                point(documents, inside, since_ns, offset_ns);
+                (since_ns, inside) = (offset_ns, 0);
+            }
+        }
+        if inside > 0 {
+            point(documents, inside, since_ns, last_ns);
+        }
+        Self { window, points, sizes: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_ends_with_the_batch_that_fills_it() {
+        let mut logs = [FillLog::new(0), FillLog::new(0)];
+        for (shard, at_s, documents) in [(0, 1, 10), (1, 2, 10), (0, 3, 10), (1, 4, 10), (0, 6, 5)]
+        {
+            logs[shard].add(at_s * SECOND_NS, documents);
+        }
+        let growth = Growth::new(&logs, 20);
+        let point =
+            |documents, at_s, per_s, partial| GrowthPoint { documents, at_s, per_s, partial };
+        let points =
+            [point(20, 2.0, 10.0, false), point(40, 4.0, 10.0, false), point(45, 6.0, 2.5, true)];
+        assert_eq!(growth.points, points);
+    }
+
+    #[test]
+    fn a_log_stays_small_and_loses_no_document() {
+        let mut log = FillLog::new(100);
+        (1..=1_000).for_each(|n| log.add(n, 7));
+        assert!(log.points.len() <= 72, "{}", log.points.len());
+        assert_eq!(log.points.iter().map(|(_, documents)| documents).sum::<u64>(), 7_000);
+    }
+}

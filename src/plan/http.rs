@@ -1,0 +1,283 @@
+//! A run of plain HTTP requests: what was asked, and the plan of it.
+
+use super::check::{check_load, check_range, pace, thresholds};
+use super::spec::{Invalid, LoadSpec};
+use super::stage::{StageKind, StagePlan};
+use super::urls::{UrlReader, UrlSource};
+use super::{Auth, DatabasePlan, DriverName, FillPlan, MOST_CONNECTIONS, Plan, TargetPlan};
+use crate::clock::Nanos;
+use crate::engine::Pace;
+use crate::workload::{Pattern, UrlOrder};
+use serde::{Deserialize, Serialize, Serializer};
+use std::path::PathBuf;
+
+/// Headers whose values are secrets.
+const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+
+/// The requests of a run, and how they are sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own, read by name")]
+pub struct HttpPlan {
+    /// The list.
+    pub requests: Vec<RequestPlan>,
+    /// What each user requests once, unmeasured, before it begins; users take them in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log_in: Vec<RequestPlan>,
+    /// Headers of every request, `Name: value`; stored without secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "without_secrets")]
+    pub headers: Vec<String>,
+    /// Redirects are followed.
+    pub follow: bool,
+    /// Connections are kept for the next request.
+    pub keep_alive: bool,
+    /// Each user keeps the cookies it is given.
+    pub cookies: bool,
+}
+
+/// One entry of the list. Stored without its password, and without the text of its body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestPlan {
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// The server's address without path, user or password.
+    pub server: String,
+    /// Path and query as written.
+    pub path: String,
+    /// The type of the body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// The body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyPlan>,
+    /// Path and query as sent.
+    #[serde(skip)]
+    pub target: Pattern,
+    /// User and password.
+    #[serde(skip)]
+    pub user: Option<(String, String)>,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodyPlan {
+    /// `inline`, or the file that it came from.
+    pub source: String,
+    /// The place among the plan's schemas of the one that it is made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<usize>,
+    /// Its text.
+    #[serde(skip)]
+    pub pattern: Pattern,
+}
+
+fn without_secrets<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(headers.iter().map(|header| strike_secret(header)))
+}
+
+/// `Name: value` without the value where it is a secret.
+pub fn strike_secret(header: &str) -> String {
+    let name = header.split(':').next().unwrap_or_default().trim();
+    let secret = SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+    if secret { format!("{name}: ***") } else { header.to_owned() }
+}
+
+/// When the requests of a list are due, as asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HttpLoad {
+    /// As for any other run.
+    Steady(LoadSpec),
+    /// Users that pause for a random time of up to so many nanoseconds.
+    Thinking(Nanos),
+}
+
+/// What a dialect calls its flags.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpFlags {
+    users: &'static str,
+    operations: &'static str,
+    duration: &'static str,
+}
+
+impl HttpFlags {
+    /// As in `springload http`.
+    pub const NATIVE: Self =
+        Self { users: "--connections", operations: "--ops", duration: "--duration" };
+    /// As in `springload siege`.
+    pub const SIEGE: Self =
+        Self { users: "--concurrent", operations: "--reps", duration: "--time" };
+}
+
+/// What was asked of a run of HTTP requests.
+#[derive(Clone, Debug)]
+pub struct HttpSpec {
+    /// The command line that asks for the same.
+    pub command: String,
+    /// Where the requests come from.
+    pub urls: Vec<UrlSource>,
+    /// What the flags are called.
+    pub flags: HttpFlags,
+    /// What each user requests before it begins.
+    pub log_in: Vec<UrlSource>,
+    /// User and password for servers whose URLs have none.
+    pub user: Option<(String, String)>,
+    /// How they are sent. Its requests are filled in by the check.
+    pub settings: HttpPlan,
+    /// The content type of bodies that have none of their own.
+    pub content_type: Option<String>,
+    /// `{{seq}}` and the like are text.
+    pub literal: bool,
+    /// The order of requests.
+    pub order: UrlOrder,
+    /// A PEM file with authorities.
+    pub tls_ca: Option<PathBuf>,
+    /// Users, each with connections of its own.
+    pub users: u64,
+    /// Threads; `None`: one for each processor.
+    pub threads: Option<u64>,
+    /// The seed.
+    pub seed: u64,
+    /// How long one request may take.
+    pub timeout_ns: Nanos,
+    /// Requests in all; with `duration_ns` as well, whichever ends first. In the order `Once`,
+    /// the length of the list.
+    pub operations: Option<u64>,
+    /// How long requests are begun.
+    pub duration_ns: Option<Nanos>,
+    /// How long to warm up before they are measured.
+    pub warmup_ns: Nanos,
+    /// When they are due.
+    pub load: HttpLoad,
+    /// What makes the run fail, as written.
+    pub thresholds: Vec<String>,
+}
+
+/// Makes a plan of what was asked. Every file named is read.
+///
+/// # Errors
+/// Every mistake that was found, each with its flag, or its file and line, and its cure.
+pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
+    let mut mistakes = Vec::new();
+    let users = spec.users;
+    check_range((spec.flags.users, users), (1, MOST_CONNECTIONS), &mut mistakes);
+    check_range(("--threads", spec.threads.unwrap_or(1)), (1, 256), &mut mistakes);
+    check_times(spec, &mut mistakes);
+    let mut reader = UrlReader {
+        content_type: spec.content_type.clone(),
+        literal: spec.literal,
+        ..UrlReader::default()
+    };
+    let mut http = spec.settings.clone();
+    http.requests = reader.read(&spec.urls);
+    http.log_in = reader.read(&spec.log_in);
+    for request in http.requests.iter_mut().chain(&mut http.log_in) {
+        request.user = request.user.take().or_else(|| spec.user.clone());
+    }
+    mistakes.append(&mut reader.mistakes);
+    if spec.urls.is_empty() {
+        let cure = "give a URL, or -f FILE with one on each line";
+        mistakes.push(Invalid::new("URL", "there is nothing to request", cure));
+    }
+    if http.log_in.iter().filter_map(|it| it.body.as_ref()).any(|body| body.schema.is_some()) {
+        let cure = "write the body out, or name a file with it";
+        mistakes.push(Invalid::new("login-url", "a login made from a schema", cure));
+    }
+    for header in &http.headers {
+        mistakes.extend(check_header(header));
+    }
+    let stages = stages(spec, http.requests.len() as u64);
+    let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let mut servers: Vec<&str> = http.requests.iter().map(|it| it.server.as_str()).collect();
+    servers.sort_unstable();
+    servers.dedup();
+    let target = TargetPlan {
+        driver: DriverName::Http,
+        server: Some(servers.join(", ")),
+        user: None,
+        password: None,
+        auth: Auth::Basic,
+        tls_ca: spec.tls_ca.clone(),
+        database: DatabasePlan::None,
+        cached_updates: false,
+    };
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = spec.threads.map_or(cores, |threads| threads as usize);
+    Ok(Plan {
+        command: spec.command.clone(),
+        target,
+        connections: users as usize,
+        threads: threads.clamp(1, users as usize),
+        seed: spec.seed,
+        timeout_ns: spec.timeout_ns,
+        schemas: reader.schemas,
+        stages,
+        fill: FillPlan::default(),
+        thresholds,
+        http: Some(http),
+        ycsb: None,
+    })
+}
+
+fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
+    if spec.timeout_ns == 0 {
+        mistakes.push(Invalid::new("--timeout", "no request can take no time", "give 30s or so"));
+    }
+    if spec.duration_ns == Some(0) {
+        let cure = "give 10 s or so, or leave it out";
+        mistakes.push(Invalid::new(spec.flags.duration, "no request fits into no time", cure));
+    }
+    if spec.operations == Some(0) && spec.order != UrlOrder::Once {
+        let cure = "give at least 1, or leave it out";
+        mistakes.push(Invalid::new(spec.flags.operations, "there is nothing to do", cure));
+    }
+    if let HttpLoad::Steady(load) = &spec.load {
+        check_load(load, mistakes);
+    }
+}
+
+/// A header is one line with a name and a colon.
+fn check_header(header: &str) -> Option<Invalid> {
+    let cure = "give it as 'Name: value'";
+    let name = header.split_once(':').map(|(name, _)| name.trim());
+    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    let good = name.is_some_and(|name| !name.is_empty() && name.chars().all(token));
+    if !good || header.chars().any(|c| c.is_control() && c != '\t') {
+        let shown = strike_secret(header);
+        return Some(Invalid::new("--header", format!("{shown:?} is no header"), cure));
+    }
+    let framing = ["content-length", "transfer-encoding"];
+    name.filter(|name| framing.iter().any(|it| name.eq_ignore_ascii_case(it))).map(|name| {
+        let problem = format!("{name} follows from the body and cannot be set");
+        Invalid::new("--header", problem, "leave it out")
+    })
+}
+
+fn stages(spec: &HttpSpec, length: u64) -> Vec<StagePlan> {
+    let (pace, schedule_ns) = match &spec.load {
+        HttpLoad::Steady(load) => pace(load, spec.seed),
+        HttpLoad::Thinking(most_ns) => {
+            (Pace::Thinking { most_ns: *most_ns, seed: spec.seed }, None)
+        }
+    };
+    let length_ns = match (schedule_ns, spec.duration_ns) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    let order = spec.order;
+    let once = order == UrlOrder::Once;
+    let operations = if once { Some(length) } else { spec.operations };
+    let mut stages = Vec::new();
+    if spec.warmup_ns > 0 && !once {
+        stages.push(StagePlan {
+            name: "warm_up".into(),
+            kind: StageKind::Urls { operations: None, order },
+            pace: pace.clone(),
+            length_ns: Some(spec.warmup_ns),
+        });
+    }
+    let kind = StageKind::Urls { operations, order };
+    stages.push(StagePlan { name: "urls".into(), kind, pace, length_ns });
+    stages
+}

@@ -1,0 +1,367 @@
+//! Lists of requests in siege's syntax: one on each line, and variables.
+//!
+//! `[http://][user:password@]host[:port][/path][?query] [METHOD [-T type] [body | < file]]`. What
+//! siege reads in another way than it looks is refused here, with file and line.
+
+use super::http::{BodyPlan, RequestPlan};
+use super::schemas::{SchemaPlan, SchemaSource};
+use super::spec::Invalid;
+use crate::workload::{Pattern, Values};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use url::Url;
+
+/// The methods that an entry can have.
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// Content types by the end of a file's name.
+const EXTENSIONS: [(&str, &str); 8] = [
+    ("json", "application/json"),
+    ("xml", "application/xml"),
+    ("txt", "text/plain"),
+    ("csv", "text/csv"),
+    ("html", "text/html"),
+    ("png", "image/png"),
+    ("jpg", "image/jpeg"),
+    ("pdf", "application/pdf"),
+];
+
+/// The type of a body that nothing tells to be anything else, as of HTML forms.
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// What a path and query cannot hold as it is (RFC 3986); a `%` is taken to encode already.
+const TARGET: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// Where requests come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UrlSource {
+    /// A file of them.
+    File {
+        /// The flag that names it.
+        flag: &'static str,
+        /// Its path.
+        path: PathBuf,
+    },
+    /// One request.
+    Line {
+        /// Where it was given, for messages.
+        place: String,
+        /// Its text.
+        text: String,
+    },
+}
+
+/// Reads requests, and keeps what they have in common.
+#[derive(Debug, Default)]
+pub(super) struct UrlReader {
+    /// The type of every body that has none of its own.
+    pub(super) content_type: Option<String>,
+    /// Places such as `{{seq}}` are text.
+    pub(super) literal: bool,
+    /// The schemas that bodies are made from.
+    pub(super) schemas: Vec<SchemaPlan>,
+    /// What is wrong.
+    pub(super) mistakes: Vec<Invalid>,
+}
+
+/// Why a line cannot be read, and the cure.
+type Wrong = (String, String);
+
+fn wrong(problem: impl Into<String>, cure: impl Into<String>) -> Wrong {
+    (problem.into(), cure.into())
+}
+
+impl UrlReader {
+    /// The requests of all sources, in order.
+    pub(super) fn read(&mut self, sources: &[UrlSource]) -> Vec<RequestPlan> {
+        let mut requests = Vec::new();
+        for source in sources {
+            match source {
+                UrlSource::Line { place, text } => match self.entry(text.trim()) {
+                    Ok(request) => requests.push(request),
+                    Err((problem, cure)) => self.mistakes.push(Invalid::new(place, problem, cure)),
+                },
+                UrlSource::File { flag, path } => {
+                    let name = path.display().to_string();
+                    match std::fs::read_to_string(path) {
+                        Ok(text) => requests.extend(self.text(&name, &text)),
+                        Err(error) => {
+                            let problem = format!("cannot read {name}: {error}");
+                            let cure = "name a readable file of URLs";
+                            self.mistakes.push(Invalid::new(*flag, problem, cure));
+                        }
+                    }
+                }
+            }
+        }
+        requests
+    }
+
+    /// The requests of a file called `name`.
+    fn text(&mut self, name: &str, text: &str) -> Vec<RequestPlan> {
+        let (mut requests, mut variables) = (Vec::new(), BTreeMap::new());
+        let before = self.mistakes.len();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let read = expand(line, &variables).and_then(|line| {
+                if let Some((variable, value)) = assignment(&line) {
+                    variables.insert(variable.to_owned(), value.to_owned());
+                    Ok(None)
+                } else {
+                    self.entry(&line).map(Some)
+                }
+            });
+            match read {
+                Ok(request) => requests.extend(request),
+                Err((problem, cure)) => {
+                    self.mistakes.push(Invalid::new(format!("{name}:{number}"), problem, cure));
+                }
+            }
+        }
+        if requests.is_empty() && self.mistakes.len() == before {
+            let cure = "write one on each line, such as http://localhost:5984/db POST < doc.json";
+            self.mistakes.push(Invalid::new(name, "there is no URL in it", cure));
+        }
+        requests
+    }
+
+    /// One request.
+    fn entry(&mut self, line: &str) -> Result<RequestPlan, Wrong> {
+        let (url, rest) = split_url(line)?;
+        let (method, rest) = split_method(rest)?;
+        let (own_type, rest) = split_type(rest);
+        let address = address(url)?;
+        let target = self.pattern(address.target.as_bytes())?;
+        let target = target.map_text(|text| percent_encode(text, TARGET).to_string().into_bytes());
+        let body = if rest.is_empty() { None } else { Some(self.body(rest)?) };
+        if body.is_some() && matches!(method, "GET" | "HEAD") {
+            let cure = "write POST, PUT or PATCH before it";
+            return Err(wrong(format!("a {method} has no body"), cure));
+        }
+        let told = own_type.map(str::to_owned).or_else(|| self.content_type.clone());
+        let content_type = match (&body, told) {
+            _ if matches!(method, "GET" | "HEAD") => None,
+            (_, Some(told)) => Some(told),
+            (Some(body), None) => Some(guess_type(body).to_owned()),
+            (None, None) => None,
+        };
+        if content_type.as_ref().is_some_and(|it| it.chars().any(char::is_control)) {
+            return Err(wrong("a content type with a line break or the like", "leave it out"));
+        }
+        Ok(RequestPlan {
+            method: method.to_owned(),
+            server: address.server,
+            path: address.target,
+            content_type,
+            body,
+            target,
+            user: address.user,
+        })
+    }
+
+    fn pattern(&self, text: &[u8]) -> Result<Pattern, Wrong> {
+        if self.literal {
+            return Ok(Pattern::literal(text));
+        }
+        Pattern::parse(text).map_err(|error| {
+            wrong(error.to_string(), "write one of these, or give --literal to send it as it is")
+        })
+    }
+
+    fn body(&mut self, text: &str) -> Result<BodyPlan, Wrong> {
+        let Some(file) = text.strip_prefix('<').map(|file| unquote(file.trim())) else {
+            let pattern = self.pattern(text.as_bytes())?;
+            return Ok(BodyPlan { source: "inline".to_owned(), pattern, schema: None });
+        };
+        if file.is_empty() {
+            return Err(wrong("a < without the name of a file", "write < FILE"));
+        }
+        if let Some(path) = file.strip_prefix("schema:") {
+            let source = SchemaSource::File(PathBuf::from(path));
+            let schema = SchemaPlan::load("schema", &source, 1)
+                .map_err(|mistake| wrong(mistake.to_string(), "see docs/schemas.md"))?;
+            self.schemas.push(schema);
+            let schema = Some(self.schemas.len() - 1);
+            return Ok(BodyPlan { source: file.to_owned(), pattern: Pattern::default(), schema });
+        }
+        let bytes = std::fs::read(file).map_err(|error| {
+            wrong(format!("cannot read the body {file}: {error}"), "name a readable file")
+        })?;
+        let pattern = self
+            .pattern(&bytes)
+            .map_err(|(problem, cure)| wrong(format!("{file}: {problem}"), cure))?;
+        Ok(BodyPlan { source: file.to_owned(), pattern, schema: None })
+    }
+}
+
+/// What a URL says, but for the scheme of encoding.
+struct Address {
+    server: String,
+    target: String,
+    user: Option<(String, String)>,
+}
+
+fn address(text: &str) -> Result<Address, Wrong> {
+    let cure = "write http://host:port/path or https://host:port/path";
+    let scheme_end = text
+        .find("://")
+        .filter(|&end| end > 0 && text[..end].bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    let (scheme, rest) = scheme_end.map_or(("http", text), |end| (&text[..end], &text[end + 3..]));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, target) = rest.split_at(end);
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return Err(wrong(format!("{scheme} is not spoken here"), cure));
+    }
+    if authority.contains("{{") {
+        return Err(wrong("a place in the name of a host", "write it in the path, query or body"));
+    }
+    let mut server = Url::parse(&format!("{scheme}://{authority}/"))
+        .map_err(|error| wrong(format!("{:?} is no host: {error}", host_of(authority)), cure))?;
+    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let user = (!server.username().is_empty())
+        .then(|| (decode(server.username()), decode(server.password().unwrap_or_default())));
+    let _ = server.set_username("");
+    let _ = server.set_password(None);
+    let target = target.split('#').next().unwrap_or_default();
+    let slash = if target.starts_with('/') { "" } else { "/" };
+    Ok(Address {
+        server: server.as_str().trim_end_matches('/').to_owned(),
+        target: format!("{slash}{target}"),
+        user,
+    })
+}
+
+/// An authority without user and password.
+fn host_of(authority: &str) -> &str {
+    authority.rsplit('@').next().unwrap_or_default()
+}
+
+/// The URL at the beginning of a line, which may stand in quotation marks, and the rest.
+fn split_url(line: &str) -> Result<(&str, &str), Wrong> {
+    for quote in ['"', '\''] {
+        if let Some(quoted) = line.strip_prefix(quote) {
+            let (url, rest) = quoted
+                .split_once(quote)
+                .ok_or_else(|| wrong("a quotation mark that is not closed", "close it"))?;
+            return Ok((url.trim(), rest.trim_start()));
+        }
+    }
+    let end = line.find(char::is_whitespace).unwrap_or(line.len());
+    Ok((&line[..end], line[end..].trim_start()))
+}
+
+/// The method, and what follows it.
+fn split_method(rest: &str) -> Result<(&str, &str), Wrong> {
+    if rest.is_empty() {
+        return Ok(("GET", rest));
+    }
+    let end = rest.find(|c: char| c.is_whitespace() || c == '<').unwrap_or(rest.len());
+    let (word, after) = rest.split_at(end);
+    let method = METHODS.into_iter().find(|method| *method == word).ok_or_else(|| {
+        let cure = format!("after the URL comes nothing or one of {}", METHODS.join(", "));
+        wrong(format!("{word:?} is no method"), cure)
+    })?;
+    Ok((method, after.trim_start()))
+}
+
+/// The content type of this request alone, and what follows it.
+fn split_type(rest: &str) -> (Option<&str>, &str) {
+    let Some(after) = rest.strip_prefix("-T").filter(|it| it.starts_with(char::is_whitespace))
+    else {
+        return (None, rest);
+    };
+    let after = after.trim_start();
+    let end = after.find(char::is_whitespace).unwrap_or(after.len());
+    let (word, body) = after.split_at(end);
+    (Some(word.trim_end_matches(';')), body.trim_start())
+}
+
+/// A name without the quotation marks around it.
+fn unquote(text: &str) -> &str {
+    let inside = |quote| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
+    inside('"').or_else(|| inside('\'')).unwrap_or(text)
+}
+
+/// `NAME = value`.
+fn assignment(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once('=')?;
+    let name = name.trim_end();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (!name.is_empty() && name.chars().all(plain)).then(|| (name, value.trim()))
+}
+
+/// Puts variables in their places: `$(NAME)` or `${NAME}`, from the file or the environment.
+/// `\$` is a dollar.
+///
+/// # Errors
+/// What is wrong, and the cure.
+pub fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result<String, Wrong> {
+    let (mut out, mut rest) = (String::with_capacity(line.len()), line);
+    while let Some(at) = rest.find('$') {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        let close = match after.chars().next() {
+            _ if before.ends_with('\\') => {
+                out.push_str(&before[..at - 1]);
+                out.push('$');
+                rest = after;
+                continue;
+            }
+            Some('(') => ')',
+            Some('{') => '}',
+            _ => {
+                out.push_str(&rest[..=at]);
+                rest = after;
+                continue;
+            }
+        };
+        out.push_str(before);
+        let cure = "write NAME = value above it, or \\$ for a dollar that is text";
+        let (name, left) = after[1..]
+            .split_once(close)
+            .ok_or_else(|| wrong(format!("a variable without its {close}"), cure))?;
+        let value = variables.get(name).cloned().or_else(|| std::env::var(name).ok());
+        let value = value.ok_or_else(|| wrong(format!("there is no variable {name:?}"), cure))?;
+        out.push_str(&value);
+        rest = left;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// The content type of a body that nobody has told: by the file's name, or JSON if it is JSON.
+fn guess_type(body: &BodyPlan) -> &'static str {
+    if body.schema.is_some() {
+        return "application/json";
+    }
+    let extension = Path::new(&body.source).extension().and_then(|it| it.to_str());
+    let by_name = EXTENSIONS
+        .iter()
+        .find(|(known, _)| extension.is_some_and(|it| it.eq_ignore_ascii_case(known)));
+    if let Some((_, content_type)) = by_name.filter(|_| body.source != "inline") {
+        return content_type;
+    }
+    let mut filled = Vec::new();
+    body.pattern.write(&Values { seq: 1, random: [0; 16], int: 1 }, &mut filled);
+    let opens = matches!(filled.trim_ascii_start().first(), Some(b'{' | b'['));
+    let json = opens && serde_json::from_slice::<serde::de::IgnoredAny>(&filled).is_ok();
+    if json { "application/json" } else { FORM }
+}
+
+#[cfg(test)]
+#[path = "urls_tests.rs"]
+mod tests;

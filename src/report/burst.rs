@@ -1,0 +1,176 @@
+//! A burst second by second: what all workers did, and each one on the mean.
+
+use super::number::{decimal, grouped, millis};
+use super::table::align;
+use crate::measure::Histogram;
+use crate::record::{RunRecord, StageRecord};
+use std::fmt::Write as _;
+
+/// More seconds than a reader looks through.
+const MOST_SECONDS: usize = 60;
+
+/// One second of a burst.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BurstSecond {
+    /// The second, from 0.
+    pub second: u32,
+    /// Operations of all workers that succeeded and ended in it.
+    pub sum: u64,
+    /// The same per worker.
+    pub average: f64,
+    /// Operations that failed in it.
+    pub failed: u64,
+    /// It was not a whole second: the burst ended in it or before it.
+    pub partial: bool,
+    /// Half of the response times were at most this, in microseconds.
+    pub p50_us: Option<f64>,
+    /// 99 % were at most this.
+    pub p99_us: Option<f64>,
+}
+
+/// Every second of a burst, those without any operation too.
+pub fn burst_seconds(stage: &StageRecord, length_ns: Option<u64>) -> Vec<BurstSecond> {
+    let workers = stage.start.map_or(0, |start| start.workers).max(1);
+    let rows = &stage.series.rows;
+    let last = rows.iter().map(|row| row.second).max();
+    let length_s = length_ns.map_or(stage.elapsed_s, |ns| ns as f64 / 1e9);
+    let whole_s = length_s.min(stage.elapsed_s).floor() as u32;
+    let second = |second: u32| {
+        let kinds = rows.iter().filter(|row| row.second == second).flat_map(|row| &row.kinds);
+        let (mut sum, mut failed, mut response) = (0, 0, Histogram::default());
+        for (_, kind) in kinds.filter(|(kind, _)| kind.is_request()) {
+            sum += kind.ok;
+            failed += kind.failed();
+            response.merge(&kind.response.get());
+        }
+        let micros = |p| response.earns(p).then(|| response.percentile(p) as f64 / 1e3);
+        let average = sum as f64 / workers as f64;
+        let partial = second >= whole_s;
+        let (p50_us, p99_us) = (micros(50.0), micros(99.0));
+        BurstSecond { second, sum, average, failed, partial, p50_us, p99_us }
+    };
+    last.map_or_else(Vec::new, |last| (0..=last).map(second).collect())
+}
+
+/// The seconds of a stage, with the length that its plan gives it.
+fn planned(record: &RunRecord, stage: &StageRecord) -> Vec<BurstSecond> {
+    let plan = record.plan.stages.iter().find(|plan| plan.name == stage.name);
+    burst_seconds(stage, plan.and_then(|plan| plan.length_ns))
+}
+
+/// The files of `couchdb_benchmark`: `interval_sec,num_actions`, one row a second from 0; the
+/// number per worker or of all. The last row is of a second that is not whole.
+pub fn burst_csv(seconds: &[BurstSecond], per_worker: bool) -> String {
+    let mut out = "interval_sec,num_actions\n".to_owned();
+    for second in seconds {
+        let _ = if per_worker {
+            writeln!(out, "{},{}", second.second, second.average)
+        } else {
+            writeln!(out, "{},{}", second.second, second.sum)
+        };
+    }
+    out
+}
+
+/// What `couchdb_benchmark` prints at the end, and what it did not know.
+pub fn burst_text(record: &RunRecord, actions: &str) -> String {
+    let mut out = String::new();
+    for stage in record.measured() {
+        let seconds = planned(record, stage);
+        out.push_str(&align(&table(&seconds)));
+        let _ = writeln!(out, "Total {actions}: {}", seconds.iter().map(|it| it.sum).sum::<u64>());
+        start_line(stage, &mut out);
+    }
+    for warning in &record.warnings {
+        let _ = writeln!(out, "! {}", warning.message);
+    }
+    out
+}
+
+/// The part of the report for people that only bursts have.
+pub(super) fn section(record: &RunRecord, stage: &StageRecord, out: &mut String) {
+    if stage.start.is_none() || stage.is_preparation() {
+        return;
+    }
+    let seconds = planned(record, stage);
+    if seconds.len() <= MOST_SECONDS {
+        out.push('\n');
+        out.push_str(&align(&table(&seconds)));
+    }
+    out.push('\n');
+    start_line(stage, out);
+}
+
+fn start_line(stage: &StageRecord, out: &mut String) {
+    let Some(start) = stage.start else { return };
+    let late = if start.late == 0 {
+        "none late".to_owned()
+    } else {
+        format!("{} not connected in time", grouped(start.late))
+    };
+    let _ = writeln!(
+        out,
+        "start: {} workers within {} ms; first requests {} ms (first), {} (p50), {} (p99), {} \
+         (last) after the common start; {late}",
+        grouped(start.workers),
+        millis(start.spread_us()),
+        millis(start.first_us),
+        millis(start.p50_us),
+        millis(start.p99_us),
+        millis(start.last_us),
+    );
+}
+
+fn table(seconds: &[BurstSecond]) -> Vec<Vec<String>> {
+    let head = ["second", "sum", "per worker", "failed", "p50, ms", "p99, ms"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let time = |us: Option<f64>| us.map_or_else(|| "too few".to_owned(), millis);
+    rows.extend(seconds.iter().map(|it| {
+        vec![
+            format!("{}{}", it.second, if it.partial { " (partial)" } else { "" }),
+            grouped(it.sum),
+            decimal(it.average, 2),
+            grouped(it.failed),
+            time(it.p50_us),
+            time(it.p99_us),
+        ]
+    }));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::OpKind;
+    use crate::record::StartRecord;
+    use crate::record::fixture::{part, record, stage};
+
+    fn burst() -> StageRecord {
+        let parts = vec![
+            (0, OpKind::Create, part(2, 0)),
+            (0, OpKind::Update, part(40, 1)),
+            (2, OpKind::Update, part(30, 0)),
+        ];
+        let start = StartRecord { workers: 2, last_us: 900.0, ..StartRecord::default() };
+        StageRecord { start: Some(start), ..stage("burst_write", parts) }
+    }
+
+    #[test]
+    fn every_second_has_its_row_and_one_that_is_not_whole_its_mark() {
+        let seconds = burst_seconds(&burst(), Some(2_000_000_000));
+        let told: Vec<_> =
+            seconds.iter().map(|it| (it.second, it.sum, it.failed, it.partial)).collect();
+        assert_eq!(told, [(0, 41, 1, false), (1, 0, 0, false), (2, 30, 0, true)]);
+        let sums = "interval_sec,num_actions\n0,41\n1,0\n2,30\n";
+        assert_eq!(burst_csv(&seconds, false), sums);
+        assert_eq!(burst_csv(&seconds, true), "interval_sec,num_actions\n0,20.5\n1,0\n2,15\n");
+    }
+
+    #[test]
+    fn the_spread_is_told() {
+        let mut out = String::new();
+        section(&record(&[]), &burst(), &mut out);
+        assert!(out.contains("2 (partial)") && out.contains("2 workers within 0.9"), "{out}");
+        assert!(out.contains("none late"), "{out}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Pictures of sweeps and bursts.
+
+use super::burst::BurstSecond;
+use super::chart::{burst, by_setting, by_size};
+use super::picture::{Picture, draw_charts};
+use crate::sweep::{Curve, SweepRecord};
+
+/// A sweep as a picture: the rate by the size of the database where that was asked for, else by
+/// each setting of numbers.
+pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
+    let definition = &sweep.definition;
+    let mut charts = by_setting(sweep);
+    if definition.by_size {
+        // In the order of the settings, not in that of the runs.
+        let matrix = crate::sweep::matrix(&definition.axes);
+        let cells = matrix
+            .iter()
+            .flat_map(|settings| sweep.cells.iter().filter(move |cell| cell.settings == *settings));
+        let curves = cells.filter_map(|cell| {
+            let curve = cell.result.as_ref()?.curve.as_ref()?;
+            let settings = cell.settings.iter().map(|it| format!("{}={}", it.name, it.value));
+            let round = (definition.repeat > 1).then(|| format!("round {}", cell.round));
+            Some((settings.chain(round).collect::<Vec<_>>().join(" "), curve))
+        });
+        charts.insert(0, by_size(&curves.collect::<Vec<_>>()));
+    }
+    let place = definition.target.as_deref().unwrap_or("embedded stand-ins, one for each cell");
+    let mut lines: Vec<String> = Vec::new();
+    let results = sweep.cells.iter().filter_map(|cell| cell.result.as_ref());
+    for warning in results.flat_map(|result| &result.warnings) {
+        let line = format!("! {warning}");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    draw_charts((format!("springload sweep · {place}"), lines), charts, picture)
+}
+
+/// One fill by the size of the database, as couchdb-performance-tests drew it.
+pub fn bulk_perf_picture(curve: &Curve, legend: &str, warnings: &[String]) -> Vec<u8> {
+    let lines = warnings.iter().map(|warning| format!("! {warning}")).collect();
+    let charts = vec![by_size(&[(legend.to_owned(), curve)])];
+    draw_charts(("Rate by size of the database".to_owned(), lines), charts, Picture::Png)
+}
+
+/// One of the two pictures of `couchdb_benchmark`; `title` has its second line, `actions` is
+/// `writes` or `reads`.
+pub fn burst_picture(
+    seconds: &[BurstSecond],
+    (title, actions): (&str, &str),
+    per_worker: bool,
+    warnings: &[String],
+) -> Vec<u8> {
+    let lines = warnings.iter().map(|warning| format!("! {warning}")).collect();
+    let head = format!("Couchdb {} benchmark", actions.trim_end_matches('s'));
+    let charts = vec![burst(seconds, (title, actions), per_worker)];
+    draw_charts((head, lines), charts, Picture::Png)
+}

@@ -1,0 +1,271 @@
+//! Siege's twelve figures: its labels, order, units and number forms; then what it does not tell.
+//!
+//! The forms are those of siege 4.0.7. What the figures mean where siege's mean something else is
+//! in `docs/siege.md`.
+
+use super::number::{decimal, grouped};
+use super::table::align;
+use super::text::{threshold_block, times, trust, warnings};
+use super::{Format, Render};
+use crate::measure::OperationSummary;
+use crate::op::Failure;
+use crate::plan::StagePlan;
+use crate::record::{RunRecord, StageRecord};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+pub(super) const FORMAT: Format = Format {
+    name: "siege",
+    summary: "siege's twelve figures, statuses and percentiles",
+    render: Render::One(render),
+};
+
+pub(super) const JSON: Format = Format {
+    name: "siege-json",
+    summary: "siege's twelve figures as its JSON",
+    render: Render::One(json),
+};
+
+/// Siege's megabyte.
+const MEGABYTE: f64 = 1_048_576.0;
+
+/// The first line of siege's log file.
+pub const SIEGE_LOG_HEAD: &str = "      Date & Time,  Trans,  Elap Time,  Data Trans,  \
+    Resp Time,  Trans Rate,  Throughput,  Concurrent,    OKAY,   Failed";
+
+/// What siege sums up of a run. Times in seconds, data in megabytes.
+#[derive(Debug, Default)]
+struct Figures {
+    transactions: u64,
+    failed: u64,
+    elapsed_s: f64,
+    megabytes: f64,
+    /// Requests that ended, and the sum of their times.
+    requests: u64,
+    inside_s: f64,
+    longest_s: f64,
+    shortest_s: f64,
+}
+
+impl Figures {
+    fn of<'a>(stages: impl IntoIterator<Item = &'a StageRecord>) -> Self {
+        let mut sum = Self { shortest_s: f64::INFINITY, ..Self::default() };
+        for stage in stages {
+            sum.elapsed_s += stage.elapsed_s;
+            stage.requests().for_each(|operation| sum.add(operation));
+        }
+        if sum.requests == 0 {
+            sum.shortest_s = 0.0;
+        }
+        sum
+    }
+
+    fn add(&mut self, operation: &OperationSummary) {
+        let good = operation.statuses.range(..400).map(|(_, count)| count).sum();
+        let told = !operation.statuses.is_empty();
+        let ended = operation.requests.saturating_sub(operation.failed());
+        self.transactions += if told { good } else { ended };
+        self.failed += operation.failed();
+        self.megabytes += operation.bytes_received as f64 / MEGABYTE;
+        let response = &operation.response;
+        self.requests += response.samples;
+        self.inside_s += response.samples as f64 * response.mean_us / 1e6;
+        if response.samples > 0 {
+            self.longest_s = self.longest_s.max(response.max_us / 1e6);
+            self.shortest_s = self.shortest_s.min(response.min_us / 1e6);
+        }
+    }
+
+    fn availability(&self) -> f64 {
+        100.0 * ratio(self.transactions as f64, (self.transactions + self.failed) as f64)
+    }
+
+    fn response_s(&self) -> f64 {
+        ratio(self.inside_s, self.requests as f64)
+    }
+
+    fn rate(&self) -> f64 {
+        ratio(self.transactions as f64, self.elapsed_s)
+    }
+
+    fn throughput(&self) -> f64 {
+        ratio(self.megabytes, self.elapsed_s)
+    }
+
+    fn concurrency(&self) -> f64 {
+        ratio(self.inside_s, self.elapsed_s)
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn render(record: &RunRecord) -> String {
+    let figures = Figures::of(record.measured());
+    let mut out = format!(
+        "\nTransactions:\t\t{:12} hits\n\
+         Availability:\t\t{:12.2} %\n\
+         Elapsed time:\t\t{:12.2} secs\n\
+         Data transferred:\t{:12.2} MB\n\
+         Response time:\t\t{:12.2} secs\n\
+         Transaction rate:\t{:12.2} trans/sec\n\
+         Throughput:\t\t{:12.2} MB/sec\n\
+         Concurrency:\t\t{:12.2}\n\
+         Successful transactions:{:12}\n\
+         Failed transactions:\t{:12}\n\
+         Longest transaction:\t{:12.2}\n\
+         Shortest transaction:\t{:12.2}\n \n",
+        figures.transactions,
+        figures.availability(),
+        figures.elapsed_s,
+        figures.megabytes,
+        figures.response_s(),
+        figures.rate(),
+        figures.throughput(),
+        figures.concurrency(),
+        figures.transactions,
+        figures.failed,
+        figures.longest_s,
+        figures.shortest_s,
+    );
+    answers(record, &mut out);
+    for (i, stage) in record.measured().enumerate() {
+        out.push_str(if i > 0 { "\n" } else { "" });
+        out.push_str(&align(&times(stage)));
+        out.push('\n');
+        load(record, stage, &mut out);
+    }
+    warnings(record, &mut out);
+    threshold_block(record, &mut out);
+    out.push('\n');
+    trust(record, &mut out);
+    out
+}
+
+/// How many answers had which status, and what came instead of one.
+fn answers(record: &RunRecord, out: &mut String) {
+    let (mut statuses, mut without) = (BTreeMap::new(), BTreeMap::new());
+    for operation in record.measured().flat_map(StageRecord::requests) {
+        for (&status, count) in &operation.statuses {
+            *statuses.entry(status).or_insert(0) += count;
+        }
+        for (&class, count) in &operation.failures {
+            let answered = !matches!(
+                class,
+                Failure::Connect | Failure::Timeout | Failure::Reset | Failure::Protocol
+            );
+            if !answered || operation.statuses.is_empty() {
+                *without.entry(class).or_insert(0) += count;
+            }
+        }
+    }
+    let row = |name: String, count: &u64, kind: &str| vec![name, grouped(*count), kind.to_owned()];
+    let mut rows = vec![vec!["status".to_owned(), "answers".to_owned()]];
+    rows.extend(statuses.iter().map(|(status, count)| {
+        row(status.to_string(), count, if *status < 400 { "" } else { "failed" })
+    }));
+    rows.extend(without.iter().map(|(class, count)| row(class.to_string(), count, "failed")));
+    if rows.len() > 1 {
+        out.push_str(&align(&rows));
+        out.push('\n');
+    }
+}
+
+/// Offered load, think time and what the server bounds, each by itself.
+fn load(record: &RunRecord, stage: &StageRecord, out: &mut String) {
+    let figures = Figures::of([stage]);
+    let plan = record.plan.stages.iter().find(|it| it.name == stage.name);
+    let per_s = |rate: f64| format!("{}/s", decimal(rate, 2));
+    let Some(think_s) = plan.and_then(StagePlan::mean_pause_ns).map(|ns| ns as f64 / 1e9) else {
+        let rows = [
+            ("offered", per_s(stage.load.offered_per_s)),
+            ("served", per_s(stage.load.served_per_s)),
+        ];
+        out.push_str(&align(&rows.map(|(name, value)| vec![name.to_owned(), value])));
+        return;
+    };
+    let users = record.plan.connections as f64;
+    let (response_s, requests) = (figures.response_s(), figures.requests as f64);
+    let served = stage.load.served_per_s;
+    let between_s = ratio(users * stage.elapsed_s - figures.inside_s, requests).max(0.0);
+    let seconds = |value: f64| format!("{} s", decimal(value, 4));
+    let most = ratio(users, think_s + response_s);
+    let mut rows = vec![
+        ("users", grouped(record.plan.connections as u64)),
+        ("think time, mean planned", seconds(think_s)),
+        ("time between requests, mean measured", seconds(between_s)),
+        ("response time, mean", seconds(response_s)),
+        ("offered load: users / (think + response)", per_s(most)),
+        ("served", per_s(served)),
+        ("users waiting for the server, mean", decimal(figures.concurrency(), 2)),
+    ];
+    if think_s > 0.0 {
+        let bound = per_s(ratio(users, response_s));
+        rows.push(("server-bound, at most: users / response", bound));
+    }
+    let rows: Vec<_> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    out.push_str(&align(&rows));
+    let verdict = if think_s <= 0.0 {
+        "no think time: the server, or this client, set the pace".to_owned()
+    } else if think_s > response_s {
+        format!(
+            "think time set the pace, not the server: users waited for it {:.1} % of their time. \
+             What it can do is not in these figures; run again with -b",
+            100.0 * ratio(response_s, response_s + between_s)
+        )
+    } else {
+        "the server set the pace more than think time did; -b leaves think time out".to_owned()
+    };
+    let _ = writeln!(out, "  {verdict}");
+}
+
+/// Siege's `--json-output`: its keys in its order. Times go to the microsecond.
+fn json(record: &RunRecord) -> String {
+    let figures = Figures::of(record.measured());
+    format!(
+        "{{\t\"transactions\":\t\t\t{:12},\n\
+         \t\"availability\":\t\t\t{:12.2},\n\
+         \t\"elapsed_time\":\t\t\t{:12.6},\n\
+         \t\"data_transferred\":\t\t{:12.6},\n\
+         \t\"response_time\":\t\t{:12.6},\n\
+         \t\"transaction_rate\":\t\t{:12.2},\n\
+         \t\"throughput\":\t\t\t{:12.6},\n\
+         \t\"concurrency\":\t\t\t{:12.2},\n\
+         \t\"successful_transactions\":\t{:12},\n\
+         \t\"failed_transactions\":\t\t{:12},\n\
+         \t\"longest_transaction\":\t\t{:12.6},\n\
+         \t\"shortest_transaction\":\t\t{:12.6}\n}}\n",
+        figures.transactions,
+        figures.availability(),
+        figures.elapsed_s,
+        figures.megabytes,
+        figures.response_s(),
+        figures.rate(),
+        figures.throughput(),
+        figures.concurrency(),
+        figures.transactions,
+        figures.failed,
+        figures.longest_s,
+        figures.shortest_s,
+    )
+}
+
+/// The line of a run in siege's log file, below [`SIEGE_LOG_HEAD`].
+pub fn siege_log_line(record: &RunRecord) -> String {
+    let figures = Figures::of(record.measured());
+    // 2026-11-21T05:20:03.123Z, as siege writes it but for the time zone, which is UTC.
+    let time = record.started_at.get(..19).unwrap_or_default().replace('T', " ");
+    format!(
+        "{time},{:7},{:11.2},{:12.2},{:11.2},{:12.2},{:12.2},{:12.2},{:8},{:8}\n",
+        figures.transactions,
+        figures.elapsed_s,
+        figures.megabytes,
+        figures.response_s(),
+        figures.rate(),
+        figures.throughput(),
+        figures.concurrency(),
+        figures.transactions,
+        figures.failed,
+    )
+}

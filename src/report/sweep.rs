@@ -1,0 +1,297 @@
+//! Sweeps for people and for programs: a table of the cells, a map where two settings are varied,
+//! slopes in words, rates by the size of the database.
+
+use super::number::{bytes, decimal, grouped, millis};
+use super::table::align;
+use crate::sweep::{Axis, CellRecord, Curve, CurvePoint, Fit, Headline, Setting, SweepRecord};
+use std::fmt::Write as _;
+
+/// Rows of a curve that a reader looks through.
+const MOST_ROWS: usize = 10;
+/// From the lowest rate to the highest.
+const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+
+/// All measurements of the same settings.
+struct Group<'a> {
+    settings: &'a [Setting],
+    results: Vec<&'a Headline>,
+}
+
+impl Group<'_> {
+    fn rates(&self) -> impl Iterator<Item = f64> {
+        self.results.iter().map(|result| result.per_s)
+    }
+
+    fn mean(&self) -> f64 {
+        self.rates().sum::<f64>() / self.results.len().max(1) as f64
+    }
+}
+
+/// The report for people.
+pub fn sweep_text(sweep: &SweepRecord) -> String {
+    let definition = &sweep.definition;
+    let done = sweep.cells.iter().filter(|cell| cell.result.is_some()).count();
+    let place = definition.target.as_deref().unwrap_or("embedded stand-ins, one for each cell");
+    let mut out = format!(
+        "springload sweep · {place} · {done} of {} cells measured · order by seed {}\n",
+        sweep.cells.len(),
+        definition.seed,
+    );
+    let groups = groups(sweep);
+    if let Some(stage) = groups.iter().flat_map(|group| &group.results).next() {
+        let _ = writeln!(out, "rates and times of stage {}\n", stage.stage);
+        out.push_str(&align(&table(&definition.axes, &groups)));
+        if let [rows, columns] = &definition.axes[..] {
+            out.push('\n');
+            map((rows, columns), &groups, &mut out);
+        }
+        slopes(sweep, &mut out);
+        if definition.by_size {
+            for group in &groups {
+                curve(group, &mut out);
+            }
+        }
+        warnings(&groups, &mut out);
+    }
+    out
+}
+
+fn groups(sweep: &SweepRecord) -> Vec<Group<'_>> {
+    let matrix = crate::sweep::matrix(&sweep.definition.axes);
+    let measured = |settings: &[Setting]| -> Vec<&CellRecord> {
+        sweep.cells.iter().filter(|it| it.settings == settings && it.result.is_some()).collect()
+    };
+    let group = |cells: Vec<_>| {
+        let first: &CellRecord = cells.first().copied()?;
+        let results = cells.iter().filter_map(|cell: &&CellRecord| cell.result.as_ref());
+        Some(Group { settings: &first.settings, results: results.collect() })
+    };
+    matrix.iter().filter_map(|settings| group(measured(settings))).collect()
+}
+
+fn table(axes: &[Axis], groups: &[Group<'_>]) -> Vec<Vec<String>> {
+    let mut head: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
+    let names =
+        ["docs/s", "least", "most", "runs", "ok", "failed", "p50, ms", "p99, ms", "trusted"];
+    head.extend(names.map(str::to_owned));
+    let mut rows = vec![head];
+    for group in groups {
+        let sum = |of: fn(&Headline) -> u64| group.results.iter().map(|it| of(it)).sum::<u64>();
+        // Percentiles of several runs are not merged: the worst one is told.
+        let worst = |of: fn(&Headline) -> Option<f64>| {
+            let known = group.results.iter().filter_map(|it| of(it)).reduce(f64::max);
+            known.map_or_else(|| "too few".to_owned(), millis)
+        };
+        let trusted = group.results.iter().filter(|it| it.trustworthy).count();
+        let mut row: Vec<String> = group.settings.iter().map(|it| it.value.clone()).collect();
+        row.extend([
+            decimal(group.mean(), 0),
+            decimal(group.rates().fold(f64::INFINITY, f64::min), 0),
+            decimal(group.rates().fold(0.0, f64::max), 0),
+            group.results.len().to_string(),
+            grouped(sum(|it| it.ok)),
+            grouped(sum(|it| it.failed)),
+            worst(|it| it.p50_us),
+            worst(|it| it.p99_us),
+            format!("{trusted} of {}", group.results.len()),
+        ]);
+        rows.push(row);
+    }
+    rows
+}
+
+/// One setting down, the other across, the rate in each place.
+fn map((down, across): (&Axis, &Axis), groups: &[Group<'_>], out: &mut String) {
+    let most = groups.iter().map(Group::mean).fold(0.0, f64::max);
+    let mut rows = vec![vec![format!("docs/s · {} ↓ {} →", down.name, across.name)]];
+    rows[0].extend(across.values.iter().cloned());
+    for value in &down.values {
+        let mut row = vec![value.clone()];
+        for other in &across.values {
+            let found = groups
+                .iter()
+                .find(|it| it.settings[0].value == *value && it.settings[1].value == *other);
+            row.push(found.map_or_else(String::new, |group| {
+                let share = if most > 0.0 { group.mean() / most } else { 0.0 };
+                let shade = SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)];
+                format!("{} {shade}", decimal(group.mean(), 0))
+            }));
+        }
+        rows.push(row);
+    }
+    out.push_str(&align(&rows));
+}
+
+/// What each axis of numbers does to the rate, and the size of the database. Every combination of
+/// settings is measured, so that the slope along one axis does not depend on the others.
+fn slopes(sweep: &SweepRecord, out: &mut String) {
+    let mut lines = Vec::new();
+    for (place, axis) in sweep.definition.axes.iter().enumerate() {
+        let Some(numbers) = axis.numbers() else { continue };
+        let point = |cell: &CellRecord| {
+            let value = axis.values.iter().position(|it| *it == cell.settings[place].value)?;
+            let x = Some(numbers[value]).filter(|&number| number > 0.0)?.log2();
+            Some((x, cell.result.as_ref()?.per_s))
+        };
+        let points: Vec<_> = sweep.cells.iter().filter_map(point).collect();
+        if let Some(fit) = Fit::of(&points) {
+            lines.push(format!("{} per doubling of {} ({})", fit, axis.name, basis(&fit, "runs")));
+        }
+    }
+    if sweep.definition.by_size {
+        for group in groups(sweep) {
+            let sound = |of: fn(&CurvePoint) -> Option<f64>| -> Vec<(f64, f64)> {
+                let curves = group.results.iter().filter_map(|result| result.curve.as_ref());
+                let points = curves.flat_map(Curve::sound);
+                points.filter_map(|it| Some((of(it)?, it.per_s))).collect()
+            };
+            let name = name(&group);
+            let per = |unit: &str, points: &[(f64, f64)]| {
+                let fit = Fit::of(points)?;
+                Some(format!("{name}{fit} per {unit} ({})", basis(&fit, "windows")))
+            };
+            let unknown =
+                |what: &str| format!("{name}n/a per GB of {what}: the server does not tell");
+            let documents = sound(|it| Some(it.documents as f64 / 1e6));
+            lines.extend(per("million documents", &documents));
+            for (what, points) in [
+                ("files", sound(|it| Some(it.file_bytes? / 1e9))),
+                ("live data", sound(|it| Some(it.active_bytes? / 1e9))),
+            ] {
+                if points.is_empty() && !documents.is_empty() {
+                    lines.push(unknown(what));
+                }
+                lines.extend(per(&format!("GB of {what}"), &points));
+            }
+        }
+    }
+    if !lines.is_empty() {
+        out.push_str("\nrate, by a line of least squares, in percent of its mean\n");
+        for line in lines {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
+}
+
+fn basis(fit: &Fit, what: &str) -> String {
+    let noise = if fit.may_be_noise() { "; may be noise" } else { "" };
+    format!("R² {:.2}, {} {what}{noise}", fit.r_squared, fit.points)
+}
+
+/// The settings of a group, to begin a line with.
+fn name(group: &Group<'_>) -> String {
+    let settings: Vec<_> =
+        group.settings.iter().map(|it| format!("{}={}", it.name, it.value)).collect();
+    if settings.is_empty() { String::new() } else { settings.join(" ") + ": " }
+}
+
+/// The first measurement of a group by the size of the database, in a few stretches.
+fn curve(group: &Group<'_>, out: &mut String) {
+    let Some(curve) = group.results.iter().find_map(|result| result.curve.as_ref()) else { return };
+    let _ = writeln!(out, "\n{}rate by size", name(group));
+    let mut rows =
+        vec![["documents", "files", "live data", "docs/s", ""].map(str::to_owned).to_vec()];
+    let each = curve.points.len().div_ceil(MOST_ROWS).max(1);
+    let (mut since_s, mut since) = (0.0, 0);
+    for stretch in curve.points.chunks(each) {
+        let last = stretch[stretch.len() - 1];
+        let size = |size: Option<f64>| size.map_or_else(|| "n/a".to_owned(), |it| bytes(it as u64));
+        let length_s = last.at_s - since_s;
+        let rate = if length_s > 0.0 { (last.documents - since) as f64 / length_s } else { 0.0 };
+        let file = stretch.iter().rev().find_map(|it| it.file_bytes);
+        let active = stretch.iter().rev().find_map(|it| it.active_bytes);
+        let gap = stretch.iter().any(|point| point.gap);
+        rows.push(vec![
+            grouped(last.documents),
+            size(file),
+            size(active),
+            decimal(rate, 0),
+            if gap { "the server was away".to_owned() } else { String::new() },
+        ]);
+        (since_s, since) = (last.at_s, last.documents);
+    }
+    out.push_str(&align(&rows));
+}
+
+fn warnings(groups: &[Group<'_>], out: &mut String) {
+    let mut told: Vec<&String> = Vec::new();
+    for warning in groups.iter().flat_map(|it| &it.results).flat_map(|it| &it.warnings) {
+        if !told.contains(&warning) {
+            told.push(warning);
+        }
+    }
+    if !told.is_empty() {
+        out.push_str("\nwarnings of the runs\n");
+        for warning in told {
+            let _ = writeln!(out, "  ! {warning}");
+        }
+    }
+}
+
+/// One row for each run, or for each point of each run's curve where rates by size were asked for.
+pub fn sweep_csv(sweep: &SweepRecord) -> String {
+    let names = sweep.definition.axes.iter().map(|axis| axis.name.as_str());
+    let mut head: Vec<&str> = names.chain(["round"]).collect();
+    let by_size = sweep.definition.by_size;
+    head.extend(if by_size {
+        &["documents", "at_s", "docs_per_s", "file_bytes", "active_bytes", "gap"][..]
+    } else {
+        &["docs_per_s", "ok", "failed", "p50_us", "p99_us", "trustworthy"]
+    });
+    let mut out = head.join(",") + "\n";
+    let number = |value: Option<f64>| value.map_or_else(String::new, |it| it.to_string());
+    let mut row = |cell: &CellRecord, values: Vec<String>| {
+        let settings = cell.settings.iter().map(|it| quoted(&it.value));
+        let cells: Vec<_> = settings.chain([cell.round.to_string()]).chain(values).collect();
+        let _ = writeln!(out, "{}", cells.join(","));
+    };
+    for cell in &sweep.cells {
+        let Some(result) = &cell.result else { continue };
+        for point in result.curve.iter().filter(|_| by_size).flat_map(|curve| &curve.points) {
+            let CurvePoint { documents, at_s, per_s, file_bytes, active_bytes, gap, .. } = point;
+            let told = [documents.to_string(), at_s.to_string(), per_s.to_string()];
+            let sizes = [number(*file_bytes), number(*active_bytes), gap.to_string()];
+            row(cell, told.into_iter().chain(sizes).collect());
+        }
+        if !by_size {
+            let counts =
+                [result.per_s.to_string(), result.ok.to_string(), result.failed.to_string()];
+            let times = [number(result.p50_us), number(result.p99_us)];
+            let trust = [result.trustworthy.to_string()];
+            row(cell, counts.into_iter().chain(times).chain(trust).collect());
+        }
+    }
+    out
+}
+
+/// A value of a setting may hold commas, as a mix does (RFC 4180).
+fn quoted(value: &str) -> String {
+    if value.contains([',', '"']) {
+        format!("\"{}\"", value.replace('"', "\"\""))
+    } else {
+        value.to_owned()
+    }
+}
+
+/// The series of couchdb-performance-tests: `documents docs/s`, a line per window. What the
+/// original did not have stands in comments: gaps, and a last window that is not full.
+pub fn bulk_perf_dat(curve: &Curve) -> String {
+    let mut out = String::new();
+    let mut told = 0;
+    for point in &curve.points {
+        while let Some(gap) = curve.gaps.get(told).filter(|it| f64::from(it.from_s) < point.at_s) {
+            let _ = writeln!(out, "# gap: no answer from {} s to {} s", gap.from_s, gap.to_s);
+            told += 1;
+        }
+        if point.partial {
+            out.push_str("# the last window is not full:\n");
+        }
+        let mark = if point.partial { "# " } else { "" };
+        let _ = writeln!(out, "{mark}{} {}", point.documents, point.per_s);
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "sweep_tests.rs"]
+mod tests;

@@ -1,0 +1,171 @@
+//! A list of HTTP requests made ready: servers looked up, entries for workload and driver.
+
+use super::RunError;
+use crate::clock::Clock;
+use crate::measure::Probe;
+use crate::op::Failure;
+use crate::plan::{HttpPlan, Plan, RequestPlan, SchemaPlan};
+use crate::record::ServerRecord;
+use crate::target::http::{Exchange, Http, LogIn, Request, Server, Settings};
+use crate::target::wire::{Endpoint, EndpointError, TlsOptions};
+use crate::target::{Deadlines, Payload, Session as _, Target as _};
+use crate::workload::{Pattern, UrlBody, UrlEntry, UrlOrder, Urls, Values, Workload as _};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use url::Url;
+
+/// Tells document schemas of different entries apart.
+const BODIES: u64 = u64::from_be_bytes(*b"url body");
+
+/// What login requests have in their places.
+const LOG_IN: Values = Values { seq: 1, random: [0; 16], int: 0 };
+
+fn http(plan: &Plan) -> Result<&HttpPlan, RunError> {
+    let missing = || io::Error::other("a plan for HTTP without requests");
+    Ok(plan.http.as_ref().ok_or_else(missing)?)
+}
+
+/// The target of a plan for HTTP, which tells `watcher` of each operation that has ended.
+///
+/// # Errors
+/// When the name of a server has no address, or its certificates cannot be judged.
+fn http_target(plan: &Plan, watcher: Option<Sender<Exchange>>) -> Result<Http, RunError> {
+    let http = http(plan)?;
+    let tls = TlsOptions { authorities: plan.target.tls_ca.clone() };
+    let mut servers = Vec::new();
+    let mut request = |entry: &RequestPlan| -> Result<Request, RunError> {
+        Ok(Request {
+            method: entry.method.clone(),
+            server: place_of(entry, &mut servers, &tls)?,
+            content_type: entry.content_type.clone(),
+        })
+    };
+    let requests = http.requests.iter().map(&mut request).collect::<Result<_, _>>()?;
+    let mut log_in = Vec::new();
+    for entry in &http.log_in {
+        let mut text = LogIn::default();
+        entry.target.write(&LOG_IN, &mut text.target);
+        if let Some(body) = &entry.body {
+            body.pattern.write(&LOG_IN, &mut text.body);
+        }
+        log_in.push((request(entry)?, text));
+    }
+    let pair = |header: &String| {
+        let (name, value) = header.split_once(':').unwrap_or((header, ""));
+        (name.trim().to_owned(), value.trim().to_owned())
+    };
+    let settings = Settings {
+        headers: http.headers.iter().map(pair).collect(),
+        follow: http.follow,
+        keep_alive: http.keep_alive,
+        cookies: http.cookies,
+        watcher,
+    };
+    Ok(Http::new(servers, requests, log_in, settings, tls))
+}
+
+/// The place of an entry's server among `servers`, to which it is added if it is new. One that
+/// is spoken to as two users counts twice.
+fn place_of(
+    entry: &RequestPlan,
+    servers: &mut Vec<Server>,
+    tls: &TlsOptions,
+) -> Result<usize, RunError> {
+    let url = Url::parse(&entry.server)
+        .map_err(|_| RunError::Endpoint(EndpointError::Url(entry.server.clone())))?;
+    let same = |server: &Server| server.url == url && server.user == entry.user;
+    if let Some(place) = servers.iter().position(same) {
+        return Ok(place);
+    }
+    let endpoint = Arc::new(Endpoint::resolve(&url, tls)?);
+    servers.push(Server { url, endpoint, user: entry.user.clone() });
+    Ok(servers.len() - 1)
+}
+
+/// The target, and what is on record of its servers.
+pub(super) fn prepare(
+    plan: &Plan,
+    watcher: Option<Sender<Exchange>>,
+) -> Result<(Http, ServerRecord), RunError> {
+    let target = http_target(plan, watcher)?;
+    let server = ServerRecord {
+        url: plan.target.server.clone().unwrap_or_default(),
+        name: "HTTP".to_owned(),
+        version: "1.1".to_owned(),
+        same_machine: target.is_loopback(),
+        ..ServerRecord::default()
+    };
+    Ok((target, server))
+}
+
+/// The entries of a plan's list, for the workload.
+pub(super) fn entries(plan: &Plan) -> Result<Arc<[UrlEntry]>, RunError> {
+    let entry = |entry: &RequestPlan| -> Result<UrlEntry, RunError> {
+        let target = entry.target.clone();
+        let body = match &entry.body {
+            None => UrlBody::Pattern(Pattern::default()),
+            Some(body) => {
+                match body.schema.and_then(|place| Some((place, plan.schemas.get(place)?))) {
+                    None => UrlBody::Pattern(body.pattern.clone()),
+                    Some((place, schema)) => {
+                        let seed = crate::generate::mix(plan.seed, BODIES, place as u64);
+                        let documents = SchemaPlan::documents(seed, std::slice::from_ref(schema))?;
+                        UrlBody::Documents(Arc::new(documents))
+                    }
+                }
+            }
+        };
+        Ok(UrlEntry { target, body })
+    };
+    http(plan)?.requests.iter().map(entry).collect()
+}
+
+/// One request and its answer, to be looked at.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Head and body as sent; after a redirect, those of the first request.
+    pub request: Vec<u8>,
+    /// Status line and headers of the answer, as they came.
+    pub head: Vec<u8>,
+    /// The answer's body.
+    pub body: Vec<u8>,
+    /// Whether it succeeded.
+    pub result: Result<(), Failure>,
+}
+
+/// Makes the first request of a plan's list.
+///
+/// # Errors
+/// When a server's name has no address, or the operating system refuses a runtime.
+pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
+    let target = http_target(plan, None)?;
+    let mut user = Urls::new(entries(plan)?, UrlOrder::Sequential, (0, 1), plan.seed, None);
+    let mut payload = Payload::default();
+    let Some(op) = user.next(payload.draft()) else {
+        return Err(io::Error::other("a list without requests").into());
+    };
+    let clock = Clock::system();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let deadlines = Deadlines::new(clock, plan.timeout_ns);
+        let mut session = target.session(&deadlines);
+        let exchange = async {
+            session.ready().await;
+            let now = clock.now();
+            let mut probe = Probe::new(clock, now, now);
+            let outcome = session.execute(&op, &mut payload, &mut probe).await;
+            outcome.result.map(|_| ())
+        };
+        let result = tokio::select! {
+            result = exchange => result,
+            () = deadlines.clone().sweep() => Err(Failure::Timeout),
+        };
+        Ok(Shown {
+            request: payload.bytes().to_vec(),
+            head: session.answer_head().to_vec(),
+            body: session.body().to_vec(),
+            result,
+        })
+    })
+}

@@ -1,0 +1,176 @@
+//! What is varied: one axis per setting, all combinations of them, in an order of its own.
+
+use crate::generate::{Stream, below, mix};
+use crate::plan::count;
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+/// Tells the order of cells from other uses of the same seed.
+const ORDER: u64 = u64::from_be_bytes(*b"sweeps..");
+/// More values of one setting than anybody waits for.
+const MOST_VALUES: usize = 1_000;
+/// The grammar, for messages.
+const FORMS: &str =
+    "give NAME=A,B,C, NAME=FROM..TOxFACTOR or NAME=FROM..TO+STEP, such as batch=10..10000x10";
+
+/// A setting and the values that it takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Axis {
+    /// The setting: the name of a flag without its dashes.
+    pub name: String,
+    /// Its values, as the flag takes them.
+    pub values: Vec<String>,
+}
+
+/// A setting with one value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The setting.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl Axis {
+    /// The values as numbers, where all of them are counts.
+    pub fn numbers(&self) -> Option<Vec<f64>> {
+        self.values.iter().map(|value| count(value).ok().map(|it| it as f64)).collect()
+    }
+}
+
+impl FromStr for Axis {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |problem: &str| format!("{text:?}: {problem}; {FORMS}");
+        let (name, list) = text.split_once('=').ok_or_else(|| wrong("no values"))?;
+        let name = name.trim().trim_start_matches('-').replace('_', "-");
+        if name.is_empty() {
+            return Err(wrong("no setting"));
+        }
+        let mut values = match range(list) {
+            Some(range) => range.map_err(|problem| wrong(&problem))?,
+            None => list.split(',').map(|value| value.trim().to_owned()).collect(),
+        };
+        if values.iter().any(String::is_empty) {
+            return Err(wrong("an empty value"));
+        }
+        let given = values.len();
+        let mut seen = std::collections::HashSet::new();
+        values.retain(|value| seen.insert(value.clone()));
+        if values.len() < given {
+            return Err(wrong("a value twice (repeat cells with --repeat)"));
+        }
+        if values.len() > MOST_VALUES {
+            return Err(wrong("more than 1000 values"));
+        }
+        Ok(Self { name, values })
+    }
+}
+
+/// The values of `1..1000x10` or `1..16+5`; `None`: it is no range of counts with a step, such
+/// as the load stage `10s:100..200`.
+fn range(text: &str) -> Option<Result<Vec<String>, String>> {
+    let (from, rest) = text.split_once("..")?;
+    let from = count(from.trim()).ok()?;
+    let at = rest.find(['x', '+'])?;
+    let (to, step) = (count(rest[..at].trim()).ok()?, count(rest[at + 1..].trim()).ok()?);
+    let by_factor = rest[at..].starts_with('x');
+    let stuck = if by_factor { step < 2 || from == 0 } else { step == 0 };
+    if stuck || to < from {
+        return Some(Err("a range that goes nowhere".to_owned()));
+    }
+    let next = |&value: &u64| {
+        let next = if by_factor { value.checked_mul(step) } else { value.checked_add(step) };
+        next.filter(|&next| next <= to)
+    };
+    let values = std::iter::successors(Some(from), next).take(MOST_VALUES + 1);
+    Some(Ok(values.map(|value| value.to_string()).collect()))
+}
+
+/// All combinations of the axes' values; the last axis varies fastest. One, of nothing, for none.
+pub fn matrix(axes: &[Axis]) -> Vec<Vec<Setting>> {
+    let mut cells = vec![Vec::new()];
+    for axis in axes {
+        let with = |cell: &Vec<Setting>| {
+            let cell = cell.clone();
+            axis.values.iter().map(move |value| {
+                let setting = Setting { name: axis.name.clone(), value: value.clone() };
+                [&cell[..], &[setting]].concat()
+            })
+        };
+        cells = cells.iter().flat_map(with).collect();
+    }
+    cells
+}
+
+/// The numbers from 0 to `count`, in an order that `seed` decides: Fisher and Yates' shuffle, as
+/// Knuth has it (The Art of Computer Programming, volume 2, 3.4.2, algorithm P).
+pub fn shuffled(count: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut stream = Stream::new(mix(seed, 0, ORDER), 0);
+    for last in (1..count).rev() {
+        order.swap(last, below(stream.draw(), last as u64 + 1) as usize);
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str) -> Vec<String> {
+        text.parse::<Axis>().unwrap_or_else(|error| panic!("{error}")).values
+    }
+
+    #[test]
+    fn lists_and_ranges() {
+        assert_eq!(values("batch=10, 100,1k"), ["10", "100", "1k"]);
+        assert_eq!(values("batch=1..1000x10"), ["1", "10", "100", "1000"]);
+        assert_eq!(values("batch=1..1k x10"), ["1", "10", "100", "1000"]);
+        assert_eq!(values("connections=1..16+5"), ["1", "6", "11", "16"]);
+        assert_eq!(values("connections=2..3+5"), ["2"]);
+        assert_eq!(values("stages=10s:100..200"), ["10s:100..200"]);
+        assert_eq!("--max_in-flight=1".parse::<Axis>().unwrap().name, "max-in-flight");
+    }
+
+    #[test]
+    fn each_mistake_names_the_grammar() {
+        for (text, says) in [
+            ("batch", "no values"),
+            ("=1", "no setting"),
+            ("batch=", "an empty value"),
+            ("batch=1,,2", "an empty value"),
+            ("batch=1,1", "a value twice"),
+            ("batch=1..10x1", "goes nowhere"),
+            ("batch=0..10x2", "goes nowhere"),
+            ("batch=5..1+1", "goes nowhere"),
+            ("batch=0..1M+1", "more than 1000"),
+        ] {
+            let error = text.parse::<Axis>().unwrap_err();
+            assert!(error.contains(says) && error.contains("FROM..TOxFACTOR"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_matrix_has_every_combination_once() {
+        let axes = ["a=1,2".parse().unwrap(), "b=x,y,z".parse().unwrap()];
+        let cells = matrix(&axes);
+        let text: Vec<_> =
+            cells.iter().map(|cell| format!("{}{}", cell[0].value, cell[1].value)).collect();
+        assert_eq!(text, ["1x", "1y", "1z", "2x", "2y", "2z"]);
+        assert_eq!(matrix(&[]), [Vec::new()]);
+    }
+
+    #[test]
+    fn the_order_is_a_permutation_that_the_seed_decides() {
+        let order = shuffled(100, 7);
+        assert_eq!(order, shuffled(100, 7));
+        assert_ne!(order, shuffled(100, 8));
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..100).collect::<Vec<_>>());
+        assert_ne!(order, sorted);
+        assert_eq!((shuffled(0, 1), shuffled(1, 1)), (vec![], vec![0]));
+    }
+}

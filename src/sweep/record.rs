@@ -1,0 +1,210 @@
+//! What a sweep leaves behind: which cells there are, where their records lie, what they say.
+
+use super::axis::{Axis, Setting};
+use super::gap::{Gap, gaps};
+use crate::measure::{Growth, Histogram};
+use crate::record::{RunRecord, StageRecord, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// What is asked of a sweep: the same definition, the same cells in the same order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    /// The server, without any password; `None`: the stand-in, a new one for each cell.
+    pub target: Option<String>,
+    /// The flags of `springload run` that all cells have in common.
+    pub common: Vec<String>,
+    /// What is varied.
+    pub axes: Vec<Axis>,
+    /// How often each combination is measured.
+    pub repeat: u64,
+    /// What the order is drawn from.
+    pub seed: u64,
+    /// Rates are wanted as a function of the size of the database.
+    pub by_size: bool,
+    /// The name of the preset it was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+}
+
+/// One sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepRecord {
+    /// Grows when a reader of the last layout would misread.
+    pub schema_version: u32,
+    /// What was asked.
+    pub definition: Definition,
+    /// The cells, in the order in which they are measured.
+    pub cells: Vec<CellRecord>,
+}
+
+/// One cell: an ordinary run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellRecord {
+    /// What tells it from the others.
+    pub settings: Vec<Setting>,
+    /// The how many-th measurement of these settings, from 1.
+    pub round: u64,
+    /// Its record, from the folder of the sweep.
+    pub run: String,
+    /// What came of it; `None`: not measured yet.
+    pub result: Option<Headline>,
+}
+
+/// What a run says in a sweep.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Headline {
+    /// The stage that this is about.
+    pub stage: String,
+    /// Documents that succeeded, per second.
+    pub per_s: f64,
+    /// Documents that succeeded.
+    pub ok: u64,
+    /// Documents that failed.
+    pub failed: u64,
+    /// Half of the response times were at most this, in microseconds.
+    pub p50_us: Option<f64>,
+    /// 99 % were at most this.
+    pub p99_us: Option<f64>,
+    /// Whether the numbers can be believed.
+    pub trustworthy: bool,
+    /// The run's warnings.
+    pub warnings: Vec<String>,
+    /// The rate as a function of the size of the database, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
+}
+
+/// The rate of a fill as a function of the size of the database.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// The points, in order of time.
+    pub points: Vec<CurvePoint>,
+    /// When the server was away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Gap>,
+}
+
+/// One point of a curve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Documents in the database.
+    pub documents: u64,
+    /// When, in seconds from the stage's start.
+    pub at_s: f64,
+    /// Documents per second since the point before.
+    pub per_s: f64,
+    /// The size of the database's files, where the server tells: read between two answers of it.
+    pub file_bytes: Option<f64>,
+    /// The size of what is alive in them.
+    pub active_bytes: Option<f64>,
+    /// Fewer documents than between other points.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+    /// The server was away since the point before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gap: bool,
+}
+
+impl Headline {
+    /// What `record` says: of its fill if `by_size`, else of the last stage that was measured.
+    pub fn of(record: &RunRecord, by_size: bool) -> Option<Self> {
+        let mut measured = record.measured();
+        let fill = |stage: &StageRecord| stage.name == "bulk_insert";
+        let stage = if by_size { measured.find(|stage| fill(stage)) } else { measured.last() }?;
+        let (mut ok, mut failed, mut response) = (0, 0, Histogram::default());
+        for operation in stage.requests() {
+            ok += operation.ok;
+            failed += operation.failed();
+            response.merge(&operation.response.histogram);
+        }
+        let micros = |p| response.earns(p).then(|| response.percentile(p) as f64 / 1e3);
+        Some(Self {
+            stage: stage.name.clone(),
+            per_s: if stage.elapsed_s > 0.0 { ok as f64 / stage.elapsed_s } else { 0.0 },
+            ok,
+            failed,
+            p50_us: micros(50.0),
+            p99_us: micros(99.0),
+            trustworthy: stage.verdict.trustworthy() && stage.verdict != Verdict::Empty,
+            warnings: record.warnings.iter().map(|warning| warning.message.clone()).collect(),
+            curve: stage.growth.as_ref().map(|growth| Curve::new(growth, gaps(stage))),
+        })
+    }
+}
+
+impl Curve {
+    /// The curve of a fill that had these gaps.
+    pub fn new(growth: &Growth, gaps: Vec<Gap>) -> Self {
+        let mut since_s = 0.0;
+        let point = |point: &crate::measure::GrowthPoint| {
+            let from_s = std::mem::replace(&mut since_s, point.at_s);
+            let inside =
+                |gap: &Gap| f64::from(gap.from_s) < point.at_s && f64::from(gap.to_s) > from_s;
+            CurvePoint {
+                documents: point.documents,
+                at_s: point.at_s,
+                per_s: point.per_s,
+                file_bytes: size_at(growth, point.at_s, |size| size.file_bytes),
+                active_bytes: size_at(growth, point.at_s, |size| size.active_bytes),
+                partial: point.partial,
+                gap: gaps.iter().any(inside),
+            }
+        };
+        Self { points: growth.points.iter().map(point).collect(), gaps }
+    }
+
+    /// The points that a line may be fitted to: whole ones, without a gap.
+    pub fn sound(&self) -> impl Iterator<Item = &CurvePoint> {
+        self.points.iter().filter(|point| !point.partial && !point.gap)
+    }
+}
+
+/// A size at a moment, on the straight line between the two answers around it.
+fn size_at(
+    growth: &Growth,
+    at_s: f64,
+    size: impl Fn(&crate::measure::SizePoint) -> Option<u64>,
+) -> Option<f64> {
+    let known: Vec<(f64, f64)> =
+        growth.sizes.iter().filter_map(|point| Some((point.at_s, size(point)? as f64))).collect();
+    let after = known.iter().position(|&(moment, _)| moment >= at_s)?;
+    let (next_s, next) = known[after];
+    let (last_s, last) = known[after.checked_sub(1)?];
+    let share = if next_s > last_s { (at_s - last_s) / (next_s - last_s) } else { 1.0 };
+    Some(last + (next - last) * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{GrowthPoint, SizePoint};
+    use crate::record::fixture;
+
+    #[test]
+    fn sizes_are_read_between_two_answers_and_gaps_are_marked() {
+        let size = |at_s, file_bytes| SizePoint { at_s, file_bytes, ..SizePoint::default() };
+        let point = |documents, at_s| GrowthPoint { documents, at_s, ..GrowthPoint::default() };
+        let growth = Growth {
+            window: 10,
+            points: vec![point(10, 0.5), point(20, 1.5), point(30, 3.0), point(40, 9.0)],
+            sizes: vec![size(1.0, Some(100)), size(2.0, None), size(5.0, Some(500))],
+        };
+        let curve = Curve::new(&growth, vec![Gap { from_s: 2, to_s: 3 }]);
+        let sizes: Vec<_> = curve.points.iter().map(|it| it.file_bytes).collect();
+        assert_eq!(sizes, [None, Some(150.0), Some(300.0), None]);
+        assert_eq!(
+            curve.points.iter().map(|it| it.gap).collect::<Vec<_>>(),
+            [false, false, true, false]
+        );
+        assert_eq!(curve.sound().count(), 3);
+    }
+
+    #[test]
+    fn a_headline_is_of_the_last_stage_or_of_the_fill() {
+        let record = fixture::record(&[]);
+        let last = Headline::of(&record, false).unwrap();
+        assert_eq!((&last.stage[..], last.ok, last.failed), ("crud", 3_065, 35));
+        let fill = Headline::of(&record, true).unwrap();
+        assert_eq!((&fill.stage[..], fill.ok, fill.per_s), ("bulk_insert", 2_000, 800.0));
+    }
+}

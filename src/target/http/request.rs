@@ -1,0 +1,136 @@
+//! How a request is spelled: all of its head but the target and what changes with each one.
+
+use super::session::Exchange;
+use crate::target::wire::Endpoint;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use url::Url;
+
+/// One server of the list.
+#[derive(Clone)]
+pub struct Server {
+    /// Its address; what follows the host does not count.
+    pub url: Url,
+    /// Where that is.
+    pub endpoint: Arc<Endpoint>,
+    /// User and password, sent with every request to it (Basic, RFC 7617).
+    pub user: Option<(String, String)>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("url", &self.url.as_str()).finish_non_exhaustive()
+    }
+}
+
+/// One entry of the list.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// The place of its server among all.
+    pub server: usize,
+    /// The type of its body, where one is to be told.
+    pub content_type: Option<String>,
+}
+
+/// How requests are sent.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Name and value of the headers that each has. They replace those that it would have.
+    pub headers: Vec<(String, String)>,
+    /// Redirects are followed.
+    pub follow: bool,
+    /// Connections are kept for the next request.
+    pub keep_alive: bool,
+    /// Cookies are kept, unless `headers` has one.
+    pub cookies: bool,
+    /// Is told of each operation that has ended.
+    pub watcher: Option<Sender<Exchange>>,
+}
+
+impl Settings {
+    /// Whether there is a header of that name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+    }
+
+    /// Appends a header, unless there is one of that name already.
+    fn write(&self, name: &str, value: &str, out: &mut Vec<u8>) {
+        if !self.has(name) {
+            write(name, value, out);
+        }
+    }
+
+    /// Appends all of a head that follows the target, but for cookies and the body's length.
+    pub(super) fn write_head(
+        &self,
+        server: &Server,
+        content_type: Option<&str>,
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        self.write("Host", server.endpoint.host(), out);
+        if let Some((user, password)) = &server.user {
+            let text = BASE64_STANDARD.encode(format!("{user}:{password}"));
+            self.write("Authorization", &format!("Basic {text}"), out);
+        }
+        self.write("Accept", "*/*", out);
+        self.write("Accept-Encoding", "gzip, deflate", out);
+        self.write("User-Agent", concat!("springload/", env!("CARGO_PKG_VERSION")), out);
+        for (name, value) in &self.headers {
+            write(name, value, out);
+        }
+        if let Some(content_type) = content_type {
+            self.write("Content-Type", content_type, out);
+        }
+        self.write("Connection", if self.keep_alive { "keep-alive" } else { "close" }, out);
+    }
+}
+
+fn write(name: &str, value: &str, out: &mut Vec<u8>) {
+    for part in [name, ": ", value, "\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// An entry, ready to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Prepared {
+    pub(super) request: Request,
+    /// What [`Settings::write_head`] makes of it.
+    pub(super) head: Vec<u8>,
+}
+
+impl Prepared {
+    pub(super) fn new(request: Request, servers: &[Server], settings: &Settings) -> Self {
+        let mut head = Vec::new();
+        settings.write_head(&servers[request.server], request.content_type.as_deref(), &mut head);
+        Self { request, head }
+    }
+
+    /// Appends the head up to its empty line.
+    pub(super) fn write_head(
+        &self,
+        (target, cookies): (&[u8], &str),
+        body_bytes: usize,
+        out: &mut Vec<u8>,
+    ) {
+        let method = self.request.method.as_bytes();
+        out.extend_from_slice(method);
+        out.push(b' ');
+        out.extend_from_slice(target);
+        out.extend_from_slice(&self.head);
+        if !cookies.is_empty() {
+            write("Cookie", cookies, out);
+        }
+        // A method that means something by a body tells that there is none (RFC 9110, 8.6).
+        if body_bytes > 0 || matches!(method, b"POST" | b"PUT" | b"PATCH") {
+            write("Content-Length", itoa::Buffer::new().format(body_bytes), out);
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}

@@ -1,0 +1,192 @@
+//! Bursts: each connection owns one document, and writes it or reads it again and again.
+
+use super::{Check, Workload};
+use crate::generate::{Stream, mix};
+use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, Revision, write_id};
+use serde::{Deserialize, Serialize};
+
+/// Tells the stream of bodies from other uses of the same seed.
+const BODIES: u64 = u64::from_be_bytes(*b"bursts..");
+/// The letters of a random body: six bits each, and none that JSON escapes.
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// Letters out of one draw.
+const LETTERS_PER_DRAW: usize = 10;
+
+/// What the workers of a burst do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Creates the document if it is not there yet, and ends.
+    Prepare,
+    /// Creates the document, then updates it with the revision that the last write brought.
+    Write,
+    /// Reads the document.
+    Read,
+}
+
+/// What the body of a burst's document is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Filling {
+    /// Random letters out of 64, new ones in each write.
+    Random,
+    /// Zeros, the same in each write.
+    Zeros,
+}
+
+/// How large the documents of a burst are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodySize {
+    /// Bytes.
+    pub bytes: u64,
+    /// The whole request body has so many, not the string in the document.
+    pub wire: bool,
+}
+
+/// One worker of a burst.
+#[derive(Debug)]
+pub struct Burst {
+    role: Role,
+    key: Key,
+    size: BodySize,
+    filling: Filling,
+    stream: Stream,
+    /// The document's revision, where it is stored and the revision is known.
+    revision: Option<Revision>,
+    /// The last write ended without an answer or was refused: what is stored is not known.
+    lost: bool,
+    prepared: bool,
+}
+
+impl Burst {
+    /// Worker number `key` of a run with `seed`.
+    pub fn new(seed: u64, key: Key, (size, filling): (BodySize, Filling)) -> Self {
+        let stream = Stream::new(mix(seed, key, BODIES), 0);
+        let (role, revision) = (Role::Prepare, None);
+        Self { role, key, size, filling, stream, revision, lost: false, prepared: false }
+    }
+
+    /// Takes a role, with the document as it is.
+    pub fn with_role(mut self, role: Role) -> Self {
+        (self.role, self.prepared) = (role, self.revision.is_some());
+        self
+    }
+
+    /// Writes the document: identifier, revision, body.
+    fn write(&mut self, draft: &mut Draft) -> Op {
+        write_id(self.key, &mut draft.name);
+        let start = draft.body.len();
+        draft.body.extend_from_slice(b"{\"_id\":\"");
+        write_id(self.key, &mut draft.body);
+        if let Some(revision) = self.revision {
+            draft.body.extend_from_slice(b"\",\"_rev\":\"");
+            revision.write(&mut draft.body);
+        }
+        draft.body.extend_from_slice(b"\",\"body\":\"");
+        let around = if self.size.wire { draft.body.len() - start + 2 } else { 0 };
+        let end = draft.body.len() + (self.size.bytes as usize).saturating_sub(around);
+        match self.filling {
+            Filling::Zeros => draft.body.resize(end, b'0'),
+            Filling::Random => {
+                while draft.body.len() < end {
+                    let mut draw = self.stream.draw();
+                    for _ in 0..LETTERS_PER_DRAW.min(end - draft.body.len()) {
+                        draft.body.push(LETTERS[(draw % 64) as usize]);
+                        draw /= 64;
+                    }
+                }
+            }
+        }
+        draft.body.extend_from_slice(b"\"}");
+        let kind = if self.revision.is_some() { OpKind::Update } else { OpKind::Create };
+        Op::single(kind, self.key, self.revision)
+    }
+}
+
+impl Workload for Burst {
+    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+        if self.role == Role::Prepare && std::mem::replace(&mut self.prepared, true) {
+            return None;
+        }
+        if self.role == Role::Read || self.lost {
+            write_id(self.key, &mut draft.name);
+            return Some(Op::single(OpKind::Read, self.key, None));
+        }
+        Some(self.write(draft))
+    }
+
+    fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
+        match (op.kind, result) {
+            (_, Ok(Reply { revision: Some(revision), .. })) => {
+                (self.revision, self.lost) = (Some(revision), false);
+            }
+            (_, Err(Failure::NotFound)) => (self.revision, self.lost) = (None, false),
+            // Whether the write arrived, a read will tell.
+            (OpKind::Create | OpKind::Update, _) => self.lost = true,
+            _ => {}
+        }
+        Check::Unchecked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn burst(bytes: u64, wire: bool, filling: Filling) -> Burst {
+        Burst::new(1, 12, (BodySize { bytes, wire }, filling)).with_role(Role::Write)
+    }
+
+    fn step(burst: &mut Burst, result: Result<u32, Failure>) -> (OpKind, Vec<u8>) {
+        let mut draft = Draft::default();
+        let op = burst.next(&mut draft).unwrap();
+        let revision = |generation| Some(Revision { generation, hash: [7; 16] });
+        let reply = result.map(|it| Reply { revision: revision(it), ..Reply::default() });
+        burst.observe(&op, reply, &Answered::default());
+        (op.kind, draft.body)
+    }
+
+    #[test]
+    fn a_writer_creates_and_then_updates_and_finds_back_after_a_loss() {
+        let mut writer = burst(10, false, Filling::Zeros);
+        let (kind, body) = step(&mut writer, Ok(1));
+        assert_eq!(
+            (kind, &body[..]),
+            (OpKind::Create, &br#"{"_id":"12","body":"0000000000"}"#[..])
+        );
+        let (kind, body) = step(&mut writer, Err(Failure::Timeout));
+        assert_eq!(kind, OpKind::Update);
+        let rev = format!("\"_rev\":\"1-{}\"", "07".repeat(16));
+        assert!(String::from_utf8(body).unwrap().contains(&rev));
+        assert_eq!(step(&mut writer, Ok(2)).0, OpKind::Read);
+        assert_eq!(step(&mut writer, Err(Failure::Reset)).0, OpKind::Update);
+        assert_eq!(step(&mut writer, Err(Failure::NotFound)).0, OpKind::Read);
+        assert_eq!(step(&mut writer, Ok(1)).0, OpKind::Create);
+    }
+
+    #[test]
+    fn a_wire_size_is_that_of_the_whole_body_and_a_random_one_never_repeats() {
+        let mut writer = burst(250, true, Filling::Random);
+        let (_, first) = step(&mut writer, Ok(1));
+        let (_, second) = step(&mut writer, Ok(1_000_000));
+        let (_, third) = step(&mut writer, Ok(3));
+        assert_eq!([first.len(), second.len(), third.len()], [250; 3]);
+        let text = |body: &[u8]| -> String {
+            let document: serde_json::Value = serde_json::from_slice(body).unwrap();
+            document["body"].as_str().unwrap().to_owned()
+        };
+        assert_ne!(text(&first)[..100], text(&second)[..100]);
+    }
+
+    #[test]
+    fn preparing_writes_once_and_reading_never() {
+        let mut worker = burst(10, false, Filling::Random).with_role(Role::Prepare);
+        assert_eq!(step(&mut worker, Ok(1)).0, OpKind::Create);
+        assert_eq!(worker.next(&mut Draft::default()), None);
+        let mut worker = worker.with_role(Role::Read);
+        for _ in 0..3 {
+            assert_eq!(step(&mut worker, Ok(1)), (OpKind::Read, Vec::new()));
+        }
+        assert_eq!(worker.with_role(Role::Prepare).next(&mut Draft::default()), None);
+    }
+}

@@ -1,0 +1,193 @@
+//! Requests from a list: each user walks through it, or picks at random.
+//!
+//! Knows targets and bodies; methods and hosts are the driver's, by the entry's number.
+
+use super::pattern::{Pattern, Values};
+use super::{Check, Workload};
+use crate::generate::{Stream, below, mix};
+use crate::op::{Answered, Draft, Failure, Op, OpKind, Reply};
+use crate::schema::Documents;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Tells the stream of requests from other uses of the same seed.
+const REQUESTS: u64 = u64::from_be_bytes(*b"requests");
+
+/// In which order a user makes the requests of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UrlOrder {
+    /// One after the other, over and over; each user begins at another place.
+    Sequential,
+    /// Any of them, each as likely.
+    Random,
+    /// One after the other, the list shared out: all users together make each request once.
+    Once,
+}
+
+impl UrlOrder {
+    /// Where user `k` of `users` begins in a list of `length` entries.
+    ///
+    /// Sequentially as siege does: user u, counted from 1, at u times the whole part of length
+    /// over users.
+    fn start(self, length: u64, k: u64, users: u64) -> u64 {
+        match self {
+            Self::Random => 0,
+            Self::Sequential => (k + 1) * (length / users) % length,
+            Self::Once => k * (length / users) + k.min(length % users),
+        }
+    }
+}
+
+/// One entry of the list.
+#[derive(Debug)]
+pub struct UrlEntry {
+    /// Path and query.
+    pub target: Pattern,
+    /// The body.
+    pub body: UrlBody,
+}
+
+/// The body of an entry.
+#[derive(Debug)]
+pub enum UrlBody {
+    /// Text.
+    Pattern(Pattern),
+    /// A document for each request, drawn by its number.
+    Documents(Arc<Documents>),
+}
+
+/// The requests of one user.
+#[derive(Debug)]
+pub struct Urls {
+    entries: Arc<[UrlEntry]>,
+    order: UrlOrder,
+    /// The user's number, and how many there are.
+    user: (u64, u64),
+    seed: u64,
+    start: u64,
+    /// Requests made so far.
+    made: u64,
+    left: Option<u64>,
+}
+
+impl Urls {
+    /// The requests of user `user.0` of `user.1`; `left` of them, or without end. `entries` are
+    /// one or more.
+    pub fn new(
+        entries: Arc<[UrlEntry]>,
+        order: UrlOrder,
+        user: (u64, u64),
+        seed: u64,
+        left: Option<u64>,
+    ) -> Self {
+        let start = order.start(entries.len() as u64, user.0, user.1);
+        Self { entries, order, user, seed: mix(seed, REQUESTS, user.0), start, made: 0, left }
+    }
+
+    /// The same user with other requests left to make.
+    pub fn with_left(self, left: Option<u64>) -> Self {
+        Self { left, ..self }
+    }
+}
+
+impl Workload for Urls {
+    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+        match &mut self.left {
+            Some(0) => return None,
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        let mut stream = Stream::new(mix(self.seed, self.made, 0), 0);
+        let length = self.entries.len() as u64;
+        let index = match self.order {
+            UrlOrder::Random => below(stream.draw(), length),
+            UrlOrder::Sequential | UrlOrder::Once => (self.start + self.made) % length,
+        };
+        // Unlike any other user's, and the same for any number of threads.
+        let seq = 1 + self.user.0 + self.made * self.user.1;
+        let mut random = [0; 16];
+        random[..8].copy_from_slice(&stream.draw().to_le_bytes());
+        random[8..].copy_from_slice(&stream.draw().to_le_bytes());
+        let values = Values { seq, random, int: (stream.draw() >> 33) as u32 };
+        self.made += 1;
+        let entry = &self.entries[index as usize];
+        entry.target.write(&values, &mut draft.name);
+        match &entry.body {
+            UrlBody::Pattern(body) => body.write(&values, &mut draft.body),
+            UrlBody::Documents(documents) => documents.write(seq, 0, b"", &mut draft.body),
+        }
+        Some(Op::single(OpKind::Request, index, None))
+    }
+
+    fn observe(&mut self, _: &Op, _: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
+        Check::Unchecked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(count: usize) -> Arc<[UrlEntry]> {
+        let entry = |i| UrlEntry {
+            target: Pattern::parse(format!("/{i}/{{{{seq}}}}").as_bytes()).unwrap(),
+            body: UrlBody::Pattern(Pattern::parse(b"{{uuid}} {{random.int}}").unwrap()),
+        };
+        (0..count).map(entry).collect()
+    }
+
+    fn all(mut urls: Urls) -> Vec<(u64, Vec<u8>, Vec<u8>)> {
+        let mut made = Vec::new();
+        loop {
+            let mut draft = Draft::default();
+            let Some(op) = urls.next(&mut draft) else { return made };
+            made.push((op.key, draft.name, draft.body));
+        }
+    }
+
+    fn keys(order: UrlOrder, length: usize, user: (u64, u64), left: u64) -> Vec<u64> {
+        let urls = Urls::new(entries(length), order, user, 1, Some(left));
+        all(urls).into_iter().map(|(key, ..)| key).collect()
+    }
+
+    #[test]
+    fn users_begin_where_siege_lets_them_and_walk_on() {
+        assert_eq!(keys(UrlOrder::Sequential, 10, (0, 2), 7), [5, 6, 7, 8, 9, 0, 1]);
+        assert_eq!(keys(UrlOrder::Sequential, 10, (1, 2), 3), [0, 1, 2]);
+        assert_eq!(keys(UrlOrder::Sequential, 2, (4, 5), 3), [0, 1, 0]);
+    }
+
+    #[test]
+    fn once_makes_every_request_once() {
+        let mut seen: Vec<_> = [(0, 4), (1, 3), (2, 3)]
+            .into_iter()
+            .flat_map(|(k, left)| keys(UrlOrder::Once, 10, (k, 3), left))
+            .collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn random_picks_are_even() {
+        let mut counts = [0u32; 4];
+        for key in keys(UrlOrder::Random, 4, (0, 1), 40_000) {
+            counts[key as usize] += 1;
+        }
+        // Four standard deviations of a binomial with p = 1/4: 4 * sqrt(7,500) = 346.
+        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 346), "{counts:?}");
+    }
+
+    #[test]
+    fn numbers_and_identifiers_never_repeat_and_come_again_with_the_seed() {
+        let run = |user| all(Urls::new(entries(1), UrlOrder::Sequential, user, 9, Some(500)));
+        let both: Vec<_> = [run((0, 2)), run((1, 2))].concat();
+        let distinct = |values: Vec<&Vec<u8>>| {
+            values.into_iter().collect::<std::collections::HashSet<_>>().len()
+        };
+        assert_eq!(distinct(both.iter().map(|(_, name, _)| name).collect()), 1000);
+        assert_eq!(distinct(both.iter().map(|(.., body)| body).collect()), 1000);
+        assert_eq!(run((0, 2)), run((0, 2)));
+        assert_ne!(run((0, 2)), run((1, 2)));
+    }
+}

@@ -1,0 +1,13 @@
+//! Load on any HTTP server: what goes over the wire, told by a server that shares no code with
+//! springload's client, and siege's figures beside siege's own.
+
+mod blog;
+mod exchanges;
+mod figures;
+mod refusals;
+mod server;
+#[path = "../servers/mod.rs"]
+mod servers;
+#[allow(dead_code, reason = "each test binary uses its own part of it")]
+#[path = "../cli/springload.rs"]
+mod springload;

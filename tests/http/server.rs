@@ -1,0 +1,163 @@
+//! A small HTTP server, made with hyper, that remembers everything it is asked.
+
+use std::convert::Infallible;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Collected, Full};
+use hyper::body::Incoming;
+use hyper::header::{LOCATION, SET_COOKIE};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+
+/// One request as it came.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Seen {
+    /// All values of a header.
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
+        let named = self.headers.iter().filter(|(header, _)| header == name);
+        named.map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// The value of a header; empty without one.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.all(name).first().copied().unwrap_or_default()
+    }
+
+    /// Method and path.
+    pub(crate) fn what(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    seen: Mutex<Vec<Seen>>,
+    connections: AtomicUsize,
+    cookies: AtomicUsize,
+}
+
+/// A server on a free port, until dropped.
+pub(crate) struct Server {
+    pub(crate) url: String,
+    state: Arc<State>,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.set_nonblocking(true).expect("a socket");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let state = Arc::new(State::default());
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let shared = state.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime").block_on(async {
+                tokio::select! {
+                    () = serve(listener, shared) => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self { url, state, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Every request so far, in order of arrival.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.state.seen.lock().expect("a list").clone()
+    }
+
+    /// Method and path of every request so far.
+    pub(crate) fn whats(&self) -> Vec<String> {
+        self.seen().iter().map(Seen::what).collect()
+    }
+
+    /// Connections that were opened so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn serve(listener: TcpListener, state: Arc<State>) {
+    let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { return };
+        let _ = stream.set_nodelay(true);
+        state.connections.fetch_add(1, Ordering::SeqCst);
+        let state = state.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|request| answer(request, state.clone()));
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    state: Arc<State>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map_or_else(|_| Bytes::new(), Collected::to_bytes);
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    let header = |name: &str| head.headers.get(name).map(|value| text(value.as_bytes()));
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| (name.to_string(), text(value.as_bytes())));
+    let path = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    let method = head.method.to_string();
+    let seen = Seen { method, path, headers: headers.collect(), body: text(&body) };
+    state.seen.lock().expect("a list").push(seen);
+
+    let parts: Vec<&str> = head.uri.path().split('/').skip(1).collect();
+    let mut response = Response::builder();
+    let mut body = Bytes::from_static(b"hello");
+    match parts[..] {
+        ["status", code] => response = response.status(code.parse::<u16>().expect("a status")),
+        ["redirect", code] => {
+            response = response.status(code.parse::<u16>().expect("a status"));
+            let place = head.uri.query().unwrap_or("/landed");
+            response = response.header(LOCATION, place);
+        }
+        ["loop"] => response = response.status(302).header(LOCATION, "loop"),
+        ["cookie"] => {
+            let number = state.cookies.fetch_add(1, Ordering::SeqCst);
+            if header("cookie").is_none() {
+                response = response.header(SET_COOKIE, format!("user=u{number}; Path=/"));
+                response = response.header(SET_COOKIE, "elsewhere=1; Path=/other");
+            }
+        }
+        ["private"] if !header("cookie").unwrap_or_default().contains("user=") => {
+            response = response.status(401);
+        }
+        ["slow", ms] => {
+            tokio::time::sleep(Duration::from_millis(ms.parse().expect("a number"))).await;
+            body = Bytes::from(vec![b'x'; 40_000]);
+        }
+        _ => {}
+    }
+    Ok(response.body(Full::new(body)).expect("a response"))
+}
