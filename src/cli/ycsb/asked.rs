@@ -152,9 +152,6 @@ impl Asked {
         self.refuse(mistakes);
         let (config, binding) = (config?, binding?);
         self.check_counts((phase, length_s), mistakes);
-        if Url::parse(self.url()).is_ok_and(|url| !url.path().trim_matches('/').is_empty()) {
-            mistakes.push(wrong("couchdb.url", "names a database", "give it as -p table=NAME"));
-        }
         self.note_unknown();
         Some(PlanSpec {
             command: command.to_owned(),
@@ -267,6 +264,9 @@ impl Asked {
             if asks(name) {
                 mistakes.push(wrong(name, problem, cure));
             }
+        }
+        if Url::parse(self.url()).is_ok_and(|url| !url.path().trim_matches('/').is_empty()) {
+            mistakes.push(wrong("couchdb.url", "names a database", "give it as -p table=NAME"));
         }
         for (name, _) in self.properties.iter().filter(|(name, _)| name.starts_with("htrace.")) {
             mistakes.push(wrong(name, "no traces are sent", "leave it out"));
