@@ -26,6 +26,7 @@ mod schema;
 mod schema_source;
 mod selftest;
 mod serve;
+mod shell;
 mod siege;
 mod siege_log;
 mod siege_rc;
@@ -81,6 +82,8 @@ enum Verb {
     Show(report::Args),
     /// Hold springload's own numbers to account on this machine
     Selftest(selftest::Args),
+    /// Read and write records by hand, or by a script, as in YCSB's shell
+    Shell(shell::Args),
     /// Run the embedded stand-in CouchDB alone
     Serve(serve::Args),
     /// Print a script that completes verbs and flags in a shell
@@ -115,6 +118,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             Verb::Report(args) | Verb::Show(args) => report::main(&args),
             Verb::List(args) => list::main(&args),
             Verb::Selftest(args) => selftest::main(&args),
+            Verb::Shell(args) => shell::main(&args),
             Verb::Serve(args) => serve::main(&args),
             Verb::Completions(args) => completions::main(&args, command()),
             Verb::Man(args) => completions::man(&args, command()),

@@ -10,6 +10,7 @@ use crate::clock::Nanos;
 use crate::measure::RawRow;
 use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
+use crate::target::basic::Echo;
 use crate::target::http::Exchange;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
@@ -108,7 +109,7 @@ fn bar() -> ProgressBar {
 }
 
 impl Observer for View<'_> {
-    fn echo(&self) -> Option<fn(&[u8])> {
+    fn echo(&self) -> Option<Echo> {
         Some(show_operation)
     }
 

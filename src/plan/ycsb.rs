@@ -89,8 +89,8 @@ impl YcsbStage {
     }
 }
 
-/// The stages of a plan for `ycsb`; those of the run phase fall due as `pace` says, and those of
-/// the load phase too where it is all there is.
+/// The stages of a plan for `ycsb`. The run phase falls due as `pace` says. So does the load phase
+/// where its data stay: it is not there for the sake of the run phase alone then.
 pub(super) fn stages(
     spec: &PlanSpec,
     ycsb: &YcsbSpec,
@@ -106,7 +106,6 @@ pub(super) fn stages(
             config: ycsb.config.clone(),
         }))
     };
-    let alone = ycsb.phases.len() == 1;
     let mut stages = Vec::new();
     for &phase in &ycsb.phases {
         let (name, operations) = match phase {
@@ -115,7 +114,7 @@ pub(super) fn stages(
                 ("run", (ycsb.config.operations > 0).then_some(ycsb.config.operations))
             }
         };
-        let (pace, length_ns) = if alone || phase == YcsbPhase::Run {
+        let (pace, length_ns) = if ycsb.kept || phase == YcsbPhase::Run {
             (pace.clone(), length_ns)
         } else {
             (Pace::Closed { think_ns: 0 }, None)

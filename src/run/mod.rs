@@ -21,6 +21,7 @@ use crate::measure::RawRow;
 use crate::plan::{Plan, SchemaPlan, StageKind};
 use crate::record::{Environment, RunRecord, Running, SCHEMA_VERSION};
 use crate::schema::{Documents, SchemaError};
+use crate::target::basic::Echo;
 use crate::target::couchdb::AdminError;
 use crate::target::http::Exchange;
 use crate::target::wire::EndpointError;
@@ -46,7 +47,7 @@ pub trait Observer {
     /// What the running stage has measured, once a second.
     fn running(&mut self, _running: Running) {}
     /// Where a driver without a server shows each operation's text; called by all load threads.
-    fn echo(&self) -> Option<fn(&[u8])> {
+    fn echo(&self) -> Option<Echo> {
         None
     }
     /// A stage begins: its name.

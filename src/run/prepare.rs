@@ -7,7 +7,7 @@ use crate::engine::{Stop, StopReason};
 use crate::plan::{Auth, DatabasePlan, DriverName, Plan, TargetPlan};
 use crate::record::ServerRecord;
 use crate::target::Driver;
-use crate::target::basic::Basic;
+use crate::target::basic::{Basic, Echo};
 use crate::target::couchdb::{Admin, AdminError, CouchDb, Credentials, encode_segment};
 use crate::target::http::Exchange;
 use crate::target::wire::{Endpoint, TlsOptions};
@@ -58,7 +58,7 @@ fn block_on<T>(
 /// Who is shown what is sent, where somebody wants to see it.
 pub(super) struct Shown {
     pub(super) exchanges: Option<Sender<Exchange>>,
-    pub(super) echo: Option<fn(&[u8])>,
+    pub(super) echo: Option<Echo>,
 }
 
 /// Makes the target of a plan ready. `server` is its address, or that of the stand-in; `echo` shows

@@ -5,17 +5,20 @@ use crate::measure::Probe;
 use crate::op::{Op, OpKind, Reply, Revision};
 use std::rc::Rc;
 
+/// Is handed what is to be shown of each operation, on all threads.
+pub type Echo = fn(&[u8]);
+
 /// The target; see the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Basic {
     /// Is handed the body of each operation, where operations are to be shown.
-    pub echo: Option<fn(&[u8])>,
+    pub echo: Option<Echo>,
 }
 
 /// A session with it.
 #[derive(Clone, Copy, Debug)]
 pub struct BasicSession {
-    echo: Option<fn(&[u8])>,
+    echo: Option<Echo>,
 }
 
 impl Target for Basic {

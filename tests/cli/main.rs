@@ -17,6 +17,7 @@ mod secure;
 mod seeds;
 #[path = "../servers/mod.rs"]
 mod servers;
+mod shell;
 mod springload;
 mod sweeps;
 mod terminal;

@@ -294,6 +294,20 @@ fn the_same_seed_asks_the_same() {
 }
 
 #[test]
+fn the_shell_reads_what_was_loaded() {
+    let server = stand_in();
+    let words = ["-P", "workloads/workloada", "-p", "recordcount=2", "-p", "fieldlength=3"];
+    ycsb(&server, "load", &words).passed();
+    let url = format!("couchdb.url={}", server.url);
+    let mut shell = assert_cmd::Command::new(crate::springload::BINARY);
+    let shell = shell.args(["ycsb", "shell", "couchdb", "-p", &url]);
+    let shell = shell.timeout(std::time::Duration::from_secs(60));
+    let output = shell.write_stdin(format!("read {}\n", KEYS[1])).output().expect("it runs");
+    let stdout = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(output.status.success() && stdout.contains("field9="), "{stdout}");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let refused = |words: &str, told: &[&str]| {
         springload(words.split(' ')).refused(2, told);
@@ -314,6 +328,7 @@ fn what_makes_no_sense_is_refused() {
         "batchsize=0",
         "maxerrorrate=-1",
         "couchdb.update=never",
+        "couchdb.url=http://127.0.0.1:5984/data",
         "basicdb.simulatedelay=5",
         "basicdb.count=true",
         "measurement.trackjvm=true",

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use springload::engine::Pace;
-use springload::measure::Spread;
+use springload::measure::{FailedTimes, Histogram, Spread};
 use springload::op::{Failure, OpKind};
 use springload::plan::{StageKind, StagePlan};
 use springload::record::{RunRecord, Verdict};
@@ -34,6 +34,20 @@ fn with_failures() -> RunRecord {
                 operation.failures =
                     BTreeMap::from([(Failure::Conflict, 120), (Failure::Timeout, 3)]);
                 operation.ok -= 123;
+                // Refused at once: the fastest.
+                let refused = |times: &Histogram| {
+                    let values = times.inner().iter_recorded();
+                    let each = values.flat_map(|it| {
+                        std::iter::repeat_n(it.value_iterated_to(), it.count_at_value() as usize)
+                    });
+                    let mut part = Histogram::default();
+                    each.take(120).for_each(|ns| part.record(ns));
+                    part
+                };
+                let service = refused(&operation.service.histogram);
+                let response = refused(&operation.response.histogram);
+                let times = FailedTimes { service, response };
+                operation.failed_times = BTreeMap::from([(Failure::Conflict, times)]);
             }
             OpKind::Create => (operation.accepted, operation.resent) = (17, 1),
             OpKind::Read => (operation.ok, operation.unfinished) = (operation.ok - 2, 2),

@@ -1,14 +1,16 @@
 //! YCSB's report, read back as its readers do, and each of its forms on a stored record.
 
 use serde_json::Value;
-use springload::measure::{FailedTimes, Histogram};
+use springload::measure::{FailedTimes, Histogram, Kept, RawRow};
 use springload::op::{Failure, OpKind};
-use springload::plan::MeasurementPlan;
-use springload::record::RunRecord;
+use springload::plan::{DatabasePlan, DriverName, MeasurementPlan, Plan};
+use springload::record::{RunRecord, Running};
 use springload::report::ycsb::{Status, hdr_logs, raw_rows};
 use springload::report::{format, read_json};
+use springload::run::{Observer, Progress, run};
 use springload::workload::ycsb::Properties;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 const STORED: &str = include_str!("../reports/run.json");
 
@@ -18,14 +20,27 @@ fn record(properties: &str) -> RunRecord {
     record.stages.retain(|stage| stage.name == "crud");
     let crud = &mut record.stages[0];
     let update = crud.operations.iter_mut().find(|it| it.kind == OpKind::Update).unwrap();
-    for (class, count) in [(Failure::Conflict, 20), (Failure::Timeout, 3)] {
-        let mut failed = Histogram::default();
-        let whole = update.service.histogram.inner();
-        let greatest: Vec<_> = whole.iter_recorded().map(|it| it.value_iterated_to()).collect();
-        let skip = if class == Failure::Conflict { 3 } else { 0 };
-        greatest.iter().rev().skip(skip).take(count).for_each(|&ns| failed.record(ns));
-        let times = FailedTimes { service: failed.clone(), response: Histogram::default() };
-        update.failed_times.insert(class, times);
+    let all = &mut crud.series.rows[0].kinds.get_mut(&OpKind::Update).unwrap().failed_times;
+    for (class, count, skip) in [(Failure::Conflict, 20, 3), (Failure::Timeout, 3, 0)] {
+        // The slowest, so that whatever mixes them up with the others shows.
+        let slowest = |whole: &Histogram| {
+            let mut values: Vec<_> =
+                whole.inner().iter_recorded().map(|it| it.value_iterated_to()).collect();
+            values.reverse();
+            let mut part = Histogram::default();
+            values.into_iter().skip(skip).take(count).for_each(|ns| part.record(ns));
+            part
+        };
+        let service = slowest(&update.service.histogram);
+        let response = slowest(&update.response.histogram);
+        all.insert(
+            class,
+            FailedTimes {
+                service: Kept::Open(service.clone()),
+                response: Kept::Open(response.clone()),
+            },
+        );
+        update.failed_times.insert(class, FailedTimes { service, response });
         update.failures.insert(class, count as u64);
         update.ok -= count as u64;
     }
@@ -168,7 +183,7 @@ fn json_has_the_lines_of_the_text() {
     for name in ["ycsb-json", "ycsb-json-array"] {
         let json = render(name, &record);
         let objects: Vec<Value> = serde_json::from_str(&json).expect("one JSON document");
-        assert_eq!(objects.len(), lines.len());
+        assert_eq!(objects.len(), lines.len(), "{json}");
         assert!(objects[0]["trust"].as_str().unwrap().starts_with("crud · "), "{}", objects[0]);
         assert_eq!(objects[0]["warnings"].as_array().unwrap().len(), record.warnings.len());
         for object in objects {
@@ -180,4 +195,130 @@ fn json_has_the_lines_of_the_text() {
     let array = render("ycsb-json-array", &record);
     let start = "[ {\n  \"metric\" : \"OVERALL\",\n  \"measurement\" : \"RunTime(ms)\",\n";
     assert!(array.starts_with(start), "{array}");
+}
+
+/// As YCSB's own, printed by it with `-s`, but for numbers and time.
+#[test]
+fn status_lines_are_those_of_ycsb() {
+    let plan = plan("status=true\nstatus.interval=1.5\nlabel=lab");
+    let operations = record("").stages[0].operations.clone();
+    let mut status = Status::new(&plan, Some(400_000)).expect("lines are wanted");
+    let mut at = |elapsed_s: f64, operations: &[_], last| {
+        let operations = operations.to_vec();
+        let running = Running { elapsed_s, operations, ..Running::default() };
+        status.line(1_795_240_972_676_123_456, &running, last)
+    };
+    let time = "lab2026-11-21 06:02:52:676";
+    assert_eq!(at(0.0, &[], false), Some(format!("{time} 0 sec: 0 operations; ")));
+    assert_eq!(at(1.0, &operations[..1], false), None);
+    let line = at(2.0, &operations[..2], false).expect("it is due");
+    let head = format!(
+        "{time} 2 sec: 3750 operations; 1875 current ops/sec; est completion in 3 minutes \
+         [INSERT: Count=1500, Max=5861, Min=21, Avg=149.16, 50=51, 90="
+    );
+    assert!(line.starts_with(&head), "{line}");
+    assert!(line.contains("] [READ: Count=2250, Max=4124, Min=17, Avg=113.38, 50=50, "), "{line}");
+    assert!(line.ends_with("] "), "{line}");
+    // Only what is new since the last line, and of that only what succeeded.
+    let line = at(4.0, &operations, true).expect("the last is always due");
+    let head = format!("{time} 4 sec: 6000 operations; 1125 current ops/sec; [UPDATE: Count=1477,");
+    assert!(line.starts_with(&head), "{line}");
+    assert!(!line.contains("READ"), "{line}");
+    assert!(Status::new(&self::plan(""), None).is_none());
+}
+
+/// The form that YCSB writes, read as its users read it.
+#[test]
+fn rows_of_raw_tell_each_request() {
+    let row =
+        |kind, failure, done| RawRow { kind, failure, done, service_ns: 1_999, response_ns: 3_000 };
+    let rows = [
+        row(OpKind::Read, None, 5_000_000),
+        row(OpKind::Update, Some(Failure::Conflict), 6_999_999),
+        row(OpKind::ReadModifyWrite, Some(Failure::Conflict), 7_000_000),
+    ];
+    let text = |properties: &str| raw_rows(&plan(properties), &rows, 1_795_240_000_000_000_000);
+    let wanted = "READ,1795240000005,1\nUPDATE-FAILED,1795240000006,1\n\
+                  READ-MODIFY-WRITE,1795240000007,1\n";
+    assert_eq!(text("measurementtype=raw"), wanted);
+    let both = text(
+        "measurementtype=hdrhistogram+raw\nmeasurement.interval=both\n\
+         latencytrackederrors=CONFLICT",
+    );
+    assert!(
+        both.starts_with("RawREAD,1795240000005,1\nRawIntended-READ,1795240000005,3\n"),
+        "{both}"
+    );
+    assert!(both.contains("RawUPDATE-CONFLICT,"), "{both}");
+}
+
+/// Each request reaches whoever watches the run, and none the record.
+#[test]
+fn requests_are_told_one_by_one_where_they_are_asked_for() {
+    #[derive(Default)]
+    struct Rows(Vec<RawRow>, u64);
+    impl Observer for Rows {
+        fn stage_begins(&mut self, _: &str) {}
+        fn progress(&mut self, _: &Progress) {}
+        fn raw(&mut self, rows: &[RawRow], epoch_ns: u64) {
+            self.0.extend_from_slice(rows);
+            self.1 = epoch_ns;
+        }
+        fn keep(&mut self, _: &RunRecord) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut plan = record("measurementtype=raw").plan;
+    plan.target.driver = DriverName::Basic;
+    (plan.target.server, plan.target.database) = (None, DatabasePlan::None);
+    plan.stages.retain(|stage| stage.name != "warm_up");
+    let run = |plan: &Plan| {
+        let mut rows = Rows::default();
+        let record = run(plan, ("", false), &Arc::default(), &mut rows).expect("it runs");
+        (record, rows)
+    };
+    let (record, Rows(rows, epoch_ns)) = run(&plan);
+    for stage in &record.stages {
+        for operation in &stage.operations {
+            let of_kind = rows.iter().filter(|row| row.kind == operation.kind);
+            let (count, sum) = of_kind.fold((0, 0), |(n, sum), row| (n + 1, sum + row.service_ns));
+            assert_eq!(count, operation.requests, "{}", operation.kind);
+            let mean_us = sum as f64 / count as f64 / 1e3;
+            let near = (mean_us - operation.service.mean_us).abs() < 0.1 + mean_us / 100.0;
+            assert!(near, "{mean_us} {}", operation.service.mean_us);
+        }
+    }
+    let started: jiff::Timestamp = record.started_at.parse().expect("a time");
+    let since_ms =
+        |row: &RawRow| ((row.done + epoch_ns) / 1_000_000).cast_signed() - started.as_millisecond();
+    let (first, last) = (since_ms(&rows[0]), since_ms(rows.last().expect("rows")));
+    assert!(first >= 0 && last < 60_000, "{first} to {last} ms after the run began");
+    plan.ycsb = Some(self::plan(""));
+    assert!(run(&plan).1.0.is_empty());
+}
+
+/// A log holds what was measured, in microseconds.
+#[test]
+fn hdr_logs_hold_the_seconds() {
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+    let record = record("hdrhistogram.fileoutput=true\nhdrhistogram.output.path=out/");
+    let logs = hdr_logs(&record);
+    let names: Vec<_> = logs.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["READ", "INSERT", "UPDATE", "UPDATE-FAILED", "DELETE"]
+            .map(|name| format!("out/{name}.hdr"))
+    );
+    let entries = IntervalLogIterator::new(logs[0].1.as_bytes());
+    let intervals: Vec<_> = entries
+        .filter_map(|entry| match entry.expect("every line can be read") {
+            LogEntry::Interval(line) => Some(line.encoded_histogram().to_owned()),
+            LogEntry::StartTime(_) | LogEntry::BaseTime(_) => None,
+        })
+        .collect();
+    assert_eq!(intervals.len(), record.stages[0].series.rows.len());
+    let first = Histogram::decode(&intervals[0]).expect("a histogram");
+    assert_eq!(first.len(), 2250);
+    // Three digits are kept.
+    assert!(first.max().abs_diff(4124) <= 4, "{}", first.max());
 }

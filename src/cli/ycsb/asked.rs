@@ -1,7 +1,9 @@
 //! Properties and options together, as a plan that is yet to be checked.
 
+use super::super::exit::Exit;
+use super::super::shell;
 use super::classes::{self, Binding, WorkloadClass};
-use super::{Args, Command, wrong};
+use super::{Args, Command, refuse, wrong};
 use crate::engine::{Arrivals, Segment};
 use crate::plan::{
     Auth, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase, YcsbSpec,
@@ -10,6 +12,7 @@ use crate::workload::Mix;
 use crate::workload::ycsb::{CoreConfig, Properties, PropertyError, builtin, occupancy};
 use std::io::ErrorKind;
 use std::path::Path;
+use url::Url;
 
 /// Where CouchDB listens if nothing else is said.
 const COUCHDB: &str = "http://127.0.0.1:5984";
@@ -67,6 +70,7 @@ impl Asked {
             ("target", &args.target),
             ("label", &args.label),
             ("db", &args.db),
+            ("table", &args.table),
         ];
         for (name, value) in options {
             if let Some(value) = value {
@@ -86,6 +90,25 @@ impl Asked {
             }
         }
         Self { properties, notes: Vec::new() }
+    }
+
+    /// Opens a shell on the table.
+    pub(super) fn shell(&self, args: &Args, mut mistakes: Vec<Invalid>) -> Exit {
+        let binding = self.binding(args).map_err(|mistake| mistakes.push(mistake));
+        let target = match binding {
+            Ok(Binding::CouchDb) if mistakes.is_empty() => self.url(),
+            Ok(Binding::Basic) if mistakes.is_empty() => "basic",
+            _ => return refuse(&mistakes),
+        };
+        shell::main(&shell::Args {
+            target: target.to_owned(),
+            table: self.properties.get("table").map(str::to_owned),
+            tls_ca: args.tls_ca.clone(),
+        })
+    }
+
+    fn url(&self) -> &str {
+        self.properties.get("couchdb.url").unwrap_or(COUCHDB)
     }
 
     /// What is to be planned; `None`: the properties make too little sense for that.
@@ -130,10 +153,9 @@ impl Asked {
         let (config, binding) = (config?, binding?);
         self.check_counts((phase, length_s), mistakes);
         self.note_unknown();
-        let url = self.properties.get("couchdb.url").unwrap_or(COUCHDB).to_owned();
         Some(PlanSpec {
             command: command.to_owned(),
-            target: Some(if binding == Binding::Basic { "basic".to_owned() } else { url }),
+            target: Some(if binding == Binding::Basic { "basic" } else { self.url() }.to_owned()),
             target_flag: "-p couchdb.url",
             database: Some(config.table.clone()),
             use_existing: false,
@@ -242,6 +264,9 @@ impl Asked {
             if asks(name) {
                 mistakes.push(wrong(name, problem, cure));
             }
+        }
+        if Url::parse(self.url()).is_ok_and(|url| !url.path().trim_matches('/').is_empty()) {
+            mistakes.push(wrong("couchdb.url", "names a database", "give it as -p table=NAME"));
         }
         for (name, _) in self.properties.iter().filter(|(name, _)| name.starts_with("htrace.")) {
             mistakes.push(wrong(name, "no traces are sent", "leave it out"));

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 /// `springload ycsb`.
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct Args {
     /// What to do
     #[arg(value_enum)]
@@ -44,6 +45,9 @@ pub(super) struct Args {
     /// What status lines begin with
     #[arg(short = 'l', value_name = "LABEL")]
     pub(super) label: Option<String>,
+    /// The table [property table, default: usertable]
+    #[arg(long, value_name = "NAME")]
+    pub(super) table: Option<String>,
     /// The class of the binding, in its place
     #[arg(long, value_name = "CLASS")]
     pub(super) db: Option<String>,
@@ -57,8 +61,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "PATH")]
     pub(super) cp: Option<OsString>,
     /// Passed over: there is no Java
-    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
-    pub(super) jvm_args: Option<OsString>,
+    #[arg(long = "jvm-args", value_name = "ARGS", allow_hyphen_values = true)]
+    pub(super) java: Option<OsString>,
     /// Name records as go-ycsb does, whose hash is another one
     #[arg(long)]
     pub(super) go_ycsb_keys: bool,
@@ -82,11 +86,13 @@ pub(super) enum Command {
     Load,
     /// Do operations on them
     Run,
+    /// Read and write records by hand
+    Shell,
 }
 
 /// YCSB's options that have one dash and more than one letter; the second is how they are spelled
 /// for the parser.
-const OPTIONS: [(&str, &str); 7] = [
+const OPTIONS: [(&str, &str); 9] = [
     ("-threads", "--threads"),
     // As a guide has it, which YCSB itself never understood.
     ("-thread", "--threads"),
@@ -95,6 +101,8 @@ const OPTIONS: [(&str, &str); 7] = [
     ("-load", "--load"),
     ("-cp", "--cp"),
     ("-jvm-args", "--jvm-args"),
+    ("-table", "--table"),
+    ("-help", "--help"),
 ];
 /// Options whose value is the next word, whatever it looks like.
 const VALUED: [&str; 9] =
@@ -124,7 +132,7 @@ pub(super) fn with_two_dashes(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// Carries out `springload ycsb`.
 pub(super) fn main(args: &Args, command: &str) -> Exit {
-    for (given, option) in [(args.cp.is_some(), "-cp"), (args.jvm_args.is_some(), "-jvm-args")] {
+    for (given, option) in [(args.cp.is_some(), "-cp"), (args.java.is_some(), "-jvm-args")] {
         if given {
             eprintln!("note: {option} is passed over: no Java is run");
         }
@@ -132,11 +140,11 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     let auth = if args.basic_auth { Auth::Basic } else { Auth::Cookie };
     let mut mistakes = Vec::new();
     let mut asked = Asked::read(args, &mut mistakes);
+    if args.command == Command::Shell {
+        return asked.shell(args, mistakes);
+    }
     let Some(spec) = asked.spec(args, (command, auth), &mut mistakes) else {
-        for mistake in &mistakes {
-            eprintln!("error: {mistake}");
-        }
-        return Exit::Usage;
+        return refuse(&mistakes);
     };
     if mistakes.is_empty() && !args.output.dry_run {
         asked.notes.iter().for_each(|note| eprintln!("note: {note}"));
@@ -147,6 +155,14 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     let exporter = spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.as_ref());
     let preamble = exporter.map(|measurement| measurement.exporter.format());
     execute(Execution { spec: &spec, mistakes, output: &args.output, preamble })
+}
+
+/// Tells all mistakes.
+fn refuse(mistakes: &[Invalid]) -> Exit {
+    for mistake in mistakes {
+        eprintln!("error: {mistake}");
+    }
+    Exit::Usage
 }
 
 /// A property that makes no sense.

@@ -1,6 +1,7 @@
 //! What YCSB's `BasicDB` prints on stdout.
 
 use crate::workload::ycsb::Properties;
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 /// One operation, on a line of its own.
@@ -14,7 +15,7 @@ pub(in crate::cli) fn operation(line: &[u8]) {
 pub(super) fn properties(properties: &Properties) {
     let mut text = String::from("***************** properties *****************\n");
     for (name, value) in properties.iter() {
-        text.push_str(&format!("\"{name}\"=\"{value}\"\n"));
+        let _ = writeln!(text, "\"{name}\"=\"{value}\"");
     }
     text.push_str("**********************************************\n");
     super::super::output::print(text.as_bytes());

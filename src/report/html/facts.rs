@@ -1,7 +1,7 @@
 //! The settings of runs: what was asked, of what, from where.
 
 use super::escape::Html;
-use crate::plan::{Auth, StageKind, StagePlan};
+use crate::plan::{Auth, StageKind, StagePlan, YcsbStage};
 use crate::record::RunRecord;
 use crate::report::chart::label;
 use crate::report::number::{bytes, decimal, grouped};
@@ -99,33 +99,33 @@ fn stage(stage: &StagePlan) -> String {
             vec![format!("{:?}, {} bytes, {:?}", burst.role, burst.size.bytes, burst.filling)]
         }
         kind @ StageKind::Urls { .. } => settings(&serde_json::to_value(kind).unwrap_or_default()),
-        StageKind::Ycsb(ycsb) => match ycsb.records() {
-            Some(records) => {
-                let batch = grouped(ycsb.batch.into());
-                vec![format!("{} records in batches of {batch}", grouped(records))]
-            }
-            None => {
-                let p = &ycsb.config.proportions;
-                let named = [
-                    ("read", p.read),
-                    ("update", p.update),
-                    ("insert", p.insert),
-                    ("scan", p.scan),
-                    ("read-modify-write", p.read_modify_write),
-                    ("delete", p.delete),
-                ];
-                let there = named.iter().filter(|(_, weight)| *weight > 0.0);
-                let mut parts: Vec<_> =
-                    there.map(|(name, weight)| format!("{name} {weight}")).collect();
-                parts.push(format!("{} records", grouped(ycsb.config.records)));
-                parts.extend(ycsb.operations.map(|n| format!("{} operations", grouped(n))));
-                parts
-            }
-        },
+        StageKind::Ycsb(ycsb) => self::ycsb(ycsb),
     };
     parts.extend(stage.length_ns.map(|ns| format!("{} s", decimal(ns as f64 / 1e9, 1))));
     parts.push(pace(&serde_json::to_value(&stage.pace).unwrap_or_default()));
     parts.join(" · ")
+}
+
+/// What a phase of a YCSB workload was to do.
+fn ycsb(stage: &YcsbStage) -> Vec<String> {
+    if let Some(records) = stage.records() {
+        let batch = grouped(stage.batch.into());
+        return vec![format!("{} records in batches of {batch}", grouped(records))];
+    }
+    let p = &stage.config.proportions;
+    let weights = [
+        ("read", p.read),
+        ("update", p.update),
+        ("insert", p.insert),
+        ("scan", p.scan),
+        ("read-modify-write", p.read_modify_write),
+        ("delete", p.delete),
+    ];
+    let there = weights.iter().filter(|(_, weight)| *weight > 0.0);
+    let mut parts: Vec<_> = there.map(|(name, weight)| format!("{name} {weight}")).collect();
+    parts.push(format!("{} records", grouped(stage.config.records)));
+    parts.extend(stage.operations.map(|count| format!("{} operations", grouped(count))));
+    parts
 }
 
 /// The plain settings of a workload, from the plan as `run.json` has it.

@@ -1,12 +1,12 @@
 //! What YCSB writes into files of their own: rows of `raw`, logs of `HdrHistogram`.
 
-use super::sections::{code, name, tells_failures};
+use super::sections::{name, return_code, sections, tells_failures};
 use crate::measure::{Histogram, RawRow};
-use crate::op::OpKind;
 use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType};
 use crate::record::RunRecord;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
+use indexmap::IndexMap;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
@@ -19,7 +19,7 @@ pub fn raw_rows(plan: &MeasurementPlan, rows: &[RawRow], epoch_ns: u64) -> Strin
     for row in rows {
         let mut name = name(row.kind).to_owned();
         if let Some(class) = row.failure.filter(|_| tells_failures(row.kind)) {
-            let code = code(class);
+            let code = return_code(class);
             name = format!("{name}-{}", if plan.errors.tracks(code) { code } else { "FAILED" });
         }
         let done_ms = row.done.saturating_add(epoch_ns) / 1_000_000;
@@ -38,33 +38,36 @@ pub fn raw_rows(plan: &MeasurementPlan, rows: &[RawRow], epoch_ns: u64) -> Strin
     out
 }
 
-/// Names and contents of the logs that the plan asks for: one for each operation, with one
-/// histogram a second, in microseconds.
+/// One second of a log: when it began, counted from the run's start, and how long it was.
+type Second = (Duration, Duration, Histogram);
+
+/// Names and contents of the logs that the plan asks for: one for each section of the report,
+/// with one histogram a second, in microseconds.
 pub fn hdr_logs(record: &RunRecord) -> Vec<(String, String)> {
-    let Some((plan, prefix)) =
-        record.plan.ycsb.as_ref().and_then(|plan| Some((plan, plan.hdr_prefix.as_ref()?)))
-    else {
+    let plan = record.plan.ycsb.as_ref();
+    let Some((plan, prefix)) = plan.and_then(|plan| Some((plan, plan.hdr_prefix.as_ref()?))) else {
         return Vec::new();
     };
-    let mut files = Vec::new();
-    for kind in OpKind::ALL {
-        for (name, intended) in [
-            (name(kind).to_owned(), plan.interval == MeasuredInterval::Intended),
-            (format!("Intended-{}", name(kind)), true),
-        ] {
-            if name.starts_with("Intended-") && plan.interval != MeasuredInterval::Both {
-                continue;
-            }
-            if let Some(log) = hdr_log(record, (kind, &name), intended) {
-                files.push((format!("{prefix}{name}.hdr"), log));
-            }
+    let mut logs: IndexMap<String, Vec<Second>> = IndexMap::new();
+    for stage in record.measured() {
+        for section in sections(plan, stage, record.plan.connections) {
+            let seconds = section.seconds.into_iter().map(|(second, times)| {
+                let second = f64::from(second);
+                let begins = Duration::from_secs_f64((stage.began_s + second).max(0.0));
+                let length = (stage.elapsed_s - second).clamp(0.001, 1.0);
+                (begins, Duration::from_secs_f64(length), times)
+            });
+            logs.entry(section.name).or_default().extend(seconds);
         }
     }
-    files
+    logs.retain(|_, seconds| !seconds.is_empty());
+    let log = |(name, seconds): (String, Vec<Second>)| {
+        (format!("{prefix}{name}.hdr"), hdr_log(record, &name, &seconds))
+    };
+    logs.into_iter().map(log).collect()
 }
 
-/// The log of one kind. `None`: it did not occur.
-fn hdr_log(record: &RunRecord, (kind, name): (OpKind, &str), intended: bool) -> Option<String> {
+fn hdr_log(record: &RunRecord, name: &str, seconds: &[Second]) -> String {
     let started: Option<jiff::Timestamp> = record.started_at.parse().ok();
     let started = started.map_or(SystemTime::UNIX_EPOCH, SystemTime::from);
     let mut builder = IntervalLogWriterBuilder::new();
@@ -72,20 +75,14 @@ fn hdr_log(record: &RunRecord, (kind, name): (OpKind, &str), intended: bool) -> 
     builder.add_comment("[Histogram log format version 1.3]");
     builder.with_start_time(started).with_max_value_divisor(1.0);
     let (mut log, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
-    let mut any = false;
-    let mut writer = builder.begin_log_with(&mut log, &mut serializer).ok()?;
-    for stage in record.measured() {
-        for row in &stage.series.rows {
-            let Some(part) = row.kinds.get(&kind) else { continue };
-            let times = if intended { part.response.get() } else { part.service.get() };
-            let second = f64::from(row.second);
-            let begins = Duration::from_secs_f64((stage.began_s + second).max(0.0));
-            let length = Duration::from_secs_f64((stage.elapsed_s - second).clamp(0.001, 1.0));
-            writer.write_histogram(&micros(&times), begins, length, None).ok()?;
-            any = true;
-        }
+    let mut writer =
+        builder.begin_log_with(&mut log, &mut serializer).expect("writing to memory does not fail");
+    for (begins, length, times) in seconds {
+        writer
+            .write_histogram(&micros(times), *begins, *length, None)
+            .expect("writing to memory does not fail");
     }
-    any.then(|| String::from_utf8_lossy(&log).into_owned())
+    String::from_utf8(log).expect("a log is text")
 }
 
 /// The same in microseconds, which is what YCSB's histograms count.

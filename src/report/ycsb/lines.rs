@@ -18,7 +18,15 @@ const RAW_PERCENTILES: [f64; 8] = [1.0, 5.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99
 pub(super) fn of_section(plan: &MeasurementPlan, section: &Section, out: &mut Vec<Line>) {
     let Some(times) = &section.times else {
         // What was not measured is not told as 0.
-        out.push(Line::new(&section.name, "Operations", section.operations));
+        let (prefixes, measure): (&[&str], _) = match plan.measurement {
+            MeasurementType::Raw => (&[""], "Total Operations"),
+            MeasurementType::HdrHistogramAndHistogram => (&["Hdr", "Bucket"], "Operations"),
+            MeasurementType::HdrHistogramAndRaw => (&["Hdr"], "Operations"),
+            _ => (&[""], "Operations"),
+        };
+        out.extend(prefixes.iter().map(|prefix| {
+            Line::new(&format!("{prefix}{}", section.name), measure, section.operations)
+        }));
         return;
     };
     let mut lines = Lines { name: section.name.clone(), plan, section, times, out };

@@ -8,6 +8,7 @@ mod status;
 mod value;
 
 pub use files::{hdr_logs, raw_rows};
+pub use sections::return_code;
 pub use status::Status;
 
 use super::threshold::threshold_lines;

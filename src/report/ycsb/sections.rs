@@ -42,8 +42,8 @@ pub(super) fn name(kind: OpKind) -> &'static str {
     NAMES.iter().find(|(named, _)| *named == kind).map_or("REQUEST", |(_, name)| name)
 }
 
-/// The return code of a failure.
-pub(super) const fn code(class: Failure) -> &'static str {
+/// The return code of a failure, in YCSB's words; `CONFLICT` is not one of them.
+pub const fn return_code(class: Failure) -> &'static str {
     match class {
         Failure::Conflict => "CONFLICT",
         Failure::NotFound => "NOT_FOUND",
@@ -115,7 +115,7 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
         let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
         for (&class, &count) in &operation.failures {
             *counts.entry(split.section(class)).or_default() += count;
-            *codes.entry(code(class)).or_default() += count;
+            *codes.entry(return_code(class)).or_default() += count;
         }
         let ok = (operation.ok > 0).then_some(("OK", operation.ok));
         for (own, operations) in counts {
@@ -170,7 +170,7 @@ struct Split<'a> {
 impl Split<'_> {
     /// What follows the operation's name in that of the section.
     fn section(&self, class: Failure) -> &'static str {
-        match code(class) {
+        match return_code(class) {
             _ if !self.apart => "",
             code if self.plan.errors.tracks(code) => code,
             _ => "FAILED",
@@ -192,7 +192,7 @@ impl Split<'_> {
         times
     }
 
-    /// The times of each section in each second.
+    /// The times of each section in each second, where somebody wants them.
     fn seconds(
         &self,
         stage: &StageRecord,
@@ -200,7 +200,8 @@ impl Split<'_> {
         intended: bool,
     ) -> BTreeMap<&'static str, Vec<(u32, Histogram)>> {
         let mut seconds: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        if self.plan.measurement != MeasurementType::TimeSeries {
+        let series = self.plan.measurement == MeasurementType::TimeSeries;
+        if !series && self.plan.hdr_prefix.is_none() {
             return seconds;
         }
         for row in &stage.series.rows {

@@ -378,3 +378,7 @@ impl Workload for CoreLane {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "core_tests.rs"]
+mod tests;

@@ -1,0 +1,150 @@
+//! The shell's commands as they are typed. Knows nothing of what they do.
+
+/// One command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Read { key: String, fields: Vec<String> },
+    Scan { key: String, count: u32, fields: Vec<String> },
+    Insert { key: String, values: Vec<(String, String)> },
+    Update { key: String, values: Vec<(String, String)> },
+    Delete { key: String },
+    Table { name: Option<String> },
+    Help,
+    Quit,
+}
+
+/// What `help` prints: YCSB's words, and how to write what YCSB could not.
+pub(super) const HELP: &str = "\
+Commands:
+  read key [field1 field2 ...] - Read a record
+  scan key recordcount [field1 field2 ...] - Scan starting at key
+  insert key name1=value1 [name2=value2 ...] - Insert a new record
+  update key name1=value1 [name2=value2 ...] - Update a record
+  delete key - Delete a record
+  table [tablename] - Get or [set] the name of the table
+  quit - Quit
+Quotes keep spaces together: insert user1 \"field0=two words\"
+";
+
+impl Command {
+    /// Reads one line. `None`: there is nothing in it.
+    ///
+    /// # Errors
+    /// What to print after `Error: `.
+    pub(super) fn parse(line: &str) -> Result<Option<Self>, String> {
+        let words = words(line)?;
+        let Some((verb, rest)) = words.split_first() else { return Ok(None) };
+        let syntax = |syntax: &str| format!("syntax is \"{syntax}\"");
+        Ok(Some(match (verb.as_str(), rest) {
+            ("read", [key, fields @ ..]) => {
+                Self::Read { key: known_key(key)?, fields: fields.to_vec() }
+            }
+            ("read", []) => return Err(syntax("read keyname [field1 field2 ...]")),
+            ("scan", [key, count, fields @ ..]) if count.parse::<u32>().is_ok_and(|n| n > 0) => {
+                let count = count.parse().unwrap_or_default();
+                Self::Scan { key: key.clone(), count, fields: fields.to_vec() }
+            }
+            ("scan", _) => return Err(syntax("scan keyname scanlength [field1 field2 ...]")),
+            ("insert" | "update", rest) => {
+                let wrong = || syntax(&format!("{verb} keyname name1=value1 [name2=value2 ...]"));
+                let [key, pairs @ ..] = rest else { return Err(wrong()) };
+                let values: Option<Vec<_>> =
+                    pairs.iter().map(|pair| name_and_value(pair)).collect();
+                let values = values.filter(|values| !values.is_empty()).ok_or_else(wrong)?;
+                let key = known_key(key)?;
+                if verb == "insert" {
+                    Self::Insert { key, values }
+                } else {
+                    Self::Update { key, values }
+                }
+            }
+            ("delete", [key]) => Self::Delete { key: known_key(key)? },
+            ("delete", _) => return Err(syntax("delete keyname")),
+            ("table", []) => Self::Table { name: None },
+            ("table", [name]) => Self::Table { name: Some(name.clone()) },
+            ("table", _) => return Err(syntax("table [tablename]")),
+            ("help", _) => Self::Help,
+            ("quit", _) => Self::Quit,
+            (verb, _) => return Err(format!("unknown command \"{verb}\"")),
+        }))
+    }
+}
+
+/// Keys that begin so are no records: CouchDB has documents and addresses of its own there.
+fn known_key(key: &str) -> Result<String, String> {
+    if key.is_empty() || key.starts_with('_') {
+        return Err(format!("\"{key}\" cannot be a key: name one that does not begin with _"));
+    }
+    Ok(key.to_owned())
+}
+
+/// `name=value`; the value may hold more of `=`, and names of CouchDB's own are none of a field.
+fn name_and_value(pair: &str) -> Option<(String, String)> {
+    let (name, value) = pair.split_once('=')?;
+    let field = !name.is_empty() && !name.starts_with('_');
+    field.then(|| (name.to_owned(), value.to_owned()))
+}
+
+/// Words between white space. Quotes, single or double, keep what is between them together; a
+/// backslash takes the next character as it is, but not between single quotes.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            ('\\', None | Some('"')) => {
+                let next = chars.next().ok_or("a backslash at the end of the line")?;
+                word.get_or_insert_default().push(next);
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err("a quote is not closed".to_owned());
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_hold_what_quotes_keep_together() {
+        let line = r#"insert k a=b=c "field0=two words" f1='a "b"' f2=x\ y f3="""#;
+        let Ok(Some(Command::Insert { key, values })) = Command::parse(line) else { panic!() };
+        assert_eq!(key, "k");
+        let values: Vec<_> = values.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        let wanted =
+            [("a", "b=c"), ("field0", "two words"), ("f1", "a \"b\""), ("f2", "x y"), ("f3", "")];
+        assert_eq!(values, wanted);
+    }
+
+    #[test]
+    fn mistakes_are_told_in_the_words_of_ycsb() {
+        for (line, error) in [
+            ("foo", "unknown command \"foo\""),
+            ("read", "syntax is \"read keyname [field1 field2 ...]\""),
+            ("scan a b", "syntax is \"scan keyname scanlength [field1 field2 ...]\""),
+            ("insert k", "syntax is \"insert keyname name1=value1 [name2=value2 ...]\""),
+            ("update k a", "syntax is \"update keyname name1=value1 [name2=value2 ...]\""),
+            ("insert k _id=7", "syntax is \"insert keyname name1=value1 [name2=value2 ...]\""),
+            ("delete", "syntax is \"delete keyname\""),
+            ("read \"a", "a quote is not closed"),
+            (
+                "read _all_docs",
+                "\"_all_docs\" cannot be a key: name one that does not begin with _",
+            ),
+        ] {
+            assert_eq!(Command::parse(line), Err(error.to_owned()), "{line}");
+        }
+        assert_eq!(Command::parse("  "), Ok(None));
+    }
+}

@@ -1,0 +1,162 @@
+//! Connections together do what was asked, and each only what it can answer for.
+
+use super::*;
+use crate::workload::ycsb::Properties;
+use proptest::prelude::*;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+fn config(text: &str) -> CoreConfig {
+    let properties = Properties::parse(text.as_bytes()).unwrap();
+    CoreConfig::read(&properties, false, &|_| Err(String::new())).unwrap()
+}
+
+fn core(text: &str, bodies: Bodies) -> Arc<Core> {
+    Arc::new(Core::new(&config(text), 7, bodies))
+}
+
+/// All operations of a lane with their drafts, each of which succeeds.
+fn all(mut lane: CoreLane) -> Vec<(Op, Draft)> {
+    let mut done = Vec::new();
+    let mut draft = Draft::default();
+    while let Some(op) = lane.next(&mut draft) {
+        lane.observe(&op, Ok(Reply::default()), &Answered::default());
+        done.push((op, std::mem::take(&mut draft)));
+    }
+    done
+}
+
+proptest! {
+    #[test]
+    fn every_record_is_loaded_once(
+        start in 0u64..50, count in 1u64..60, connections in 1u64..9, batch in 1u32..9,
+    ) {
+        let text = format!(
+            "recordcount={}\ninsertstart={start}\ninsertcount={count}\nfieldcount=1\n\
+             insertorder=ordered",
+            start + count
+        );
+        let core = core(&text, Bodies::Json);
+        let mut loaded = BTreeSet::new();
+        for k in 0..connections {
+            for (op, draft) in all(core.load((k, connections), batch)) {
+                let documents = format!("[{}]", String::from_utf8(draft.body).unwrap());
+                let documents: Vec<Value> = serde_json::from_str(&documents).unwrap();
+                prop_assert_eq!(documents.len(), op.documents as usize);
+                for number in op.key..op.key + u64::from(op.documents) {
+                    prop_assert!(loaded.insert(number));
+                }
+                let names = String::from_utf8(draft.name).unwrap();
+                let names: Vec<&str> = names.split_terminator('\0').collect();
+                for (i, document) in documents.iter().enumerate() {
+                    prop_assert_eq!(names[i], format!("user{}", op.key + i as u64));
+                    let named = document.get("_id").map_or(names[i], |id| id.as_str().unwrap());
+                    prop_assert_eq!(named, names[i]);
+                    prop_assert_eq!(document.get("_id").is_some(), batch > 1);
+                }
+            }
+        }
+        prop_assert_eq!(loaded, (start..start + count).collect());
+    }
+
+    #[test]
+    fn a_connection_asks_for_what_is_loaded_and_for_its_own(
+        distribution in "uniform|zipfian|latest|exponential", connections in 1u64..9,
+        slice in 0u64..4,
+    ) {
+        let text = format!(
+            "recordcount=100\noperationcount=300\ninsertproportion=1\nreadproportion=1\n\
+             requestdistribution={distribution}\ninsertstart={}\ninsertcount=25",
+            slice * 25
+        );
+        let core = core(&text, Bodies::Nothing);
+        let mut inserted = BTreeSet::new();
+        for k in 0..connections {
+            let mut own = BTreeSet::new();
+            let share = 300 / connections + u64::from(k < 300 % connections);
+            for (op, _) in all(core.run((k, connections), Some(share))) {
+                if op.kind == OpKind::Create {
+                    prop_assert!(own.insert(op.key) && inserted.insert(op.key));
+                    // Clients with other slices have other numbers.
+                    prop_assert_eq!((op.key - 100) / 300, slice);
+                } else {
+                    prop_assert!(op.key < 100 || own.contains(&op.key), "{}", op.key);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_does_not_depend_on_what_is_written() {
+    let text = "recordcount=50\nreadproportion=1\nupdateproportion=1\nscanproportion=1\n\
+                insertproportion=1\ndeleteproportion=1\nreadmodifywriteproportion=1\n\
+                readallfields=false\nrequestdistribution=zipfian\noperationcount=500";
+    let asked = |bodies| -> Vec<(Op, Vec<u8>)> {
+        let done = all(core(text, bodies).run((1, 3), Some(500)));
+        done.into_iter().map(|(op, draft)| (op, draft.name)).collect()
+    };
+    let json = asked(Bodies::Json);
+    assert_eq!(json, asked(Bodies::Nothing));
+    assert_eq!(json, asked(Bodies::Shown));
+    for pair in json.windows(2) {
+        let (first, last) = (&pair[0].0, &pair[1].0);
+        assert_eq!(first.part == Part::First, last.part == Part::Last);
+        if first.part == Part::First {
+            assert_eq!((first.kind, last.kind), (OpKind::Read, OpKind::Update));
+            assert_eq!((first.key, &pair[0].1), (last.key, &pair[1].1));
+        }
+    }
+}
+
+#[test]
+fn shares_of_the_newest_are_the_same_for_any_number_of_connections() {
+    let text = "recordcount=1000\noperationcount=40000\ninsertproportion=0.1\n\
+                readproportion=0.9\nrequestdistribution=latest";
+    // The share of reads that go to the records inserted last, a tenth of all there are.
+    let share = |connections: u64| {
+        let core = core(text, Bodies::Nothing);
+        let (mut reads, mut newest) = (0.0, 0.0);
+        for k in 0..connections {
+            let mut inserted = 0;
+            for (op, _) in all(core.run((k, connections), Some(40_000 / connections))) {
+                if op.kind == OpKind::Create {
+                    inserted += 1;
+                } else {
+                    let all = 1000 + inserted * connections;
+                    reads += 1.0;
+                    newest += f64::from(u8::from(op.key >= all - all / 10));
+                }
+            }
+        }
+        newest / reads
+    };
+    let alone = share(1);
+    // Five standard deviations of the difference of two shares of 36,000 are 1.6 %.
+    for connections in [4, 20] {
+        let off = (share(connections) - alone).abs();
+        assert!(off < 0.016, "{connections}: {off}");
+    }
+}
+
+#[test]
+fn what_is_verified_must_have_all_its_text() {
+    let text = "recordcount=5\ndataintegrity=true\nfieldcount=2\nfieldlength=30\n\
+                readproportion=1\nupdateproportion=0\noperationcount=1\nkeyprefix=\"\\\\";
+    let core = core(text, Bodies::Json);
+    let mut lane = core.run((0, 1), Some(1));
+    let mut draft = Draft::default();
+    let op = lane.next(&mut draft).unwrap();
+    let mut stored = Draft::default();
+    let mut stream = Stream::new(0, 0);
+    core.records.document((&draft.name, false), 0..2, &mut stream, &mut stored.body);
+    let mut check =
+        |body: &[u8]| lane.observe(&op, Ok(Reply::default()), &Answered { rows: &[], body });
+    assert_eq!(check(&stored.body), Check::Checked(Ok(())));
+    let wrong = Check::Checked(Err(Failure::UnexpectedState));
+    let text = String::from_utf8(stored.body).unwrap();
+    let altered = [text.replacen(':', ":1,\"x\":", 1), text.replacen("field1", "f", 1)];
+    for other in ["{}", "[", &altered[0], &altered[1]] {
+        assert_eq!(check(other.as_bytes()), wrong, "{other}");
+    }
+}

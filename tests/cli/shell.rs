@@ -1,0 +1,172 @@
+//! `springload shell`, driven through a pipe and on a terminal; what it did is read with another
+//! HTTP client.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use springload::embedded::Options;
+
+use crate::pty::Pty;
+use crate::servers::Server;
+use crate::springload::BINARY;
+
+/// The exit status and what was printed, without the lines that tell how long a command took.
+fn shell(arguments: &[&str], script: &str) -> (i32, Vec<String>, String) {
+    let output = assert_cmd::Command::new(BINARY)
+        .arg("shell")
+        .args(arguments)
+        .write_stdin(script)
+        .timeout(Duration::from_secs(60))
+        .output()
+        .expect("springload starts");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let took = |line: &str| {
+        line.strip_suffix(" ms").is_some_and(|ms| ms.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let lines = text.lines().filter(|line| !took(line)).map(str::to_owned).collect();
+    let code = output.status.code().expect("no signal");
+    (code, lines, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn get(server: &Server, path: &str) -> Value {
+    let agent: ureq::Agent =
+        ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(30))).build().into();
+    let answer = agent.get(format!("{}{path}", server.url)).call();
+    let text = answer.expect("an answer").body_mut().read_to_string().expect("a body");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn commands_do_what_they_say(server: &Server) {
+    let (first, second) = ("shell_a", "shell_b");
+    let script = format!(
+        "table {first}\n\
+         insert k1 a=1 \"b=two words\" c=x=y\n\
+         insert k2 a=2\n\
+         update k1 a=3 d=new\n\
+         read k1\n\
+         read k1 d a\n\
+         scan k 10 a\n\
+         scan z 10\n\
+         table {second}\n\
+         insert k1 a=other\n\
+         table\n\
+         table {first}\n\
+         delete k2"
+    );
+    let (code, lines, errors) = shell(&[&server.url], &script);
+    let rule = "--------------------------------";
+    let wanted = [
+        "Using table \"shell_a\"",
+        "Result: OK",
+        "Result: OK",
+        "Result: OK",
+        "Return code: OK",
+        "a=3",
+        "b=two words",
+        "c=x=y",
+        "d=new",
+        "Return code: OK",
+        "a=3",
+        "d=new",
+        "Result: OK",
+        rule,
+        "Record 0",
+        "a=3",
+        rule,
+        "Record 1",
+        "a=2",
+        rule,
+        "Result: OK",
+        "0 records",
+        "Using table \"shell_b\"",
+        "Result: OK",
+        "Using table \"shell_b\"",
+        "Using table \"shell_a\"",
+        "Return result: OK",
+    ];
+    assert_eq!((code, lines), (0, wanted.map(str::to_owned).to_vec()), "{errors}");
+    let stored = get(server, &format!("/{first}/k1"));
+    assert_eq!(stored["a"], "3");
+    assert_eq!((&stored["b"], &stored["c"]), (&"two words".into(), &"x=y".into()));
+    assert_eq!(get(server, &format!("/{second}/k1"))["a"], "other");
+    let rows = get(server, &format!("/{first}/_all_docs"));
+    assert_eq!(rows["rows"].as_array().map(Vec::len), Some(1), "{rows}");
+}
+
+#[test]
+fn commands_do_what_they_say_on_the_stand_in() {
+    commands_do_what_they_say(&Server::stand_in(Options::default()));
+}
+
+#[test]
+fn commands_do_what_they_say_on_pouchdb_server() {
+    if let Some(server) = Server::pouchdb() {
+        commands_do_what_they_say(&server);
+    }
+}
+
+#[test]
+fn a_script_learns_of_what_failed() {
+    let server = Server::stand_in(Options::default());
+    let url = format!("{}/db", server.url);
+    let script = "insert k a=1\nread nothing\ninsert k a=1\nread k\n";
+    let (code, lines, _) = shell(&[&url], script);
+    let wanted =
+        ["Result: OK", "Return code: NOT_FOUND", "Result: CONFLICT", "Return code: OK", "a=1"];
+    assert_eq!((code, lines), (3, wanted.map(str::to_owned).to_vec()));
+    let (code, lines, _) = shell(&[&url], "raed k\nread k\n");
+    let wanted = ["Error: unknown command \"raed\"", "Return code: OK", "a=1"];
+    assert_eq!((code, lines), (2, wanted.map(str::to_owned).to_vec()));
+    drop(server);
+    let (code, lines, errors) = shell(&[&url], "read k\n");
+    assert_eq!((code, lines), (3, Vec::new()));
+    assert!(errors.starts_with("error: cannot reach 127.0.0.1:"), "{errors}");
+    let (code, _, errors) = shell(&["ftp://127.0.0.1"], "");
+    assert_eq!(code, 2);
+    assert!(errors.starts_with("error: TARGET: "), "{errors}");
+}
+
+/// The lines that YCSB's own shell prints for its `BasicDB`.
+#[test]
+fn basic_tells_what_would_be_done() {
+    let script = "read user1\nread user1 f0 f1\nscan user1 3 f0\ninsert k a=b c=d\ntable x\n\
+                  update k a=b\ndelete k\nquit\nread never\n";
+    let (code, lines, _) = shell(&["basic"], script);
+    let wanted = [
+        "READ usertable user1 [ <all fields>]",
+        "Return code: OK",
+        "READ usertable user1 [ f0 f1 ]",
+        "Return code: OK",
+        "SCAN usertable user1 3 [ f0 ]",
+        "Result: OK",
+        "0 records",
+        "INSERT usertable k [ a=b c=d ]",
+        "Result: OK",
+        "Using table \"x\"",
+        "UPDATE x k [ a=b ]",
+        "Result: OK",
+        "DELETE x k",
+        "Return result: OK",
+    ];
+    assert_eq!((code, lines), (0, wanted.map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn a_terminal_has_a_prompt_editing_and_a_history() {
+    let mut pty = Pty::start(Command::new(BINARY).args(["shell", "basic", "--table", "mine"]));
+    pty.wait_for("Connected.");
+    pty.wait_for("> ");
+    // One key back, and the missing letter put in.
+    pty.press("rea user1\x01\x1b[C\x1b[C\x1b[Cd\r");
+    pty.wait_for("READ mine user1 [ <all fields>]");
+    pty.press("delete user1\r");
+    pty.wait_for("DELETE mine user1");
+    // Two lines up in the history.
+    pty.press("\x1b[A\x1b[A f0\r");
+    pty.wait_for("READ mine user1 [ f0 ]");
+    pty.press("nonsense\r");
+    pty.wait_for("Error: unknown command");
+    pty.press("\x04");
+    assert_eq!(pty.finish().code(), Some(0), "{}", pty.shown());
+}
