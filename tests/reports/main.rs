@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use springload::measure::{FailedTimes, Histogram, Spread};
 use springload::op::{Failure, OpKind};
+use springload::plan::{ErrorLatency, MeasurementPlan};
 use springload::record::{RunRecord, Verdict};
 use springload::report::{FORMATS, format, read_json};
 
@@ -51,6 +52,8 @@ fn with_failures() -> RunRecord {
             _ => {}
         }
     }
+    let errors = ErrorLatency::These(vec!["NOT_FOUND".to_owned()]);
+    record.plan.ycsb = Some(MeasurementPlan { errors, ..MeasurementPlan::default() });
     record.refresh_warnings();
     record
 }
