@@ -56,13 +56,20 @@ impl Pty {
     /// Waits until `text` is shown.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) {
+        self.wait_for_times(text, 1);
+    }
+
+    /// Waits until `text` is shown so many times.
+    #[track_caller]
+    pub(crate) fn wait_for_times(&mut self, text: &str, times: usize) {
         #[allow(clippy::disallowed_methods, reason = "the bound of a wait, not a measurement")]
         let begun = Instant::now();
-        while !self.shown().contains(text) {
+        let there = |pty: &Self| pty.shown().matches(text).count() >= times;
+        while !there(self) {
             assert!(begun.elapsed() < TIMEOUT, "no {text:?} in:\n{}", self.shown());
             let status = self.child.try_wait().expect("a child");
             self.read(Duration::from_millis(20));
-            let over = status.is_some() && !self.shown().contains(text);
+            let over = status.is_some() && !there(self);
             assert!(!over, "ended without {text:?}:\n{}", self.shown());
         }
     }

@@ -154,19 +154,27 @@ fn basic_tells_what_would_be_done() {
 
 #[test]
 fn a_terminal_has_a_prompt_editing_and_a_history() {
+    /// What a terminal is told once it is ready for a line: to mark what is pasted.
+    const READY: &str = "\x1b[?2004h";
     let mut pty = Pty::start(Command::new(BINARY).args(["shell", "basic", "--table", "mine"]));
     pty.wait_for("Connected.");
-    pty.wait_for("> ");
-    // One key back, and the missing letter put in.
-    pty.press("rea user1\x01\x1b[C\x1b[C\x1b[Cd\r");
-    pty.wait_for("READ mine user1 [ <all fields>]");
-    pty.press("delete user1\r");
-    pty.wait_for("DELETE mine user1");
-    // Two lines up in the history.
-    pty.press("\x1b[A\x1b[A f0\r");
-    pty.wait_for("READ mine user1 [ f0 ]");
-    pty.press("nonsense\r");
-    pty.wait_for("Error: unknown command");
+    for (ready, (keys, shown)) in [
+        // To the line's begin, three to the right, and the missing letter put in.
+        ("rea user1\x01\x1b[C\x1b[C\x1b[Cd\r", "READ mine user1 [ <all fields>]"),
+        ("delete user1\r", "DELETE mine user1"),
+        // Two lines up in the history.
+        ("\x1b[A\x1b[A f0\r", "READ mine user1 [ f0 ]"),
+        ("nonsense\r", "Error: unknown command"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        pty.wait_for_times(READY, ready + 1);
+        pty.press(keys);
+        pty.wait_for(shown);
+    }
+    assert!(pty.shown().contains("> "), "{}", pty.shown());
+    pty.wait_for_times(READY, 5);
     pty.press("\x04");
     assert_eq!(pty.finish().code(), Some(0), "{}", pty.shown());
 }

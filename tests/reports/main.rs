@@ -11,7 +11,7 @@ use serde_json::Value;
 use springload::engine::Pace;
 use springload::measure::{FailedTimes, Histogram, Spread};
 use springload::op::{Failure, OpKind};
-use springload::plan::{StageKind, StagePlan};
+use springload::plan::{ErrorLatency, MeasurementPlan, StageKind, StagePlan};
 use springload::record::{RunRecord, Verdict};
 use springload::report::{FORMATS, format, read_json, siege_log_line};
 use springload::workload::UrlOrder;
@@ -54,6 +54,8 @@ fn with_failures() -> RunRecord {
             _ => {}
         }
     }
+    let errors = ErrorLatency::These(vec!["NOT_FOUND".to_owned()]);
+    record.plan.ycsb = Some(MeasurementPlan { errors, ..MeasurementPlan::default() });
     record.refresh_warnings();
     record
 }

@@ -3,7 +3,8 @@
 //! The files here were printed by small programs of ours that call YCSB 0.17.0 on Java 17:
 //! `keys.txt` has record numbers and their hashes; `draws.txt` counts a million draws of each
 //! generator (100,000 of each character) by the cells named below; `integrity.txt` is what its
-//! `BasicDB` was told to insert with `dataintegrity=true`, `zeropadding=22`.
+//! `BasicDB` was told to insert with `dataintegrity=true`, `zeropadding=22`. `reports.txt` has
+//! reports that YCSB printed.
 
 mod report;
 

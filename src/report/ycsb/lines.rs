@@ -18,13 +18,17 @@ const RAW_PERCENTILES: [f64; 8] = [1.0, 5.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99
 pub(super) fn of_section(plan: &MeasurementPlan, section: &Section, out: &mut Vec<Line>) {
     let Some(times) = &section.times else {
         // What was not measured is not told as 0.
-        let (prefixes, measure): (&[&str], _) = match plan.measurement {
-            MeasurementType::Raw => (&[""], "Total Operations"),
-            MeasurementType::HdrHistogramAndHistogram => (&["Hdr", "Bucket"], "Operations"),
-            MeasurementType::HdrHistogramAndRaw => (&["Hdr"], "Operations"),
-            _ => (&[""], "Operations"),
+        let counts: &[_] = match plan.measurement {
+            MeasurementType::Raw => &[("", "Total Operations")],
+            MeasurementType::HdrHistogramAndHistogram => {
+                &[("Hdr", "Operations"), ("Bucket", "Operations")]
+            }
+            MeasurementType::HdrHistogramAndRaw => {
+                &[("Hdr", "Operations"), ("Raw", "Total Operations")]
+            }
+            _ => &[("", "Operations")],
         };
-        out.extend(prefixes.iter().map(|prefix| {
+        out.extend(counts.iter().map(|&(prefix, measure)| {
             Line::new(&format!("{prefix}{}", section.name), measure, section.operations)
         }));
         return;

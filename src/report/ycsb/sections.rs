@@ -6,9 +6,6 @@ use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType};
 use crate::record::StageRecord;
 use std::collections::BTreeMap;
 
-/// What YCSB counts closed connections under.
-pub(super) const CLEANUP: &str = "CLEANUP";
-
 /// One section.
 pub(super) struct Section {
     pub(super) name: String,
@@ -76,27 +73,34 @@ pub(super) fn sections(
     stage: &StageRecord,
     connections: usize,
 ) -> Vec<Section> {
-    let cleanup = Section {
-        name: CLEANUP.to_owned(),
-        operations: connections as u64,
-        times: None,
-        codes: Vec::new(),
-        rows: 0,
-        seconds: Vec::new(),
+    let sections = |intended| {
+        let mut sections = of_interval(plan, stage, intended);
+        let place = sections.iter().position(|it| !it.name.starts_with("READ"));
+        sections.insert(place.unwrap_or(sections.len()), cleanup(connections));
+        sections
     };
-    let plain = plan.interval == MeasuredInterval::Intended;
-    let mut sections = of_interval(plan, stage, plain);
-    let place = sections.iter().position(|it| !it.name.starts_with("READ"));
-    sections.insert(place.unwrap_or(sections.len()), cleanup);
+    let mut all = sections(plan.interval == MeasuredInterval::Intended);
     if plan.interval == MeasuredInterval::Both {
-        sections.extend(of_interval(plan, stage, true).into_iter().map(|section| Section {
+        all.extend(sections(true).into_iter().map(|section| Section {
             name: format!("Intended-{}", section.name),
             codes: Vec::new(),
             rows: 0,
             ..section
         }));
     }
-    sections
+    all
+}
+
+/// What YCSB counts closed connections under. How long it takes to close one is not measured.
+fn cleanup(connections: usize) -> Section {
+    Section {
+        name: "CLEANUP".to_owned(),
+        operations: connections as u64,
+        times: None,
+        codes: Vec::new(),
+        rows: 0,
+        seconds: Vec::new(),
+    }
 }
 
 /// The sections that tell service times, or response times if `intended`.
