@@ -128,16 +128,7 @@ impl Asked {
         let measurement = MeasurementPlan::read(&self.properties);
         let measurement =
             measurement.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
-        let mut number = |name: &str, default: f64| match self.properties.get(name) {
-            None => default,
-            Some(text) => {
-                text.parse().ok().filter(|it| (0.0..=MOST).contains(it)).unwrap_or_else(|| {
-                    let problem = format!("{text:?} has no meaning");
-                    mistakes.push(wrong(name, problem, "give a number from 0 to 1e9"));
-                    default
-                })
-            }
-        };
+        let mut number = |name, default| self.number(name, default, mistakes);
         let threads = number("threadcount", 1.0);
         let target = number("target", 0.0);
         let batch = number("batchsize", 1.0);
@@ -230,6 +221,15 @@ impl Asked {
             }
             None | Some(Ok(WorkloadClass::Core)) => {}
         }
+    }
+
+    fn number(&self, name: &str, default: f64, mistakes: &mut Vec<Invalid>) -> f64 {
+        let Some(text) = self.properties.get(name) else { return default };
+        text.parse().ok().filter(|it| (0.0..=MOST).contains(it)).unwrap_or_else(|| {
+            let problem = format!("{text:?} has no meaning");
+            mistakes.push(wrong(name, problem, "give a number from 0 to 1e9"));
+            default
+        })
     }
 
     fn flag(&self, name: &str, default: bool, mistakes: &mut Vec<Invalid>) -> bool {
