@@ -327,6 +327,7 @@ fn what_makes_no_sense_is_refused() {
         "target=x",
         "batchsize=0",
         "maxerrorrate=-1",
+        "maxexecutiontime=inf",
         "couchdb.update=never",
         "couchdb.url=http://127.0.0.1:5984/data",
         "basicdb.simulatedelay=5",

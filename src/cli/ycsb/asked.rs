@@ -18,6 +18,8 @@ use url::Url;
 const COUCHDB: &str = "http://127.0.0.1:5984";
 /// The part of all operations that may fail. YCSB does not mind any number.
 const MOST_ERRORS: f64 = 0.01;
+/// Any number here: seconds or operations beyond would overflow.
+const MOST: f64 = 1e9;
 /// As many connections and documents in a request as plans may have.
 const MOST_THREADS: f64 = 65_536.0;
 const MOST_BATCH: f64 = 1e6;
@@ -126,14 +128,7 @@ impl Asked {
         let measurement = MeasurementPlan::read(&self.properties);
         let measurement =
             measurement.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
-        let mut number = |name: &str, default: f64| match self.properties.get(name) {
-            None => default,
-            Some(text) => text.parse().ok().filter(|it: &f64| *it >= 0.0).unwrap_or_else(|| {
-                let problem = format!("{text:?} has no meaning");
-                mistakes.push(wrong(name, problem, "give a number, 0 or more"));
-                default
-            }),
-        };
+        let mut number = |name, default| self.number(name, default, mistakes);
         let threads = number("threadcount", 1.0);
         let target = number("target", 0.0);
         let batch = number("batchsize", 1.0);
@@ -226,6 +221,15 @@ impl Asked {
             }
             None | Some(Ok(WorkloadClass::Core)) => {}
         }
+    }
+
+    fn number(&self, name: &str, default: f64, mistakes: &mut Vec<Invalid>) -> f64 {
+        let Some(text) = self.properties.get(name) else { return default };
+        text.parse().ok().filter(|it| (0.0..=MOST).contains(it)).unwrap_or_else(|| {
+            let problem = format!("{text:?} has no meaning");
+            mistakes.push(wrong(name, problem, "give a number from 0 to 1e9"));
+            default
+        })
     }
 
     fn flag(&self, name: &str, default: bool, mistakes: &mut Vec<Invalid>) -> bool {
