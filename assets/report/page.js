@@ -87,6 +87,7 @@
     hoverongaps: false,
     colorscale: shades(),
     zmin: 0,
+    zmax: Math.max(1e-9, ...rates.flat()),
     xgap: 1,
     ygap: 1,
     colorbar: { ...bar('documents per second'), nticks: 5, tickformat: ',~r' },

@@ -6,7 +6,7 @@ use super::runs;
 use super::sweep::{self, SweepFormat};
 use crate::record::RunRecord;
 use crate::report::{ChartKind, Format};
-use clap::ValueEnum as _;
+use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
 /// `springload report` and `springload show`.
@@ -66,7 +66,7 @@ fn of_sweep(args: &Args, file: &Path) -> Result<Vec<u8>, String> {
         return Err("--chart is for runs, not for sweeps; leave it out".to_owned());
     }
     let format = SweepFormat::from_str(args.format.name, false).map_err(|_| {
-        let known = SweepFormat::value_variants().iter().filter_map(|it| it.to_possible_value());
+        let known = SweepFormat::value_variants().iter().filter_map(SweepFormat::to_possible_value);
         let names: Vec<String> = known.map(|it| it.get_name().to_owned()).collect();
         format!(
             "--format {} shows runs, not sweeps; give one of {}",

@@ -149,32 +149,38 @@ pub(super) fn slopes(sweep: &SweepRecord) -> Vec<String> {
             lines.push(format!("{} per doubling of {} ({})", fit, axis.name, basis(&fit, "runs")));
         }
     }
-    if sweep.definition.by_size {
-        for group in groups(sweep) {
-            let sound = |of: fn(&CurvePoint) -> Option<f64>| -> Vec<(f64, f64)> {
-                let curves = group.results.iter().filter_map(|result| result.curve.as_ref());
-                let points = curves.flat_map(Curve::sound);
-                points.filter_map(|it| Some((of(it)?, it.per_s))).collect()
-            };
-            let name = name(&group);
-            let per = |unit: &str, points: &[(f64, f64)]| {
-                let fit = Fit::of(points)?;
-                Some(format!("{name}{fit} per {unit} ({})", basis(&fit, "windows")))
-            };
-            let unknown =
-                |what: &str| format!("{name}n/a per GB of {what}: the server does not tell");
-            let documents = sound(|it| Some(it.documents as f64 / 1e6));
-            lines.extend(per("million documents", &documents));
-            for (what, points) in [
-                ("files", sound(|it| Some(it.file_bytes? / 1e9))),
-                ("live data", sound(|it| Some(it.active_bytes? / 1e9))),
-            ] {
-                if points.is_empty() && !documents.is_empty() {
-                    lines.push(unknown(what));
-                }
-                lines.extend(per(&format!("GB of {what}"), &points));
+    let mut unknown: Vec<(&str, String)> = Vec::new();
+    let groups = if sweep.definition.by_size { groups(sweep) } else { Vec::new() };
+    for group in &groups {
+        let sound = |of: fn(&CurvePoint) -> Option<f64>| -> Vec<(f64, f64)> {
+            let curves = group.results.iter().filter_map(|result| result.curve.as_ref());
+            let points = curves.flat_map(Curve::sound);
+            points.filter_map(|it| Some((of(it)?, it.per_s))).collect()
+        };
+        let name = name(group);
+        let per = |unit: &str, points: &[(f64, f64)]| {
+            let fit = Fit::of(points)?;
+            Some(format!("{name}{fit} per {unit} ({})", basis(&fit, "windows")))
+        };
+        let documents = sound(|it| Some(it.documents as f64 / 1e6));
+        lines.extend(per("million documents", &documents));
+        for (what, points) in [
+            ("files", sound(|it| Some(it.file_bytes? / 1e9))),
+            ("live data", sound(|it| Some(it.active_bytes? / 1e9))),
+        ] {
+            if points.is_empty() && !documents.is_empty() {
+                unknown.push((what, name.clone()));
             }
+            lines.extend(per(&format!("GB of {what}"), &points));
         }
+    }
+    for what in ["files", "live data"] {
+        let names = unknown.iter().filter(|it| it.0 == what).map(|it| it.1.as_str());
+        let names: Vec<&str> = names.collect();
+        let of_all = !names.is_empty() && names.len() == groups.len();
+        let names = if of_all { vec![""] } else { names };
+        let told = |name| format!("{name}n/a per GB of {what}: the server does not tell");
+        lines.extend(names.into_iter().map(told));
     }
     lines
 }

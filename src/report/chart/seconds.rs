@@ -15,7 +15,12 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         let tone = |own: usize| if view.overlay { part.run } else { own };
         let mut line = |name, (tone, stroke, hidden), seconds: &[BurstSecond], sum: bool| {
             let value = |it: &BurstSecond| Some(if sum { it.sum as f64 } else { it.average });
-            let x = seconds.iter().map(|second| f64::from(second.second) + 0.5).collect();
+            // The middle of the second, or of what there is of it.
+            let middle = |it: &BurstSecond| {
+                let from_s = f64::from(it.second);
+                f64::midpoint(from_s, (from_s + 1.0).min(part.stage.elapsed_s.max(from_s)))
+            };
+            let x = seconds.iter().map(middle).collect();
             let (name, y) = (view.name(part, name), seconds.iter().map(value).collect());
             lines.push(Line { name, tone, stroke, hidden, x, y });
         };
