@@ -232,6 +232,7 @@ const checks = {
     ensure(/4 of 4 runs measured/.test(await page.textContent('#trust')), 'no trust line');
     await picture('sweep', { fullPage: true });
     await page.setViewportSize({ width: 390, height: 844 });
+    await open(sweep);
     await narrow();
     await page.setViewportSize({ width: 1200, height: 900 });
     await quiet();

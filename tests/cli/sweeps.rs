@@ -117,7 +117,7 @@ fn the_page_has_the_command_that_goes_on_with_the_same_sweep() {
     let out = folder.path().join("out");
     let output = format!("--output={}", out.display());
     let sweep = ["sweep", "--preset=batch", "--scale=0.001", "-L", "batch=10,20", "--repeat=2"];
-    ended_well(&springload(&[&sweep[..], &["-q", "--format=html", &output]].concat()));
+    ended_well(&springload([&sweep[..], &["-q", "--format=html", &output]].concat()));
     let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
     let (_, command) = page.split_once("<pre><code>springload ").expect("a command");
     let (command, _) = command.split_once("</code>").expect("its end");
@@ -127,7 +127,7 @@ fn the_page_has_the_command_that_goes_on_with_the_same_sweep() {
     assert_eq!((again.code, &again.stdout), (0, &page), "{command}: {}", again.stderr);
     assert_eq!(std::fs::read(out.join("sweep.json")).expect("a sweep"), before, "measured again");
     let place = out.to_str().expect("UTF-8");
-    let later = springload(&["report", place, "--format", "html"]);
+    let later = springload(["report", place, "--format", "html"]);
     assert_eq!((later.code, &later.stdout), (0, &page), "{}", later.stderr);
     for (arguments, says) in [
         (&["report", place, place][..], "name it alone"),

@@ -193,7 +193,7 @@ fn settings(sweep: &SweepRecord) -> Vec<(String, String)> {
     let stage = results(sweep).next().map_or("–", |result| result.stage.as_str());
     let mut add = |name: &str, text: String| facts.push((name.to_owned(), text));
     add("flags of all runs", definition.common.join(" "));
-    add("measured", format!("each combination {} times", definition.repeat));
+    add("runs of each combination", definition.repeat.to_string());
     add("order", format!("drawn from seed {}", definition.seed));
     add("rates of stage", stage.to_owned());
     if let Some(preset) = &definition.preset {
