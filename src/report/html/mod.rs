@@ -1,6 +1,6 @@
-//! One page with all of a run, of several side by side, or of a sweep, that needs nothing but itself: text
-//! and tables as HTML, charts as data for the library that draws them. The page's own parts are
-//! in `assets/report`, the library in `assets/plotly`.
+//! One page with all of a run, of several side by side, or of a sweep, that needs nothing but
+//! itself: text and tables as HTML, charts as data for the library that draws them. The page's own
+//! parts are in `assets/report`, the library in `assets/plotly`.
 
 mod burst;
 mod escape;
