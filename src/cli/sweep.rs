@@ -9,7 +9,7 @@ use crate::engine::{Stop, StopReason};
 use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
 use crate::report::{Picture, read_json, sweep_csv, sweep_page, sweep_picture, sweep_text};
-use crate::sweep::{Axis, CellRecord, Headline, SweepRecord, shuffled};
+use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled};
 use clap::{ArgMatches, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -173,7 +173,7 @@ fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Bench>, Vec<Inval
     let mut sweep = fresh.clone();
     if folder.join("sweep.json").exists() {
         let kept = load(&folder).map_err(|mistake| vec![mistake])?;
-        if kept.definition != fresh.definition {
+        if in_one_order(&kept.definition) != in_one_order(&fresh.definition) {
             let problem = format!("{} holds another sweep", folder.display());
             let cure = "name another folder, or go on with that one by --resume";
             return Err(vec![Invalid::new("--output", problem, cure)]);
@@ -186,6 +186,14 @@ fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Bench>, Vec<Inval
         vec![Invalid::new("--output", problem, "name a writable folder")]
     })?;
     Ok(Some(Bench { folder, sweep, plans }))
+}
+
+/// The same flags mean the same in whatever order they were given, but for those of one name.
+fn in_one_order(definition: &Definition) -> Definition {
+    let mut definition = definition.clone();
+    let flag = |word: &String| word.split('=').next().map(str::to_owned);
+    definition.common.sort_by_key(flag);
+    definition
 }
 
 /// Reads the sweep in a folder.
