@@ -21,11 +21,19 @@
 
   // --- from our charts to plotly's -----------------------------------------------------------
 
-  const axis = ({ title, scale }) => {
+  const number = (value) => value.toLocaleString('en');
+
+  const axis = ({ title, scale, names }, lines = []) => {
     const common = {
       title: { text: title, font: { size: 12 } }, automargin: true, gridcolor: colour('line'),
       zerolinecolor: colour('line'), linecolor: colour('line'), tickfont: { size: 11 },
     };
+    if (names) return { ...common, tickvals: [...names.keys()], ticktext: names };
+    // Where few values were chosen, these are the ticks.
+    const chosen = [...new Set(lines.flatMap((line) => line.x))];
+    if (scale === 'log' && chosen.length > 0 && chosen.length <= 12) {
+      return { ...common, type: 'log', tickvals: chosen, ticktext: chosen.map(number) };
+    }
     if (scale === 'linear') return { ...common, rangemode: 'tozero', tickformat: ',~r' };
     if (scale === 'log') {
       return { ...common, type: 'log', dtick: 'D2', tickformat: ',~r', exponentformat: 'none' };
@@ -58,6 +66,33 @@
       ? '%{customdata}: %{y:,.3~f} ms' : `%{y:,.4~r} ${chart.kind === 'latency' ? 'ms' : '/s'}`,
   }));
 
+  const shades = () => (root.dataset.theme === 'dark'
+    ? [[0, '#1d2b4f'], [0.4, '#2f6fb3'], [0.75, '#58c2a9'], [1, '#fdf6b2']]
+    : [[0, '#dbe7f5'], [0.4, '#6fa8dc'], [0.75, '#2a5fa5'], [1, '#2a0f4a']]);
+
+  const bar = (title) => ({
+    orientation: 'h', thickness: 9, len: 0.55, x: 1, xanchor: 'right', y: 1.01, yanchor: 'bottom',
+    outlinewidth: 0, tickangle: 0, tickfont: { size: 11 },
+    title: { text: title, side: 'top', font: { size: 11 } },
+  });
+
+  const map = ({ x, y, map: { rates } }) => [{
+    type: 'heatmap',
+    z: rates,
+    text: rates.map((row) => row.map((rate) => (rate === null ? '' : number(Math.round(rate))))),
+    texttemplate: '%{text}',
+    customdata: y.names.map((one) => x.names.map((other) => (
+      `${y.title}=${one} ${x.title}=${other}`))),
+    hovertemplate: '%{customdata}<br>%{z:,.4~r} /s<extra></extra>',
+    hoverongaps: false,
+    colorscale: shades(),
+    zmin: 0,
+    zmax: Math.max(1e-9, ...rates.flat()),
+    xgap: 1,
+    ygap: 1,
+    colorbar: { ...bar('documents per second'), nticks: 5, tickformat: ',~r' },
+  }];
+
   const cells = ({ cells: { x, y, counts } }) => {
     const most = Math.max(1, ...counts.flat());
     const powers = [...Array(Math.ceil(Math.log10(most)) + 1).keys()];
@@ -72,16 +107,13 @@
       })),
       hovertemplate: 'around %{x:,.1f} s<br>%{customdata}<extra></extra>',
       hoverongaps: false,
-      colorscale: root.dataset.theme === 'dark'
-        ? [[0, '#1d2b4f'], [0.4, '#2f6fb3'], [0.75, '#58c2a9'], [1, '#fdf6b2']]
-        : [[0, '#dbe7f5'], [0.4, '#6fa8dc'], [0.75, '#2a5fa5'], [1, '#2a0f4a']],
+      colorscale: shades(),
       zmin: 0,
       zmax: Math.max(Math.log10(most), 1),
       colorbar: {
-        orientation: 'h', thickness: 9, len: 0.55, x: 1, xanchor: 'right', y: 1.01, yanchor: 'bottom',
-        outlinewidth: 0, tickangle: 0, tickfont: { size: 11 }, tickvals: powers,
+        ...bar('requests per cell'),
+        tickvals: powers,
         ticktext: powers.map((power) => ['1', '10', '100', '1k', '10k', '100k'][power] || `1e${power}`),
-        title: { text: 'requests per cell', side: 'top', font: { size: 11 } },
       },
     }];
   };
@@ -89,20 +121,22 @@
   const flat = (chart) => chart.kind === 'errors'
     && chart.lines.every((line) => line.y.every((value) => value === 0));
 
+  const grid = (chart) => Boolean(chart.cells || chart.map);
+
   const layout = (chart) => ({
     height: flat(chart) ? 190 : 330,
-    margin: { l: 12, r: 12, t: chart.cells ? 56 : 12, b: 12 },
+    margin: { l: 12, r: 12, t: grid(chart) ? 56 : 12, b: 12 },
     paper_bgcolor: 'rgba(0,0,0,0)',
     plot_bgcolor: 'rgba(0,0,0,0)',
     font: { color: colour('ink'), family: getComputedStyle(document.body).fontFamily, size: 12 },
     hoverlabel: { bgcolor: colour('card'), bordercolor: colour('line'),
       font: { color: colour('ink'), size: 12 } },
-    hovermode: chart.cells || chart.x.scale === 'nines' ? 'closest' : 'x unified',
+    hovermode: grid(chart) || chart.x.scale === 'nines' ? 'closest' : 'x unified',
     // Where there are few points, the nearest is far.
-    hoverdistance: chart.cells ? 20 : -1,
-    xaxis: { ...axis(chart.x), range: range(chart), autorange: false },
+    hoverdistance: grid(chart) ? 20 : -1,
+    xaxis: { ...axis(chart.x, chart.lines), ...range(chart) },
     yaxis: axis(chart.y),
-    showlegend: !chart.cells,
+    showlegend: !grid(chart),
     legend: { orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom' },
     dragmode: 'zoom',
   });
@@ -111,9 +145,10 @@
 
   // All charts over time share one range: the stage's whole time, or what was zoomed to.
   const range = (chart) => {
-    if (isTime(chart)) return shown.range || whole();
+    if (isTime(chart)) return { range: shown.range || whole(), autorange: false };
+    if (chart.x.scale !== 'nines') return {};
     const last = Math.max(10, ...chart.lines.flatMap((line) => line.x));
-    return [0, Math.log10(last) * 1.01];
+    return { range: [0, Math.log10(last) * 1.01], autorange: false };
   };
   const whole = () => {
     const heats = charts().filter((chart) => chart.cells);
@@ -131,7 +166,7 @@
 
   const draw = (plot) => {
     const { chart, node } = plot;
-    const traces = chart.cells ? cells(chart) : lines(chart);
+    const traces = chart.map ? map(chart) : chart.cells ? cells(chart) : lines(chart);
     return Plotly.react(node, traces, layout(chart), config);
   };
 
@@ -171,7 +206,7 @@
       figure.children[0].textContent = chart.title;
       figure.children[1].textContent = chart.note;
       const node = figure.children[2];
-      node.id = `chart-${chart.kind}${chart.cells ? `-${at}` : ''}`;
+      node.id = `chart-${chart.kind}-${at}`;
       node.dataset.kind = chart.kind;
       figures.append(figure);
       return { chart, node };

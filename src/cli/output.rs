@@ -14,7 +14,7 @@ pub(super) const RUNS: &str = "springload-runs";
 const MOST_RUNS: u32 = 100_000;
 
 /// The page's name.
-const PAGE: &str = "report.html";
+pub(super) const PAGE: &str = "report.html";
 
 /// Flags about results, the same for every verb that measures.
 #[derive(Clone, Debug, clap::Args)]

@@ -3,15 +3,18 @@
 use super::exit::Exit;
 use super::output::{fit_for_stdout, known_format, print};
 use super::runs;
+use super::sweep::{self, SweepFormat};
 use crate::record::RunRecord;
 use crate::report::{ChartKind, Format};
+use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
 /// `springload report` and `springload show`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A run of springload list or the beginning of its name, latest, latest~1 for the one before;
-    /// or a run.json, or the folder that holds one; several for formats that show them together
+    /// or a run.json, or the folder that holds one; several for formats that show them together;
+    /// or the folder of a sweep
     #[arg(required = true)]
     run: Vec<PathBuf>,
     /// The format
@@ -45,9 +48,34 @@ pub(super) fn main(args: &Args) -> Exit {
 }
 
 fn render(args: &Args) -> Result<Vec<u8>, String> {
+    if let Some(file) = args.run.iter().find_map(|run| runs::sweep_file(run)) {
+        return of_sweep(args, &file);
+    }
     let runs: Vec<RunRecord> =
         args.run.iter().map(|run| runs::read(run)).collect::<Result<_, _>>()?;
     args.format.render(&runs, args.chart).map_err(|unfit| unfit.to_string())
+}
+
+/// Sweeps have fewer formats than runs, and all their charts at once.
+fn of_sweep(args: &Args, file: &Path) -> Result<Vec<u8>, String> {
+    let shown = file.display();
+    if args.run.len() > 1 {
+        return Err(format!("RUN: {shown} is a sweep, shown by itself; name it alone"));
+    }
+    if args.chart.is_some() {
+        return Err("--chart is for runs, not for sweeps; leave it out".to_owned());
+    }
+    let format = SweepFormat::from_str(args.format.name, false).map_err(|_| {
+        let known = SweepFormat::value_variants().iter().filter_map(SweepFormat::to_possible_value);
+        let names: Vec<String> = known.map(|it| it.get_name().to_owned()).collect();
+        format!(
+            "--format {} shows runs, not sweeps; give one of {}",
+            args.format.name,
+            names.join(", ")
+        )
+    })?;
+    let sweep = sweep::read(file).map_err(|mistake| format!("RUN: {mistake}; name a whole one"))?;
+    Ok(format.render(&sweep))
 }
 
 fn deliver(args: &Args, bytes: &[u8]) -> Result<(), String> {

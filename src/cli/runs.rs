@@ -10,6 +10,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What a sweep keeps in its folder.
+const SWEEP: &str = "sweep.json";
+
 /// A run as a list tells it.
 #[derive(Debug, Serialize)]
 pub(super) struct Saved {
@@ -202,6 +205,14 @@ pub(super) fn read(name: &Path) -> Result<RunRecord, String> {
         format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
     })?;
     read_json(&text).map_err(|error| format!("RUN: {shown} is {error}; name a whole run.json"))
+}
+
+/// The `sweep.json` that `name` means: a sweep's folder, by its path or its name, or the file.
+pub(super) fn sweep_file(name: &Path) -> Option<PathBuf> {
+    let path = find(name, Path::new(RUNS)).ok()?;
+    let own = path.file_name().is_some_and(|own| own == SWEEP);
+    let file = if own { path } else { path.join(SWEEP) };
+    file.is_file().then_some(file)
 }
 
 /// Where the run of that name is, among those in `folder`. A path that exists goes first.

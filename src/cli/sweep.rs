@@ -2,14 +2,14 @@
 
 use super::carry::{Ending, bare, carry_out, now};
 use super::exit::Exit;
-use super::output::{Folder, RUNS, print};
+use super::output::{Folder, PAGE, RUNS, print};
 use super::sweep_plan::{Cells, Wanted, plans};
 use super::{signals, strike_password};
 use crate::engine::{Stop, StopReason};
 use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
-use crate::report::{Picture, read_json, sweep_csv, sweep_picture, sweep_text};
-use crate::sweep::{Axis, CellRecord, Headline, SweepRecord, shuffled};
+use crate::report::{Picture, read_json, sweep_csv, sweep_page, sweep_picture, sweep_text};
+use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled};
 use clap::{ArgMatches, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,17 +76,36 @@ enum Against {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SweepFormat {
+pub(super) enum SweepFormat {
     /// For people
     Text,
     /// A row for each run, or for each point of its fill with --x docs
     Csv,
     /// sweep.json as it is
     Json,
+    /// One page with charts
+    Html,
     /// The rates by setting and by size, as a drawing
     Svg,
     /// The same as an image
     Png,
+}
+
+impl SweepFormat {
+    /// The sweep in this format.
+    pub(super) fn render(self, sweep: &SweepRecord) -> Vec<u8> {
+        match self {
+            Self::Text => sweep_text(sweep).into_bytes(),
+            Self::Csv => sweep_csv(sweep).into_bytes(),
+            Self::Html => sweep_page(sweep).into_bytes(),
+            Self::Svg => sweep_picture(sweep, Picture::Svg),
+            Self::Png => sweep_picture(sweep, Picture::Png),
+            Self::Json => {
+                let text = serde_json::to_string_pretty(sweep).expect("plain data");
+                (text + "\n").into_bytes()
+            }
+        }
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -154,7 +173,7 @@ fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Bench>, Vec<Inval
     let mut sweep = fresh.clone();
     if folder.join("sweep.json").exists() {
         let kept = load(&folder).map_err(|mistake| vec![mistake])?;
-        if kept.definition != fresh.definition {
+        if in_one_order(&kept.definition) != in_one_order(&fresh.definition) {
             let problem = format!("{} holds another sweep", folder.display());
             let cure = "name another folder, or go on with that one by --resume";
             return Err(vec![Invalid::new("--output", problem, cure)]);
@@ -169,13 +188,27 @@ fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Bench>, Vec<Inval
     Ok(Some(Bench { folder, sweep, plans }))
 }
 
-/// Reads `sweep.json`.
+/// The same flags mean the same in whatever order they were given, but for those of one name.
+fn in_one_order(definition: &Definition) -> Definition {
+    let mut definition = definition.clone();
+    let flag = |word: &String| word.split('=').next().map(str::to_owned);
+    definition.common.sort_by_key(flag);
+    definition
+}
+
+/// Reads the sweep in a folder.
 fn load(folder: &Path) -> Result<SweepRecord, Invalid> {
-    let file = folder.join("sweep.json");
-    let wrong = |problem: String| {
-        Invalid::new("--resume", format!("{}: {problem}", file.display()), "name a sweep's folder")
-    };
-    let text = fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
+    read(&folder.join("sweep.json"))
+        .map_err(|problem| Invalid::new("--resume", problem, "name a sweep's folder"))
+}
+
+/// Reads a `sweep.json`.
+///
+/// # Errors
+/// What is wrong with which file.
+pub(super) fn read(file: &Path) -> Result<SweepRecord, String> {
+    let wrong = |problem: String| format!("{}: {problem}", file.display());
+    let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     let sweep: SweepRecord =
         serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     if sweep.schema_version != SCHEMA_VERSION {
@@ -187,9 +220,13 @@ fn load(folder: &Path) -> Result<SweepRecord, Invalid> {
 /// Replaces `sweep.json` in one step.
 fn save(folder: &Path, sweep: &SweepRecord) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    let new = folder.join(".sweep.json.new");
-    fs::write(&new, serde_json::to_string_pretty(sweep)? + "\n")?;
-    fs::rename(&new, folder.join("sweep.json"))
+    replace(folder, "sweep.json", (serde_json::to_string_pretty(sweep)? + "\n").as_bytes())
+}
+
+fn replace(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let new = folder.join(format!(".{name}.new"));
+    fs::write(&new, bytes)?;
+    fs::rename(&new, folder.join(name))
 }
 
 /// Takes over runs that had ended before they could be noted.
@@ -237,19 +274,14 @@ impl Bench {
                 }
             }
         }
-        let bytes = match args.format {
-            SweepFormat::Text => sweep_text(&self.sweep).into_bytes(),
-            SweepFormat::Csv => sweep_csv(&self.sweep).into_bytes(),
-            SweepFormat::Svg => sweep_picture(&self.sweep, Picture::Svg),
-            SweepFormat::Png => sweep_picture(&self.sweep, Picture::Png),
-            SweepFormat::Json => {
-                let text = serde_json::to_string_pretty(&self.sweep).expect("plain data");
-                (text + "\n").into_bytes()
-            }
-        };
-        print(&bytes);
+        print(&args.format.render(&self.sweep));
         if !args.quiet {
             eprintln!("sweep: {}", self.folder.join("sweep.json").display());
+        }
+        match replace(&self.folder, PAGE, &SweepFormat::Html.render(&self.sweep)) {
+            Ok(()) if !args.quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
+            Ok(()) => {}
+            Err(error) => eprintln!("error: {PAGE} cannot be written: {error}"),
         }
         worst(&exits)
     }

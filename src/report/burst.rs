@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 /// More seconds than a reader looks through.
 const MOST_SECONDS: usize = 60;
 
+/// A table, row by row.
+pub(super) type Rows = Vec<Vec<String>>;
+
 /// One second of a burst.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BurstSecond {
@@ -79,7 +82,7 @@ pub fn burst_text(record: &RunRecord, actions: &str) -> String {
         let seconds = planned(record, stage);
         out.push_str(&align(&table(&seconds)));
         let _ = writeln!(out, "Total {actions}: {}", seconds.iter().map(|it| it.sum).sum::<u64>());
-        start_line(stage, &mut out);
+        let _ = start_line(stage).map(|line| writeln!(out, "{line}"));
     }
     for warning in &record.warnings {
         let _ = writeln!(out, "! {}", warning.message);
@@ -89,27 +92,29 @@ pub fn burst_text(record: &RunRecord, actions: &str) -> String {
 
 /// The part of the report for people that only bursts have.
 pub(super) fn section(record: &RunRecord, stage: &StageRecord, out: &mut String) {
-    if stage.start.is_none() || stage.is_preparation() {
-        return;
-    }
-    let seconds = planned(record, stage);
-    if seconds.len() <= MOST_SECONDS {
+    let Some((line, table)) = parts(record, stage) else { return };
+    if let Some(table) = table {
         out.push('\n');
-        out.push_str(&align(&table(&seconds)));
+        out.push_str(&align(&table));
     }
-    out.push('\n');
-    start_line(stage, out);
+    let _ = writeln!(out, "\n{line}");
 }
 
-fn start_line(stage: &StageRecord, out: &mut String) {
-    let Some(start) = stage.start else { return };
+/// How a burst started, and its seconds with a head, unless they are too many to look through.
+pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(String, Option<Rows>)> {
+    let line = start_line(stage).filter(|_| !stage.is_preparation())?;
+    let seconds = planned(record, stage);
+    Some((line, (seconds.len() <= MOST_SECONDS).then(|| table(&seconds))))
+}
+
+fn start_line(stage: &StageRecord) -> Option<String> {
+    let start = stage.start?;
     let late = if start.late == 0 {
         "none late".to_owned()
     } else {
         format!("{} not connected in time", grouped(start.late))
     };
-    let _ = writeln!(
-        out,
+    Some(format!(
         "start: {} workers within {} ms; first requests {} ms (first), {} (p50), {} (p99), {} \
          (last) after the common start; {late}",
         grouped(start.workers),
@@ -118,10 +123,10 @@ fn start_line(stage: &StageRecord, out: &mut String) {
         millis(start.p50_us),
         millis(start.p99_us),
         millis(start.last_us),
-    );
+    ))
 }
 
-fn table(seconds: &[BurstSecond]) -> Vec<Vec<String>> {
+fn table(seconds: &[BurstSecond]) -> Rows {
     let head = ["second", "sum", "per worker", "failed", "p50, ms", "p99, ms"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     let time = |us: Option<f64>| us.map_or_else(|| "too few".to_owned(), millis);

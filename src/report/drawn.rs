@@ -1,29 +1,16 @@
 //! Pictures of sweeps and bursts.
 
 use super::burst::BurstSecond;
-use super::chart::{burst, by_setting, by_size};
+use super::chart::{burst, by_size, of_sweep};
 use super::picture::{Picture, draw_charts};
 use crate::sweep::{Curve, SweepRecord};
 
-/// A sweep as a picture: the rate by the size of the database where that was asked for, else by
-/// each setting of numbers.
+/// A sweep as a picture: the rate by the size of the database where that was asked for, and by each
+/// setting of numbers.
 pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
     let definition = &sweep.definition;
-    let mut charts = by_setting(sweep);
-    if definition.by_size {
-        // In the order of the settings, not in that of the runs.
-        let matrix = crate::sweep::matrix(&definition.axes);
-        let cells = matrix
-            .iter()
-            .flat_map(|settings| sweep.cells.iter().filter(move |cell| cell.settings == *settings));
-        let curves = cells.filter_map(|cell| {
-            let curve = cell.result.as_ref()?.curve.as_ref()?;
-            let settings = cell.settings.iter().map(|it| format!("{}={}", it.name, it.value));
-            let round = (definition.repeat > 1).then(|| format!("round {}", cell.round));
-            Some((settings.chain(round).collect::<Vec<_>>().join(" "), curve))
-        });
-        charts.insert(0, by_size(&curves.collect::<Vec<_>>()));
-    }
+    // Names on an axis are beyond what pictures draw; the page has them.
+    let charts = of_sweep(sweep).into_iter().filter(|it| it.x.names.is_empty()).collect();
     let place = definition.target.as_deref().unwrap_or("embedded stand-ins, one for each cell");
     let mut lines: Vec<String> = Vec::new();
     let results = sweep.cells.iter().filter_map(|cell| cell.result.as_ref());

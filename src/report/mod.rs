@@ -25,6 +25,7 @@ pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use chart::ChartKind;
 pub use drawn::{bulk_perf_picture, burst_picture, sweep_picture};
 pub use exposition::Exposition;
+pub use html::sweep_page;
 pub use json::{RunFileError, read as read_json};
 pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;

@@ -3,13 +3,18 @@
 
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
-use crate::sweep::{Axis, CellRecord, Curve, CurvePoint, Fit, Headline, Setting, SweepRecord};
+use crate::sweep::{
+    Axis, CellRecord, Curve, CurvePoint, Fit, Headline, Setting, SweepRecord, median,
+};
 use std::fmt::Write as _;
 
 /// Rows of a curve that a reader looks through.
 const MOST_ROWS: usize = 10;
 /// From the lowest rate to the highest.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+
+/// What slopes are.
+pub(super) const SLOPES: &str = "rate, by a line of least squares, in percent of its mean";
 
 /// All measurements of the same settings.
 struct Group<'a> {
@@ -22,8 +27,8 @@ impl Group<'_> {
         self.results.iter().map(|result| result.per_s)
     }
 
-    fn mean(&self) -> f64 {
-        self.rates().sum::<f64>() / self.results.len().max(1) as f64
+    fn median(&self) -> f64 {
+        median(self.rates()).unwrap_or_default()
     }
 }
 
@@ -45,7 +50,13 @@ pub fn sweep_text(sweep: &SweepRecord) -> String {
             out.push('\n');
             map((rows, columns), &groups, &mut out);
         }
-        slopes(sweep, &mut out);
+        let slopes = slopes(sweep);
+        if !slopes.is_empty() {
+            let _ = writeln!(out, "\n{SLOPES}");
+        }
+        for line in slopes {
+            let _ = writeln!(out, "  {line}");
+        }
         if definition.by_size {
             for group in &groups {
                 curve(group, &mut out);
@@ -85,7 +96,7 @@ fn table(axes: &[Axis], groups: &[Group<'_>]) -> Vec<Vec<String>> {
         let trusted = group.results.iter().filter(|it| it.trustworthy).count();
         let mut row: Vec<String> = group.settings.iter().map(|it| it.value.clone()).collect();
         row.extend([
-            decimal(group.mean(), 0),
+            decimal(group.median(), 0),
             decimal(group.rates().fold(f64::INFINITY, f64::min), 0),
             decimal(group.rates().fold(0.0, f64::max), 0),
             group.results.len().to_string(),
@@ -102,7 +113,7 @@ fn table(axes: &[Axis], groups: &[Group<'_>]) -> Vec<Vec<String>> {
 
 /// One setting down, the other across, the rate in each place.
 fn map((down, across): (&Axis, &Axis), groups: &[Group<'_>], out: &mut String) {
-    let most = groups.iter().map(Group::mean).fold(0.0, f64::max);
+    let most = groups.iter().map(Group::median).fold(0.0, f64::max);
     let mut rows = vec![vec![format!("docs/s · {} ↓ {} →", down.name, across.name)]];
     rows[0].extend(across.values.iter().cloned());
     for value in &down.values {
@@ -112,9 +123,9 @@ fn map((down, across): (&Axis, &Axis), groups: &[Group<'_>], out: &mut String) {
                 .iter()
                 .find(|it| it.settings[0].value == *value && it.settings[1].value == *other);
             row.push(found.map_or_else(String::new, |group| {
-                let share = if most > 0.0 { group.mean() / most } else { 0.0 };
+                let share = if most > 0.0 { group.median() / most } else { 0.0 };
                 let shade = SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)];
-                format!("{} {shade}", decimal(group.mean(), 0))
+                format!("{} {shade}", decimal(group.median(), 0))
             }));
         }
         rows.push(row);
@@ -124,7 +135,7 @@ fn map((down, across): (&Axis, &Axis), groups: &[Group<'_>], out: &mut String) {
 
 /// What each axis of numbers does to the rate, and the size of the database. Every combination of
 /// settings is measured, so that the slope along one axis does not depend on the others.
-fn slopes(sweep: &SweepRecord, out: &mut String) {
+pub(super) fn slopes(sweep: &SweepRecord) -> Vec<String> {
     let mut lines = Vec::new();
     for (place, axis) in sweep.definition.axes.iter().enumerate() {
         let Some(numbers) = axis.numbers() else { continue };
@@ -138,39 +149,40 @@ fn slopes(sweep: &SweepRecord, out: &mut String) {
             lines.push(format!("{} per doubling of {} ({})", fit, axis.name, basis(&fit, "runs")));
         }
     }
-    if sweep.definition.by_size {
-        for group in groups(sweep) {
-            let sound = |of: fn(&CurvePoint) -> Option<f64>| -> Vec<(f64, f64)> {
-                let curves = group.results.iter().filter_map(|result| result.curve.as_ref());
-                let points = curves.flat_map(Curve::sound);
-                points.filter_map(|it| Some((of(it)?, it.per_s))).collect()
-            };
-            let name = name(&group);
-            let per = |unit: &str, points: &[(f64, f64)]| {
-                let fit = Fit::of(points)?;
-                Some(format!("{name}{fit} per {unit} ({})", basis(&fit, "windows")))
-            };
-            let unknown =
-                |what: &str| format!("{name}n/a per GB of {what}: the server does not tell");
-            let documents = sound(|it| Some(it.documents as f64 / 1e6));
-            lines.extend(per("million documents", &documents));
-            for (what, points) in [
-                ("files", sound(|it| Some(it.file_bytes? / 1e9))),
-                ("live data", sound(|it| Some(it.active_bytes? / 1e9))),
-            ] {
-                if points.is_empty() && !documents.is_empty() {
-                    lines.push(unknown(what));
-                }
-                lines.extend(per(&format!("GB of {what}"), &points));
+    let mut unknown: Vec<(&str, String)> = Vec::new();
+    let groups = if sweep.definition.by_size { groups(sweep) } else { Vec::new() };
+    for group in &groups {
+        let sound = |of: fn(&CurvePoint) -> Option<f64>| -> Vec<(f64, f64)> {
+            let curves = group.results.iter().filter_map(|result| result.curve.as_ref());
+            let points = curves.flat_map(Curve::sound);
+            points.filter_map(|it| Some((of(it)?, it.per_s))).collect()
+        };
+        let name = name(group);
+        let per = |unit: &str, points: &[(f64, f64)]| {
+            let fit = Fit::of(points)?;
+            Some(format!("{name}{fit} per {unit} ({})", basis(&fit, "windows")))
+        };
+        let documents = sound(|it| Some(it.documents as f64 / 1e6));
+        lines.extend(per("million documents", &documents));
+        for (what, points) in [
+            ("files", sound(|it| Some(it.file_bytes? / 1e9))),
+            ("live data", sound(|it| Some(it.active_bytes? / 1e9))),
+        ] {
+            if points.is_empty() && !documents.is_empty() {
+                unknown.push((what, name.clone()));
             }
+            lines.extend(per(&format!("GB of {what}"), &points));
         }
     }
-    if !lines.is_empty() {
-        out.push_str("\nrate, by a line of least squares, in percent of its mean\n");
-        for line in lines {
-            let _ = writeln!(out, "  {line}");
-        }
+    for what in ["files", "live data"] {
+        let names = unknown.iter().filter(|it| it.0 == what).map(|it| it.1.as_str());
+        let names: Vec<&str> = names.collect();
+        let of_all = !names.is_empty() && names.len() == groups.len();
+        let names = if of_all { vec![""] } else { names };
+        let told = |name| format!("{name}n/a per GB of {what}: the server does not tell");
+        lines.extend(names.into_iter().map(told));
     }
+    lines
 }
 
 fn basis(fit: &Fit, what: &str) -> String {

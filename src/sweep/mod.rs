@@ -11,4 +11,4 @@ mod record;
 pub use axis::{Axis, Setting, matrix, shuffled};
 pub use fit::Fit;
 pub use gap::{Gap, gaps};
-pub use record::{CellRecord, Curve, CurvePoint, Definition, Headline, SweepRecord};
+pub use record::{CellRecord, Curve, CurvePoint, Definition, Headline, SweepRecord, median};

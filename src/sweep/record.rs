@@ -1,6 +1,6 @@
 //! What a sweep leaves behind: which cells there are, where their records lie, what they say.
 
-use super::axis::{Axis, Setting};
+use super::axis::{Axis, Setting, matrix};
 use super::gap::{Gap, gaps};
 use crate::measure::{Growth, Histogram};
 use crate::record::{RunRecord, StageRecord, Verdict};
@@ -55,6 +55,9 @@ pub struct CellRecord {
 pub struct Headline {
     /// The stage that this is about.
     pub stage: String,
+    /// The name of its verdict; empty in what was written before this was kept.
+    #[serde(default)]
+    pub verdict: String,
     /// Documents that succeeded, per second.
     pub per_s: f64,
     /// Documents that succeeded.
@@ -105,6 +108,17 @@ pub struct CurvePoint {
     pub gap: bool,
 }
 
+impl SweepRecord {
+    /// The cells in the order of their settings, not in that in which they are measured.
+    pub fn in_order(&self) -> Vec<&CellRecord> {
+        let matrix = matrix(&self.definition.axes);
+        let mut cells: Vec<&CellRecord> = self.cells.iter().collect();
+        let place = |cell: &CellRecord| matrix.iter().position(|it| *it == cell.settings);
+        cells.sort_by_cached_key(|cell| (place(cell), cell.round));
+        cells
+    }
+}
+
 impl Headline {
     /// What `record` says: of its fill if `by_size`, else of the last stage that was measured.
     pub fn of(record: &RunRecord, by_size: bool) -> Option<Self> {
@@ -120,6 +134,7 @@ impl Headline {
         let micros = |p| response.earns(p).then(|| response.percentile(p) as f64 / 1e3);
         Some(Self {
             stage: stage.name.clone(),
+            verdict: stage.verdict.name().to_owned(),
             per_s: if stage.elapsed_s > 0.0 { ok as f64 / stage.elapsed_s } else { 0.0 },
             ok,
             failed,
@@ -157,6 +172,14 @@ impl Curve {
     pub fn sound(&self) -> impl Iterator<Item = &CurvePoint> {
         self.points.iter().filter(|point| !point.partial && !point.gap)
     }
+}
+
+/// The value in the middle, or the mean of the two there; `None`: there are none.
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    Some(f64::midpoint(values[last / 2], values[last.div_ceil(2)]))
 }
 
 /// A size at a moment, on the straight line between the two answers around it.
@@ -197,6 +220,13 @@ mod tests {
             [false, false, true, false]
         );
         assert_eq!(curve.sound().count(), 3);
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median([3.0, 1.0, 100.0]), Some(3.0));
+        assert_eq!(median([4.0, 1.0, 2.0, 100.0]), Some(3.0));
+        assert_eq!(median([]), None);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 // Opens reports in a browser and checks what a reader would see. Arguments: the browser, a folder
-// of its own, a page of one run, a page of two runs, a folder for pictures or nothing.
+// of its own, pages of one run, of two runs, of a sweep over two settings by size and of a burst,
+// a folder for pictures or nothing.
 // Prints a line for each check: `ok NAME` or `not ok NAME: why`; in the end nothing is left running.
 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const [browser, profile, single, several, pictures] = process.argv.slice(2);
+const [browser, profile, single, several, sweep, burst, pictures] = process.argv.slice(2);
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const LIMIT_MS = 30_000;
@@ -212,6 +213,44 @@ const checks = {
     ensure(['A served', 'B served'].every((name) => names.includes(name)), String(names));
     await quiet();
     await picture('several', { fullPage: true });
+  },
+
+  'every chart of a sweep has data': async () => {
+    await open(sweep);
+    const found = await plots();
+    equal(found.map((it) => it.kind),
+      ['throughput', 'throughput', 'throughput', 'heatmap'], 'charts');
+    for (const { id, points, drawn } of found) {
+      ensure(points.length > 0 && points.every((count) => count > 0), `${id} has ${points}`);
+      ensure(drawn > 0, `${id} shows nothing`);
+    }
+    const traces = await page.evaluate(() => [...document.querySelectorAll('.plot')]
+      .map((node) => node._fullData.filter((trace) => trace.line?.dash !== 'dot').length));
+    equal(traces, [4, 2, 2, 1], 'a line for each cell, for each value of the other setting');
+    equal(found[3].points, [4], 'cells of the map');
+    await page.click('#theme');
+    ensure(/4 of 4 runs measured/.test(await page.textContent('#trust')), 'no trust line');
+    await picture('sweep', { fullPage: true });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await open(sweep);
+    await narrow();
+    await page.setViewportSize({ width: 1200, height: 900 });
+    await quiet();
+  },
+
+  'a burst has its start and its seconds': async () => {
+    await open(burst);
+    const text = await page.textContent('#bursts');
+    ensure(/start: 8 workers within [\d.,]+ ms/.test(text), `no start: ${text}`);
+    ensure(/per worker/.test(text) && /2 \(partial\)/.test(text), `no seconds: ${text}`);
+    const found = await plots();
+    ensure(found.every((it) => it.points.some((count) => count > 0)), 'an empty chart');
+    const names = await page.evaluate(() => [...document.querySelectorAll('.plot')]
+      .flatMap((node) => node._fullData.map((trace) => trace.name)));
+    ensure(['all workers', 'no whole second', 'average per worker']
+      .every((name) => names.includes(name)), String(names));
+    await picture('burst', { fullPage: true });
+    await quiet();
   },
 
   'it prints': async () => {

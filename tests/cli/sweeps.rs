@@ -112,6 +112,33 @@ fn a_sweep_killed_in_the_middle_goes_on_with_the_same_cells() {
 }
 
 #[test]
+fn the_page_has_the_command_that_goes_on_with_the_same_sweep() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let output = format!("--output={}", out.display());
+    let sweep = ["sweep", "--preset=batch", "--scale=0.001", "-L", "batch=10,20", "--repeat=2"];
+    ended_well(&springload([&sweep[..], &["-q", "--format=html", &output]].concat()));
+    let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
+    let (_, command) = page.split_once("<pre><code>springload ").expect("a command");
+    let (command, _) = command.split_once("</code>").expect("its end");
+    let before = std::fs::read(out.join("sweep.json")).expect("a sweep");
+    let words: Vec<&str> = command.split(' ').chain(["-q", "--format=html", &output]).collect();
+    let again = springload(&words);
+    assert_eq!((again.code, &again.stdout), (0, &page), "{command}: {}", again.stderr);
+    assert_eq!(std::fs::read(out.join("sweep.json")).expect("a sweep"), before, "measured again");
+    let place = out.to_str().expect("UTF-8");
+    let later = springload(["report", place, "--format", "html"]);
+    assert_eq!((later.code, &later.stdout), (0, &page), "{}", later.stderr);
+    for (arguments, says) in [
+        (&["report", place, place][..], "name it alone"),
+        (&["report", place, "--format", "hlog"], "give one of text, csv, json, html, svg, png"),
+    ] {
+        let refused = springload(arguments);
+        assert!(refused.code == 2 && refused.stderr.contains(says), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn an_unknown_setting_lists_those_there_are() {
     let run = springload(["sweep", "-L", "batches=1,2"]);
     run.refused(2, &["there is no setting \"batches\"", "connections", "batch", "docs", "timeout"]);

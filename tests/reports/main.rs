@@ -7,13 +7,14 @@ mod assets;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use springload::engine::Pace;
 use springload::measure::{FailedTimes, Histogram, Spread};
 use springload::op::{Failure, OpKind};
 use springload::plan::{ErrorLatency, MeasurementPlan, StageKind, StagePlan};
 use springload::record::{RunRecord, Verdict};
-use springload::report::{FORMATS, format, read_json, siege_log_line};
+use springload::report::{FORMATS, format, read_json, siege_log_line, sweep_page};
+use springload::sweep::SweepRecord;
 use springload::workload::UrlOrder;
 
 const STORED: &str = include_str!("run.json");
@@ -115,7 +116,61 @@ fn html() {
     let runs = [closed(), not_sustained()];
     let page = format("html").expect("a format").render(&runs, None).expect("of several runs");
     let data = page_data(std::str::from_utf8(&page).expect("text"));
-    assert_eq!(data["runs"], serde_json::json!(["A", "B"]));
+    assert_eq!(data["runs"], json!(["A", "B"]));
+}
+
+/// Two settings, two rounds: one cell lost, one whose server was away, one that failed.
+fn sweep() -> SweepRecord {
+    let points = |rate: f64| {
+        let point = |n: u32| {
+            let (at_s, gap) = (f64::from(n) * 1_000.0 / rate, n == 3);
+            json!({ "documents": n * 1_000, "at_s": at_s, "per_s": rate, "gap": gap,
+                "file_bytes": f64::from(n) * 1e6, "active_bytes": null })
+        };
+        (1..=5).map(point).collect::<Vec<_>>()
+    };
+    let settings = |batch: &str, auth: &str| json!([{ "name": "batch", "value": batch }, { "name": "auth", "value": auth }]);
+    let cell = |batch: &str, auth: &str, round: u64, rate: f64| {
+        json!({ "settings": settings(batch, auth), "round": round, "run": "cells/000/run.json",
+            "result": { "stage": "bulk_insert", "per_s": rate, "ok": 5_000, "failed": 0,
+                "p50_us": 1_500.0, "p99_us": null, "trustworthy": true, "verdict": "closed",
+                "warnings": ["<b>small</b>"], "curve": { "points": points(rate),
+                    "gaps": [{ "from_s": 2, "to_s": 5 }] } } })
+    };
+    let mut cells = Vec::new();
+    for (round, batch, auth, rate) in [
+        (2, "10", "cookie", 140.0),
+        (1, "10", "basic", 100.0),
+        (1, "100", "basic", 400.0),
+        (2, "100", "basic", 600.0),
+        (1, "10", "cookie", 120.0),
+        (2, "10", "basic", 110.0),
+        (1, "100", "cookie", 900.0),
+        (2, "100", "cookie", 500.0),
+    ] {
+        cells.push(cell(batch, auth, round, rate));
+    }
+    cells[7]["result"] = Value::Null;
+    let doubtful = &mut cells[6]["result"];
+    doubtful["trustworthy"] = json!(false);
+    doubtful["verdict"] = json!("client_bound");
+    doubtful["failed"] = json!(12);
+    let definition = json!({ "target": "http://127.0.0.1:5984", "common": ["--docs=5k", "--ops=0"],
+        "axes": [{ "name": "batch", "values": ["10", "100"] },
+            { "name": "auth", "values": ["basic", "cookie"] }],
+        "repeat": 2, "seed": 7, "by_size": true });
+    let sweep = json!({ "schema_version": 1, "definition": definition, "cells": cells });
+    serde_json::from_value(sweep).expect("a sweep")
+}
+
+#[test]
+fn the_page_of_a_sweep() {
+    let page = sweep_page(&sweep());
+    insta::assert_snapshot!("sweep_data", compact(&page_data(&page)));
+    let text = page.split("<script type=\"application/json\"").next().expect("text");
+    let (_, text) = text.split_once("<body>").expect("a body");
+    insta::assert_snapshot!("sweep_words", text.replace("</tr>", "</tr>\n"));
+    assert!(!page.contains("<b>small"), "markup of others");
 }
 
 /// JSON with an array of numbers in one line, so that a snapshot can be read.

@@ -34,6 +34,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         y: Axis::new("failures per second", Scale::Linear),
         lines,
         cells: None,
+        map: None,
     }
 }
 

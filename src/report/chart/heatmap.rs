@@ -16,6 +16,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
         y: Axis::new("response time, ms", Scale::Log),
         lines: Vec::new(),
         cells: Some(cells(&part.timeline.stretches)),
+        map: None,
     };
     view.parts.iter().map(chart).collect()
 }

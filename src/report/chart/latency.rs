@@ -35,6 +35,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         y: Axis::new("time per request, ms", Scale::Log),
         lines,
         cells: None,
+        map: None,
     }
 }
 

@@ -7,13 +7,14 @@ mod errors;
 mod heatmap;
 mod latency;
 mod percentiles;
+mod seconds;
 mod series;
 mod throughput;
 mod timeline;
 mod view;
 
-pub(super) use series::{burst, by_setting, by_size};
-pub(super) use view::{MOST_RUNS, Stage, foremost, label, stages};
+pub(super) use series::{burst, by_size, of_sweep};
+pub(super) use view::{MOST_RUNS, OfKind, Stage, foremost, label, stages};
 
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -71,6 +72,8 @@ pub(super) struct Chart {
     pub(super) lines: Vec<Line>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cells: Option<Cells>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) map: Option<Map>,
 }
 
 /// An axis. Its title ends in its unit.
@@ -78,6 +81,9 @@ pub(super) struct Chart {
 pub(super) struct Axis {
     pub(super) title: String,
     pub(super) scale: Scale,
+    /// What the values 0, 1 and so on mean, where they are no numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) names: Vec<String>,
 }
 
 /// How values lie on an axis.
@@ -133,9 +139,16 @@ pub(super) struct Cells {
     pub(super) counts: Vec<Vec<u64>>,
 }
 
+/// A rate at each pair of two settings' values, which the axes name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Map {
+    /// By the value on y, then by that on x; `None`: not measured.
+    pub(super) rates: Vec<Vec<Option<f64>>>,
+}
+
 impl Axis {
     fn new(title: impl Into<String>, scale: Scale) -> Self {
-        Self { title: title.into(), scale }
+        Self { title: title.into(), scale, names: Vec::new() }
     }
 
     fn time() -> Self {
@@ -146,6 +159,7 @@ impl Axis {
 /// Every chart of a view; one heat map for each of its runs.
 fn charts(view: &View<'_>) -> Vec<Chart> {
     let mut charts = vec![throughput::chart(view), latency::chart(view), percentiles::chart(view)];
+    charts.extend(seconds::chart(view));
     charts.extend(heatmap::charts(view));
     charts.push(errors::chart(view));
     charts

@@ -1,8 +1,8 @@
-//! The charts of sweeps and bursts: the pictures that their originals drew.
+//! The charts of sweeps and bursts: those that their originals drew, and a map of two settings.
 
-use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use super::{Axis, Chart, ChartKind, Line, Map, Scale, Stroke};
 use crate::report::burst::BurstSecond;
-use crate::sweep::{Curve, SweepRecord};
+use crate::sweep::{CellRecord, Curve, Setting, SweepRecord, median};
 
 fn solid(name: String, tone: usize, (x, y): (Vec<f64>, Vec<Option<f64>>)) -> Line {
     Line { name, tone, stroke: Stroke::Solid, hidden: false, x, y }
@@ -10,51 +10,107 @@ fn solid(name: String, tone: usize, (x, y): (Vec<f64>, Vec<Option<f64>>)) -> Lin
 
 fn chart(title: String, note: &str, (x, y): (Axis, &str), lines: Vec<Line>) -> Chart {
     let (kind, note) = (ChartKind::Throughput, note.to_owned());
-    Chart { kind, title, note, x, y: Axis::new(y, Scale::Linear), lines, cells: None }
+    Chart { kind, title, note, x, y: Axis::new(y, Scale::Linear), lines, cells: None, map: None }
 }
 
 /// Points of one line: more than a picture can show apart only make it ragged.
 const MOST_POINTS: usize = 200;
 
-/// Documents per second against documents in the database, a line for each curve; a gap where the
-/// server was away.
+/// Everything there is to draw of a sweep.
+pub(in crate::report) fn of_sweep(sweep: &SweepRecord) -> Vec<Chart> {
+    let cells = sweep.in_order();
+    let mut charts = Vec::new();
+    if sweep.definition.by_size {
+        let curves = cells.iter().filter_map(|cell| {
+            let curve = cell.result.as_ref()?.curve.as_ref()?;
+            let round = (sweep.definition.repeat > 1).then(|| format!("round {}", cell.round));
+            let settings = Some(named(&cell.settings)).filter(|it| !it.is_empty());
+            Some((settings.into_iter().chain(round).collect::<Vec<_>>().join(" "), curve))
+        });
+        let curves: Vec<_> = curves.collect();
+        charts.extend((!curves.is_empty()).then(|| by_size(&curves)));
+    }
+    if cells.iter().any(|cell| cell.result.is_some()) {
+        charts.extend(by_setting(sweep, &cells));
+        charts.extend(by_pair(sweep));
+    }
+    charts
+}
+
+/// `batch=10 connections=2`.
+fn named<'a>(settings: impl IntoIterator<Item = &'a Setting>) -> String {
+    let pairs = settings.into_iter().map(|it| format!("{}={}", it.name, it.value));
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+/// Documents per second against documents in the database, a line for each curve. Where the server
+/// was away the line is broken, and a dotted one has the rate over that time.
 pub(in crate::report) fn by_size(curves: &[(String, &Curve)]) -> Chart {
-    let line = |(tone, (name, curve)): (usize, &(String, &Curve))| {
-        let whole: Vec<_> = curve.points.iter().filter(|point| !point.partial).collect();
-        let (mut x, mut y, mut since) = (Vec::new(), Vec::new(), (0, 0.0));
-        for stretch in whole.chunks(whole.len().div_ceil(MOST_POINTS).max(1)) {
-            let last = stretch[stretch.len() - 1];
-            let (documents, length_s) = (last.documents - since.0, last.at_s - since.1);
-            let sound = length_s > 0.0 && !stretch.iter().any(|point| point.gap);
-            x.push(last.documents as f64);
-            y.push(sound.then(|| documents as f64 / length_s));
-            since = (last.documents, last.at_s);
+    let lines = |(tone, (name, curve)): (usize, &(String, &Curve))| {
+        let points = stretches(curve);
+        let near = |at: usize, gap: bool| {
+            let around = at.saturating_sub(1)..(at + 2).min(points.len());
+            if gap { points[around].iter().any(|point| point.2) } else { !points[at].2 }
+        };
+        let line = |gap: bool| -> (Vec<f64>, Vec<Option<f64>>) {
+            let shown = |(at, point): (usize, &(f64, Option<f64>, bool))| {
+                (point.0, point.1.filter(|_| near(at, gap)))
+            };
+            points.iter().enumerate().map(shown).unzip()
+        };
+        let mut lines = vec![solid(name.clone(), tone, line(false))];
+        if points.iter().any(|point| point.2) {
+            let away = solid(format!("{name} · server away"), tone, line(true));
+            lines.push(Line { stroke: Stroke::Dot, ..away });
         }
-        solid(name.clone(), tone, (x, y))
+        lines
     };
     chart(
         "Rate by size of the database".to_owned(),
-        "Each line is one fill; it is broken where the server was away.",
+        "Each line is one fill; it is dotted where the server was away.",
         (Axis::new("documents in the database", Scale::Linear), "documents per second"),
-        curves.iter().enumerate().map(line).collect(),
+        curves.iter().enumerate().flat_map(lines).collect(),
     )
+}
+
+/// Documents at the end of each stretch of a curve, the rate over it, and whether the server was
+/// away in it.
+fn stretches(curve: &Curve) -> Vec<(f64, Option<f64>, bool)> {
+    let whole: Vec<_> = curve.points.iter().filter(|point| !point.partial).collect();
+    let mut since = (0, 0.0);
+    let each = whole.chunks(whole.len().div_ceil(MOST_POINTS).max(1));
+    each.map(|stretch| {
+        let last = stretch[stretch.len() - 1];
+        let (documents, length_s) = (last.documents - since.0, last.at_s - since.1);
+        since = (last.documents, last.at_s);
+        let rate = (length_s > 0.0).then(|| documents as f64 / length_s);
+        (last.documents as f64, rate, stretch.iter().any(|point| point.gap))
+    })
+    .collect()
 }
 
 /// The rates at each value of a setting.
 type Rates = Vec<(f64, Vec<f64>)>;
 
-/// The rate against each setting of numbers, a line for each combination of the others.
-pub(in crate::report) fn by_setting(sweep: &SweepRecord) -> Vec<Chart> {
+/// The rate against each setting, a line for each combination of the others.
+fn by_setting(sweep: &SweepRecord, cells: &[&CellRecord]) -> Vec<Chart> {
     let axes = sweep.definition.axes.iter().enumerate();
     let of_axis = |(place, axis): (usize, &crate::sweep::Axis)| {
-        let numbers = axis.numbers().filter(|numbers| numbers.len() > 1)?;
-        let scale = if numbers.iter().all(|&it| it > 0.0) { Scale::Log } else { Scale::Linear };
+        if axis.values.len() < 2 {
+            return None;
+        }
+        let numbers = axis.numbers();
+        let names = if numbers.is_some() { Vec::new() } else { axis.values.clone() };
+        let places = || (0..axis.values.len()).map(|at| at as f64).collect();
+        let positive = numbers.iter().flatten().all(|&it| it > 0.0);
+        let scale = if positive && names.is_empty() { Scale::Log } else { Scale::Linear };
+        let numbers: Vec<f64> = numbers.unwrap_or_else(places);
         let mut lines: Vec<(String, Rates)> = Vec::new();
-        for cell in &sweep.cells {
+        for cell in cells {
             let Some(result) = &cell.result else { continue };
             let others = cell.settings.iter().enumerate().filter(|(other, _)| *other != place);
-            let name: Vec<_> = others.map(|(_, it)| format!("{}={}", it.name, it.value)).collect();
-            let name = if name.is_empty() { "docs/s".to_owned() } else { name.join(" ") };
+            let name = named(others.map(|(_, it)| it));
+            let name = if name.is_empty() { "docs/s".to_owned() } else { name };
             let value = axis.values.iter().position(|it| *it == cell.settings[place].value)?;
             let index = lines.iter().position(|line| line.0 == name).unwrap_or_else(|| {
                 lines.push((name, numbers.iter().map(|&x| (x, Vec::new())).collect()));
@@ -62,20 +118,48 @@ pub(in crate::report) fn by_setting(sweep: &SweepRecord) -> Vec<Chart> {
             });
             lines[index].1[value].1.push(result.per_s);
         }
-        lines.sort_by(|a, b| a.0.cmp(&b.0));
-        let line = |(tone, (name, points)): (usize, (String, Rates))| {
-            let mean = |it: &Vec<f64>| it.iter().sum::<f64>() / it.len() as f64;
-            let y = points.iter().map(|(_, it)| (!it.is_empty()).then(|| mean(it))).collect();
-            solid(name, tone, (points.iter().map(|point| point.0).collect(), y))
+        let line = |(tone, (name, mut points)): (usize, (String, Rates))| {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            solid(name, tone, points.into_iter().map(|(x, rates)| (x, median(rates))).unzip())
         };
         Some(chart(
             format!("Rate by {}", axis.name),
-            "The mean of all runs with the same settings.",
-            (Axis::new(axis.name.clone(), scale), "documents per second"),
+            "The median of all runs with the same settings.",
+            (Axis { names, ..Axis::new(axis.name.clone(), scale) }, "documents per second"),
             lines.into_iter().enumerate().map(line).collect(),
         ))
     };
     axes.filter_map(of_axis).collect()
+}
+
+/// The rate at each pair of values, where two settings are varied.
+fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
+    let [down, across] = &sweep.definition.axes[..] else { return None };
+    if down.values.len() < 2 || across.values.len() < 2 {
+        return None;
+    }
+    let rate = |pair: [&String; 2]| {
+        let is_pair = |cell: &&CellRecord| cell.settings.iter().map(|it| &it.value).eq(pair);
+        let results = sweep.cells.iter().filter(is_pair).filter_map(|cell| cell.result.as_ref());
+        median(results.map(|result| result.per_s))
+    };
+    let row = |one: &String| across.values.iter().map(|other| rate([one, other])).collect();
+    let axis = |it: &crate::sweep::Axis| Axis {
+        names: it.values.clone(),
+        ..Axis::new(it.name.clone(), Scale::Linear)
+    };
+    Some(Chart {
+        kind: ChartKind::Heatmap,
+        title: format!("Rate by {} and {}", down.name, across.name),
+        note: "Documents per second, the median of all runs with the same settings; nothing where \
+               none was measured."
+            .to_owned(),
+        x: axis(across),
+        y: axis(down),
+        lines: Vec::new(),
+        cells: None,
+        map: Some(Map { rates: down.values.iter().map(row).collect() }),
+    })
 }
 
 /// Operations in each whole second of a burst: of all workers, or per worker.
@@ -134,5 +218,7 @@ mod tests {
         let points = vec![point(10, false), point(20, true), point(30, false)];
         let chart = by_size(&[("A".to_owned(), &Curve { points, gaps: Vec::new() })]);
         assert_eq!(chart.lines[0].y, [Some(5.0), None, Some(5.0)]);
+        assert_eq!(chart.lines[1].y, [Some(5.0); 3]);
+        assert_eq!(chart.lines[1].stroke, Stroke::Dot);
     }
 }

@@ -36,6 +36,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         y: Axis::new(format!("{unit} per second"), Scale::Linear),
         lines,
         cells: None,
+        map: None,
     }
 }
 

@@ -36,6 +36,17 @@ pub(super) fn table(runs: &[RunRecord]) -> Html {
     Html::element("table class=\"facts\"", &Html::element("tbody", &rows))
 }
 
+/// A table of names and what they stand for.
+pub(super) fn rows(facts: &[(String, String)]) -> Html {
+    let row = |(name, text): &(String, String)| {
+        let mut row = Html::tag("th scope=\"row\"", name);
+        row.push(&Html::tag("td", text));
+        Html::element("tr", &row)
+    };
+    let rows = Html::element("tbody", &facts.iter().map(row).collect());
+    Html::element("table class=\"facts\"", &rows)
+}
+
 fn facts(record: &RunRecord) -> Vec<(String, String)> {
     let (plan, server, environment) = (&record.plan, &record.server, &record.environment);
     let auth = match (&plan.target.user, plan.target.auth) {

@@ -1,10 +1,14 @@
-//! One page with all of a run, or of several side by side, that needs nothing but itself: text
-//! and tables as HTML, charts as data for the library that draws them. The page's own parts are
-//! in `assets/report`, the library in `assets/plotly`.
+//! One page with all of a run, of several side by side, or of a sweep, that needs nothing but
+//! itself: text and tables as HTML, charts as data for the library that draws them. The page's own
+//! parts are in `assets/report`, the library in `assets/plotly`.
 
+mod burst;
 mod escape;
 mod facts;
 mod parts;
+mod sweep;
+
+pub use sweep::sweep_page;
 
 use super::chart::{Stage, foremost, label, stages};
 use super::{Format, Render};
@@ -41,20 +45,52 @@ impl Data {
 }
 
 fn render(runs: &[RunRecord]) -> String {
-    let data = serde_json::to_string(&Data::of(runs)).expect("charts are plain data");
-    let parts = [
-        ("title", parts::title(runs)),
-        ("head", parts::head(runs)),
-        ("trust", parts::trust(runs)),
-        ("summary", parts::summary(runs)),
-        ("settings", facts::table(runs)),
-        ("reproduce", parts::reproduce(runs)),
-        ("style", Html::raw(STYLE)),
-        ("library", Html::raw(LIBRARY)),
-        ("script", Html::raw(SCRIPT)),
-        ("data", json_in_html(&data)),
-    ];
-    fill(PAGE, &parts)
+    let page = Page {
+        title: parts::title(runs),
+        head: parts::head(runs),
+        trust: parts::trust(runs),
+        summary: parts::summary(runs),
+        more: burst::section(runs),
+        settings: facts::table(runs),
+        reproduce: parts::reproduce(runs),
+        source: "run.json",
+    };
+    page.filled(&Data::of(runs))
+}
+
+/// What a page says in words.
+struct Page {
+    title: Html,
+    head: Html,
+    trust: Html,
+    summary: Html,
+    /// Sections that only some pages have.
+    more: Html,
+    settings: Html,
+    reproduce: Html,
+    /// The name of the file that it is made from.
+    source: &'static str,
+}
+
+impl Page {
+    fn filled(self, data: &Data) -> String {
+        let data = serde_json::to_string(data).expect("charts are plain data");
+        let parts = [
+            ("title", self.title),
+            ("head", self.head),
+            ("trust", self.trust),
+            ("summary", self.summary),
+            ("more", self.more),
+            ("settings", self.settings),
+            ("reproduce", self.reproduce),
+            ("source", Html::text(self.source)),
+            ("style", Html::raw(STYLE)),
+            ("library", Html::raw(LIBRARY)),
+            ("script", Html::raw(SCRIPT)),
+            ("data", json_in_html(&data)),
+        ];
+        fill(PAGE, &parts)
+    }
 }
 
 /// Puts each part where the page has its name in `{{ }}`. What was put in is not looked at again:

@@ -31,7 +31,7 @@ pub(super) fn head(runs: &[RunRecord]) -> Html {
 }
 
 /// A run's letter, where there are several.
-fn letter(runs: &[RunRecord], run: usize) -> Html {
+pub(super) fn letter(runs: &[RunRecord], run: usize) -> Html {
     if runs.len() < 2 {
         return Html::default();
     }
@@ -165,4 +165,18 @@ pub(super) fn reproduce(runs: &[RunRecord]) -> Html {
         Html::element("div class=\"command\"", &block)
     };
     runs.iter().enumerate().map(block).collect()
+}
+
+/// A table of rows with the class of each; the first one is the head.
+pub(super) fn grid<'a>(rows: impl IntoIterator<Item = (&'a str, Vec<String>)>) -> Html {
+    let mut rows = rows.into_iter();
+    let (_, head) = rows.next().unwrap_or_default();
+    let head: Html = head.iter().map(|name| Html::tag("th scope=\"col\"", name)).collect();
+    let row = |(class, cells): (&str, Vec<String>)| {
+        let cells: Html = cells.iter().map(|text| Html::tag("td", text)).collect();
+        Html::element(&format!("tr class=\"{class}\""), &cells)
+    };
+    let mut table = Html::element("thead", &Html::element("tr", &head));
+    table.push(&Html::element("tbody", &rows.map(row).collect()));
+    Html::element("table", &table)
 }
