@@ -117,6 +117,8 @@ median() { sort -n "$1" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 compare() { # title, kind, connections
     local title=$1 kind=$2 connections=$3 tool tools=(springload)
     for tool in wrk wrk2 h2load oha siege; do
+        # Siege makes a thread for each connection, and does not end with a thousand of them.
+        [ "$tool" = siege ] && [ "$connections" -gt 255 ] && continue
         if command -v $tool >/dev/null && declare -F "${kind}_$tool" >/dev/null; then
             tools+=("$tool")
         fi
