@@ -200,13 +200,13 @@ pub(super) fn conservation(length: Length) -> Result<Finding, Broken> {
 pub(super) fn little(length: Length) -> Result<Finding, Broken> {
     let seen = Load {
         length_ns: length.pick(6 * SECOND, 2 * SECOND),
-        faults: constant(20 * MS),
+        faults: constant(50 * MS),
         ..Load::default()
     }
     .run()?;
     let stage = seen.stage();
-    // In flight, integrated by the server: the time that it had each request in its hands.
-    let held_s = seen.served.mean() * seen.served.len() as f64 / SECOND as f64;
+    // In flight, integrated by the server: the time that it had each read in its hands.
+    let held_s = seen.served.mean() * seen.counters.documents_read as f64 / SECOND as f64;
     let in_flight = held_s / stage.elapsed_s;
     let reads = seen.reads();
     let law = reads.requests as f64 / stage.elapsed_s * reads.service.mean_us / 1e6;
