@@ -167,17 +167,29 @@ pub struct Op {
     pub revision: Option<Revision>,
     /// Where it stands in a larger operation.
     pub part: Part,
-    /// Of a bulk insert: nobody else writes these documents, so that one which is found to exist
-    /// was inserted by an earlier request whose answer was lost. The driver looks.
-    pub settle: bool,
+    /// Of a bulk insert: when documents that are found to exist may be this run's own.
+    pub settle: Settle,
 }
 
 impl Op {
     /// The operation on one document, whole in itself.
     pub const fn single(kind: OpKind, key: Key, revision: Option<Revision>) -> Self {
         let part = Part::Whole;
-        Self { kind, key, documents: 1, limit: 0, revision, part, settle: false }
+        Self { kind, key, documents: 1, limit: 0, revision, part, settle: Settle::Never }
     }
+}
+
+/// When a document that a bulk insert finds to exist may have been inserted by an earlier request
+/// whose answer was lost. The driver looks; in all other cases it is a conflict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Settle {
+    /// Never.
+    #[default]
+    Never,
+    /// When the connection had to send the request twice.
+    IfResent,
+    /// Now: the batch was sent before.
+    Now,
 }
 
 /// Where a request stands in the operation that is due and timed as one.
@@ -291,6 +303,21 @@ impl Failure {
             Self::Reset => "reset",
             Self::Protocol => "protocol",
             Self::UnexpectedState => "unexpected_state",
+        }
+    }
+
+    /// The class of an HTTP status that is not the one asked for (RFC 9110). What 401 and 403
+    /// mean beside [`Failure::Rejected`], the driver knows.
+    pub const fn of_status(status: u16) -> Self {
+        match status {
+            404 => Self::NotFound,
+            409 => Self::Conflict,
+            412 => Self::PreconditionFailed,
+            413 => Self::TooLarge,
+            429 => Self::TooManyRequests,
+            400..=499 => Self::Rejected,
+            500..=599 => Self::ServerError,
+            _ => Self::Protocol,
         }
     }
 

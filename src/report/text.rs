@@ -4,7 +4,7 @@ use super::burst::section;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
-use super::words::{fate, place, trust_lines, warning_lines};
+use super::words::{fate, loop_words, place, trust_lines, warning_lines};
 use super::{Format, Render};
 use crate::measure::{Latency, OperationSummary};
 use crate::record::{RunRecord, StageRecord};
@@ -88,18 +88,7 @@ fn head(record: &RunRecord, out: &mut String) {
 }
 
 fn stage(stage: &StageRecord, out: &mut String) {
-    let load = &stage.load;
-    let mode = if load.open {
-        format!(
-            "open loop · offered {}/s · served {}/s · dropped {} · unsent {}",
-            decimal(load.offered_per_s, 0),
-            decimal(load.served_per_s, 0),
-            grouped(load.dropped),
-            grouped(load.unsent),
-        )
-    } else {
-        "closed loop".to_owned()
-    };
+    let mode = loop_words(&stage.load);
     let _ = writeln!(out, "{} · {} s · {mode}", stage.name, decimal(stage.elapsed_s, 3));
     if stage.operations.is_empty() {
         out.push_str("  nothing was measured\n");

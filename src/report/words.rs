@@ -2,7 +2,7 @@
 
 use super::number::{decimal, grouped, millis};
 use crate::plan::StagePlan;
-use crate::record::{RunRecord, ServerRecord, StageRecord, Verdict};
+use crate::record::{LoadRecord, RunRecord, ServerRecord, StageRecord, Verdict};
 
 /// What was measured, and where it is.
 pub(super) fn place(server: &ServerRecord) -> String {
@@ -24,6 +24,20 @@ pub(super) const fn fate(server: &ServerRecord) -> &'static str {
     }
 }
 
+/// Which loop a stage ran in, and what became of what fell due.
+pub(super) fn loop_words(load: &LoadRecord) -> String {
+    if !load.open {
+        return "closed loop".to_owned();
+    }
+    format!(
+        "open loop · offered {}/s · served {}/s · dropped {} · unsent {}",
+        decimal(load.offered_per_s, 0),
+        decimal(load.served_per_s, 0),
+        grouped(load.dropped),
+        grouped(load.unsent),
+    )
+}
+
 /// The warnings, each after the stage that it is about.
 pub(super) fn warning_lines(record: &RunRecord) -> impl Iterator<Item = String> {
     record.warnings.iter().map(|warning| {
@@ -40,6 +54,9 @@ pub(super) fn verdict_words(record: &RunRecord, stage: &StageRecord) -> &'static
         Verdict::Degraded { .. } => "degraded, result not valid",
         Verdict::NotSustained { .. } => "not sustained",
         Verdict::Sustained => "sustained",
+        Verdict::Closed if record.server.url.is_empty() => {
+            "valid (no server: springload's own cost)"
+        }
         Verdict::Closed if thinks(record, stage) => "valid (closed loop with think time)",
         Verdict::Closed => "valid (closed loop: the server set the pace)",
     }

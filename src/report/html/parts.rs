@@ -6,7 +6,7 @@ use crate::record::{RunRecord, StageRecord, Verdict};
 use crate::report::chart::label;
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::threshold::threshold_lines;
-use crate::report::words::{place, trust_line, verdict_words, warning_lines};
+use crate::report::words::{loop_words, place, trust_line, verdict_words, warning_lines};
 
 /// The page's name.
 pub(super) fn title(runs: &[RunRecord]) -> Html {
@@ -113,18 +113,7 @@ pub(super) fn summary(runs: &[RunRecord]) -> Html {
 
 /// The row above a stage's operations.
 fn load(runs: &[RunRecord], run: usize, stage: &StageRecord) -> Html {
-    let load = &stage.load;
-    let mode = if load.open {
-        format!(
-            "open loop · offered {}/s · served {}/s · dropped {} · unsent {}",
-            decimal(load.offered_per_s, 0),
-            decimal(load.served_per_s, 0),
-            grouped(load.dropped),
-            grouped(load.unsent),
-        )
-    } else {
-        "closed loop".to_owned()
-    };
+    let mode = loop_words(&stage.load);
     let mut head = letter(runs, run);
     head.push(&Html::tag("strong", &stage.name));
     head.push(&Html::text(format!(" · {} s · {mode}", decimal(stage.elapsed_s, 3))));

@@ -15,14 +15,7 @@ pub fn failure(status: u16, body: &[u8]) -> Failure {
     match status {
         403 if memchr::memmem::find(body, b"locked").is_none() => Failure::Rejected,
         401 | 403 => Failure::Authentication,
-        404 => Failure::NotFound,
-        409 => Failure::Conflict,
-        412 => Failure::PreconditionFailed,
-        413 => Failure::TooLarge,
-        429 => Failure::TooManyRequests,
-        400..=499 => Failure::Rejected,
-        500..=599 => Failure::ServerError,
-        _ => Failure::Protocol,
+        status => Failure::of_status(status),
     }
 }
 

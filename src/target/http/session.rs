@@ -319,19 +319,10 @@ impl HttpSession {
 /// What a status says. What is refused has failed, whatever siege calls it. Not even a refused
 /// user ends a run: other entries of the list may well be allowed.
 const fn judge(status: u16) -> Result<Reply, Failure> {
-    Err(match status {
-        200..=399 => {
-            return Ok(Reply { revision: None, accepted: false, rows: 0 });
-        }
-        404 => Failure::NotFound,
-        409 => Failure::Conflict,
-        412 => Failure::PreconditionFailed,
-        413 => Failure::TooLarge,
-        429 => Failure::TooManyRequests,
-        400..=499 => Failure::Rejected,
-        500..=599 => Failure::ServerError,
-        _ => Failure::Protocol,
-    })
+    match status {
+        200..=399 => Ok(Reply { revision: None, accepted: false, rows: 0 }),
+        status => Err(Failure::of_status(status)),
+    }
 }
 
 impl Session for HttpSession {
