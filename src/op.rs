@@ -167,29 +167,17 @@ pub struct Op {
     pub revision: Option<Revision>,
     /// Where it stands in a larger operation.
     pub part: Part,
-    /// Of a bulk insert: when documents that are found to exist may be this run's own.
-    pub settle: Settle,
+    /// Of a bulk insert: nobody else writes these documents, so that one which is found to exist
+    /// was inserted by an earlier request whose answer was lost. The driver looks.
+    pub settle: bool,
 }
 
 impl Op {
     /// The operation on one document, whole in itself.
     pub const fn single(kind: OpKind, key: Key, revision: Option<Revision>) -> Self {
         let part = Part::Whole;
-        Self { kind, key, documents: 1, limit: 0, revision, part, settle: Settle::Never }
+        Self { kind, key, documents: 1, limit: 0, revision, part, settle: false }
     }
-}
-
-/// When a document that a bulk insert finds to exist may have been inserted by an earlier request
-/// whose answer was lost. The driver looks; in all other cases it is a conflict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Settle {
-    /// Never.
-    #[default]
-    Never,
-    /// When the connection had to send the request twice.
-    IfResent,
-    /// Now: the batch was sent before.
-    Now,
 }
 
 /// Where a request stands in the operation that is due and timed as one.

@@ -2,7 +2,7 @@
 
 use super::live::{Entry, Live};
 use super::{Check, Workload};
-use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, Settle, write_id};
+use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, write_id};
 use crate::schema::Documents;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,8 +17,6 @@ pub struct BulkInsert {
     keys: Range<Key>,
     batch: u32,
     persists: bool,
-    /// The batch that comes next was sent before, and had no answer.
-    again: bool,
     live: Live,
     members: Vec<u8>,
 }
@@ -27,7 +25,7 @@ impl BulkInsert {
     /// Inserts the documents `keys`, `batch` (at least 1) in a request.
     pub fn new(documents: Arc<Documents>, keys: Range<Key>, batch: u32) -> Self {
         let live = Live::with_capacity((keys.end - keys.start).min(MOST_AHEAD) as usize);
-        Self { documents, keys, batch, persists: false, again: false, live, members: Vec::new() }
+        Self { documents, keys, batch, persists: false, live, members: Vec::new() }
     }
 
     /// Sends a batch again until it has an answer, while the stage goes on.
@@ -63,13 +61,8 @@ impl Workload for BulkInsert {
             draft.name.push(0);
             self.documents.write(key, 0, &self.members, &mut draft.body);
         }
-        let settle = match (self.persists, std::mem::take(&mut self.again)) {
-            (false, _) => Settle::Never,
-            (true, false) => Settle::IfResent,
-            (true, true) => Settle::Now,
-        };
         let documents = count as u32;
-        Some(Op { documents, settle, ..Op::single(OpKind::BulkInsert, first, None) })
+        Some(Op { documents, settle: self.persists, ..Op::single(OpKind::BulkInsert, first, None) })
     }
 
     fn observe(
@@ -83,7 +76,6 @@ impl Workload for BulkInsert {
                 matches!(failure, Failure::Connect | Failure::Timeout | Failure::Reset);
             if self.persists && unanswered {
                 self.keys.start = op.key;
-                self.again = true;
             }
             return Check::Unchecked;
         }

@@ -201,16 +201,3 @@ fn a_run_without_documents_left_says_that_it_ended_early() {
     assert!(codes.iter().any(|code| code == "ran_dry"), "{codes:?}");
     assert_eq!(run.sum("delete", "ok"), 200);
 }
-
-#[test]
-fn documents_of_others_are_conflicts_to_a_fill_that_waits_for_its_server() {
-    let server = Server::stand_in(Options::default());
-    let url = format!("{}/filled", server.url);
-    let flags = ["--docs", "60", "--batch", "20", "--ops", "0", "-c", "2"];
-    measure(["run", &url, "--keep"].into_iter().chain(flags)).passed();
-    let again = ["run", &url, "--use-existing", "--wait-for-server", "5s"];
-    let run = measure(again.into_iter().chain(flags));
-    assert_eq!(run.code, 3, "nothing succeeded: {}", run.stderr);
-    let operation = run.operation("bulk_insert", "bulk_insert");
-    assert_eq!(operation["failures"], serde_json::json!({"conflict": 60}));
-}

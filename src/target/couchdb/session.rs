@@ -5,7 +5,7 @@ use super::seen::Seen;
 use super::{SEGMENT, answer};
 use crate::clock::Clock;
 use crate::measure::Probe;
-use crate::op::{Failure, Op, OpKind, Reply, Settle};
+use crate::op::{Failure, Op, OpKind, Reply};
 use crate::target::wire::{Answer, Connection};
 use crate::target::{Outcome, Payload, Session};
 use percent_encoding::percent_encode;
@@ -360,12 +360,7 @@ impl Session for CouchSession {
             return Box::pin(self.on_stored(op, payload, probe)).await;
         }
         let outcome = self.request(op, payload, probe).await;
-        let sent_before = match op.settle {
-            Settle::Never => false,
-            Settle::IfResent => outcome.resent,
-            Settle::Now => true,
-        };
-        if sent_before && payload.rows().contains(&Err(Failure::Conflict)) {
+        if op.settle && payload.rows().contains(&Err(Failure::Conflict)) {
             return Box::pin(self.settle(outcome, payload, probe)).await;
         }
         if let (OpKind::Read, Some(seen), Ok(_)) = (op.kind, &mut self.seen, outcome.result) {
