@@ -1,7 +1,7 @@
 //! What every report for people says of a run in the same words.
 
 use super::number::{decimal, grouped, millis};
-use crate::plan::StagePlan;
+use crate::plan::{DriverName, StagePlan};
 use crate::record::{LoadRecord, RunRecord, ServerRecord, StageRecord, Verdict};
 
 /// What was measured, and where it is.
@@ -54,8 +54,8 @@ pub(super) fn verdict_words(record: &RunRecord, stage: &StageRecord) -> &'static
         Verdict::Degraded { .. } => "degraded, result not valid",
         Verdict::NotSustained { .. } => "not sustained",
         Verdict::Sustained => "sustained",
-        Verdict::Closed if record.server.url.is_empty() => {
-            "valid (no server: springload's own cost)"
+        Verdict::Closed if record.plan.target.driver == DriverName::Basic => {
+            "valid (no server: what springload itself costs)"
         }
         Verdict::Closed if thinks(record, stage) => "valid (closed loop with think time)",
         Verdict::Closed => "valid (closed loop: the server set the pace)",
