@@ -54,7 +54,8 @@ impl Shared {
     }
 }
 
-/// The first operation of a connection, made before the start: at the start it need only be sent.
+/// The next operation of a connection. The first is made before the start: at the start it need
+/// only be sent.
 pub(super) struct Prepared {
     payload: Payload,
     op: Option<Op>,
@@ -74,15 +75,15 @@ pub(super) async fn drive<S: Session, W: Workload>(
     shared: &Shared,
     connection: usize,
     session: &mut S,
-    (workload, first): (&mut W, Prepared),
+    (workload, first): (&mut W, &mut Prepared),
 ) -> (ConnectionTimes, Option<Nanos>) {
     let mut times = ConnectionTimes::default();
-    let Prepared { mut payload, op: mut next } = first;
+    let Prepared { payload, op: next } = first;
     let mut last_done = shared.start;
     let (mut whole, mut first_sent) = (None, None);
     while let Some(op) = next.take() {
         session.ready().await;
-        session.prepare(&op, &mut payload);
+        session.prepare(&op, payload);
         let ticket = if op.part == Part::Last {
             shared.tickets.proceed()
         } else if let Some(ticket) = shared.tickets.take(connection).await {
@@ -97,7 +98,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
             shared.lateness.borrow_mut().record(ticket.began - ticket.intended);
         }
         let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
-        let outcome = session.execute(&op, &mut payload, &mut probe).await;
+        let outcome = session.execute(&op, payload, &mut probe).await;
         let check = workload.observe(&op, outcome.result, &payload.answered(session.body()));
         let timing = probe.finish();
         first_sent = first_sent.or_else(|| Some(timing.done - timing.service_ns));
@@ -132,7 +133,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
             pause(shared, pause_ns).await;
         }
         // The document is made before the wait, so that an operation that is due is sent at once.
-        next = workload.next(payload.draft());
+        *next = workload.next(payload.draft());
     }
     times.close(shared.clock.now().saturating_sub(shared.start));
     (times, first_sent)

@@ -214,15 +214,23 @@ where
     Ok(ShardResult { lanes: done, issued, load, lateness, fill, elapsed_ns, cpu_ns })
 }
 
-async fn run_lane<S: Session, W: Workload>(
+#[allow(
+    clippy::manual_async_fn,
+    reason = "the future of an `async fn` would hold its arguments a second time"
+)]
+fn run_lane<S: Session, W: Workload>(
     shared: Rc<Shared>,
     seat: usize,
-    (mut lane, first): (Lane<W>, Prepared),
+    (mut lane, mut first): (Lane<W>, Prepared),
     (mut session, late): (S, bool),
-) -> LaneResult<W> {
-    let (times, first_sent) = drive(&shared, seat, &mut session, (&mut lane.workload, first)).await;
-    let first_sent_ns = first_sent.map(|moment| moment.saturating_sub(shared.start));
-    LaneResult { connection: lane.connection, workload: lane.workload, times, first_sent_ns, late }
+) -> impl Future<Output = LaneResult<W>> {
+    async move {
+        let work = (&mut lane.workload, &mut first);
+        let (times, first_sent) = drive(&shared, seat, &mut session, work).await;
+        let first_sent_ns = first_sent.map(|moment| moment.saturating_sub(shared.start));
+        let Lane { connection, workload } = lane;
+        LaneResult { connection, workload, times, first_sent_ns, late }
+    }
 }
 
 /// Opens all connections before the start, so that no operation pays for it. Those that are not

@@ -14,18 +14,25 @@ pub struct ConnectionTimes {
     pub local_ns: Nanos,
     /// Writing requests.
     pub send_ns: Nanos,
-    /// Waiting for the first byte of answers, per kind.
-    pub remote_ns: [Nanos; OpKind::COUNT],
     /// Reading answers.
     pub receive_ns: Nanos,
-    /// Waiting for answers to their last byte, per kind.
-    pub answer_ns: [Nanos; OpKind::COUNT],
     /// Waiting for operations to fall due, in an open loop.
     pub idle_ns: Nanos,
-    /// Documents that succeeded, per kind.
-    pub ok: [u64; OpKind::COUNT],
+    /// What belongs to each kind.
+    pub kinds: [KindTimes; OpKind::COUNT],
     /// When the connection was done with its last operation, counted from the stage's start.
     pub ended_ns: Nanos,
+}
+
+/// What one connection did in operations of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindTimes {
+    /// Waiting for the first byte of answers, in nanoseconds.
+    pub remote_ns: Nanos,
+    /// Waiting for answers to their last byte, in nanoseconds.
+    pub answer_ns: Nanos,
+    /// Documents that succeeded.
+    pub ok: u64,
 }
 
 impl ConnectionTimes {
@@ -33,16 +40,20 @@ impl ConnectionTimes {
     #[inline]
     pub fn add(&mut self, kind: OpKind, timing: &Timing, ok: u64) {
         self.send_ns += timing.send_ns;
-        self.remote_ns[kind.index()] += timing.remote_ns;
         self.receive_ns += timing.receive_ns;
-        self.answer_ns[kind.index()] += timing.remote_ns + timing.receive_ns;
-        self.ok[kind.index()] += ok;
+        let kind = &mut self.kinds[kind.index()];
+        kind.remote_ns += timing.remote_ns;
+        kind.answer_ns += timing.remote_ns + timing.receive_ns;
+        kind.ok += ok;
+    }
+
+    fn remote_ns(&self) -> Nanos {
+        self.kinds.iter().map(|kind| kind.remote_ns).sum()
     }
 
     /// Counts what is left of the connection's life, `elapsed_ns` long, as local time.
     pub fn close(&mut self, elapsed_ns: Nanos) {
-        let remote: Nanos = self.remote_ns.iter().sum();
-        let counted = self.send_ns + remote + self.receive_ns + self.idle_ns;
+        let counted = self.send_ns + self.remote_ns() + self.receive_ns + self.idle_ns;
         self.local_ns = elapsed_ns.saturating_sub(counted);
         self.ended_ns = elapsed_ns;
     }
@@ -84,11 +95,11 @@ impl PhaseTable {
             ..Self::default()
         };
         for &kind in kinds {
-            table.remote_s.insert(kind, column(&|c| c.remote_ns[kind.index()]));
-            table.answer_s.insert(kind, column(&|c| c.answer_ns[kind.index()]));
-            table.ok.insert(kind, connections.iter().map(|c| c.ok[kind.index()]).collect());
+            table.remote_s.insert(kind, column(&|c| c.kinds[kind.index()].remote_ns));
+            table.answer_s.insert(kind, column(&|c| c.kinds[kind.index()].answer_ns));
+            table.ok.insert(kind, connections.iter().map(|c| c.kinds[kind.index()].ok).collect());
         }
-        let remote = column(&|c| c.remote_ns.iter().sum());
+        let remote = column(&ConnectionTimes::remote_ns);
         for (phase, values) in [
             ("local", &table.local_s),
             ("send", &table.send_s),

@@ -41,6 +41,11 @@ impl Histogram {
         let _ = self.0.record(value_ns);
     }
 
+    /// Adds one duration `count` times.
+    pub fn record_many(&mut self, value_ns: Nanos, count: u64) {
+        let _ = self.0.record_n(value_ns, count);
+    }
+
     /// Adds every sample of `other`. Lossless.
     pub fn merge(&mut self, other: &Self) {
         let _ = self.0.add(&other.0);

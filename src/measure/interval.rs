@@ -1,6 +1,7 @@
 //! One shard's measurements of one second: the unit that is merged and stored.
 
 use super::histogram::{Histogram, Kept};
+use super::probe::Timing;
 use crate::clock::Nanos;
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,28 @@ impl KindInterval {
         }
     }
 
+    /// Adds the times of a request. In a closed loop the response time is the service time and the
+    /// lag is zero: as long as all are so, one of three is kept, and [`KindInterval::complete`]
+    /// makes the others of it.
+    #[inline]
+    pub(super) fn time(&mut self, timing: &Timing) {
+        let alike = timing.lag_ns == 0 && timing.response_ns == timing.service_ns;
+        if !alike || !self.response.is_empty() {
+            self.complete();
+            self.response.record(timing.response_ns);
+            self.lag.record(timing.lag_ns);
+        }
+        self.service.record(timing.service_ns);
+    }
+
+    /// Makes response times and lags of service times, where these stood for all three.
+    fn complete(&mut self) {
+        if self.response.is_empty() && !self.service.is_empty() {
+            self.response.merge(&self.service);
+            self.lag.record_many(0, self.service.len());
+        }
+    }
+
     /// Adds the times of a request that failed.
     #[cold]
     pub(super) fn fail(&mut self, class: Failure, service_ns: Nanos, response_ns: Nanos) {
@@ -150,6 +173,11 @@ impl Interval {
     /// Whether nothing was measured.
     pub fn is_empty(&self) -> bool {
         self.kinds.iter().all(Option::is_none)
+    }
+
+    /// Fills in what was recorded once for several times.
+    pub(super) fn complete(&mut self) {
+        self.kinds.iter_mut().flatten().for_each(|kind| kind.complete());
     }
 
     /// Adds another shard's or second's measurements. The second stays this interval's.

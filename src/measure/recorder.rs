@@ -80,9 +80,7 @@ impl Recorder {
         for &status in sample.statuses {
             *kind.statuses.entry(status).or_default() += 1;
         }
-        kind.service.record(sample.timing.service_ns);
-        kind.response.record(sample.timing.response_ns);
-        kind.lag.record(sample.timing.lag_ns);
+        kind.time(sample.timing);
         let mut ok = u64::from(sample.documents);
         match sample.result {
             Ok(reply) => {
@@ -121,7 +119,8 @@ impl Recorder {
             return;
         }
         let second = ((now - self.start) / SECOND_NS) as u32;
-        let full = std::mem::replace(&mut self.interval, Interval::new(second));
+        let mut full = std::mem::replace(&mut self.interval, Interval::new(second));
+        full.complete();
         self.boundary = self.start + (Nanos::from(second) + 1) * SECOND_NS;
         // Nobody listens any more only when the whole run is being torn down.
         let _ = self.sink.send(full);
@@ -129,7 +128,8 @@ impl Recorder {
 
     /// Hands out what is left.
     pub fn finish(&mut self) {
-        let left = std::mem::take(&mut self.interval);
+        let mut left = std::mem::take(&mut self.interval);
+        left.complete();
         let _ = self.sink.send(left);
     }
 }
@@ -137,6 +137,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Histogram;
 
     fn timing(done: Nanos) -> Timing {
         Timing {
@@ -166,6 +167,32 @@ mod tests {
         let seconds: Vec<_> =
             source.iter().map(|i| (i.second, i.kind(OpKind::Read).unwrap().requests)).collect();
         assert_eq!(seconds, [(0, 2), (1, 1), (3, 1)]);
+    }
+
+    #[test]
+    fn times_are_the_same_however_many_were_kept() {
+        let prompt = Timing { response_ns: 51_000, ..timing(5) };
+        let late = Timing { lag_ns: 9_000, response_ns: 60_000, ..timing(6) };
+        for timings in [vec![prompt; 3], vec![prompt, late, prompt], vec![late, prompt]] {
+            let (sink, source) = std::sync::mpsc::channel();
+            let mut recorder = Recorder::new(0, false, sink);
+            for timing in &timings {
+                recorder.record(&sample(timing));
+            }
+            recorder.finish();
+            let interval = source.recv().unwrap();
+            let kind = interval.kind(OpKind::Read).unwrap();
+            let recorded = |time: fn(&Timing) -> Nanos| {
+                let mut histogram = Histogram::default();
+                for timing in &timings {
+                    histogram.record(time(timing));
+                }
+                histogram
+            };
+            assert_eq!(kind.service, recorded(|timing| timing.service_ns));
+            assert_eq!(kind.response, recorded(|timing| timing.response_ns));
+            assert_eq!(kind.lag, recorded(|timing| timing.lag_ns));
+        }
     }
 
     #[test]

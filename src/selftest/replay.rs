@@ -103,7 +103,7 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
     lanes.sort_by_key(|lane| lane.connection);
     let mut whole = Sha256::new();
     for lane in lanes {
-        debug_assert!(lane.times.ok[OpKind::Read.index()] > 0);
+        debug_assert!(lane.times.kinds[OpKind::Read.index()].ok > 0);
         whole.update(lane.workload.digest.finalize());
     }
     let digest = whole.finalize();

@@ -11,16 +11,26 @@ const SIZE: usize = 8 * 1024;
 
 /// The buffers of one shard that nobody holds.
 #[derive(Debug, Default)]
-pub struct Buffers(RefCell<Vec<Vec<u8>>>);
+pub struct Buffers {
+    answers: RefCell<Vec<Vec<u8>>>,
+    head: RefCell<Vec<u8>>,
+}
 
 impl Buffers {
     /// The buffer that was given back last, or a fresh one. Its content is arbitrary.
     pub fn take(&self) -> Vec<u8> {
-        self.0.borrow_mut().pop().unwrap_or_else(|| vec![0; SIZE])
+        self.answers.borrow_mut().pop().unwrap_or_else(|| vec![0; SIZE])
     }
 
     /// Takes a buffer back.
     pub fn give(&self, buffer: Vec<u8>) {
-        self.0.borrow_mut().push(buffer);
+        self.answers.borrow_mut().push(buffer);
+    }
+
+    /// Lends an empty buffer for as long as a head is put together.
+    pub fn with_head(&self, make: impl FnOnce(&mut Vec<u8>)) {
+        let mut head = self.head.borrow_mut();
+        head.clear();
+        make(&mut head);
     }
 }

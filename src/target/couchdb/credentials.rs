@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use std::sync::Arc;
 
 /// A user's name and password, and how they are presented.
 #[derive(Clone, PartialEq, Eq)]
@@ -75,6 +76,13 @@ impl Credentials {
                 }
             }
         }
+    }
+
+    /// All of a head that follows the target: version, host, credentials.
+    pub(super) fn common_head(&self, host: &str) -> Arc<[u8]> {
+        let mut head = format!(" HTTP/1.1\r\nHost: {host}\r\n").into_bytes();
+        self.write_header(&mut head);
+        head.into()
     }
 
     /// The request that asks for a session cookie; `None` without cookie credentials.

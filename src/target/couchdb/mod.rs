@@ -33,7 +33,9 @@ pub struct CouchDb {
     endpoint: Arc<Endpoint>,
     credentials: Credentials,
     renewal: Arc<Renewal>,
-    path: String,
+    /// `/name/`, percent-encoded.
+    path: Arc<[u8]>,
+    common: Arc<[u8]>,
     cached_updates: bool,
 }
 
@@ -41,10 +43,11 @@ impl CouchDb {
     /// The database `name` on the server at `endpoint`.
     pub fn new(endpoint: Arc<Endpoint>, credentials: Credentials, name: &str) -> Self {
         Self {
+            path: format!("/{}/", encode_segment(name)).into_bytes().into(),
+            common: credentials.common_head(endpoint.host()),
             endpoint,
             credentials,
             renewal: Arc::default(),
-            path: format!("/{}/", encode_segment(name)),
             cached_updates: false,
         }
     }
@@ -67,7 +70,7 @@ impl Target for CouchDb {
             connection,
             deadlines.clock(),
             (self.credentials.clone(), self.renewal.clone()),
-            &self.path,
+            (self.path.clone(), self.common.clone()),
             self.endpoint.host(),
         )
         .with_cache(self.cached_updates.then(Seen::default))

@@ -19,11 +19,11 @@ pub struct CouchSession {
     credentials: Credentials,
     renewal: Arc<Renewal>,
     /// `/name/`, percent-encoded.
-    path: Vec<u8>,
+    path: Arc<[u8]>,
+    /// All of a head that follows the target, as [`Credentials::common_head`] has it. Shared with
+    /// the other sessions until the credentials change.
+    common: Arc<[u8]>,
     host: String,
-    /// All of a head that follows the target: version, host, credentials.
-    common: Vec<u8>,
-    head: Vec<u8>,
     /// The requests that an operation without a revision is made of.
     inner: Payload,
     /// The documents that updates build upon, where they are kept.
@@ -40,23 +40,20 @@ impl CouchSession {
         connection: Connection,
         clock: Clock,
         (credentials, renewal): (Credentials, Arc<Renewal>),
-        path: &str,
+        (path, common): (Arc<[u8]>, Arc<[u8]>),
         host: &str,
     ) -> Self {
-        let mut session = Self {
+        Self {
             connection,
             clock,
             credentials,
             renewal,
-            path: path.as_bytes().to_vec(),
+            path,
+            common,
             host: host.to_owned(),
-            common: Vec::new(),
-            head: Vec::new(),
             inner: Payload::default(),
             seen: None,
-        };
-        session.make_common();
-        session
+        }
     }
 
     /// The same with a memory for documents.
@@ -66,59 +63,59 @@ impl CouchSession {
     }
 
     fn make_common(&mut self) {
-        self.common.clear();
-        self.common.extend_from_slice(b" HTTP/1.1\r\nHost: ");
-        self.common.extend_from_slice(self.host.as_bytes());
-        self.common.extend_from_slice(b"\r\n");
-        self.credentials.write_header(&mut self.common);
+        self.common = self.credentials.common_head(&self.host);
     }
 
     /// Puts the head in front of the payload's body.
-    fn encode(&mut self, op: &Op, payload: &mut Payload) {
+    fn encode(&self, op: &Op, payload: &mut Payload) {
         payload.mark_body();
         let body_bytes = payload.body_len();
-        self.head.clear();
+        self.connection.buffers().with_head(|head| {
+            self.write_head((op, payload.name()), body_bytes, head);
+            payload.prepend(head);
+        });
+    }
+
+    fn write_head(&self, (op, name): (&Op, &[u8]), body_bytes: usize, head: &mut Vec<u8>) {
         let verb: &[u8] = match op.kind {
             OpKind::BulkInsert => b"POST ",
             OpKind::Create | OpKind::Update => b"PUT ",
             OpKind::Delete => b"DELETE ",
             _ => b"GET ",
         };
-        self.head.extend_from_slice(verb);
-        self.head.extend_from_slice(&self.path);
+        head.extend_from_slice(verb);
+        head.extend_from_slice(&self.path);
         match op.kind {
-            OpKind::BulkInsert => self.head.extend_from_slice(b"_bulk_docs"),
-            OpKind::Scan => write_scan(payload.name(), op.limit, &mut self.head),
-            _ => write_segment(payload.name(), &mut self.head),
+            OpKind::BulkInsert => head.extend_from_slice(b"_bulk_docs"),
+            OpKind::Scan => write_scan(name, op.limit, head),
+            _ => write_segment(name, head),
         }
         if let (OpKind::Delete, Some(revision)) = (op.kind, op.revision) {
-            self.head.extend_from_slice(b"?rev=");
-            revision.write(&mut self.head);
+            head.extend_from_slice(b"?rev=");
+            revision.write(head);
         }
-        self.head.extend_from_slice(&self.common);
+        head.extend_from_slice(&self.common);
         if body_bytes > 0 {
-            self.head.extend_from_slice(b"Content-Type: application/json\r\nContent-Length: ");
-            self.head.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
-            self.head.extend_from_slice(b"\r\n");
+            head.extend_from_slice(b"Content-Type: application/json\r\nContent-Length: ");
+            head.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
+            head.extend_from_slice(b"\r\n");
         }
-        self.head.extend_from_slice(b"\r\n");
-        payload.prepend(&self.head);
+        head.extend_from_slice(b"\r\n");
     }
 
-    /// Sends what is encoded. An expired cookie is renewed once, on the same connection.
-    async fn exchange(
+    /// Takes over the cookie that an answer sets. A request whose cookie had expired is sent
+    /// again with a new one, on the same connection.
+    async fn renew(
         &mut self,
         op: &Op,
         payload: &mut Payload,
-        probe: &mut Probe,
+        (mut answer, probe): (Answer, &mut Probe),
     ) -> Result<Answer, Failure> {
-        let answer = self.connection.exchange(payload.bytes(), false, probe).await?;
         if let Some(cookie) = self.connection.set_cookie()
             && self.credentials.renew(cookie)
         {
             self.make_common();
         }
-        let mut answer = answer;
         // Twice at most: the cookie that another session has got may have expired as well.
         for _ in 0..2 {
             if answer.status != 401 || !self.log_in().await {
@@ -177,7 +174,14 @@ impl CouchSession {
     /// One request and its answer.
     async fn request(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         let bytes_sent = payload.body_len() as u64;
-        match self.exchange(op, payload, probe).await {
+        let mut answer = self.connection.exchange(payload.bytes(), false, probe).await;
+        if let Ok(first) = answer
+            && (first.status == 401 || self.connection.set_cookie().is_some())
+        {
+            // Rare: kept out of the future that every other operation pays for.
+            answer = Box::pin(self.renew(op, payload, (first, probe))).await;
+        }
+        match answer {
             Ok(answer) => Outcome {
                 result: self.judge(op, answer, payload),
                 bytes_sent,
@@ -219,19 +223,21 @@ impl CouchSession {
         payload: &mut Payload,
         probe: &mut Probe,
     ) -> Outcome {
-        self.head.clear();
-        self.head.extend_from_slice(b"POST ");
-        self.head.extend_from_slice(&self.path);
-        self.head.extend_from_slice(b"_all_docs");
-        self.head.extend_from_slice(&self.common);
         let (names, rows) = payload.names_and_rows();
         let body = answer::lookup(names, rows);
         let length = format!("Content-Length: {}\r\n\r\n", body.len());
-        self.head.extend_from_slice(b"Content-Type: application/json\r\n");
-        self.head.extend_from_slice(length.as_bytes());
-        self.head.extend_from_slice(&body);
+        let request = [
+            b"POST ",
+            &*self.path,
+            b"_all_docs",
+            &*self.common,
+            b"Content-Type: application/json\r\n",
+            length.as_bytes(),
+            &body,
+        ]
+        .concat();
         let bytes_sent = outcome.bytes_sent + body.len() as u64;
-        match self.connection.exchange(&self.head, false, probe).await {
+        match self.connection.exchange(&request, false, probe).await {
             Ok(found) => {
                 if found.status == 200 {
                     answer::settled(self.connection.body(), names, rows);
@@ -356,7 +362,7 @@ impl Session for CouchSession {
 
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         if looks_up(op) {
-            // A rare shape: kept out of the future that every other operation pays for.
+            // Rare, too.
             return Box::pin(self.on_stored(op, payload, probe)).await;
         }
         let outcome = self.request(op, payload, probe).await;

@@ -5,7 +5,7 @@
 //! answer and hang up. A request that finds its kept connection closed before any byte of an
 //! answer came is sent once more on a fresh one.
 
-use super::decode::{Decoder, Step};
+use super::decode::{Decoder, Step, header_values};
 use super::endpoint::Endpoint;
 use super::stream::Stream;
 use crate::clock::Clock;
@@ -16,7 +16,7 @@ use crate::target::deadline::{Deadline, Deadlines};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// The most that is made room for ahead of its arrival.
@@ -53,6 +53,14 @@ pub struct Connection {
     decoder: Decoder,
 }
 
+/// How far one attempt to send and receive has come.
+enum Progress {
+    /// So many bytes of the request are written.
+    Sending(usize),
+    /// The request is: all of it, or as much as the server wanted.
+    Sent { whole: bool },
+}
+
 /// How one attempt to send and receive broke.
 struct Broken {
     failure: Failure,
@@ -74,6 +82,11 @@ impl Connection {
             filled: 0,
             decoder: Decoder::default(),
         }
+    }
+
+    /// The buffers that the sessions of this shard share.
+    pub fn buffers(&self) -> &Buffers {
+        &self.buffers
     }
 
     /// Closes it. The last answer stays.
@@ -127,7 +140,12 @@ impl Connection {
                 probe.mark_send();
             }
             let kept = self.answers > 0;
-            match self.attempt(request, head_request, probe).await {
+            self.decoder = Decoder::new(head_request);
+            self.filled = 0;
+            let mut progress = Progress::Sending(0);
+            let attempt =
+                poll_fn(|context| self.poll_attempt(context, (request, &mut progress), probe));
+            match attempt.await {
                 Ok(()) => break Ok(()),
                 Err(broken) => {
                     self.stream = None;
@@ -159,7 +177,8 @@ impl Connection {
 
     /// The first `Set-Cookie` of the last answer, as sent.
     pub fn set_cookie(&self) -> Option<&[u8]> {
-        Some(&self.buffer[self.decoder.head().set_cookie.clone()?])
+        let sets = self.decoder.head().sets_cookie;
+        sets.then(|| header_values(self.head(), "set-cookie").first().copied())?
     }
 
     /// The status line and headers of the last answer, as they came.
@@ -169,7 +188,8 @@ impl Connection {
 
     async fn connect(&mut self) -> Result<(), Failure> {
         let endpoint = self.endpoint.clone();
-        let mut connecting = std::pin::pin!(Stream::connect(&endpoint, self.failures));
+        // Rare, and large: kept out of the futures that every exchange pays for.
+        let mut connecting = Box::pin(Stream::connect(&endpoint, self.failures));
         let deadline = &self.deadline;
         let result = poll_fn(|context| {
             if deadline.poll_expired(context) {
@@ -184,123 +204,117 @@ impl Connection {
         Ok(())
     }
 
-    async fn attempt(
+    /// Sends what is left of the request, then reads until the answer is whole.
+    fn poll_attempt(
         &mut self,
-        request: &[u8],
-        head_request: bool,
+        context: &mut Context<'_>,
+        (request, progress): (&[u8], &mut Progress),
         probe: &mut Probe,
-    ) -> Result<(), Broken> {
-        self.decoder = Decoder::new(head_request);
-        self.filled = 0;
-        let whole = self.send(request, probe).await?;
-        self.receive(probe).await?;
+    ) -> Poll<Result<(), Broken>> {
+        let whole = match progress {
+            Progress::Sent { whole } => *whole,
+            Progress::Sending(written) => {
+                let sent = ready!(self.poll_send(context, request, written));
+                probe.mark_sent();
+                if self.filled > 0 {
+                    probe.mark_received();
+                }
+                let whole = sent.map_err(|failure| Broken { failure, unanswered: true })?;
+                *progress = Progress::Sent { whole };
+                whole
+            }
+        };
+        let received = ready!(self.poll_receive(context, probe));
+        received.map_err(|failure| Broken { failure, unanswered: self.filled == 0 })?;
         if !whole {
             // The server answered without reading everything: what it reads next is unknown.
             self.answers += 1;
             self.stream = None;
         }
-        Ok(())
+        Poll::Ready(Ok(()))
     }
 
     /// Writes the request. `false`: an answer began, or writing failed, before all was written.
-    async fn send(&mut self, request: &[u8], probe: &mut Probe) -> Result<bool, Broken> {
-        let (stream, deadline) = (self.stream.as_mut().expect("connected"), &self.deadline);
-        let (buffer, filled) = (&mut self.buffer, &mut self.filled);
-        let buffers = &self.buffers;
-        let mut written = 0;
-        let result = poll_fn(|context| {
-            loop {
-                let poll = if written < request.len() {
-                    stream.poll_write(context, &request[written..])
-                } else {
-                    stream.poll_flush(context).map_ok(|()| 0)
-                };
-                match poll {
-                    Poll::Ready(Ok(_)) if written == request.len() => return Poll::Ready(Ok(true)),
-                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Ok(false)),
-                    Poll::Ready(Ok(count)) => {
-                        written += count;
-                        if written == request.len() && !stream_is_tls(stream) {
-                            return Poll::Ready(Ok(true));
-                        }
-                    }
-                    Poll::Pending => break,
-                }
-            }
-            if deadline.poll_expired(context) {
-                return Poll::Ready(Err(Failure::Timeout));
-            }
-            if buffer.is_empty() {
-                *buffer = buffers.take();
-            }
-            match stream.poll_read(context, buffer) {
+    fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        request: &[u8],
+        written: &mut usize,
+    ) -> Poll<Result<bool, Failure>> {
+        let stream = self.stream.as_mut().expect("connected");
+        loop {
+            let poll = if *written < request.len() {
+                stream.poll_write(context, &request[*written..])
+            } else {
+                stream.poll_flush(context).map_ok(|()| 0)
+            };
+            match poll {
+                Poll::Ready(Ok(_)) if *written == request.len() => return Poll::Ready(Ok(true)),
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Ok(false)),
                 Poll::Ready(Ok(count)) => {
-                    *filled = count;
-                    Poll::Ready(Ok(false))
+                    *written += count;
+                    if *written == request.len() && !stream_is_tls(stream) {
+                        return Poll::Ready(Ok(true));
+                    }
                 }
-                Poll::Ready(Err(_)) => Poll::Ready(Err(Failure::Reset)),
-                Poll::Pending => Poll::Pending,
+                Poll::Pending => break,
             }
-        })
-        .await;
-        probe.mark_sent();
-        if self.filled > 0 {
-            probe.mark_received();
         }
-        result.map_err(|failure| Broken { failure, unanswered: true })
+        if self.deadline.poll_expired(context) {
+            return Poll::Ready(Err(Failure::Timeout));
+        }
+        if self.buffer.is_empty() {
+            self.buffer = self.buffers.take();
+        }
+        self.filled =
+            ready!(stream.poll_read(context, &mut self.buffer)).map_err(|_| Failure::Reset)?;
+        Poll::Ready(Ok(false))
     }
 
     /// Reads until the answer is whole.
-    async fn receive(&mut self, probe: &mut Probe) -> Result<(), Broken> {
+    fn poll_receive(
+        &mut self,
+        context: &mut Context<'_>,
+        probe: &mut Probe,
+    ) -> Poll<Result<(), Failure>> {
+        let stream = self.stream.as_mut().expect("connected");
         loop {
             let mut wanted = 1;
             if self.filled > 0 {
                 match self.decoder.step(&mut self.buffer[..self.filled]) {
-                    Ok(Step::Done) => return Ok(()),
+                    Ok(Step::Done) => return Poll::Ready(Ok(())),
                     Ok(Step::More(more)) => wanted = more,
-                    Err(_) => return Err(self.broken(Failure::Protocol)),
+                    Err(_) => return Poll::Ready(Err(Failure::Protocol)),
                 }
             }
             // What a head announces is not yet there: memory follows what arrives.
             let size = self.filled + wanted.min(MOST_AHEAD);
-            if self.filled > 0 && size > self.buffer.len() {
+            if self.buffer.is_empty() {
+                self.buffer = self.buffers.take();
+            } else if size > self.buffer.len() {
                 self.buffer.resize(size.max(2 * self.buffer.len()), 0);
             }
-            let (stream, deadline) = (self.stream.as_mut().expect("connected"), &self.deadline);
-            let (buffer, filled) = (&mut self.buffer, self.filled);
-            let buffers = &self.buffers;
-            let read = poll_fn(|context| {
-                if buffer.is_empty() {
-                    *buffer = buffers.take();
-                }
-                let read = stream.poll_read(context, &mut buffer[filled..]);
-                if read.is_pending() && filled == 0 {
-                    buffers.give(std::mem::take(buffer));
-                }
-                match read {
-                    Poll::Ready(result) => Poll::Ready(result.map_err(|_| Failure::Reset)),
-                    Poll::Pending if deadline.poll_expired(context) => {
-                        Poll::Ready(Err(Failure::Timeout))
+            let count = match stream.poll_read(context, &mut self.buffer[self.filled..]) {
+                Poll::Ready(read) => read.map_err(|_| Failure::Reset)?,
+                Poll::Pending => {
+                    if self.filled == 0 {
+                        self.buffers.give(std::mem::take(&mut self.buffer));
                     }
-                    Poll::Pending => Poll::Pending,
+                    let expired = self.deadline.poll_expired(context);
+                    return if expired {
+                        Poll::Ready(Err(Failure::Timeout))
+                    } else {
+                        Poll::Pending
+                    };
                 }
-            })
-            .await;
-            let count = read.map_err(|failure| self.broken(failure))?;
+            };
             if count == 0 {
-                return if self.decoder.close(self.filled) {
-                    Ok(())
-                } else {
-                    Err(self.broken(Failure::Reset))
-                };
+                let done = self.decoder.close(self.filled);
+                return Poll::Ready(if done { Ok(()) } else { Err(Failure::Reset) });
             }
             probe.mark_received();
             self.filled += count;
         }
-    }
-
-    fn broken(&self, failure: Failure) -> Broken {
-        Broken { failure, unanswered: self.filled == 0 }
     }
 }
 

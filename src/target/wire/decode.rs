@@ -35,9 +35,8 @@ pub struct Head {
     pub status: u16,
     /// Whether the connection can be used again after this answer.
     pub keep_alive: bool,
-    /// Where the value of the first `Set-Cookie` stands.
-    pub set_cookie: Option<Range<usize>>,
-    framing: Framing,
+    /// Whether it sets a cookie.
+    pub sets_cookie: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,7 +149,7 @@ impl Decoder {
     /// Reads the head, past any interim answers. `false`: it is not yet complete.
     fn read_head(&mut self, buffer: &[u8]) -> Result<bool, Malformed> {
         loop {
-            let Some((end, head)) = parse_head(buffer, self.start)? else {
+            let Some((end, head, framing)) = parse_head(buffer, self.start)? else {
                 return if buffer.len() - self.start > MAX_HEAD {
                     Err(Malformed::HeadTooLarge)
                 } else {
@@ -167,7 +166,7 @@ impl Decoder {
                 continue;
             }
             let bodiless = self.head_request || matches!(head.status, 204 | 304);
-            self.body = match head.framing {
+            self.body = match framing {
                 _ if bodiless => Body::Length(end..end),
                 Framing::Length(size) => Body::Length(end..end + size),
                 Framing::Chunked => Body::Chunked(end, Chunked::new(end)),
@@ -181,8 +180,9 @@ impl Decoder {
     }
 }
 
-/// Reads one head at `start` of `buffer`, and where it ends; `None` when it is not all there.
-fn parse_head(buffer: &[u8], start: usize) -> Result<Option<(usize, Head)>, Malformed> {
+/// Reads one head at `start` of `buffer`: where it ends, what it says, and what follows it; `None`
+/// when it is not all there.
+fn parse_head(buffer: &[u8], start: usize) -> Result<Option<(usize, Head, Framing)>, Malformed> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut []);
     let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(
@@ -202,12 +202,9 @@ fn parse_head(buffer: &[u8], start: usize) -> Result<Option<(usize, Head)>, Malf
     let mut head = Head {
         status: response.code.ok_or(Malformed::Head)?,
         keep_alive: response.version == Some(1),
-        ..Head::default()
+        sets_cookie: false,
     };
-    let place = |value: &[u8]| {
-        let start = value.as_ptr() as usize - buffer.as_ptr() as usize;
-        start..start + value.len()
-    };
+    let mut framing = Framing::default();
     for header in response.headers.iter() {
         let (name, value) = (header.name, header.value);
         match name.len() {
@@ -215,21 +212,21 @@ fn parse_head(buffer: &[u8], start: usize) -> Result<Option<(usize, Head)>, Malf
                 head.keep_alive = connection_stays(value, head.keep_alive);
             }
             10 if name.eq_ignore_ascii_case("set-cookie") => {
-                head.set_cookie.get_or_insert(place(value));
+                head.sets_cookie = true;
             }
             14 if name.eq_ignore_ascii_case("content-length") => {
-                head.framing = length_framing(head.framing, value)?;
+                framing = length_framing(framing, value)?;
             }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
                 if !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
                     return Err(Malformed::Length);
                 }
-                head.framing = Framing::Chunked;
+                framing = Framing::Chunked;
             }
             _ => {}
         }
     }
-    Ok(Some((start + length, head)))
+    Ok(Some((start + length, head, framing)))
 }
 
 /// The values of all headers called `name` in a head that was accepted, in order.
