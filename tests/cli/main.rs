@@ -15,6 +15,7 @@ mod refusals;
 mod saved;
 mod secure;
 mod seeds;
+mod selftest;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod shell;
