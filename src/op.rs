@@ -113,43 +113,19 @@ impl Revision {
             }
             generation = generation * 10 + u32::from(digit - b'0');
         }
-        let (mut hash, mut seen) = ([0u8; 16], 0);
-        for (byte, pair) in hash.iter_mut().zip(hex.chunks_exact(2)) {
-            let (high, low) = (NIBBLES[usize::from(pair[0])], NIBBLES[usize::from(pair[1])]);
-            seen |= high | low;
-            *byte = high << 4 | low;
-        }
-        (seen < NO_NIBBLE).then_some(Self { generation, hash })
+        let mut hash = [0; 16];
+        const_hex::decode_to_slice(hex, &mut hash).ok()?;
+        Some(Self { generation, hash })
     }
 
     /// Appends the revision in the form [`Revision::parse`] reads.
     pub fn write(&self, out: &mut Vec<u8>) {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
         out.extend_from_slice(itoa::Buffer::new().format(self.generation).as_bytes());
         let mut text = [b'-'; 33];
-        for (pair, byte) in text[1..].chunks_exact_mut(2).zip(self.hash) {
-            pair[0] = HEX[usize::from(byte >> 4)];
-            pair[1] = HEX[usize::from(byte & 15)];
-        }
+        const_hex::encode_to_slice(self.hash, &mut text[1..]).expect("two digits for each byte");
         out.extend_from_slice(&text);
     }
 }
-
-/// Marks bytes that are no hexadecimal digit: a bit that no digit's value has.
-const NO_NIBBLE: u8 = 0x80;
-
-/// The value of each byte as a hexadecimal digit. A table, because every write's answer is read
-/// digit by digit.
-const NIBBLES: [u8; 256] = {
-    let mut table = [NO_NIBBLE; 256];
-    let (mut value, digits, capitals) = (0, *b"0123456789abcdef", *b"0123456789ABCDEF");
-    while value < 16 {
-        table[digits[value] as usize] = value as u8;
-        table[capitals[value] as usize] = value as u8;
-        value += 1;
-    }
-    table
-};
 
 /// One request to the database. Names and documents travel beside it, in the [`Draft`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,8 +313,18 @@ mod tests {
         let mut out = Vec::new();
         Revision::parse(text).unwrap().write(&mut out);
         assert_eq!(out, text);
-        for bad in [&b"1"[..], b"-967a00dff5e02add41819138abb3284d", b"1-xyz", b"x-", b""] {
-            assert_eq!(Revision::parse(bad), None);
+        let bad = [
+            "1",
+            "-967a00dff5e02add41819138abb3284d",
+            "1-0x7a00dff5e02add41819138abb3284d",
+            "1-967a00dff5e02add41819138abb3284g",
+            "1-967a00dff5e02add41819138abb3284",
+            "1-xyz",
+            "x-",
+            "",
+        ];
+        for bad in bad {
+            assert_eq!(Revision::parse(bad.as_bytes()), None, "{bad}");
         }
     }
 }
