@@ -4,7 +4,7 @@
 use super::carry::{bare, carry_out, checked, ready};
 use super::exit::Exit;
 use super::output::print;
-use super::run::AuthArg;
+use super::shared::{AuthArg, ClientArgs};
 use super::sweep_plan::document;
 use crate::plan::{self, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec};
 use crate::report::{bulk_perf_dat, bulk_perf_picture};
@@ -30,21 +30,14 @@ pub(super) struct Args {
     /// How long a server that goes away is waited for
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = plan::duration_ns)]
     wait_for_server: u64,
-    /// How long one request may take
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
-    timeout: u64,
-    /// What documents are drawn from
-    #[arg(long, value_name = "N", default_value = "42")]
-    seed: u64,
+    #[command(flatten)]
+    client: ClientArgs,
     /// Leave the database that this run makes
     #[arg(long)]
     keep: bool,
     /// How user and password are presented
     #[arg(long, value_enum, default_value = "cookie")]
     auth: AuthArg,
-    /// A PEM file with the authorities to trust, instead of the system's
-    #[arg(long, value_name = "FILE")]
-    tls_ca: Option<PathBuf>,
     /// The folder for the series, and for run.json [default: the present one; for run.json
     /// springload-runs/TIME]
     #[arg(short, long, value_name = "DIR")]
@@ -64,11 +57,11 @@ fn spec(args: &Args, command: &str) -> PlanSpec {
         use_existing: false,
         keep: args.keep,
         auth: args.auth.into(),
-        tls_ca: args.tls_ca.clone(),
+        tls_ca: args.client.tls_ca.clone(),
         connections: args.num_threads,
         threads: None,
-        seed: args.seed,
-        timeout_ns: args.timeout,
+        seed: args.client.seed,
+        timeout_ns: args.client.timeout,
         schemas: vec![("--schema", document(), 1)],
         documents: args.doc_count / batch.max(1) * batch,
         batch,

@@ -5,7 +5,7 @@ use super::carry::{carry_out, checked, ready};
 use super::execute::{Execution, execute};
 use super::exit::Exit;
 use super::output::{OutputArgs, print};
-use super::run::AuthArg;
+use super::shared::{ClientArgs, DatabaseArgs};
 use crate::clock::SECOND_NS;
 use crate::engine::{Arrivals, Segment};
 use crate::plan::{self, BurstSpec, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec};
@@ -30,27 +30,13 @@ struct Common {
     /// How long the start waits for workers to connect
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = plan::duration_ns)]
     gather: u64,
-    /// What bodies are drawn from: the same seed, the same bodies
-    #[arg(long, value_name = "N", default_value = "42")]
-    seed: u64,
     /// Threads to share the workers [default: one per core, half of them for the stand-in]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
-    /// How long one operation may take
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
-    timeout: u64,
-    /// Use the database in TARGET although it exists; it will not be deleted
-    #[arg(long)]
-    use_existing: bool,
-    /// Leave the database that this run makes
-    #[arg(long, conflicts_with = "use_existing")]
-    keep: bool,
-    /// How user and password are presented
-    #[arg(long, value_enum, default_value = "cookie")]
-    auth: AuthArg,
-    /// A PEM file with the authorities to trust, instead of the system's
-    #[arg(long, value_name = "FILE")]
-    tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(flatten)]
+    database: DatabaseArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -160,24 +146,20 @@ fn spec(
     load: LoadSpec,
     command: &str,
 ) -> (PlanSpec, Vec<Invalid>) {
-    let mut mistakes = Vec::new();
-    if common.target.is_none() && common.use_existing {
-        let cure = "name the server and database, or leave the flag out";
-        mistakes.push(Invalid::new("--use-existing", "the stand-in starts empty", cure));
-    }
+    let mistakes = common.database.mistake(common.target.as_ref()).into_iter().collect();
     let spec = PlanSpec {
         command: command.to_owned(),
         target: common.target.clone(),
         target_flag: "TARGET",
         database: None,
-        use_existing: common.use_existing,
-        keep: common.keep,
-        auth: common.auth.into(),
-        tls_ca: common.tls_ca.clone(),
+        use_existing: common.database.use_existing,
+        keep: common.database.keep,
+        auth: common.database.auth.into(),
+        tls_ca: common.client.tls_ca.clone(),
         connections: workers,
         threads: common.threads,
-        seed: common.seed,
-        timeout_ns: common.timeout,
+        seed: common.client.seed,
+        timeout_ns: common.client.timeout,
         schemas: Vec::new(),
         documents: 0,
         batch: 1,

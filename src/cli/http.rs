@@ -4,6 +4,7 @@ use super::execute::{Checked, carry_out};
 use super::exit::Exit;
 use super::load::LoadArgs;
 use super::output::OutputArgs;
+use super::shared::ClientArgs;
 use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, UrlSource, check_http};
 use crate::workload::UrlOrder;
 use std::path::PathBuf;
@@ -51,20 +52,13 @@ pub(super) struct Args {
     /// Open a new connection for each request
     #[arg(long)]
     close: bool,
-    /// What requests, gaps and {{...}} are drawn from: the same seed, the same run
-    #[arg(long, value_name = "N", default_value = "42")]
-    seed: u64,
     /// Threads to share the users [default: one per core]
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
-    /// How long one request may take, redirects included
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
-    timeout: u64,
+    #[command(flatten)]
+    client: ClientArgs,
     #[command(flatten)]
     load: LoadArgs,
-    /// A PEM file with the authorities to trust, instead of the system's
-    #[arg(long, value_name = "FILE")]
-    tls_ca: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -96,11 +90,11 @@ pub(super) fn main(args: Args, command: &str) -> Exit {
         content_type: args.content_type,
         literal: args.literal,
         order: if args.random { UrlOrder::Random } else { UrlOrder::Sequential },
-        tls_ca: args.tls_ca,
+        tls_ca: args.client.tls_ca,
         users: args.connections,
         threads: args.threads,
-        seed: args.seed,
-        timeout_ns: args.timeout,
+        seed: args.client.seed,
+        timeout_ns: args.client.timeout,
         operations: args.ops,
         duration_ns: args.duration.or(default_ns),
         warmup_ns: args.warmup,

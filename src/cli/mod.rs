@@ -26,6 +26,7 @@ mod schema;
 mod schema_source;
 mod selftest;
 mod serve;
+mod shared;
 mod shell;
 mod siege;
 mod siege_log;

@@ -5,11 +5,11 @@ use super::exit::Exit;
 use super::load::LoadArgs;
 use super::output::OutputArgs;
 use super::schema_source;
-use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec};
+use super::shared::{ClientArgs, DatabaseArgs};
+use crate::plan::{self, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec};
 use crate::workload::Mix;
 use crate::workload::ycsb::{CoreConfig, Properties, builtin};
 use clap::ValueEnum;
-use std::path::PathBuf;
 
 /// `springload run`.
 #[derive(Debug, clap::Args)]
@@ -53,29 +53,15 @@ pub(super) struct Settings {
     /// What documents look like: [WEIGHT:]FILE or [WEIGHT:]URL of a document; may be repeated
     #[arg(long, value_name = "SCHEMA")]
     schema: Vec<String>,
-    /// What documents and operations are drawn from: the same seed, the same run
-    #[arg(long, value_name = "N", default_value = "42")]
-    seed: u64,
     /// Threads to share the connections [default: one per core, half of them for the stand-in]
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
-    /// How long one operation may take
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
-    timeout: u64,
+    #[command(flatten)]
+    client: ClientArgs,
     #[command(flatten)]
     load: LoadArgs,
-    /// Use the database in TARGET although it exists; it will not be deleted
-    #[arg(long)]
-    use_existing: bool,
-    /// Leave the database that this run makes
-    #[arg(long, conflicts_with = "use_existing")]
-    keep: bool,
-    /// How user and password are presented
-    #[arg(long, value_enum, default_value = "cookie")]
-    auth: AuthArg,
-    /// A PEM file with the authorities to trust, instead of the system's
-    #[arg(long, value_name = "FILE")]
-    tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
     /// Wait so long for a server that goes away during the fill, and send again what it did not
     /// answer [default: as long as --timeout, and nothing is sent again]
     #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
@@ -102,23 +88,6 @@ enum WorkloadArg {
     YcsbF,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum AuthArg {
-    /// A session cookie
-    Cookie,
-    /// Basic authentication in every request
-    Basic,
-}
-
-impl From<AuthArg> for Auth {
-    fn from(auth: AuthArg) -> Self {
-        match auth {
-            AuthArg::Cookie => Self::Cookie,
-            AuthArg::Basic => Self::Basic,
-        }
-    }
-}
-
 /// Carries out `springload run`.
 pub(super) fn main(args: Args, command: &str) -> Exit {
     let Args { settings, output } = args;
@@ -135,15 +104,12 @@ pub(super) fn spec_of(
     let mut mistakes = Vec::new();
     let mut schemas = Vec::new();
     for text in &settings.schema {
-        match schema_source::read(text, settings.tls_ca.as_deref()) {
+        match schema_source::read(text, settings.client.tls_ca.as_deref()) {
             Ok((source, weight)) => schemas.push(("--schema", source, weight)),
             Err(mistake) => mistakes.push(mistake),
         }
     }
-    if settings.target.is_none() && settings.use_existing {
-        let cure = "name the server and database, or leave the flag out";
-        mistakes.push(Invalid::new("--use-existing", "the stand-in starts empty", cure));
-    }
+    mistakes.extend(settings.database.mistake(settings.target.as_ref()));
     let ycsb = settings.workload.and_then(|workload| {
         ycsb_spec(workload, &settings).map_err(|mistake| mistakes.push(mistake)).ok()
     });
@@ -184,14 +150,14 @@ fn spec(
         target: args.target,
         target_flag: "TARGET",
         database: None,
-        use_existing: args.use_existing,
-        keep: args.keep,
-        auth: args.auth.into(),
-        tls_ca: args.tls_ca,
+        use_existing: args.database.use_existing,
+        keep: args.database.keep,
+        auth: args.database.auth.into(),
+        tls_ca: args.client.tls_ca,
         connections: args.connections,
         threads: args.threads,
-        seed: args.seed,
-        timeout_ns: args.timeout,
+        seed: args.client.seed,
+        timeout_ns: args.client.timeout,
         schemas,
         documents: args.docs,
         batch: args.batch,
