@@ -169,8 +169,8 @@ fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid
         Some(0) => vec![YcsbPhase::Load],
         _ => vec![YcsbPhase::Load, YcsbPhase::Run],
     };
-    let (kept, cached_updates, shown, measurement) = (false, false, false, None);
-    Ok(YcsbSpec { config, phases, kept, cached_updates, shown, measurement })
+    let (kept, cached_updates, basic, measurement) = (false, false, None, None);
+    Ok(YcsbSpec { config, phases, kept, cached_updates, basic, measurement })
 }
 
 fn spec(

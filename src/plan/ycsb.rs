@@ -20,10 +20,30 @@ pub struct YcsbSpec {
     pub kept: bool,
     /// Drivers update what they have last seen of a document, and look only after a conflict.
     pub cached_updates: bool,
-    /// The driver shows operations.
-    pub shown: bool,
+    /// What `basic` does beside answering, where that is the driver.
+    pub basic: Option<BasicPlan>,
     /// How YCSB's reports tell the measurements, where its dialect is spoken.
     pub measurement: Option<MeasurementPlan>,
+}
+
+/// What `basic` does beside answering, as YCSB's `BasicDB` can.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BasicPlan {
+    /// How long an operation takes, in milliseconds.
+    pub delay_ms: u32,
+    /// An operation takes a whole number of milliseconds below `delay_ms`, any as likely.
+    pub randomized: bool,
+    /// Operations are printed.
+    pub printed: bool,
+    /// Different operations are counted.
+    pub counted: bool,
+}
+
+impl BasicPlan {
+    /// Whether somebody wants to see operations.
+    pub const fn is_shown(self) -> bool {
+        self.printed || self.counted
+    }
 }
 
 /// A phase of a YCSB workload.

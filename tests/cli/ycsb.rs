@@ -278,6 +278,34 @@ fn basic_prints_what_ycsbs_basicdb_prints() {
 }
 
 #[test]
+fn basic_takes_its_time_and_counts_what_differs() {
+    let words = ["ycsb", "run", "basic", "-P", "workloads/workloadc", "-p", "recordcount=30"];
+    let more = ["-p", "operationcount=300", "-p", "basicdb.simulatedelay=20", "-threads", "100"];
+    let count = ["-p", "basicdb.count=true"];
+    let run = measure([&words[..], &more, &count].concat()).passed();
+    let mut lines: Vec<&str> =
+        run.stdout.lines().filter(|line| line.starts_with("READ ")).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let told = format!("[READS], Uniques, {}\n[SCANS], Uniques, 0\n", lines.len());
+    assert!(lines.len() > 5 && run.stdout.contains(&told), "{told}");
+    // Counted without being printed.
+    let quiet = ["-p", "basicdb.verbose=false"];
+    let silent = measure([&words[..], &more, &count, &quiet].concat()).passed();
+    assert!(silent.stdout.starts_with(&told), "{}", silent.stdout);
+    // Each whole number of milliseconds below 20 as likely: 9.5 in the mean.
+    let mean = |run: &crate::springload::Finished| {
+        run.operation("run", "read")["service"]["mean_us"].as_f64().expect("a mean")
+    };
+    // Four standard errors of 300 draws, and what a busy machine adds: 4 * 5.77 / 300^0.5 = 1.3.
+    assert!((8_100.0..19_000.0).contains(&mean(&silent)), "{}", mean(&silent));
+    let fixed = ["-p", "basicdb.randomizedelay=false"];
+    let run = measure([&words[..], &more, &quiet, &fixed].concat()).passed();
+    let least = run.operation("run", "read")["service"]["min_us"].as_f64().expect("a time");
+    assert!(least >= 20_000.0 * 0.999, "{least}");
+}
+
+#[test]
 fn the_same_seed_asks_the_same() {
     let run = |threads: &str, seed: &str| {
         let seed = format!("seed={seed}");
@@ -330,8 +358,9 @@ fn what_makes_no_sense_is_refused() {
         "maxexecutiontime=inf",
         "couchdb.update=never",
         "couchdb.url=http://127.0.0.1:5984/data",
-        "basicdb.simulatedelay=5",
-        "basicdb.count=true",
+        "basicdb.simulatedelay=-5",
+        "basicdb.randomizedelay=maybe",
+        "basicdb.count=2",
         "measurement.trackjvm=true",
         "htrace.sampler.classes=x",
         "readproportion=-1",

@@ -6,10 +6,11 @@ use super::classes::{self, Binding, WorkloadClass};
 use super::{Args, Command, refuse, wrong};
 use crate::engine::{Arrivals, Segment};
 use crate::plan::{
-    Auth, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase, YcsbSpec,
+    Auth, BasicPlan, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase,
+    YcsbSpec,
 };
 use crate::workload::Mix;
-use crate::workload::ycsb::{CoreConfig, Properties, PropertyError, builtin, occupancy};
+use crate::workload::ycsb::{CoreConfig, Properties, PropertyError, Reader, builtin, occupancy};
 use std::io::ErrorKind;
 use std::path::Path;
 use url::Url;
@@ -142,7 +143,7 @@ impl Asked {
                 mistakes.push(wrong(name, format!("{value} is out of range"), &cure));
             }
         }
-        let verbose = self.flag("basicdb.verbose", true, mistakes);
+        let basic = self.basic(mistakes);
         let cached_updates = self.cached_updates(mistakes);
         self.refuse(mistakes);
         let (config, binding) = (config?, binding?);
@@ -178,7 +179,7 @@ impl Asked {
                 phases: vec![phase],
                 kept: true,
                 cached_updates,
-                shown: verbose && binding == Binding::Basic,
+                basic: (binding == Binding::Basic).then_some(basic),
                 measurement,
             }),
         })
@@ -232,17 +233,20 @@ impl Asked {
         })
     }
 
-    fn flag(&self, name: &str, default: bool, mistakes: &mut Vec<Invalid>) -> bool {
-        match self.properties.get(name).map(str::to_ascii_lowercase).as_deref() {
-            None => default,
-            Some("true") => true,
-            Some("false") => false,
-            Some(other) => {
-                let problem = format!("{other:?} has no meaning");
-                mistakes.push(wrong(name, problem, "give true or false"));
-                default
-            }
-        }
+    /// What the properties of `BasicDB` ask for.
+    fn basic(&self, mistakes: &mut Vec<Invalid>) -> BasicPlan {
+        let mut read = Reader::new(&self.properties);
+        let basic = BasicPlan {
+            // As much as YCSB's type holds: 24 days.
+            delay_ms: read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff) as u32,
+            randomized: read.flag("basicdb.randomizedelay", true),
+            printed: read.flag("basicdb.verbose", true),
+            counted: read.flag("basicdb.count", false),
+        };
+        read.end(basic).unwrap_or_else(|errors| {
+            mistakes.extend(errors.into_iter().map(invalid));
+            BasicPlan::default()
+        })
     }
 
     fn cached_updates(&self, mistakes: &mut Vec<Invalid>) -> bool {
@@ -260,14 +264,9 @@ impl Asked {
     /// Refuses what would ask for something that is not there.
     fn refuse(&self, mistakes: &mut Vec<Invalid>) {
         let asks = |name| self.properties.get(name).is_some_and(|it| !matches!(it, "false" | "0"));
-        for (name, problem, cure) in [
-            ("measurement.trackjvm", "there is no JVM to track", "leave it out"),
-            ("basicdb.simulatedelay", "basic answers at once", "give 0"),
-            ("basicdb.count", "basic counts no keys", "leave it out, and count what it prints"),
-        ] {
-            if asks(name) {
-                mistakes.push(wrong(name, problem, cure));
-            }
+        if asks("measurement.trackjvm") {
+            let problem = "there is no JVM to track";
+            mistakes.push(wrong("measurement.trackjvm", problem, "leave it out"));
         }
         if Url::parse(self.url()).is_ok_and(|url| !url.path().trim_matches('/').is_empty()) {
             mistakes.push(wrong("couchdb.url", "names a database", "give it as -p table=NAME"));

@@ -6,7 +6,6 @@ mod outputs;
 mod show;
 
 pub(super) use outputs::Outputs;
-pub(super) use show::operation as show_operation;
 
 use super::execute::{Execution, execute};
 use super::exit::Exit;
@@ -148,7 +147,7 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     };
     if mistakes.is_empty() && !args.output.dry_run {
         asked.notes.iter().for_each(|note| eprintln!("note: {note}"));
-        if spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.shown) {
+        if spec.ycsb.as_ref().and_then(|ycsb| ycsb.basic).is_some_and(|basic| basic.printed) {
             show::properties(&asked.properties);
         }
     }
