@@ -63,6 +63,10 @@ pub struct KindInterval {
     pub rows: u64,
     /// Requests sent again on a fresh connection because the old one was found closed.
     pub resent: u64,
+    /// HTTP requests that were sent, each try counted; `None`: the driver sends none.
+    pub http_requests: Option<u64>,
+    /// How often requests were tried again after a conflict.
+    pub conflict_retries: u64,
     /// Answers per status, where the driver tells them.
     pub statuses: BTreeMap<u16, u64>,
     /// From send to the last byte of the answer.
@@ -93,6 +97,10 @@ impl KindInterval {
         self.bytes_received += other.bytes_received;
         self.rows += other.rows;
         self.resent += other.resent;
+        if let Some(sent) = other.http_requests {
+            *self.http_requests.get_or_insert(0) += sent;
+        }
+        self.conflict_retries += other.conflict_retries;
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }

@@ -77,6 +77,14 @@ pub struct OperationSummary {
     pub unfinished: u64,
     /// Requests that were sent again on a fresh connection.
     pub resent: u64,
+    /// HTTP requests that were sent for all this, each try counted: an update may take two. `None`
+    /// where the driver sends none, and in records of before this was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_requests: Option<u64>,
+    /// How often an operation was tried again because somebody else had changed the document
+    /// between its read and its write.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub conflict_retries: u64,
     /// Documents that succeeded, per second of the stage.
     pub throughput_per_s: f64,
     /// Bytes of JSON sent.
@@ -141,6 +149,8 @@ impl OperationSummary {
             unfinished: issued.saturating_sub(part.ok + part.failed()),
             failures,
             resent: part.resent,
+            http_requests: part.http_requests,
+            conflict_retries: part.conflict_retries,
             throughput_per_s: if elapsed_s > 0.0 { part.ok as f64 / elapsed_s } else { 0.0 },
             bytes_sent: part.bytes_sent,
             bytes_received: part.bytes_received,

@@ -114,6 +114,8 @@ impl Session for BasicSession {
             bytes_sent: payload.body().len() as u64,
             bytes_received: 0,
             resent: false,
+            http_requests: None,
+            conflict_retries: 0,
         }
     }
 }

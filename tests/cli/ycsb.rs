@@ -1,7 +1,7 @@
 //! `springload ycsb` as a user of YCSB meets it, and YCSB's workloads in `run`.
 
 use serde_json::Value;
-use springload::embedded::Options;
+use springload::embedded::{Delay, Faults, Options};
 
 use crate::servers::Server;
 use crate::springload::{Finished, failures, measure, number, springload};
@@ -103,7 +103,7 @@ fn standard_workloads_on_pouchdb_server() {
     let words = ["-P", "workloads/workloada", "-p", "recordcount=50", "-p", "operationcount=60"];
     let words = [&words[..], &["-threads", "4"]].concat();
     ycsb(&server, "load", &words).passed();
-    for workload in ["a", "d", "e", "f"] {
+    for workload in ["a", "b", "c", "d", "e", "f"] {
         let file = format!("workloads/workload{workload}");
         let run =
             ycsb(&server, "run", &[&words[..], &["-P", &file, "-p", "operationcount=60"]].concat())
@@ -253,6 +253,34 @@ fn cached_updates_send_one_request_and_lose_none() {
     });
     // What was read as well has documents of a kilobyte in it.
     assert!(received[0] > 1000 && received[1] < 600, "{received:?}");
+}
+
+#[test]
+fn conflicts_tried_again_are_counted_as_the_server_counts_them() {
+    // Answers take a while: whoever reads meanwhile comes second.
+    let faults = Faults { delay: Delay::Constant { ns: 1_000_000 }, ..Faults::default() };
+    let server = Server::stand_in(Options { faults, ..Options::default() });
+    let words = ["-P", "workloads/workloada", "-p", "recordcount=2", "-threads", "8"];
+    ycsb(&server, "load", &words).passed();
+    let conflicts = || server.as_stand_in().expect("a stand-in").counters().conflicts;
+    let before = conflicts();
+    let run = ycsb(&server, "run", &[&words[..], &["-p", "operationcount=400"]].concat()).passed();
+    let update = run.operation("run", "update");
+    let [updates, retries, sent] =
+        ["requests", "conflict_retries", "http_requests"].map(|key| number(&update[key]));
+    assert_eq!(retries, conflicts() - before);
+    assert!(retries > 20, "{retries}");
+    // A read and a write for each, and for each that was tried again.
+    assert_eq!(sent, 2 * (updates + retries));
+    let read = run.operation("run", "read");
+    assert_eq!(read["http_requests"], read["requests"]);
+    for line in [
+        format!("[UPDATE], ConflictRetries, {retries}\n"),
+        format!("[UPDATE], HttpRequests, {sent}\n"),
+    ] {
+        assert!(run.stdout.contains(&line), "{line}{}", run.stdout);
+    }
+    assert!(!run.stdout.contains("[READ], Http"), "{}", run.stdout);
 }
 
 #[test]

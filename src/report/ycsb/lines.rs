@@ -94,6 +94,11 @@ impl Lines<'_> {
         if self.section.rows > 0 {
             self.line("Records", self.section.rows);
         }
+        let [sent, retries] = self.section.wire;
+        if retries > 0 {
+            self.line("ConflictRetries", retries);
+            self.line("HttpRequests", sent);
+        }
     }
 
     fn hdr(&mut self) {

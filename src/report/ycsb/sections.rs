@@ -17,6 +17,8 @@ pub(super) struct Section {
     pub(super) codes: Vec<(&'static str, u64)>,
     /// Documents that scans brought.
     pub(super) rows: u64,
+    /// HTTP requests that were sent, and how often operations were tried again after a conflict.
+    pub(super) wire: [u64; 2],
     /// The times of each second.
     pub(super) seconds: Vec<(u32, Histogram)>,
 }
@@ -85,6 +87,7 @@ pub(super) fn sections(
             name: format!("Intended-{}", section.name),
             codes: Vec::new(),
             rows: 0,
+            wire: [0; 2],
             ..section
         }));
     }
@@ -99,6 +102,7 @@ fn cleanup(connections: usize) -> Section {
         times: None,
         codes: Vec::new(),
         rows: 0,
+        wire: [0; 2],
         seconds: Vec::new(),
     }
 }
@@ -121,6 +125,7 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
             *counts.entry(split.section(class)).or_default() += count;
             *codes.entry(return_code(class)).or_default() += count;
         }
+        let wire = [operation.http_requests.unwrap_or(0), operation.conflict_retries];
         let ok = (operation.ok > 0).then_some(("OK", operation.ok));
         for (own, operations) in counts {
             let plain = own.is_empty();
@@ -133,6 +138,7 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
                 times: Some(times.remove(own).unwrap_or_default()),
                 codes: if kind == OpKind::ReadModifyWrite { Vec::new() } else { codes },
                 rows: if plain { operation.rows } else { 0 },
+                wire: if plain { wire } else { [0; 2] },
                 seconds: seconds.remove(own).unwrap_or_default(),
             };
             add(&mut sections, section);
@@ -148,6 +154,7 @@ fn add(sections: &mut Vec<Section>, section: Section) {
         return;
     };
     there.operations += section.operations;
+    there.wire = std::array::from_fn(|i| there.wire[i] + section.wire[i]);
     if let (Some(times), Some(more)) = (&mut there.times, &section.times) {
         times.merge(more);
     }

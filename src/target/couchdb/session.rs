@@ -183,10 +183,17 @@ impl CouchSession {
                 bytes_sent,
                 bytes_received: answer.body_bytes,
                 resent: answer.resent,
+                http_requests: None,
+                conflict_retries: 0,
             },
-            Err(failure) => {
-                Outcome { result: Err(failure), bytes_sent, bytes_received: 0, resent: false }
-            }
+            Err(failure) => Outcome {
+                result: Err(failure),
+                bytes_sent,
+                bytes_received: 0,
+                resent: false,
+                http_requests: None,
+                conflict_retries: 0,
+            },
         }
     }
 
@@ -201,10 +208,11 @@ impl CouchSession {
             }
             let again = self.try_on_stored(op, payload, (&mut inner, probe)).await;
             sum = Outcome {
-                result: again.result,
                 bytes_sent: sum.bytes_sent + again.bytes_sent,
                 bytes_received: sum.bytes_received + again.bytes_received,
                 resent: sum.resent || again.resent,
+                conflict_retries: sum.conflict_retries + 1,
+                ..again
             };
         }
         self.inner = inner;
@@ -306,10 +314,10 @@ impl CouchSession {
         }
         let written = self.write(&Op { revision, ..*op }, inner, probe).await;
         Outcome {
-            result: written.result,
             bytes_sent: found.bytes_sent + written.bytes_sent,
             bytes_received: found.bytes_received + written.bytes_received,
             resent: found.resent || written.resent,
+            ..written
         }
     }
 }
@@ -355,18 +363,20 @@ impl Session for CouchSession {
     }
 
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
-        if looks_up(op) {
+        let before = self.connection.sent();
+        let mut outcome = if looks_up(op) {
             // A rare shape: kept out of the future that every other operation pays for.
-            return Box::pin(self.on_stored(op, payload, probe)).await;
-        }
-        let outcome = self.request(op, payload, probe).await;
+            Box::pin(self.on_stored(op, payload, probe)).await
+        } else {
+            self.request(op, payload, probe).await
+        };
         if op.settle && payload.rows().contains(&Err(Failure::Conflict)) {
-            return Box::pin(self.settle(outcome, payload, probe)).await;
+            outcome = Box::pin(self.settle(outcome, payload, probe)).await;
         }
         if let (OpKind::Read, Some(seen), Ok(_)) = (op.kind, &mut self.seen, outcome.result) {
             seen.keep(payload.name(), self.connection.body());
         }
-        outcome
+        outcome.with_http_requests(self.connection.sent() - before)
     }
 
     fn body(&self) -> &[u8] {

@@ -44,6 +44,8 @@ pub struct Connection {
     stream: Option<Stream>,
     /// How many answers the present stream has given.
     answers: u64,
+    /// Requests that were begun to be written, each try counted.
+    sent: u64,
     /// Attempts in a row that brought no connection, or one that gave no answer.
     failures: u32,
     buffers: Rc<Buffers>,
@@ -69,6 +71,7 @@ impl Connection {
             stream: None,
             answers: 0,
             failures: 0,
+            sent: 0,
             buffers: deadlines.buffers(),
             buffer: Vec::new(),
             filled: 0,
@@ -152,6 +155,11 @@ impl Connection {
         Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
     }
 
+    /// How many requests it has sent in all, each try counted.
+    pub const fn sent(&self) -> u64 {
+        self.sent
+    }
+
     /// The body of the last answer.
     pub fn body(&self) -> &[u8] {
         &self.buffer[self.decoder.body()]
@@ -192,6 +200,7 @@ impl Connection {
     ) -> Result<(), Broken> {
         self.decoder = Decoder::new(head_request);
         self.filled = 0;
+        self.sent += 1;
         let whole = self.send(request, probe).await?;
         self.receive(probe).await?;
         if !whole {
