@@ -7,7 +7,7 @@ use super::output::OutputArgs;
 use super::schema_source;
 use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec};
 use crate::workload::Mix;
-use crate::workload::ycsb::{CoreConfig, Properties, builtin};
+use crate::workload::ycsb::{Class, CoreConfig, Properties, builtin};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
@@ -170,7 +170,8 @@ fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid
         _ => vec![YcsbPhase::Load, YcsbPhase::Run],
     };
     let (kept, cached_updates, basic, measurement) = (false, false, None, None);
-    Ok(YcsbSpec { config, phases, kept, cached_updates, basic, measurement })
+    let class = Class::Core;
+    Ok(YcsbSpec { config, class, phases, kept, cached_updates, basic, measurement })
 }
 
 fn spec(

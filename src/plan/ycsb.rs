@@ -6,14 +6,16 @@ use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
-use crate::workload::ycsb::{Bodies, CoreConfig};
+use crate::workload::ycsb::{Bodies, Class, CoreConfig};
 use serde::{Deserialize, Serialize};
 
-/// A core workload that was asked for.
+/// A workload of YCSB's that was asked for.
 #[derive(Clone, Debug)]
 pub struct YcsbSpec {
     /// What it is to do.
     pub config: CoreConfig,
+    /// Which workload it is.
+    pub class: Class,
     /// The phases that are carried out, in order.
     pub phases: Vec<YcsbPhase>,
     /// The database is made where it is missing, and stays.
@@ -56,7 +58,7 @@ pub enum YcsbPhase {
     Run,
 }
 
-/// One phase of a core workload.
+/// One phase of a workload of YCSB's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct YcsbStage {
     /// Which.
@@ -69,6 +71,9 @@ pub struct YcsbStage {
     pub bodies: Bodies,
     /// The workload.
     pub config: CoreConfig,
+    /// Which one it is.
+    #[serde(default, skip_serializing_if = "Class::is_core")]
+    pub class: Class,
 }
 
 impl YcsbStage {
@@ -98,15 +103,29 @@ impl YcsbStage {
 
     /// How many operations connection `k` of `connections` is to do, where they are counted.
     pub fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        if self.phase == YcsbPhase::Load && !self.class.is_core() {
+            return Some(self.records_of(k, connections).div_ceil(u64::from(self.batch)));
+        }
         let all = match self.phase {
             // Each that is tried again is one more.
             YcsbPhase::Load if self.config.retry.limit > 0 => return None,
             YcsbPhase::Load => self.config.insert_count.div_ceil(u64::from(self.batch)),
             YcsbPhase::Run => self.operations?,
         };
-        let (k, connections) = (k as u64, connections as u64);
-        Some(all / connections + u64::from(k < all % connections))
+        Some(share(all, k, connections))
     }
+
+    /// How many records connection `k` of `connections` inserts in the load phase, where
+    /// connections do not take them in turn.
+    pub const fn records_of(&self, k: usize, connections: usize) -> u64 {
+        share(self.config.insert_count, k, connections)
+    }
+}
+
+/// What connection `k` of `connections` has of `all`: the first ones have one more, if need be.
+const fn share(all: u64, k: usize, connections: usize) -> u64 {
+    let (k, connections) = (k as u64, connections as u64);
+    all / connections + (k < all % connections) as u64
 }
 
 /// The stages of a plan for `ycsb`. The run phase falls due as `pace` says. So does the load phase
@@ -124,6 +143,7 @@ pub(super) fn stages(
             operations,
             bodies,
             config: ycsb.config.clone(),
+            class: ycsb.class.clone(),
         }))
     };
     let mut stages = Vec::new();

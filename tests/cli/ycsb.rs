@@ -283,6 +283,57 @@ fn conflicts_tried_again_are_counted_as_the_server_counts_them() {
     assert!(!run.stdout.contains("[READ], Http"), "{}", run.stdout);
 }
 
+/// Loads time series, asks for them and writes them on, with everything verified that is read.
+fn time_series(server: &Server) {
+    let class = "workload=com.yahoo.ycsb.workloads.TimeSeriesWorkload";
+    let counts = ["-p", class, "-p", "recordcount=240", "-p", "operationcount=200"];
+    let shape = ["-p", "fieldcount=4", "-p", "fieldlength=5", "-p", "tagcardinality=1,1,2,3"];
+    let start = ["-p", "insertstart=1700000000", "-threads", "4"];
+    let verified = ["dataintegrity=true", "valuetype=integers", "randomtimeseriesorder=false"];
+    let mut words = [&counts[..], &shape, &start].concat();
+    // Of 24 series the first two lag behind, by no interval and by one.
+    let lag = ["-p", "delayedseries=0.05"];
+    words.extend(verified.iter().flat_map(|property| ["-p", *property]));
+    ycsb(server, "load", &[&words[..], &lag, &["-p", "batchsize=7"]].concat()).passed();
+    let count = || number(&request(server, "GET", "/usertable", "")["doc_count"]);
+    assert_eq!(count(), 240);
+    let mix = ["-p", "scanproportion=0.5", "-p", "insertproportion=0.5", "-p", "maxscanlength=4"];
+    let few = ["-p", "delayedseries=0", "-p", "updateproportion=0"];
+    let run = ycsb(server, "run", &[&words[..], &mix, &few].concat()).passed();
+    let done = done(&run);
+    let of = |kind: &str| done.iter().find(|(name, _)| name == kind).expect(kind).1;
+    assert_eq!(of("read") + of("scan") + of("create"), 200);
+    assert_eq!(of("verify"), of("read"));
+    // Points written once more take the place of the first ones.
+    let create = run.operation("run", "create");
+    let again = number(&create["conflict_retries"]);
+    assert!(again > 10, "{again}");
+    assert_eq!(count(), 240 + of("create") - again);
+    assert_eq!(number(&create["http_requests"]), of("create") + 2 * again);
+    // Ranges: the four points from a time on, fewer at the end.
+    let span = ["-p", "dataintegrity=false", "-p", "querytimespan=180", "-p", "delayedseries=0"];
+    let reads = ["-p", "updateproportion=0"];
+    let run = ycsb(server, "run", &[&words[..], &span, &reads].concat()).passed();
+    let rows = number(&run.operation("run", "read")["rows"]);
+    assert!((450..=800).contains(&rows), "{rows}");
+    let deletes = ["-p", "readproportion=0", "-p", "deleteproportion=1", "-p", "operationcount=8"];
+    let more = ["-p", "maxerrorrate=1"];
+    let before = count();
+    let run = ycsb(server, "run", &[&words[..], &reads, &deletes, &more].concat()).passed();
+    assert_eq!(count(), before - number(&run.operation("run", "delete")["ok"]));
+}
+
+#[test]
+fn time_series_on_the_stand_in() {
+    time_series(&stand_in());
+}
+
+#[test]
+fn time_series_on_pouchdb_server() {
+    let Some(server) = Server::pouchdb() else { return };
+    time_series(&server);
+}
+
 #[test]
 fn basic_prints_what_ycsbs_basicdb_prints() {
     let words = ["ycsb", "run", "basic", "-p", "recordcount=2", "-p", "operationcount=40"];
@@ -375,7 +426,6 @@ fn what_makes_no_sense_is_refused() {
     refused("ycsb load basic", &["-p recordcount"]);
     refused("ycsb load basic -P workloads/workloada -t", &["-t", "other phase"]);
     for property in [
-        "workload=site.ycsb.workloads.TimeSeriesWorkload",
         "workload=site.ycsb.workloads.RestWorkload",
         "workload=x.Y",
         "db=site.ycsb.db.MongoDbClient",

@@ -4,13 +4,17 @@ use super::super::exit::Exit;
 use super::super::shell;
 use super::classes::{self, Binding, WorkloadClass};
 use super::{Args, Command, refuse, wrong};
+use crate::clock::wall_ns;
 use crate::engine::{Arrivals, Segment};
 use crate::plan::{
     Auth, BasicPlan, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase,
     YcsbSpec,
 };
 use crate::workload::Mix;
-use crate::workload::ycsb::{CoreConfig, Properties, PropertyError, Reader, builtin, occupancy};
+use crate::workload::ycsb::series::{Asker, SeriesConfig};
+use crate::workload::ycsb::{
+    Class, CoreConfig, Properties, PropertyError, Reader, builtin, occupancy,
+};
 use std::io::ErrorKind;
 use std::path::Path;
 use url::Url;
@@ -123,9 +127,6 @@ impl Asked {
     ) -> Option<PlanSpec> {
         let phase = self.phase(args, mistakes);
         let binding = self.binding(args).map_err(|mistake| mistakes.push(mistake)).ok();
-        self.occupy(mistakes);
-        let config = CoreConfig::read(&self.properties, args.go_ycsb_keys, &histogram_file);
-        let config = config.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
         let measurement = MeasurementPlan::read(&self.properties);
         let measurement =
             measurement.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
@@ -143,10 +144,19 @@ impl Asked {
                 mistakes.push(wrong(name, format!("{value} is out of range"), &cure));
             }
         }
+        let asker = Asker {
+            threads: threads as u64,
+            now_ms: (wall_ns() / 1_000_000).cast_signed(),
+            queries: phase == YcsbPhase::Run,
+        };
+        let workload = self.workload(args, asker, mistakes);
         let basic = self.basic(mistakes);
         let cached_updates = self.cached_updates(mistakes);
         self.refuse(mistakes);
-        let (config, binding) = (config?, binding?);
+        let ((config, class), binding) = (workload?, binding?);
+        if let (Class::Series(series), Binding::CouchDb) = (&class, binding) {
+            Self::check_series((&config, series), mistakes);
+        }
         self.check_counts((phase, length_s), mistakes);
         self.note_unknown();
         Some(PlanSpec {
@@ -176,6 +186,7 @@ impl Asked {
             thresholds: [args.output.fail_if.clone(), vec![errors(most_errors)]].concat(),
             ycsb: Some(YcsbSpec {
                 config,
+                class,
                 phases: vec![phase],
                 kept: true,
                 cached_updates,
@@ -206,21 +217,55 @@ impl Asked {
         self.properties.get("db").map_or(Ok(named), classes::binding_class)
     }
 
-    /// Sets the counts that a workload class sets.
+    /// What the workload class makes of the properties.
+    fn workload(
+        &mut self,
+        args: &Args,
+        asker: Asker,
+        mistakes: &mut Vec<Invalid>,
+    ) -> Option<(CoreConfig, Class)> {
+        let class = self.properties.get("workload").map(classes::workload).transpose();
+        let class = class.map_err(|mistake| mistakes.push(mistake)).ok().flatten();
+        if class == Some(WorkloadClass::ConstantOccupancy) {
+            self.occupy(mistakes);
+        }
+        let read = if class == Some(WorkloadClass::TimeSeries) {
+            SeriesConfig::read(&self.properties, asker)
+                .map(|(config, series)| (config, Class::Series(Box::new(series))))
+        } else {
+            CoreConfig::read(&self.properties, args.go_ycsb_keys, &histogram_file)
+                .map(|config| (config, Class::Core))
+        };
+        if let Ok((_, Class::Series(series))) = &read
+            && self.properties.get("insertstart").is_none()
+        {
+            let start = series.start;
+            self.notes.push(format!("series begin now: -p insertstart={start} finds them again"));
+        }
+        read.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok()
+    }
+
+    /// Sets the counts that constant occupancy sets.
     fn occupy(&mut self, mistakes: &mut Vec<Invalid>) {
-        match self.properties.get("workload").map(classes::workload) {
-            Some(Err(mistake)) => mistakes.push(mistake),
-            Some(Ok(WorkloadClass::ConstantOccupancy)) => {
-                match occupancy::occupy(&mut self.properties, &histogram_file) {
-                    Ok(said) if said.is_empty() => {}
-                    Ok(said) => {
-                        let said = said.join(", ");
-                        self.notes.push(format!("{said}: set by ConstantOccupancyWorkload"));
-                    }
-                    Err(errors) => mistakes.extend(errors.into_iter().map(invalid)),
-                }
+        match occupancy::occupy(&mut self.properties, &histogram_file) {
+            Ok(said) if said.is_empty() => {}
+            Ok(said) => {
+                let said = said.join(", ");
+                self.notes.push(format!("{said}: set by ConstantOccupancyWorkload"));
             }
-            None | Some(Ok(WorkloadClass::Core)) => {}
+            Err(errors) => mistakes.extend(errors.into_iter().map(invalid)),
+        }
+    }
+
+    /// Refuses deletes of more than a point, which CouchDB does not know.
+    fn check_series((config, series): (&CoreConfig, &SeriesConfig), mistakes: &mut Vec<Invalid>) {
+        for (name, asked) in
+            [("querytimespan", series.span > 0), ("groupbyfunction", series.group_by.is_some())]
+        {
+            if asked && config.proportions.delete > 0.0 {
+                let cure = "leave it out, or give deleteproportion=0";
+                mistakes.push(wrong(name, "CouchDB deletes one point at a time", cure));
+            }
         }
     }
 
@@ -296,6 +341,7 @@ impl Asked {
                 || CoreConfig::PROPERTIES.contains(&name)
                 || MeasurementPlan::PROPERTIES.contains(&name)
                 || occupancy::PROPERTIES.contains(&name)
+                || SeriesConfig::PROPERTIES.contains(&name)
         };
         for (name, _) in self.properties.iter().filter(|(name, _)| !known(name)) {
             self.notes.push(format!("-p {name}: passed over, no such property is known"));

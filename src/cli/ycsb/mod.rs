@@ -23,10 +23,11 @@ pub(super) struct Args {
     /// What to do
     #[arg(value_enum)]
     pub(super) command: Command,
-    /// What to do it with: couchdb, or basic, which sends nothing and prints operations
+    /// What to do it with: couchdb, or basic, which sends nothing and prints operations (basicts is
+    /// the same)
     pub(super) binding: String,
-    /// A property file, or one of workloads/workloada to workloads/workloadf; may be repeated, the
-    /// later one wins
+    /// A property file, or one of workloads/workloada to workloads/workloadf, or
+    /// workloads/tsworkloada; may be repeated, the later one wins
     #[arg(short = 'P', value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
     /// A property; wins over those in files; may be repeated
