@@ -63,7 +63,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         stages,
         fill: spec.fill,
         thresholds,
-        http: None,
+        http: ycsb::http(spec).map(|(_, http)| http),
         ycsb: spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone()),
     })
 }
@@ -312,6 +312,11 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         let basic = spec.ycsb.as_ref().and_then(|ycsb| ycsb.basic);
         let target = without_server(spec, DriverName::Basic, DatabasePlan::None);
         return Ok(TargetPlan { basic, ..target });
+    }
+    if let Some((rest, _)) = ycsb::http(spec) {
+        let target = without_server(spec, DriverName::Http, DatabasePlan::None);
+        let tls_ca = spec.tls_ca.clone();
+        return Ok(TargetPlan { server: Some(rest.server.clone()), tls_ca, ..target });
     }
     let wrong = |problem: &str| {
         let cure = "give http://[user:password@]host:port[/database]";

@@ -1,11 +1,14 @@
 //! YCSB's part of a plan. Knows nothing of where properties come from.
 
+use super::http::{HttpPlan, RequestPlan};
 use super::spec::PlanSpec;
 use super::stage::{StageKind, StagePlan};
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
+use crate::workload::Pattern;
+use crate::workload::ycsb::rest::RestConfig;
 use crate::workload::ycsb::{Bodies, Class, CoreConfig};
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +129,30 @@ impl YcsbStage {
 const fn share(all: u64, k: usize, connections: usize) -> u64 {
     let (k, connections) = (k as u64, connections as u64);
     all / connections + (k < all % connections) as u64
+}
+
+/// The server and the requests of a replay of traces, where `spec` asks for one that is sent: a
+/// request for each trace, whose paths come from the workload.
+pub(super) fn http(spec: &PlanSpec) -> Option<(&RestConfig, HttpPlan)> {
+    let Class::Rest(rest) = &spec.ycsb.as_ref().filter(|ycsb| ycsb.basic.is_none())?.class else {
+        return None;
+    };
+    let request = |method: &str| RequestPlan {
+        method: method.to_owned(),
+        server: rest.server.clone(),
+        path: "/".to_owned(),
+        content_type: None,
+        body: None,
+        target: Pattern::default(),
+        user: rest.user.clone(),
+    };
+    let plan = HttpPlan {
+        requests: ["GET", "POST", "PUT", "DELETE"].map(request).to_vec(),
+        headers: rest.headers.clone(),
+        keep_alive: true,
+        ..HttpPlan::default()
+    };
+    Some((rest, plan))
 }
 
 /// The stages of a plan for `ycsb`. The run phase falls due as `pace` says. So does the load phase

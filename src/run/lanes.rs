@@ -5,6 +5,7 @@ use super::{Observer, RunError};
 use crate::plan::{CrudOrder, Plan, StageKind, StagePlan, YcsbPhase, YcsbStage};
 use crate::record::StageRecord;
 use crate::schema::Documents;
+use crate::workload::ycsb::rest::Rest;
 use crate::workload::ycsb::series::Series;
 use crate::workload::ycsb::{Class, Core, CoreLane};
 use crate::workload::{Budget, BulkInsert, Burst, Crud, CurrentDocument, Live, Urls};
@@ -119,6 +120,11 @@ impl<'a> Connections<'a> {
                     }
                     YcsbPhase::Run => series.run(place(k), ycsb.operations(k, connections)),
                 };
+                Ok(bench.run(stage, (0..connections).map(make).collect(), observer)?.0)
+            }
+            Class::Rest(config) => {
+                let rest = Arc::new(Rest::new((&ycsb.config, config), seed, ycsb.bodies));
+                let make = |k| rest.run(k as u64, ycsb.operations(k, connections));
                 Ok(bench.run(stage, (0..connections).map(make).collect(), observer)?.0)
             }
             Class::Core => {

@@ -426,7 +426,6 @@ fn what_makes_no_sense_is_refused() {
     refused("ycsb load basic", &["-p recordcount"]);
     refused("ycsb load basic -P workloads/workloada -t", &["-t", "other phase"]);
     for property in [
-        "workload=site.ycsb.workloads.RestWorkload",
         "workload=x.Y",
         "db=site.ycsb.db.MongoDbClient",
         "threadcount=0",

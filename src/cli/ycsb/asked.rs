@@ -11,6 +11,7 @@ use crate::plan::{
     YcsbSpec,
 };
 use crate::workload::Mix;
+use crate::workload::ycsb::rest::RestConfig;
 use crate::workload::ycsb::series::{Asker, SeriesConfig};
 use crate::workload::ycsb::{
     Class, CoreConfig, Properties, PropertyError, Reader, builtin, occupancy,
@@ -32,7 +33,7 @@ const MOST_BATCH: f64 = 1e6;
 const ALL_IN_FLIGHT: u64 = 1 << 40;
 
 /// Properties that are read in this file.
-const OWN: [&str; 16] = [
+const OWN: [&str; 20] = [
     "basicdb.count",
     "basicdb.randomizedelay",
     "basicdb.simulatedelay",
@@ -45,9 +46,13 @@ const OWN: [&str; 16] = [
     "maxerrorrate",
     "maxexecutiontime",
     "measurement.trackjvm",
+    "log.enable",
     "spin.sleep",
     "target",
     "threadcount",
+    "timeout.con",
+    "timeout.exec",
+    "timeout.read",
     "workload",
 ];
 
@@ -105,6 +110,11 @@ impl Asked {
         let target = match binding {
             Ok(Binding::CouchDb) if mistakes.is_empty() => self.url(),
             Ok(Binding::Basic) if mistakes.is_empty() => "basic",
+            Ok(Binding::Rest) => {
+                let problem = "rest has no shell";
+                mistakes.push(Invalid::new("BINDING", problem, "give couchdb or basic"));
+                return refuse(&mistakes);
+            }
             _ => return refuse(&mistakes),
         };
         shell::main(&shell::Args {
@@ -152,12 +162,11 @@ impl Asked {
         let workload = self.workload(args, asker, mistakes);
         let basic = self.basic(mistakes);
         let cached_updates = self.cached_updates(mistakes);
+        let timeout_ns = self.timeout_ns(mistakes);
         self.refuse(mistakes);
         let ((config, class), binding) = (workload?, binding?);
-        if let (Class::Series(series), Binding::CouchDb) = (&class, binding) {
-            Self::check_series((&config, series), mistakes);
-        }
-        self.check_counts((phase, length_s), mistakes);
+        Self::check_pair((&config, &class), binding, mistakes);
+        self.check_counts((phase, length_s), &class, mistakes);
         self.note_unknown();
         Some(PlanSpec {
             command: command.to_owned(),
@@ -171,7 +180,7 @@ impl Asked {
             connections: threads.clamp(1.0, MOST_THREADS) as u64,
             threads: None,
             seed: config.seed.unwrap_or(42),
-            timeout_ns: args.timeout,
+            timeout_ns: timeout_ns.unwrap_or(args.timeout),
             schemas: Vec::new(),
             documents: 0,
             batch: batch.clamp(1.0, MOST_BATCH) as u64,
@@ -229,12 +238,13 @@ impl Asked {
         if class == Some(WorkloadClass::ConstantOccupancy) {
             self.occupy(mistakes);
         }
-        let read = if class == Some(WorkloadClass::TimeSeries) {
-            SeriesConfig::read(&self.properties, asker)
-                .map(|(config, series)| (config, Class::Series(Box::new(series))))
-        } else {
-            CoreConfig::read(&self.properties, args.go_ycsb_keys, &histogram_file)
-                .map(|config| (config, Class::Core))
+        let read = match class {
+            Some(WorkloadClass::TimeSeries) => SeriesConfig::read(&self.properties, asker)
+                .map(|(config, series)| (config, Class::Series(Box::new(series)))),
+            Some(WorkloadClass::Rest) => RestConfig::read(&self.properties, &named_file)
+                .map(|(config, rest)| (config, Class::Rest(Box::new(rest)))),
+            _ => CoreConfig::read(&self.properties, args.go_ycsb_keys, &named_file)
+                .map(|config| (config, Class::Core)),
         };
         if let Ok((_, Class::Series(series))) = &read
             && self.properties.get("insertstart").is_none()
@@ -247,7 +257,7 @@ impl Asked {
 
     /// Sets the counts that constant occupancy sets.
     fn occupy(&mut self, mistakes: &mut Vec<Invalid>) {
-        match occupancy::occupy(&mut self.properties, &histogram_file) {
+        match occupancy::occupy(&mut self.properties, &named_file) {
             Ok(said) if said.is_empty() => {}
             Ok(said) => {
                 let said = said.join(", ");
@@ -257,8 +267,24 @@ impl Asked {
         }
     }
 
-    /// Refuses deletes of more than a point, which CouchDB does not know.
-    fn check_series((config, series): (&CoreConfig, &SeriesConfig), mistakes: &mut Vec<Invalid>) {
+    /// Refuses what a binding does not know: URLs, keys, or deletes of more than a point.
+    fn check_pair(
+        (config, class): (&CoreConfig, &Class),
+        binding: Binding,
+        mistakes: &mut Vec<Invalid>,
+    ) {
+        let series = match (class, binding) {
+            (Class::Rest(_), Binding::CouchDb) => {
+                let cure = "give the binding rest, or basic";
+                return mistakes.push(wrong("workload", "RestWorkload asks for URLs", cure));
+            }
+            (Class::Core | Class::Series(_), Binding::Rest) => {
+                let cure = "give -p workload=site.ycsb.workloads.RestWorkload";
+                return mistakes.push(Invalid::new("BINDING", "rest is for traces of URLs", cure));
+            }
+            (Class::Series(series), Binding::CouchDb) => series,
+            _ => return,
+        };
         for (name, asked) in
             [("querytimespan", series.span > 0), ("groupbyfunction", series.group_by.is_some())]
         {
@@ -294,6 +320,17 @@ impl Asked {
         })
     }
 
+    /// How long an operation on `rest` may take, where that is said.
+    fn timeout_ns(&self, mistakes: &mut Vec<Invalid>) -> Option<u64> {
+        self.properties.get("timeout.exec")?;
+        let seconds = self.number("timeout.exec", 10.0, mistakes);
+        if seconds <= 0.0 {
+            let problem = "no operation can take no time";
+            mistakes.push(wrong("timeout.exec", problem, "give seconds, 10 or so"));
+        }
+        Some((seconds * 1e9) as u64)
+    }
+
     fn cached_updates(&self, mistakes: &mut Vec<Invalid>) -> bool {
         match self.properties.get("couchdb.update") {
             None | Some("read") => false,
@@ -322,9 +359,15 @@ impl Asked {
     }
 
     /// Refuses phases without an end, or without a number of records.
-    fn check_counts(&mut self, (phase, length_s): (YcsbPhase, f64), mistakes: &mut Vec<Invalid>) {
+    fn check_counts(
+        &mut self,
+        (phase, length_s): (YcsbPhase, f64),
+        class: &Class,
+        mistakes: &mut Vec<Invalid>,
+    ) {
         let given = |name| self.properties.get(name).is_some_and(|count| count != "0");
-        if phase == YcsbPhase::Load && !given("recordcount") && !given("insertcount") {
+        let loads = phase == YcsbPhase::Load && !matches!(class, Class::Rest(_));
+        if loads && !given("recordcount") && !given("insertcount") {
             let cure = "give the number of records, or -P workloads/workloada";
             mistakes.push(wrong("recordcount", "how many records to load is not said", cure));
         }
@@ -342,6 +385,7 @@ impl Asked {
                 || MeasurementPlan::PROPERTIES.contains(&name)
                 || occupancy::PROPERTIES.contains(&name)
                 || SeriesConfig::PROPERTIES.contains(&name)
+                || RestConfig::PROPERTIES.contains(&name)
         };
         for (name, _) in self.properties.iter().filter(|(name, _)| !known(name)) {
             self.notes.push(format!("-p {name}: passed over, no such property is known"));
@@ -362,7 +406,7 @@ fn property_file(path: &Path) -> Result<Properties, String> {
     }
 }
 
-fn histogram_file(path: &str) -> Result<String, String> {
+fn named_file(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| error.to_string())
 }
 

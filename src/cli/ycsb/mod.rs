@@ -10,7 +10,8 @@ pub(super) use outputs::Outputs;
 use super::execute::{Execution, execute};
 use super::exit::Exit;
 use super::output::OutputArgs;
-use crate::plan::{self, Auth, Invalid};
+use crate::plan::{self, Auth, Invalid, YcsbPhase};
+use crate::workload::ycsb::Class;
 use asked::Asked;
 use clap::ValueEnum;
 use std::ffi::{OsStr, OsString};
@@ -23,8 +24,8 @@ pub(super) struct Args {
     /// What to do
     #[arg(value_enum)]
     pub(super) command: Command,
-    /// What to do it with: couchdb, or basic, which sends nothing and prints operations (basicts is
-    /// the same)
+    /// What to do it with: couchdb; rest, for traces of URLs; or basic, which sends nothing and
+    /// prints operations (basicts is the same)
     pub(super) binding: String,
     /// A property file, or one of workloads/workloada to workloads/workloadf, or
     /// workloads/tsworkloada; may be repeated, the later one wins
@@ -146,6 +147,13 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     let Some(spec) = asked.spec(args, (command, auth), &mut mistakes) else {
         return refuse(&mistakes);
     };
+    let ycsb = spec.ycsb.as_ref();
+    let loads = ycsb.is_some_and(|ycsb| ycsb.phases == [YcsbPhase::Load]);
+    if mistakes.is_empty() && loads && ycsb.is_some_and(|ycsb| matches!(ycsb.class, Class::Rest(_)))
+    {
+        eprintln!("note: RestWorkload loads nothing");
+        return Exit::Passed;
+    }
     if mistakes.is_empty() && !args.output.dry_run {
         asked.notes.iter().for_each(|note| eprintln!("note: {note}"));
         if spec.ycsb.as_ref().and_then(|ycsb| ycsb.basic).is_some_and(|basic| basic.printed) {

@@ -13,9 +13,11 @@ pub mod occupancy;
 mod properties;
 mod read;
 mod record;
+pub mod rest;
 pub mod series;
 pub mod values;
 
+use rest::RestConfig;
 use serde::{Deserialize, Serialize};
 use series::SeriesConfig;
 
@@ -36,6 +38,8 @@ pub enum Class {
     Core,
     /// Points of time series.
     Series(Box<SeriesConfig>),
+    /// Requests of URLs.
+    Rest(Box<RestConfig>),
 }
 
 impl Class {
