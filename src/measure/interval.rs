@@ -61,6 +61,8 @@ pub struct KindInterval {
     pub bytes_received: u64,
     /// Documents that scans brought.
     pub rows: u64,
+    /// Service times of scans that brought something, over the documents that each brought.
+    pub per_row: Option<Box<Histogram>>,
     /// Requests sent again on a fresh connection because the old one was found closed.
     pub resent: u64,
     /// HTTP requests that were sent, each try counted; `None`: the driver sends none.
@@ -104,6 +106,9 @@ impl KindInterval {
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }
+        if let Some(times) = &other.per_row {
+            self.per_row.get_or_insert_default().merge(times);
+        }
         self.service.merge(&other.service);
         self.response.merge(&other.response);
         self.lag.merge(&other.lag);
@@ -112,6 +117,12 @@ impl KindInterval {
             sum.service.merge(&times.service);
             sum.response.merge(&times.response);
         }
+    }
+
+    /// Adds documents that a scan brought, one or more.
+    pub(super) fn add_rows(&mut self, rows: u64, service_ns: Nanos) {
+        self.rows += rows;
+        self.per_row.get_or_insert_default().record(service_ns / rows);
     }
 
     /// Adds the times of a request that failed.

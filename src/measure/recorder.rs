@@ -103,7 +103,9 @@ impl Recorder {
                     }
                 }
                 kind.ok += ok;
-                kind.rows += u64::from(reply.rows);
+                if reply.rows > 0 {
+                    kind.add_rows(u64::from(reply.rows), sample.timing.service_ns);
+                }
                 kind.accepted += if reply.accepted { ok } else { 0 };
             }
             Err(failure) => {

@@ -103,6 +103,9 @@ pub struct OperationSummary {
     /// Documents that scans brought.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rows: u64,
+    /// Service times of scans that brought documents, over the number of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_row: Option<Latency>,
     /// Times of requests that failed as a whole, per class; those above count them, too.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_times: BTreeMap<Failure, FailedTimes<Histogram>>,
@@ -159,6 +162,7 @@ impl OperationSummary {
             response: Latency::new(part.response.clone()),
             lag: Latency::new(part.lag.clone()),
             rows: part.rows,
+            per_row: part.per_row.as_deref().map(|times| Latency::new(times.clone())),
             failed_times: part.failed_times.clone(),
         }
     }

@@ -85,6 +85,14 @@ fn standard_workloads(server: &Server, records: u64, operations: u64) {
     phase("load", "e");
     let run = phase("run", "e");
     assert_share(&done(&run), "scan", 0.95, operations);
+    let scan = run.operation("run", "scan");
+    // Each of the scans found something: the one that it began with.
+    assert_eq!(scan["per_row"]["samples"], scan["requests"]);
+    let mean = |times: &str| scan[times]["mean_us"].as_f64().expect("a mean");
+    assert!(mean("per_row") < mean("service"), "{scan}");
+    assert!(scan["rows"].as_u64() > scan["requests"].as_u64());
+    let line = format!("[SCAN-LATENCY-PER-RECORD], Operations, {}\n", scan["requests"]);
+    assert!(run.stdout.contains(&line), "{}", run.stdout);
     assert_share(&done(&run), "create", 0.05, operations);
     let inserted = number(&run.operation("run", "create")["ok"]);
     let count = request(server, "GET", "/usertable", "");

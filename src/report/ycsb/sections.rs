@@ -143,8 +143,24 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
             };
             add(&mut sections, section);
         }
+        if let Some(times) = operation.per_row.as_ref().filter(|_| !intended) {
+            sections.push(per_record(name, &times.histogram));
+        }
     }
     sections
+}
+
+/// How long scans took for each record that they brought.
+fn per_record(name: &str, times: &Histogram) -> Section {
+    Section {
+        name: format!("{name}-LATENCY-PER-RECORD"),
+        operations: times.len(),
+        times: Some(times.clone()),
+        codes: Vec::new(),
+        rows: 0,
+        wire: [0; 2],
+        seconds: Vec::new(),
+    }
 }
 
 /// Puts a section behind the others, or into the one of the same name.
