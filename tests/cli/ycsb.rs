@@ -393,6 +393,30 @@ fn basic_takes_its_time_and_counts_what_differs() {
 }
 
 #[test]
+fn rows_of_a_time_series_may_be_shorter_than_a_second() {
+    let words = ["ycsb", "run", "basic", "-P", "workloads/workloadc", "-p", "operationcount=40"];
+    let slow = ["-p", "basicdb.simulatedelay=10", "-p", "basicdb.randomizedelay=false"];
+    let rows = ["-p", "measurementtype=timeseries", "-p", "timeseries.granularity=50"];
+    let quiet = ["-p", "basicdb.verbose=false"];
+    let run = measure([&words[..], &slow, &rows, &quiet].concat()).passed();
+    let slots = run.stage("run")["slots"].as_array().expect("slots").clone();
+    assert_eq!(slots.iter().map(|slot| number(&slot["requests"])).sum::<u64>(), 40);
+    // Five fit into each step at most, and one that began in the step before.
+    assert!(slots.len() >= 7, "{slots:?}");
+    let told: Vec<(u64, f64)> = run
+        .stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("[READ], ")?.split_once(", "))
+        .filter_map(|(at, mean)| Some((at.parse().ok()?, mean.parse().ok()?)))
+        .collect();
+    assert_eq!(told.len(), slots.len(), "{}", run.stdout);
+    for ((at_ms, mean_us), slot) in told.into_iter().zip(&slots) {
+        assert_eq!((at_ms, at_ms % 50), (number(&slot["at_ms"]), 0));
+        assert!(number(&slot["requests"]) <= 6 && mean_us > 9_990.0, "{slot}");
+    }
+}
+
+#[test]
 fn the_same_seed_asks_the_same() {
     let run = |threads: &str, seed: &str| {
         let seed = format!("seed={seed}");

@@ -165,6 +165,12 @@ impl Lines<'_> {
         self.average();
         self.extremes();
         self.codes();
+        if self.plan.slots_ms().is_some() {
+            for (at_ms, (requests, us)) in &self.section.slots {
+                self.line(at_ms.to_string(), us / *requests as f64);
+            }
+            return;
+        }
         let mut rows: BTreeMap<u64, Histogram> = BTreeMap::new();
         for (second, times) in &self.section.seconds {
             let row = u64::from(second / self.plan.granularity_s);

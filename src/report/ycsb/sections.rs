@@ -21,6 +21,9 @@ pub(super) struct Section {
     pub(super) wire: [u64; 2],
     /// The times of each second.
     pub(super) seconds: Vec<(u32, Histogram)>,
+    /// Of each step of another length, by its milliseconds: requests and the sum of their times in
+    /// microseconds.
+    pub(super) slots: BTreeMap<u64, (u64, f64)>,
 }
 
 /// The names of kinds, in the order in which YCSB prints them.
@@ -104,6 +107,7 @@ fn cleanup(connections: usize) -> Section {
         rows: 0,
         wire: [0; 2],
         seconds: Vec::new(),
+        slots: BTreeMap::new(),
     }
 }
 
@@ -119,6 +123,7 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
         });
         let mut times = split.times(all.histogram.clone(), failed);
         let mut seconds = split.seconds(stage, kind, intended);
+        let mut slots = split.slots(stage, kind, intended);
         let mut counts: BTreeMap<&str, u64> = BTreeMap::from([("", operation.ok)]);
         let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
         for (&class, &count) in &operation.failures {
@@ -140,6 +145,7 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
                 rows: if plain { operation.rows } else { 0 },
                 wire: if plain { wire } else { [0; 2] },
                 seconds: seconds.remove(own).unwrap_or_default(),
+                slots: slots.remove(own).unwrap_or_default(),
             };
             add(&mut sections, section);
         }
@@ -160,6 +166,7 @@ fn per_record(name: &str, times: &Histogram) -> Section {
         rows: 0,
         wire: [0; 2],
         seconds: Vec::new(),
+        slots: BTreeMap::new(),
     }
 }
 
@@ -179,6 +186,10 @@ fn add(sections: &mut Vec<Section>, section: Section) {
             Some((_, sum)) => *sum += count,
             None => there.codes.push((code, count)),
         }
+    }
+    for (at_ms, (requests, us)) in section.slots {
+        let sum = there.slots.entry(at_ms).or_default();
+        *sum = (sum.0 + requests, sum.1 + us);
     }
     for (second, times) in section.seconds {
         match there.seconds.binary_search_by_key(&second, |(second, _)| *second) {
@@ -217,6 +228,24 @@ impl Split<'_> {
             times.entry(self.section(class)).or_default().merge(&part);
         }
         times
+    }
+
+    /// Requests of each section in each step of another length, and the sums of their times in
+    /// microseconds.
+    fn slots(
+        &self,
+        stage: &StageRecord,
+        kind: OpKind,
+        intended: bool,
+    ) -> BTreeMap<&'static str, BTreeMap<u64, (u64, f64)>> {
+        let mut slots: BTreeMap<_, BTreeMap<u64, (u64, f64)>> = BTreeMap::new();
+        for slot in stage.slots.iter().filter(|slot| slot.kind == kind) {
+            let own = slot.failure.map_or("", |class| self.section(class));
+            let mean_us = if intended { slot.response_us } else { slot.service_us };
+            let sum = slots.entry(own).or_default().entry(slot.at_ms).or_default();
+            *sum = (sum.0 + slot.requests, mean_us.mul_add(slot.requests as f64, sum.1));
+        }
+        slots
     }
 
     /// The times of each section in each second, where somebody wants them.
