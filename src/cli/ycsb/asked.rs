@@ -180,7 +180,7 @@ impl Asked {
             connections: threads.clamp(1.0, MOST_THREADS) as u64,
             threads: None,
             seed: config.seed.unwrap_or(42),
-            timeout_ns: timeout_ns.unwrap_or(args.timeout),
+            timeout_ns: timeout_ns.filter(|_| binding == Binding::Rest).unwrap_or(args.timeout),
             schemas: Vec::new(),
             documents: 0,
             batch: batch.clamp(1.0, MOST_BATCH) as u64,
