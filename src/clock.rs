@@ -2,6 +2,10 @@
 //!
 //! Tests run the engine on tokio's paused time: [`Clock::virtual_time`] reads that instead.
 
+mod sleeper;
+
+pub use sleeper::Sleeper;
+
 use rustix::time::{ClockId, clock_gettime};
 
 /// Nanoseconds since an arbitrary start: only differences have a meaning.

@@ -136,8 +136,12 @@ pub struct Op {
     pub key: Key,
     /// How many documents the request carries; 1 for all kinds but bulk operations.
     pub documents: u32,
-    /// The most documents that a scan is to bring; 0 for all other kinds.
+    /// The most documents that a scan is to bring, or a read that is about a range of documents;
+    /// 0 for all other kinds.
     pub limit: u32,
+    /// Of a create: where the document is there already, it takes the new one's members, as if
+    /// it were an update.
+    pub overwrite: bool,
     /// The revision that an update or delete builds upon. Without one, the driver looks it up,
     /// and an update replaces the members of its document in what is stored.
     pub revision: Option<Revision>,
@@ -152,7 +156,7 @@ impl Op {
     /// The operation on one document, whole in itself.
     pub const fn single(kind: OpKind, key: Key, revision: Option<Revision>) -> Self {
         let part = Part::Whole;
-        Self { kind, key, documents: 1, limit: 0, revision, part, settle: false }
+        Self { kind, key, documents: 1, limit: 0, overwrite: false, revision, part, settle: false }
     }
 }
 
@@ -172,7 +176,8 @@ pub enum Part {
 #[derive(Debug, Default)]
 pub struct Draft {
     /// The document's identifier; of several documents, one after the other, each followed by
-    /// a zero byte. Raw: drivers encode it.
+    /// a zero byte; of a range with an end, the first one, a zero byte and the last one. Raw:
+    /// drivers encode it.
     pub name: Vec<u8>,
     /// The document; several are separated by commas.
     pub body: Vec<u8>,

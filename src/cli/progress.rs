@@ -5,7 +5,7 @@ use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs};
 use super::signals::Asked;
 use super::tui::Tui;
-use super::ycsb::{Outputs, show_operation};
+use super::ycsb::Outputs;
 use crate::clock::Nanos;
 use crate::measure::RawRow;
 use crate::record::{RunRecord, Running};
@@ -110,7 +110,7 @@ fn bar() -> ProgressBar {
 
 impl Observer for View<'_> {
     fn echo(&self) -> Option<Echo> {
-        Some(show_operation)
+        self.ycsb.as_ref().and_then(Outputs::echo)
     }
 
     fn stage_begins(&mut self, stage: &str) {

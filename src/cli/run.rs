@@ -8,7 +8,7 @@ use super::schema_source;
 use super::shared::{ClientArgs, DatabaseArgs};
 use crate::plan::{self, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec};
 use crate::workload::Mix;
-use crate::workload::ycsb::{CoreConfig, Properties, builtin};
+use crate::workload::ycsb::{Class, CoreConfig, Properties, builtin};
 use clap::ValueEnum;
 
 /// `springload run`.
@@ -135,8 +135,9 @@ fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid
         Some(0) => vec![YcsbPhase::Load],
         _ => vec![YcsbPhase::Load, YcsbPhase::Run],
     };
-    let (kept, cached_updates, shown, measurement) = (false, false, false, None);
-    Ok(YcsbSpec { config, phases, kept, cached_updates, shown, measurement })
+    let (kept, cached_updates, basic, measurement) = (false, false, None, None);
+    let class = Class::Core;
+    Ok(YcsbSpec { config, class, phases, kept, cached_updates, basic, measurement })
 }
 
 fn spec(

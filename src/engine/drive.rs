@@ -181,6 +181,8 @@ fn record(
         bytes_sent: outcome.bytes_sent,
         bytes_received: outcome.bytes_received,
         resent: outcome.resent,
+        http_requests: outcome.http_requests,
+        conflict_retries: outcome.conflict_retries,
         statuses,
         ..Sample::single(op.kind, timing, outcome.result)
     });

@@ -5,12 +5,10 @@
 mod drive;
 mod pace;
 mod shard;
-mod sleeper;
 mod stop;
 mod tickets;
 
 pub use pace::{Arrivals, Pace, Schedule, Segment};
 pub use shard::{Lane, LaneResult, ShardPlan, ShardResult, Start, run_shard};
-pub use sleeper::Sleeper;
 pub use stop::{Stop, StopReason};
 pub use tickets::{LoadCounts, Ticket, Tickets};

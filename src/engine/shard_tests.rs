@@ -40,7 +40,14 @@ impl Session for FakeSession {
     async fn execute(&mut self, _: &Op, _: &mut Payload, probe: &mut Probe) -> Outcome {
         probe.mark_send();
         probe.mark_sent();
-        let outcome = |result| Outcome { result, bytes_sent: 2, bytes_received: 2, resent: false };
+        let outcome = |result| Outcome {
+            result,
+            bytes_sent: 2,
+            bytes_received: 2,
+            resent: false,
+            http_requests: Some(1),
+            conflict_retries: 0,
+        };
         if let Some(answered) = (self.server.0)(self.clock.now() - self.origin) {
             let left = (self.origin + answered).saturating_sub(self.clock.now());
             tokio::time::sleep(Duration::from_nanos(left)).await;

@@ -4,9 +4,8 @@
 //! that is counted; what is due beyond the limit is dropped and counted.
 
 use super::pace::Pace;
-use super::sleeper::Sleeper;
 use super::stop::Stop;
-use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;

@@ -62,8 +62,14 @@ pub struct KindInterval {
     pub bytes_received: u64,
     /// Documents that scans brought.
     pub rows: u64,
+    /// Service times of scans that brought something, over the documents that each brought.
+    pub per_row: Option<Box<Histogram>>,
     /// Requests sent again on a fresh connection because the old one was found closed.
     pub resent: u64,
+    /// HTTP requests that were sent, each try counted; `None`: the driver sends none.
+    pub http_requests: Option<u64>,
+    /// How often requests were tried again after a conflict.
+    pub conflict_retries: u64,
     /// Answers per status, where the driver tells them.
     pub statuses: BTreeMap<u16, u64>,
     /// From send to the last byte of the answer.
@@ -94,8 +100,15 @@ impl KindInterval {
         self.bytes_received += other.bytes_received;
         self.rows += other.rows;
         self.resent += other.resent;
+        if let Some(sent) = other.http_requests {
+            *self.http_requests.get_or_insert(0) += sent;
+        }
+        self.conflict_retries += other.conflict_retries;
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
+        }
+        if let Some(times) = &other.per_row {
+            self.per_row.get_or_insert_default().merge(times);
         }
         self.service.merge(&other.service);
         self.response.merge(&other.response);
@@ -127,6 +140,12 @@ impl KindInterval {
             self.response.merge(&self.service);
             self.lag.record_many(0, self.service.len());
         }
+    }
+
+    /// Adds documents that a scan brought, one or more.
+    pub(super) fn add_rows(&mut self, rows: u64, service_ns: Nanos) {
+        self.rows += rows;
+        self.per_row.get_or_insert_default().record(service_ns / rows);
     }
 
     /// Adds the times of a request that failed.

@@ -9,6 +9,7 @@ mod interval;
 mod probe;
 mod recorder;
 mod series;
+mod slots;
 mod spread;
 mod summary;
 
@@ -19,5 +20,6 @@ pub use interval::{FailedTimes, Interval, KindInterval, RawRow};
 pub use probe::{Probe, Timing};
 pub use recorder::{Recorder, Sample};
 pub use series::{Series, SeriesKind, SeriesRow};
+pub use slots::{Slot, SlotSums};
 pub use spread::Spread;
 pub use summary::{Latency, OperationSummary, Totals};

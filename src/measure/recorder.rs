@@ -25,6 +25,10 @@ pub struct Sample<'a> {
     pub bytes_received: u64,
     /// Whether the request had to be sent again on a fresh connection.
     pub resent: bool,
+    /// How many HTTP requests were sent for it; `None`: the driver sends none.
+    pub http_requests: Option<u32>,
+    /// How often it was tried again after a conflict.
+    pub conflict_retries: u32,
     /// The status of each answer to it, where the driver tells them.
     pub statuses: &'a [u16],
 }
@@ -41,6 +45,8 @@ impl<'a> Sample<'a> {
             bytes_sent: 0,
             bytes_received: 0,
             resent: false,
+            http_requests: None,
+            conflict_retries: 0,
             statuses: &[],
         }
     }
@@ -77,6 +83,10 @@ impl Recorder {
         kind.bytes_sent += sample.bytes_sent;
         kind.bytes_received += sample.bytes_received;
         kind.resent += u64::from(sample.resent);
+        if let Some(sent) = sample.http_requests {
+            *kind.http_requests.get_or_insert(0) += u64::from(sent);
+        }
+        kind.conflict_retries += u64::from(sample.conflict_retries);
         for &status in sample.statuses {
             *kind.statuses.entry(status).or_default() += 1;
         }
@@ -91,7 +101,9 @@ impl Recorder {
                     }
                 }
                 kind.ok += ok;
-                kind.rows += u64::from(reply.rows);
+                if reply.rows > 0 {
+                    kind.add_rows(u64::from(reply.rows), sample.timing.service_ns);
+                }
                 kind.accepted += if reply.accepted { ok } else { 0 };
             }
             Err(failure) => {

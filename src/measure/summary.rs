@@ -77,6 +77,14 @@ pub struct OperationSummary {
     pub unfinished: u64,
     /// Requests that were sent again on a fresh connection.
     pub resent: u64,
+    /// HTTP requests that were sent for all this, each try counted: an update may take two. `None`
+    /// where the driver sends none, and in records of before this was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_requests: Option<u64>,
+    /// How often an operation was tried again because somebody else had changed the document
+    /// between its read and its write.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub conflict_retries: u64,
     /// Documents that succeeded, per second of the stage.
     pub throughput_per_s: f64,
     /// Bytes of JSON sent.
@@ -95,6 +103,9 @@ pub struct OperationSummary {
     /// Documents that scans brought.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rows: u64,
+    /// Service times of scans that brought documents, over the number of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_row: Option<Latency>,
     /// Times of requests that failed as a whole, per class; those above count them, too.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_times: BTreeMap<Failure, FailedTimes<Histogram>>,
@@ -141,6 +152,8 @@ impl OperationSummary {
             unfinished: issued.saturating_sub(part.ok + part.failed()),
             failures,
             resent: part.resent,
+            http_requests: part.http_requests,
+            conflict_retries: part.conflict_retries,
             throughput_per_s: if elapsed_s > 0.0 { part.ok as f64 / elapsed_s } else { 0.0 },
             bytes_sent: part.bytes_sent,
             bytes_received: part.bytes_received,
@@ -149,6 +162,7 @@ impl OperationSummary {
             response: Latency::new(part.response.clone()),
             lag: Latency::new(part.lag.clone()),
             rows: part.rows,
+            per_row: part.per_row.as_deref().map(|times| Latency::new(times.clone())),
             failed_times: part.failed_times.clone(),
         }
     }

@@ -5,7 +5,7 @@ use super::schemas::SchemaPlan;
 use super::spec::{Invalid, LoadSpec, PlanSpec};
 use super::stage::{CrudOrder, StageKind, StagePlan};
 use super::threshold::Threshold;
-use super::{DatabasePlan, DriverName, MOST_CONNECTIONS, Plan, TargetPlan, ycsb};
+use super::{BasicPlan, DatabasePlan, DriverName, MOST_CONNECTIONS, Plan, TargetPlan, ycsb};
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
 use crate::workload::Budget;
@@ -63,7 +63,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         stages,
         fill: spec.fill,
         thresholds,
-        http: None,
+        http: ycsb::http(spec).map(|(_, http)| http),
         ycsb: spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone()),
     })
 }
@@ -194,7 +194,7 @@ fn nothing_to_read(flag: &str, connections: usize) -> Invalid {
 fn stages(spec: &PlanSpec, driver: DriverName) -> Vec<StagePlan> {
     if let Some(ycsb) = &spec.ycsb {
         let bodies = match driver {
-            DriverName::Basic if ycsb.shown => Bodies::Shown,
+            DriverName::Basic if ycsb.basic.is_some_and(BasicPlan::is_shown) => Bodies::Shown,
             DriverName::Basic => Bodies::Nothing,
             DriverName::CouchDb | DriverName::Http => Bodies::Json,
         };
@@ -302,13 +302,21 @@ const fn without_server(spec: &PlanSpec, driver: DriverName, database: DatabaseP
         tls_ca: None,
         database,
         cached_updates: false,
+        basic: None,
     }
 }
 
 fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     let Some(text) = &spec.target else { return Ok(stand_in(spec)) };
     if text == "basic" {
-        return Ok(without_server(spec, DriverName::Basic, DatabasePlan::None));
+        let basic = spec.ycsb.as_ref().and_then(|ycsb| ycsb.basic);
+        let target = without_server(spec, DriverName::Basic, DatabasePlan::None);
+        return Ok(TargetPlan { basic, ..target });
+    }
+    if let Some((rest, _)) = ycsb::http(spec) {
+        let target = without_server(spec, DriverName::Http, DatabasePlan::None);
+        let tls_ca = spec.tls_ca.clone();
+        return Ok(TargetPlan { server: Some(rest.server.clone()), tls_ca, ..target });
     }
     let wrong = |problem: &str| {
         let cure = "give http://[user:password@]host:port[/database]";
@@ -354,6 +362,7 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         tls_ca: spec.tls_ca.clone(),
         database,
         cached_updates: spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.cached_updates),
+        basic: None,
     })
 }
 

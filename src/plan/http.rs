@@ -201,6 +201,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
         tls_ca: spec.tls_ca.clone(),
         database: DatabasePlan::None,
         cached_updates: false,
+        basic: None,
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = spec.threads.map_or(cores, |threads| threads as usize);

@@ -24,7 +24,7 @@ pub use stage::{CrudOrder, StageKind, StagePlan};
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration, duration_ns, mix, rate};
 pub use urls::{UrlSource, expand};
-pub use ycsb::{YcsbPhase, YcsbSpec, YcsbStage};
+pub use ycsb::{BasicPlan, YcsbPhase, YcsbSpec, YcsbStage};
 pub use ycsb_measurement::{
     ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
 };
@@ -108,6 +108,9 @@ pub struct TargetPlan {
     /// An update without a revision builds upon what the connection has last seen of the document.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached_updates: bool,
+    /// What `basic` does beside answering, where YCSB's dialect says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basic: Option<BasicPlan>,
 }
 
 impl TargetPlan {

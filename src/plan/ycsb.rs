@@ -1,29 +1,54 @@
 //! YCSB's part of a plan. Knows nothing of where properties come from.
 
+use super::http::{HttpPlan, RequestPlan};
 use super::spec::PlanSpec;
 use super::stage::{StageKind, StagePlan};
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
-use crate::workload::ycsb::{Bodies, CoreConfig};
+use crate::workload::Pattern;
+use crate::workload::ycsb::rest::RestConfig;
+use crate::workload::ycsb::{Bodies, Class, CoreConfig};
 use serde::{Deserialize, Serialize};
 
-/// A core workload that was asked for.
+/// A workload of YCSB's that was asked for.
 #[derive(Clone, Debug)]
 pub struct YcsbSpec {
     /// What it is to do.
     pub config: CoreConfig,
+    /// Which workload it is.
+    pub class: Class,
     /// The phases that are carried out, in order.
     pub phases: Vec<YcsbPhase>,
     /// The database is made where it is missing, and stays.
     pub kept: bool,
     /// Drivers update what they have last seen of a document, and look only after a conflict.
     pub cached_updates: bool,
-    /// The driver shows operations.
-    pub shown: bool,
+    /// What `basic` does beside answering, where that is the driver.
+    pub basic: Option<BasicPlan>,
     /// How YCSB's reports tell the measurements, where its dialect is spoken.
     pub measurement: Option<MeasurementPlan>,
+}
+
+/// What `basic` does beside answering, as YCSB's `BasicDB` can.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BasicPlan {
+    /// How long an operation takes, in milliseconds.
+    pub delay_ms: u32,
+    /// An operation takes a whole number of milliseconds below `delay_ms`, any as likely.
+    pub randomized: bool,
+    /// Operations are printed.
+    pub printed: bool,
+    /// Different operations are counted.
+    pub counted: bool,
+}
+
+impl BasicPlan {
+    /// Whether somebody wants to see operations.
+    pub const fn is_shown(self) -> bool {
+        self.printed || self.counted
+    }
 }
 
 /// A phase of a YCSB workload.
@@ -36,7 +61,7 @@ pub enum YcsbPhase {
     Run,
 }
 
-/// One phase of a core workload.
+/// One phase of a workload of YCSB's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct YcsbStage {
     /// Which.
@@ -49,6 +74,9 @@ pub struct YcsbStage {
     pub bodies: Bodies,
     /// The workload.
     pub config: CoreConfig,
+    /// Which one it is.
+    #[serde(default, skip_serializing_if = "Class::is_core")]
+    pub class: Class,
 }
 
 impl YcsbStage {
@@ -78,15 +106,53 @@ impl YcsbStage {
 
     /// How many operations connection `k` of `connections` is to do, where they are counted.
     pub fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        if self.phase == YcsbPhase::Load && !self.class.is_core() {
+            return Some(self.records_of(k, connections).div_ceil(u64::from(self.batch)));
+        }
         let all = match self.phase {
             // Each that is tried again is one more.
             YcsbPhase::Load if self.config.retry.limit > 0 => return None,
             YcsbPhase::Load => self.config.insert_count.div_ceil(u64::from(self.batch)),
             YcsbPhase::Run => self.operations?,
         };
-        let (k, connections) = (k as u64, connections as u64);
-        Some(all / connections + u64::from(k < all % connections))
+        Some(share(all, k, connections))
     }
+
+    /// How many records connection `k` of `connections` inserts in the load phase, where
+    /// connections do not take them in turn.
+    pub const fn records_of(&self, k: usize, connections: usize) -> u64 {
+        share(self.config.insert_count, k, connections)
+    }
+}
+
+/// What connection `k` of `connections` has of `all`: the first ones have one more, if need be.
+const fn share(all: u64, k: usize, connections: usize) -> u64 {
+    let (k, connections) = (k as u64, connections as u64);
+    all / connections + (k < all % connections) as u64
+}
+
+/// The server and the requests of a replay of traces, where `spec` asks for one that is sent: a
+/// request for each trace, whose paths come from the workload.
+pub(super) fn http(spec: &PlanSpec) -> Option<(&RestConfig, HttpPlan)> {
+    let Class::Rest(rest) = &spec.ycsb.as_ref().filter(|ycsb| ycsb.basic.is_none())?.class else {
+        return None;
+    };
+    let request = |method: &str| RequestPlan {
+        method: method.to_owned(),
+        server: rest.server.clone(),
+        path: "/".to_owned(),
+        content_type: None,
+        body: None,
+        target: Pattern::default(),
+        user: rest.user.clone(),
+    };
+    let plan = HttpPlan {
+        requests: ["GET", "POST", "PUT", "DELETE"].map(request).to_vec(),
+        headers: rest.headers.clone(),
+        keep_alive: true,
+        ..HttpPlan::default()
+    };
+    Some((rest, plan))
 }
 
 /// The stages of a plan for `ycsb`. The run phase falls due as `pace` says. So does the load phase
@@ -104,6 +170,7 @@ pub(super) fn stages(
             operations,
             bodies,
             config: ycsb.config.clone(),
+            class: ycsb.class.clone(),
         }))
     };
     let mut stages = Vec::new();

@@ -21,6 +21,9 @@ pub struct MeasurementPlan {
     pub verbose: bool,
     /// The length of one row of `timeseries`, in seconds.
     pub granularity_s: u32,
+    /// The same in milliseconds, where it is not of whole seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granularity_ms: Option<u32>,
     /// Which latency is told.
     pub interval: MeasuredInterval,
     /// Where rows of `raw` go; empty: stdout.
@@ -138,6 +141,7 @@ impl Default for MeasurementPlan {
             buckets: 1000,
             verbose: false,
             granularity_s: 1,
+            granularity_ms: None,
             interval: MeasuredInterval::Op,
             raw_file: String::new(),
             raw_summary: true,
@@ -174,6 +178,11 @@ impl MeasurementPlan {
         "timeseries.granularity",
     ];
 
+    /// The steps, in milliseconds, that requests are to be summed up in beside seconds.
+    pub fn slots_ms(&self) -> Option<u32> {
+        self.granularity_ms.filter(|_| self.measurement == MeasurementType::TimeSeries)
+    }
+
     /// Checks all properties and reports all mistakes at once.
     ///
     /// # Errors
@@ -187,6 +196,7 @@ impl MeasurementPlan {
         if status_s <= 0.0 {
             read.wrong("status.interval", "0 s never pass", "give the seconds between two lines");
         }
+        let (granularity_s, granularity_ms) = granularity(&mut read);
         let plan = Self {
             measurement: word(&mut read, "measurementtype", &MeasurementType::NAMES)
                 .unwrap_or(plain.measurement),
@@ -194,7 +204,8 @@ impl MeasurementPlan {
             hdr_prefix: hdr_files.then(|| read.text("hdrhistogram.output.path", "")),
             buckets: read.within("histogram.buckets", plain.buckets, 1..=1_000_000),
             verbose: read.flag("measurement.histogram.verbose", plain.verbose),
-            granularity_s: granularity(&mut read),
+            granularity_s,
+            granularity_ms,
             interval: word(
                 &mut read,
                 "measurement.interval",
@@ -234,14 +245,10 @@ fn percentiles(read: &mut Reader<'_>) -> Option<Vec<f64>> {
     read.parsed("hdrhistogram.percentiles", cure, |text| text.split(',').map(one).collect())
 }
 
-/// Seconds are what is on record.
-fn granularity(read: &mut Reader<'_>) -> u32 {
-    let seconds = |text: &str| {
-        let ms: u32 = text.parse().ok()?;
-        (ms > 0 && ms.is_multiple_of(1000)).then_some(ms / 1000)
-    };
-    let cure = "give milliseconds that make whole seconds, such as 1000";
-    read.parsed("timeseries.granularity", cure, seconds).unwrap_or(1)
+/// In seconds, which are on record anyway; else in milliseconds.
+fn granularity(read: &mut Reader<'_>) -> (u32, Option<u32>) {
+    let ms = read.within("timeseries.granularity", 1_000, 1..=u32::MAX.into()) as u32;
+    if ms.is_multiple_of(1_000) { (ms / 1_000, None) } else { (1, Some(ms)) }
 }
 
 /// The class's own name counts, whatever package it is in: packages were renamed once.
@@ -314,6 +321,8 @@ mod tests {
         }
         let plan = read("status=true\nstatus.interval=0.5").unwrap();
         assert_eq!(plan.status_s, Some(0.5));
+        let plan = read("timeseries.granularity=50").unwrap();
+        assert_eq!(plan.granularity_ms, Some(50));
         let plan = read("hdrhistogram.fileoutput=true\nhdrhistogram.output.path=x/").unwrap();
         assert_eq!(plan.hdr_prefix.as_deref(), Some("x/"));
     }
@@ -321,7 +330,7 @@ mod tests {
     #[test]
     fn mistakes_are_told_all_at_once() {
         let lines = "measurementtype=csv\nhdrhistogram.percentiles=101\nhistogram.buckets=0\n\
-                     timeseries.granularity=10\nmeasurement.interval=10\nexporter=Xml\n\
+                     timeseries.granularity=0\nmeasurement.interval=10\nexporter=Xml\n\
                      status.interval=0\nstatus=maybe";
         let errors = read(lines).unwrap_err();
         assert_eq!(errors.len(), 8, "{errors:?}");

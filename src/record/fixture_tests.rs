@@ -33,6 +33,7 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
         operations: totals.summarise(elapsed_s),
         connections: PhaseTable::default(),
         series,
+        slots: Vec::new(),
         growth: None,
         start: None,
     }

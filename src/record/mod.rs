@@ -14,7 +14,7 @@ pub use threshold::{Judgement, Unit};
 pub use verdict::Verdict;
 pub use warning::{Code, Warning};
 
-use crate::measure::{Growth, OperationSummary, PhaseTable, Series};
+use crate::measure::{Growth, OperationSummary, PhaseTable, Series, Slot};
 use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +92,9 @@ pub struct StageRecord {
     pub connections: PhaseTable,
     /// Second by second.
     pub series: Series,
+    /// In steps of another length than a second, where the plan asks for that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<Slot>,
     /// How the database grew, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,

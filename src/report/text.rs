@@ -95,6 +95,11 @@ fn stage(stage: &StageRecord, out: &mut String) {
         return;
     }
     out.push_str(&align(&counts(stage)));
+    for operation in &stage.operations {
+        if let Some(line) = on_the_wire(operation) {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
     for operation in stage.operations.iter().filter(|it| !it.statuses.is_empty()) {
         let answers: Vec<_> = operation
             .statuses
@@ -107,6 +112,21 @@ fn stage(stage: &StageRecord, out: &mut String) {
     out.push_str(&align(&times(stage)));
     out.push('\n');
     out.push_str(&align(&phases(stage)));
+}
+
+/// What an operation took on the wire, where that is not a request each.
+fn on_the_wire(operation: &OperationSummary) -> Option<String> {
+    let sent = operation.http_requests.filter(|&sent| sent != operation.requests);
+    let retries = operation.conflict_retries;
+    if sent.is_none() && retries == 0 {
+        return None;
+    }
+    let mut parts = vec![format!("{} on the wire", operation.kind)];
+    parts.extend(sent.map(|sent| format!("{} HTTP requests", grouped(sent))));
+    if retries > 0 {
+        parts.push(format!("tried again after a conflict {} times", grouped(retries)));
+    }
+    Some(parts.join(" · "))
 }
 
 fn cells<const N: usize>(cells: [&str; N]) -> Vec<String> {

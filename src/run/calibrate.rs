@@ -1,8 +1,8 @@
 //! What this machine and this program can do at best, measured in a few milliseconds before a
 //! run, so that its numbers can be read beside it.
 
-use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::engine::{Lane, Pace, ShardPlan, Sleeper, Start, Stop, run_shard};
+use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
+use crate::engine::{Lane, Pace, ShardPlan, Start, Stop, run_shard};
 use crate::measure::Histogram;
 use crate::op::Revision;
 use crate::record::Calibration;

@@ -5,7 +5,9 @@ use super::{Observer, RunError};
 use crate::plan::{CrudOrder, Plan, StageKind, StagePlan, YcsbPhase, YcsbStage};
 use crate::record::StageRecord;
 use crate::schema::Documents;
-use crate::workload::ycsb::{Core, CoreLane};
+use crate::workload::ycsb::rest::Rest;
+use crate::workload::ycsb::series::Series;
+use crate::workload::ycsb::{Class, Core, CoreLane};
 use crate::workload::{Budget, BulkInsert, Burst, Crud, CurrentDocument, Live, Urls};
 use std::sync::Arc;
 
@@ -96,7 +98,36 @@ impl<'a> Connections<'a> {
                 self.users = lanes;
                 Ok(record)
             }
-            StageKind::Ycsb(ycsb) => {
+            StageKind::Ycsb(ycsb) => self.run_ycsb(bench, (stage, ycsb), observer),
+        }
+    }
+
+    /// Carries out a stage of a workload of YCSB's.
+    fn run_ycsb(
+        &mut self,
+        bench: &Bench<'_>,
+        (stage, ycsb): (&StagePlan, &YcsbStage),
+        observer: &mut dyn Observer,
+    ) -> Result<StageRecord, RunError> {
+        let (seed, connections) = (self.plan.seed, self.plan.connections);
+        let place = |k| (k as u64, connections as u64);
+        match &ycsb.class {
+            Class::Series(config) => {
+                let series = Arc::new(Series::new((&ycsb.config, config), seed, ycsb.bodies));
+                let make = |k| match ycsb.phase {
+                    YcsbPhase::Load => {
+                        series.load(place(k), ycsb.records_of(k, connections), ycsb.batch)
+                    }
+                    YcsbPhase::Run => series.run(place(k), ycsb.operations(k, connections)),
+                };
+                Ok(bench.run(stage, (0..connections).map(make).collect(), observer)?.0)
+            }
+            Class::Rest(config) => {
+                let rest = Arc::new(Rest::new((&ycsb.config, config), seed, ycsb.bodies));
+                let make = |k| rest.run(k as u64, ycsb.operations(k, connections));
+                Ok(bench.run(stage, (0..connections).map(make).collect(), observer)?.0)
+            }
+            Class::Core => {
                 let lanes = self.ycsb_lanes(ycsb);
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
                 if ycsb.phase == YcsbPhase::Run {
@@ -107,8 +138,8 @@ impl<'a> Connections<'a> {
         }
     }
 
-    /// The workloads of a YCSB stage: those of the warm-up with a new number of operations, so
-    /// that they insert other records, or fresh ones.
+    /// The workloads of a stage of the core workload: those of the warm-up with a new number of
+    /// operations, so that they insert other records, or fresh ones.
     fn ycsb_lanes(&mut self, ycsb: &YcsbStage) -> Vec<CoreLane> {
         let connections = self.plan.connections;
         if !self.warm_ycsb.is_empty() {

@@ -7,7 +7,7 @@ use crate::engine::{Stop, StopReason};
 use crate::plan::{Auth, DatabasePlan, DriverName, Plan, TargetPlan};
 use crate::record::ServerRecord;
 use crate::target::Driver;
-use crate::target::basic::{Basic, Echo};
+use crate::target::basic::{Basic, Delay, Echo};
 use crate::target::couchdb::{Admin, AdminError, CouchDb, Credentials, encode_segment};
 use crate::target::http::Exchange;
 use crate::target::wire::{Endpoint, TlsOptions};
@@ -78,7 +78,11 @@ pub(super) fn prepare(
         DriverName::Basic => {
             let name = "basic".to_owned();
             let server = ServerRecord { name, ..ServerRecord::default() };
-            let target = Driver::Basic(Basic { echo });
+            let delay = plan.target.basic.filter(|basic| basic.delay_ms > 0).map(|basic| Delay {
+                ms: basic.delay_ms,
+                seed: basic.randomized.then_some(plan.seed),
+            });
+            let target = Driver::Basic(Basic { echo, delay });
             Ok(Prepared { target, server, inspect: None, made: None })
         }
     }

@@ -8,10 +8,10 @@ use crate::engine::{
     Lane, LaneResult, LoadCounts, Pace, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard,
 };
 use crate::measure::{
-    ConnectionTimes, FillLog, Growth, Histogram, Interval, PhaseTable, Series, Totals,
+    ConnectionTimes, FillLog, Growth, Histogram, Interval, PhaseTable, Series, SlotSums, Totals,
 };
 use crate::op::OpKind;
-use crate::plan::{DriverName, Plan, StageKind, StagePlan};
+use crate::plan::{DriverName, MeasurementPlan, Plan, StageKind, StagePlan};
 use crate::record::{ClientRecord, LoadRecord, StageRecord, StartRecord, Verdict};
 use crate::target::{Driver, Target, WithTarget};
 use crate::workload::Workload;
@@ -80,6 +80,10 @@ impl Bench<'_> {
             shards[connection % threads].push(Lane { connection, workload });
         }
         let window = self.window(stage);
+        let measurement = self.plan.ycsb.as_ref();
+        let raw = measurement.is_some_and(|it| it.measurement.is_raw());
+        let slots_ms = measurement.and_then(MeasurementPlan::slots_ms);
+        let mut slots = slots_ms.map(|ms| SlotSums::new(ms.into()));
         let (sink, source) = channel();
         let start = Arc::new(Start::new(threads));
         let handles: Vec<_> = shards
@@ -98,7 +102,7 @@ impl Bench<'_> {
                     gather_ns: gather_ns(&stage.kind),
                     fill_chunk: window.map(|window| window / 100),
                     pinned: self.pinned,
-                    raw: self.plan.ycsb.as_ref().is_some_and(|it| it.measurement.is_raw()),
+                    raw: raw || slots.is_some(),
                     stop: self.stop.clone(),
                     start: start.clone(),
                     sink: sink.clone(),
@@ -118,10 +122,11 @@ impl Bench<'_> {
         let connections = self.plan.connections;
         let epoch_ns = self.began_wall.saturating_sub(self.began);
         let watch = Watch { stage, connections, start: start.clone(), stop: self.stop, epoch_ns };
-        let (totals, series) = watch.collect(&source, observer)?;
+        let (totals, series) = watch.collect(&source, observer, slots.as_mut())?;
         let mut collected = join(handles, totals, series)?;
         collected.lanes.sort_by_key(|lane| lane.connection);
         let mut record = stage_record(stage, &collected);
+        record.slots = slots.map(|slots| slots.finish()).unwrap_or_default();
         record.growth = window.map(|window| Growth {
             sizes: sizes.map(Sizes::finish).unwrap_or_default(),
             ..Growth::new(&collected.fills, window)
@@ -181,6 +186,7 @@ impl Watch<'_> {
         &self,
         source: &Receiver<Interval>,
         observer: &mut dyn Observer,
+        mut slots: Option<&mut SlotSums>,
     ) -> Result<(Totals, Series), RunError> {
         let (mut totals, mut series) = (Totals::default(), Series::default());
         let mut progress = Progress {
@@ -195,7 +201,9 @@ impl Watch<'_> {
                 Ok(interval) => {
                     totals.add(&interval);
                     series.add(&interval);
-                    if !interval.raw.is_empty() {
+                    if let (Some(slots), Some(start)) = (&mut slots, self.start.moment()) {
+                        slots.add(&interval.raw, start);
+                    } else if !interval.raw.is_empty() {
                         observer.raw(&interval.raw, self.epoch_ns);
                     }
                     told = false;
@@ -318,6 +326,7 @@ fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
         operations,
         connections: PhaseTable::new(&times, &kinds),
         series: series.clone(),
+        slots: Vec::new(),
         growth: None,
         start: None,
     }

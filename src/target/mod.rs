@@ -31,6 +31,18 @@ pub struct Outcome {
     pub bytes_received: u64,
     /// Whether the request was sent again because the connection was found closed.
     pub resent: bool,
+    /// How many HTTP requests were sent for it, each try counted. `None`: the driver sends none.
+    pub http_requests: Option<u32>,
+    /// How often the driver tried again because somebody else had changed the document meanwhile.
+    pub conflict_retries: u32,
+}
+
+impl Outcome {
+    /// The same, told how many HTTP requests it took.
+    #[must_use]
+    pub const fn with_http_requests(self, count: u64) -> Self {
+        Self { http_requests: Some(count as u32), ..self }
+    }
 }
 
 /// A configured database: what is needed to open sessions on it. Shared by all shards.

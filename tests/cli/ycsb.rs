@@ -1,7 +1,7 @@
 //! `springload ycsb` as a user of YCSB meets it, and YCSB's workloads in `run`.
 
 use serde_json::Value;
-use springload::embedded::Options;
+use springload::embedded::{Delay, Faults, Options};
 
 use crate::servers::Server;
 use crate::springload::{Finished, failures, measure, number, springload};
@@ -85,6 +85,14 @@ fn standard_workloads(server: &Server, records: u64, operations: u64) {
     phase("load", "e");
     let run = phase("run", "e");
     assert_share(&done(&run), "scan", 0.95, operations);
+    let scan = run.operation("run", "scan");
+    // Each of the scans found something: the one that it began with.
+    assert_eq!(scan["per_row"]["samples"], scan["requests"]);
+    let mean = |times: &str| scan[times]["mean_us"].as_f64().expect("a mean");
+    assert!(mean("per_row") < mean("service"), "{scan}");
+    assert!(scan["rows"].as_u64() > scan["requests"].as_u64());
+    let line = format!("[SCAN-LATENCY-PER-RECORD], Operations, {}\n", scan["requests"]);
+    assert!(run.stdout.contains(&line), "{}", run.stdout);
     assert_share(&done(&run), "create", 0.05, operations);
     let inserted = number(&run.operation("run", "create")["ok"]);
     let count = request(server, "GET", "/usertable", "");
@@ -103,7 +111,7 @@ fn standard_workloads_on_pouchdb_server() {
     let words = ["-P", "workloads/workloada", "-p", "recordcount=50", "-p", "operationcount=60"];
     let words = [&words[..], &["-threads", "4"]].concat();
     ycsb(&server, "load", &words).passed();
-    for workload in ["a", "d", "e", "f"] {
+    for workload in ["a", "b", "c", "d", "e", "f"] {
         let file = format!("workloads/workload{workload}");
         let run =
             ycsb(&server, "run", &[&words[..], &["-P", &file, "-p", "operationcount=60"]].concat())
@@ -256,6 +264,85 @@ fn cached_updates_send_one_request_and_lose_none() {
 }
 
 #[test]
+fn conflicts_tried_again_are_counted_as_the_server_counts_them() {
+    // Answers take a while: whoever reads meanwhile comes second.
+    let faults = Faults { delay: Delay::Constant { ns: 1_000_000 }, ..Faults::default() };
+    let server = Server::stand_in(Options { faults, ..Options::default() });
+    let words = ["-P", "workloads/workloada", "-p", "recordcount=2", "-threads", "8"];
+    ycsb(&server, "load", &words).passed();
+    let conflicts = || server.as_stand_in().expect("a stand-in").counters().conflicts;
+    let before = conflicts();
+    let run = ycsb(&server, "run", &[&words[..], &["-p", "operationcount=400"]].concat()).passed();
+    let update = run.operation("run", "update");
+    let [updates, retries, sent] =
+        ["requests", "conflict_retries", "http_requests"].map(|key| number(&update[key]));
+    assert_eq!(retries, conflicts() - before);
+    assert!(retries > 20, "{retries}");
+    // A read and a write for each, and for each that was tried again.
+    assert_eq!(sent, 2 * (updates + retries));
+    let read = run.operation("run", "read");
+    assert_eq!(read["http_requests"], read["requests"]);
+    for line in [
+        format!("[UPDATE], ConflictRetries, {retries}\n"),
+        format!("[UPDATE], HttpRequests, {sent}\n"),
+    ] {
+        assert!(run.stdout.contains(&line), "{line}{}", run.stdout);
+    }
+    assert!(!run.stdout.contains("[READ], Http"), "{}", run.stdout);
+}
+
+/// Loads time series, asks for them and writes them on, with everything verified that is read.
+fn time_series(server: &Server) {
+    let class = "workload=com.yahoo.ycsb.workloads.TimeSeriesWorkload";
+    let counts = ["-p", class, "-p", "recordcount=240", "-p", "operationcount=200"];
+    let shape = ["-p", "fieldcount=4", "-p", "fieldlength=5", "-p", "tagcardinality=1,1,2,3"];
+    let start = ["-p", "insertstart=1700000000", "-threads", "4"];
+    let verified = ["dataintegrity=true", "valuetype=integers", "randomtimeseriesorder=false"];
+    let mut words = [&counts[..], &shape, &start].concat();
+    // Of 24 series the first two lag behind, by no interval and by one.
+    let lag = ["-p", "delayedseries=0.05"];
+    words.extend(verified.iter().flat_map(|property| ["-p", *property]));
+    ycsb(server, "load", &[&words[..], &lag, &["-p", "batchsize=7"]].concat()).passed();
+    let count = || number(&request(server, "GET", "/usertable", "")["doc_count"]);
+    assert_eq!(count(), 240);
+    let mix = ["-p", "scanproportion=0.5", "-p", "insertproportion=0.5", "-p", "maxscanlength=4"];
+    let few = ["-p", "delayedseries=0", "-p", "updateproportion=0"];
+    let run = ycsb(server, "run", &[&words[..], &mix, &few].concat()).passed();
+    let done = done(&run);
+    let of = |kind: &str| done.iter().find(|(name, _)| name == kind).expect(kind).1;
+    assert_eq!(of("read") + of("scan") + of("create"), 200);
+    assert_eq!(of("verify"), of("read"));
+    // Points written once more take the place of the first ones.
+    let create = run.operation("run", "create");
+    let again = number(&create["conflict_retries"]);
+    assert!(again > 10, "{again}");
+    assert_eq!(count(), 240 + of("create") - again);
+    assert_eq!(number(&create["http_requests"]), of("create") + 2 * again);
+    // Ranges: the four points from a time on, fewer at the end.
+    let span = ["-p", "dataintegrity=false", "-p", "querytimespan=180", "-p", "delayedseries=0"];
+    let reads = ["-p", "updateproportion=0"];
+    let run = ycsb(server, "run", &[&words[..], &span, &reads].concat()).passed();
+    let rows = number(&run.operation("run", "read")["rows"]);
+    assert!((450..=800).contains(&rows), "{rows}");
+    let deletes = ["-p", "readproportion=0", "-p", "deleteproportion=1", "-p", "operationcount=8"];
+    let more = ["-p", "maxerrorrate=1"];
+    let before = count();
+    let run = ycsb(server, "run", &[&words[..], &reads, &deletes, &more].concat()).passed();
+    assert_eq!(count(), before - number(&run.operation("run", "delete")["ok"]));
+}
+
+#[test]
+fn time_series_on_the_stand_in() {
+    time_series(&stand_in());
+}
+
+#[test]
+fn time_series_on_pouchdb_server() {
+    let Some(server) = Server::pouchdb() else { return };
+    time_series(&server);
+}
+
+#[test]
 fn basic_prints_what_ycsbs_basicdb_prints() {
     let words = ["ycsb", "run", "basic", "-p", "recordcount=2", "-p", "operationcount=40"];
     let more = ["-p", "fieldcount=1", "-p", "fieldlength=2", "-p", "updateproportion=1"];
@@ -274,6 +361,58 @@ fn basic_prints_what_ycsbs_basicdb_prints() {
             "SCAN" => assert_eq!(tail, " 1 [ <all fields>]"),
             _ => assert_eq!(tail, ""),
         }
+    }
+}
+
+#[test]
+fn basic_takes_its_time_and_counts_what_differs() {
+    let words = ["ycsb", "run", "basic", "-P", "workloads/workloadc", "-p", "recordcount=30"];
+    let more = ["-p", "operationcount=300", "-p", "basicdb.simulatedelay=20", "-threads", "100"];
+    let count = ["-p", "basicdb.count=true"];
+    let run = measure([&words[..], &more, &count].concat()).passed();
+    let mut lines: Vec<&str> =
+        run.stdout.lines().filter(|line| line.starts_with("READ ")).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let told = format!("[READS], Uniques, {}\n[SCANS], Uniques, 0\n", lines.len());
+    assert!(lines.len() > 5 && run.stdout.contains(&told), "{told}");
+    // Counted without being printed.
+    let quiet = ["-p", "basicdb.verbose=false"];
+    let silent = measure([&words[..], &more, &count, &quiet].concat()).passed();
+    assert!(silent.stdout.starts_with(&told), "{}", silent.stdout);
+    // Each whole number of milliseconds below 20 as likely: 9.5 in the mean.
+    let mean = |run: &crate::springload::Finished| {
+        run.operation("run", "read")["service"]["mean_us"].as_f64().expect("a mean")
+    };
+    // Four standard errors of 300 draws, and what a busy machine adds: 4 * 5.77 / 300^0.5 = 1.3.
+    assert!((8_100.0..19_000.0).contains(&mean(&silent)), "{}", mean(&silent));
+    let fixed = ["-p", "basicdb.randomizedelay=false"];
+    let run = measure([&words[..], &more, &quiet, &fixed].concat()).passed();
+    let least = run.operation("run", "read")["service"]["min_us"].as_f64().expect("a time");
+    assert!(least >= 20_000.0 * 0.999, "{least}");
+}
+
+#[test]
+fn rows_of_a_time_series_may_be_shorter_than_a_second() {
+    let words = ["ycsb", "run", "basic", "-P", "workloads/workloadc", "-p", "operationcount=40"];
+    let slow = ["-p", "basicdb.simulatedelay=10", "-p", "basicdb.randomizedelay=false"];
+    let rows = ["-p", "measurementtype=timeseries", "-p", "timeseries.granularity=50"];
+    let quiet = ["-p", "basicdb.verbose=false"];
+    let run = measure([&words[..], &slow, &rows, &quiet].concat()).passed();
+    let slots = run.stage("run")["slots"].as_array().expect("slots").clone();
+    assert_eq!(slots.iter().map(|slot| number(&slot["requests"])).sum::<u64>(), 40);
+    // Five fit into each step at most, and one that began in the step before.
+    assert!(slots.len() >= 7, "{slots:?}");
+    let told: Vec<(u64, f64)> = run
+        .stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("[READ], ")?.split_once(", "))
+        .filter_map(|(at, mean)| Some((at.parse().ok()?, mean.parse().ok()?)))
+        .collect();
+    assert_eq!(told.len(), slots.len(), "{}", run.stdout);
+    for ((at_ms, mean_us), slot) in told.into_iter().zip(&slots) {
+        assert_eq!((at_ms, at_ms % 50), (number(&slot["at_ms"]), 0));
+        assert!(number(&slot["requests"]) <= 6 && mean_us > 9_990.0, "{slot}");
     }
 }
 
@@ -319,8 +458,6 @@ fn what_makes_no_sense_is_refused() {
     refused("ycsb load basic", &["-p recordcount"]);
     refused("ycsb load basic -P workloads/workloada -t", &["-t", "other phase"]);
     for property in [
-        "workload=site.ycsb.workloads.TimeSeriesWorkload",
-        "workload=site.ycsb.workloads.RestWorkload",
         "workload=x.Y",
         "db=site.ycsb.db.MongoDbClient",
         "threadcount=0",
@@ -330,8 +467,9 @@ fn what_makes_no_sense_is_refused() {
         "maxexecutiontime=inf",
         "couchdb.update=never",
         "couchdb.url=http://127.0.0.1:5984/data",
-        "basicdb.simulatedelay=5",
-        "basicdb.count=true",
+        "basicdb.simulatedelay=-5",
+        "basicdb.randomizedelay=maybe",
+        "basicdb.count=2",
         "measurement.trackjvm=true",
         "htrace.sampler.classes=x",
         "readproportion=-1",

@@ -11,3 +11,4 @@ mod servers;
 #[allow(dead_code, reason = "each test binary uses its own part of it")]
 #[path = "../cli/springload.rs"]
 mod springload;
+mod traces;

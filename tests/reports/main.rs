@@ -35,6 +35,7 @@ fn with_failures() -> RunRecord {
                 operation.failures =
                     BTreeMap::from([(Failure::Conflict, 120), (Failure::Timeout, 3)]);
                 operation.ok -= 123;
+                (operation.conflict_retries, operation.http_requests) = (37, Some(3_074));
                 // Refused at once: the fastest.
                 let refused = |times: &Histogram| {
                     let values = times.inner().iter_recorded();
@@ -217,6 +218,7 @@ fn the_blog() -> RunRecord {
     reads.kind = OpKind::Request;
     (reads.requests, reads.issued, reads.ok) = (76_700, 76_700, 76_700);
     reads.statuses = BTreeMap::from([(201, 76_700)]);
+    reads.http_requests = Some(76_700);
     reads.bytes_received = 76_700 * 95;
     reads.response.samples = 76_700;
     (reads.response.min_us, reads.response.mean_us) = (1_200.0, 14_480.0);

@@ -7,6 +7,7 @@
 //! reports that YCSB printed.
 
 mod report;
+mod series;
 
 use springload::generate::{
     Exponential, Hotspot, Latest, Scrambled, Stream, THETA, Uniform, Zipfian, fnv, mix,

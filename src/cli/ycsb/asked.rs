@@ -4,12 +4,18 @@ use super::super::exit::Exit;
 use super::super::shell;
 use super::classes::{self, Binding, WorkloadClass};
 use super::{Args, Command, refuse, wrong};
+use crate::clock::wall_ns;
 use crate::engine::{Arrivals, Segment};
 use crate::plan::{
-    Auth, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase, YcsbSpec,
+    Auth, BasicPlan, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase,
+    YcsbSpec,
 };
 use crate::workload::Mix;
-use crate::workload::ycsb::{CoreConfig, Properties, PropertyError, builtin, occupancy};
+use crate::workload::ycsb::rest::RestConfig;
+use crate::workload::ycsb::series::{Asker, SeriesConfig};
+use crate::workload::ycsb::{
+    Class, CoreConfig, Properties, PropertyError, Reader, builtin, occupancy,
+};
 use std::io::ErrorKind;
 use std::path::Path;
 use url::Url;
@@ -27,7 +33,7 @@ const MOST_BATCH: f64 = 1e6;
 const ALL_IN_FLIGHT: u64 = 1 << 40;
 
 /// Properties that are read in this file.
-const OWN: [&str; 16] = [
+const OWN: [&str; 20] = [
     "basicdb.count",
     "basicdb.randomizedelay",
     "basicdb.simulatedelay",
@@ -40,9 +46,13 @@ const OWN: [&str; 16] = [
     "maxerrorrate",
     "maxexecutiontime",
     "measurement.trackjvm",
+    "log.enable",
     "spin.sleep",
     "target",
     "threadcount",
+    "timeout.con",
+    "timeout.exec",
+    "timeout.read",
     "workload",
 ];
 
@@ -100,6 +110,11 @@ impl Asked {
         let target = match binding {
             Ok(Binding::CouchDb) if mistakes.is_empty() => self.url(),
             Ok(Binding::Basic) if mistakes.is_empty() => "basic",
+            Ok(Binding::Rest) => {
+                let problem = "rest has no shell";
+                mistakes.push(Invalid::new("BINDING", problem, "give couchdb or basic"));
+                return refuse(&mistakes);
+            }
             _ => return refuse(&mistakes),
         };
         shell::main(&shell::Args {
@@ -122,9 +137,6 @@ impl Asked {
     ) -> Option<PlanSpec> {
         let phase = self.phase(args, mistakes);
         let binding = self.binding(args).map_err(|mistake| mistakes.push(mistake)).ok();
-        self.occupy(mistakes);
-        let config = CoreConfig::read(&self.properties, args.go_ycsb_keys, &histogram_file);
-        let config = config.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
         let measurement = MeasurementPlan::read(&self.properties);
         let measurement =
             measurement.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
@@ -142,11 +154,19 @@ impl Asked {
                 mistakes.push(wrong(name, format!("{value} is out of range"), &cure));
             }
         }
-        let verbose = self.flag("basicdb.verbose", true, mistakes);
+        let asker = Asker {
+            threads: threads as u64,
+            now_ms: (wall_ns() / 1_000_000).cast_signed(),
+            queries: phase == YcsbPhase::Run,
+        };
+        let workload = self.workload(args, asker, mistakes);
+        let basic = self.basic(mistakes);
         let cached_updates = self.cached_updates(mistakes);
+        let timeout_ns = self.timeout_ns(mistakes);
         self.refuse(mistakes);
-        let (config, binding) = (config?, binding?);
-        self.check_counts((phase, length_s), mistakes);
+        let ((config, class), binding) = (workload?, binding?);
+        Self::check_pair((&config, &class), binding, mistakes);
+        self.check_counts((phase, length_s), &class, mistakes);
         self.note_unknown();
         Some(PlanSpec {
             command: command.to_owned(),
@@ -160,7 +180,7 @@ impl Asked {
             connections: threads.clamp(1.0, MOST_THREADS) as u64,
             threads: None,
             seed: config.seed.unwrap_or(42),
-            timeout_ns: args.timeout,
+            timeout_ns: timeout_ns.filter(|_| binding == Binding::Rest).unwrap_or(args.timeout),
             schemas: Vec::new(),
             documents: 0,
             batch: batch.clamp(1.0, MOST_BATCH) as u64,
@@ -175,10 +195,11 @@ impl Asked {
             thresholds: [args.output.fail_if.clone(), vec![errors(most_errors)]].concat(),
             ycsb: Some(YcsbSpec {
                 config,
+                class,
                 phases: vec![phase],
                 kept: true,
                 cached_updates,
-                shown: verbose && binding == Binding::Basic,
+                basic: (binding == Binding::Basic).then_some(basic),
                 measurement,
             }),
         })
@@ -205,21 +226,72 @@ impl Asked {
         self.properties.get("db").map_or(Ok(named), classes::binding_class)
     }
 
-    /// Sets the counts that a workload class sets.
+    /// What the workload class makes of the properties.
+    fn workload(
+        &mut self,
+        args: &Args,
+        asker: Asker,
+        mistakes: &mut Vec<Invalid>,
+    ) -> Option<(CoreConfig, Class)> {
+        let class = self.properties.get("workload").map(classes::workload).transpose();
+        let class = class.map_err(|mistake| mistakes.push(mistake)).ok().flatten();
+        if class == Some(WorkloadClass::ConstantOccupancy) {
+            self.occupy(mistakes);
+        }
+        let read = match class {
+            Some(WorkloadClass::TimeSeries) => SeriesConfig::read(&self.properties, asker)
+                .map(|(config, series)| (config, Class::Series(Box::new(series)))),
+            Some(WorkloadClass::Rest) => RestConfig::read(&self.properties, &named_file)
+                .map(|(config, rest)| (config, Class::Rest(Box::new(rest)))),
+            _ => CoreConfig::read(&self.properties, args.go_ycsb_keys, &named_file)
+                .map(|config| (config, Class::Core)),
+        };
+        if let Ok((_, Class::Series(series))) = &read
+            && self.properties.get("insertstart").is_none()
+        {
+            let start = series.start;
+            self.notes.push(format!("series begin now: -p insertstart={start} finds them again"));
+        }
+        read.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok()
+    }
+
+    /// Sets the counts that constant occupancy sets.
     fn occupy(&mut self, mistakes: &mut Vec<Invalid>) {
-        match self.properties.get("workload").map(classes::workload) {
-            Some(Err(mistake)) => mistakes.push(mistake),
-            Some(Ok(WorkloadClass::ConstantOccupancy)) => {
-                match occupancy::occupy(&mut self.properties, &histogram_file) {
-                    Ok(said) if said.is_empty() => {}
-                    Ok(said) => {
-                        let said = said.join(", ");
-                        self.notes.push(format!("{said}: set by ConstantOccupancyWorkload"));
-                    }
-                    Err(errors) => mistakes.extend(errors.into_iter().map(invalid)),
-                }
+        match occupancy::occupy(&mut self.properties, &named_file) {
+            Ok(said) if said.is_empty() => {}
+            Ok(said) => {
+                let said = said.join(", ");
+                self.notes.push(format!("{said}: set by ConstantOccupancyWorkload"));
             }
-            None | Some(Ok(WorkloadClass::Core)) => {}
+            Err(errors) => mistakes.extend(errors.into_iter().map(invalid)),
+        }
+    }
+
+    /// Refuses what a binding does not know: URLs, keys, or deletes of more than a point.
+    fn check_pair(
+        (config, class): (&CoreConfig, &Class),
+        binding: Binding,
+        mistakes: &mut Vec<Invalid>,
+    ) {
+        let series = match (class, binding) {
+            (Class::Rest(_), Binding::CouchDb) => {
+                let cure = "give the binding rest, or basic";
+                return mistakes.push(wrong("workload", "RestWorkload asks for URLs", cure));
+            }
+            (Class::Core | Class::Series(_), Binding::Rest) => {
+                let cure = "give -p workload=site.ycsb.workloads.RestWorkload";
+                return mistakes.push(Invalid::new("BINDING", "rest is for traces of URLs", cure));
+            }
+            (Class::Series(series), Binding::CouchDb) => series,
+            _ => return,
+        };
+        for (name, asked) in
+            [("querytimespan", series.span > 0), ("groupbyfunction", series.group_by.is_some())]
+        {
+            if asked && config.proportions.delete > 0.0 {
+                let cure = "leave it out, or give deleteproportion=0";
+                mistakes.push(wrong(name, "CouchDB deletes one point at a time", cure));
+            }
         }
     }
 
@@ -232,17 +304,31 @@ impl Asked {
         })
     }
 
-    fn flag(&self, name: &str, default: bool, mistakes: &mut Vec<Invalid>) -> bool {
-        match self.properties.get(name).map(str::to_ascii_lowercase).as_deref() {
-            None => default,
-            Some("true") => true,
-            Some("false") => false,
-            Some(other) => {
-                let problem = format!("{other:?} has no meaning");
-                mistakes.push(wrong(name, problem, "give true or false"));
-                default
-            }
+    /// What the properties of `BasicDB` ask for.
+    fn basic(&self, mistakes: &mut Vec<Invalid>) -> BasicPlan {
+        let mut read = Reader::new(&self.properties);
+        let basic = BasicPlan {
+            // As much as YCSB's type holds: 24 days.
+            delay_ms: read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff) as u32,
+            randomized: read.flag("basicdb.randomizedelay", true),
+            printed: read.flag("basicdb.verbose", true),
+            counted: read.flag("basicdb.count", false),
+        };
+        read.end(basic).unwrap_or_else(|errors| {
+            mistakes.extend(errors.into_iter().map(invalid));
+            BasicPlan::default()
+        })
+    }
+
+    /// How long an operation on `rest` may take, where that is said.
+    fn timeout_ns(&self, mistakes: &mut Vec<Invalid>) -> Option<u64> {
+        self.properties.get("timeout.exec")?;
+        let seconds = self.number("timeout.exec", 10.0, mistakes);
+        if seconds <= 0.0 {
+            let problem = "no operation can take no time";
+            mistakes.push(wrong("timeout.exec", problem, "give seconds, 10 or so"));
         }
+        Some((seconds * 1e9) as u64)
     }
 
     fn cached_updates(&self, mistakes: &mut Vec<Invalid>) -> bool {
@@ -260,14 +346,9 @@ impl Asked {
     /// Refuses what would ask for something that is not there.
     fn refuse(&self, mistakes: &mut Vec<Invalid>) {
         let asks = |name| self.properties.get(name).is_some_and(|it| !matches!(it, "false" | "0"));
-        for (name, problem, cure) in [
-            ("measurement.trackjvm", "there is no JVM to track", "leave it out"),
-            ("basicdb.simulatedelay", "basic answers at once", "give 0"),
-            ("basicdb.count", "basic counts no keys", "leave it out, and count what it prints"),
-        ] {
-            if asks(name) {
-                mistakes.push(wrong(name, problem, cure));
-            }
+        if asks("measurement.trackjvm") {
+            let problem = "there is no JVM to track";
+            mistakes.push(wrong("measurement.trackjvm", problem, "leave it out"));
         }
         if Url::parse(self.url()).is_ok_and(|url| !url.path().trim_matches('/').is_empty()) {
             mistakes.push(wrong("couchdb.url", "names a database", "give it as -p table=NAME"));
@@ -278,9 +359,15 @@ impl Asked {
     }
 
     /// Refuses phases without an end, or without a number of records.
-    fn check_counts(&mut self, (phase, length_s): (YcsbPhase, f64), mistakes: &mut Vec<Invalid>) {
+    fn check_counts(
+        &mut self,
+        (phase, length_s): (YcsbPhase, f64),
+        class: &Class,
+        mistakes: &mut Vec<Invalid>,
+    ) {
         let given = |name| self.properties.get(name).is_some_and(|count| count != "0");
-        if phase == YcsbPhase::Load && !given("recordcount") && !given("insertcount") {
+        let loads = phase == YcsbPhase::Load && !matches!(class, Class::Rest(_));
+        if loads && !given("recordcount") && !given("insertcount") {
             let cure = "give the number of records, or -P workloads/workloada";
             mistakes.push(wrong("recordcount", "how many records to load is not said", cure));
         }
@@ -297,6 +384,8 @@ impl Asked {
                 || CoreConfig::PROPERTIES.contains(&name)
                 || MeasurementPlan::PROPERTIES.contains(&name)
                 || occupancy::PROPERTIES.contains(&name)
+                || SeriesConfig::PROPERTIES.contains(&name)
+                || RestConfig::PROPERTIES.contains(&name)
         };
         for (name, _) in self.properties.iter().filter(|(name, _)| !known(name)) {
             self.notes.push(format!("-p {name}: passed over, no such property is known"));
@@ -317,7 +406,7 @@ fn property_file(path: &Path) -> Result<Properties, String> {
     }
 }
 
-fn histogram_file(path: &str) -> Result<String, String> {
+fn named_file(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| error.to_string())
 }
 

@@ -11,6 +11,8 @@ const PACKAGES: [&str; 2] = ["site.ycsb.", "com.yahoo.ycsb."];
 pub(super) enum WorkloadClass {
     Core,
     ConstantOccupancy,
+    TimeSeries,
+    Rest,
 }
 
 /// What speaks to the database.
@@ -18,6 +20,7 @@ pub(super) enum WorkloadClass {
 pub(super) enum Binding {
     CouchDb,
     Basic,
+    Rest,
 }
 
 /// A class's name without YCSB's package.
@@ -27,13 +30,13 @@ fn within_package(class: &str) -> Option<&str> {
 
 /// The workload of this class.
 pub(super) fn workload(class: &str) -> Result<WorkloadClass, Invalid> {
-    const CURE: &str = "give site.ycsb.workloads.CoreWorkload, or ConstantOccupancyWorkload there";
+    const CURE: &str = "give site.ycsb.workloads.CoreWorkload, or ConstantOccupancyWorkload, \
+                        TimeSeriesWorkload or RestWorkload there";
     match within_package(class).and_then(|class| class.strip_prefix("workloads.")) {
         Some("CoreWorkload") => Ok(WorkloadClass::Core),
         Some("ConstantOccupancyWorkload") => Ok(WorkloadClass::ConstantOccupancy),
-        Some(name @ ("TimeSeriesWorkload" | "RestWorkload")) => {
-            Err(wrong("workload", format!("{name} is not implemented"), CURE))
-        }
+        Some("TimeSeriesWorkload") => Ok(WorkloadClass::TimeSeries),
+        Some("RestWorkload") => Ok(WorkloadClass::Rest),
         _ => Err(wrong("workload", format!("there is no class {class:?} here"), CURE)),
     }
 }
@@ -42,10 +45,11 @@ pub(super) fn workload(class: &str) -> Result<WorkloadClass, Invalid> {
 pub(super) fn binding(name: &str) -> Result<Binding, Invalid> {
     match name {
         "couchdb" => Ok(Binding::CouchDb),
-        "basic" => Ok(Binding::Basic),
+        "basic" | "basicts" => Ok(Binding::Basic),
+        "rest" => Ok(Binding::Rest),
         other => {
             let problem = format!("there is no binding {other:?}");
-            Err(Invalid::new("BINDING", problem, "give couchdb or basic"))
+            Err(Invalid::new("BINDING", problem, "give couchdb or basic, or rest for traces"))
         }
     }
 }
@@ -53,7 +57,8 @@ pub(super) fn binding(name: &str) -> Result<Binding, Invalid> {
 /// The binding of this class; YCSB itself has none for CouchDB.
 pub(super) fn binding_class(class: &str) -> Result<Binding, Invalid> {
     match within_package(class) {
-        Some("BasicDB") => Ok(Binding::Basic),
+        Some("BasicDB" | "BasicTSDB") => Ok(Binding::Basic),
+        Some("webservice.rest.RestClient") => Ok(Binding::Rest),
         Some("db.CouchDbClient") => Ok(Binding::CouchDb),
         _ => {
             let problem = format!("there is no class {class:?} here");

@@ -6,12 +6,12 @@ mod outputs;
 mod show;
 
 pub(super) use outputs::Outputs;
-pub(super) use show::operation as show_operation;
 
 use super::execute::{Execution, execute};
 use super::exit::Exit;
 use super::output::OutputArgs;
-use crate::plan::{self, Auth, Invalid};
+use crate::plan::{self, Auth, Invalid, YcsbPhase};
+use crate::workload::ycsb::Class;
 use asked::Asked;
 use clap::ValueEnum;
 use std::ffi::{OsStr, OsString};
@@ -24,10 +24,11 @@ pub(super) struct Args {
     /// What to do
     #[arg(value_enum)]
     pub(super) command: Command,
-    /// What to do it with: couchdb, or basic, which sends nothing and prints operations
+    /// What to do it with: couchdb; rest, for traces of URLs; or basic, which sends nothing and
+    /// prints operations (basicts is the same)
     pub(super) binding: String,
-    /// A property file, or one of workloads/workloada to workloads/workloadf; may be repeated, the
-    /// later one wins
+    /// A property file, or one of workloads/workloada to workloads/workloadf, or
+    /// workloads/tsworkloada; may be repeated, the later one wins
     #[arg(short = 'P', value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
     /// A property; wins over those in files; may be repeated
@@ -146,9 +147,16 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     let Some(spec) = asked.spec(args, (command, auth), &mut mistakes) else {
         return refuse(&mistakes);
     };
+    let ycsb = spec.ycsb.as_ref();
+    let loads = ycsb.is_some_and(|ycsb| ycsb.phases == [YcsbPhase::Load]);
+    if mistakes.is_empty() && loads && ycsb.is_some_and(|ycsb| matches!(ycsb.class, Class::Rest(_)))
+    {
+        eprintln!("note: RestWorkload loads nothing");
+        return Exit::Passed;
+    }
     if mistakes.is_empty() && !args.output.dry_run {
         asked.notes.iter().for_each(|note| eprintln!("note: {note}"));
-        if spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.shown) {
+        if spec.ycsb.as_ref().and_then(|ycsb| ycsb.basic).is_some_and(|basic| basic.printed) {
             show::properties(&asked.properties);
         }
     }

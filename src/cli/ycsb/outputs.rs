@@ -1,13 +1,16 @@
 //! What YCSB's dialect prints and writes while a run goes on and after it.
 
 use super::super::output::print;
+use super::show::{self, Uniques};
 use crate::clock::{Nanos, wall_ns};
 use crate::measure::RawRow;
-use crate::plan::{Invalid, MeasurementPlan, Plan, StageKind, StagePlan};
+use crate::plan::{BasicPlan, Invalid, MeasurementPlan, Plan, StageKind, StagePlan};
 use crate::record::{RunRecord, Running};
 use crate::report::ycsb::{Status, hdr_logs, raw_rows};
+use crate::target::basic::Echo;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
+use std::sync::Arc;
 
 /// Status lines on stderr, rows of `raw`, report and logs.
 pub(in crate::cli) struct Outputs {
@@ -18,6 +21,9 @@ pub(in crate::cli) struct Outputs {
     ended: usize,
     /// Where rows of `raw` go; `None`: to stdout.
     raw: Option<File>,
+    basic: BasicPlan,
+    /// Where different operations are counted, if they are.
+    uniques: Option<Arc<Uniques>>,
 }
 
 impl Outputs {
@@ -32,7 +38,10 @@ impl Outputs {
         if !measurement.export_file.is_empty() {
             append("exportfile", &measurement.export_file)?;
         }
+        let basic = plan.target.basic.unwrap_or_default();
         Ok(Some(Self {
+            basic,
+            uniques: basic.counted.then(Arc::default),
             raw: raw.transpose()?,
             plan: measurement,
             stages: plan.stages.clone(),
@@ -44,6 +53,11 @@ impl Outputs {
     /// Whether status lines take the place of other progress.
     pub(in crate::cli) const fn tells_status(&self) -> bool {
         self.plan.status_s.is_some()
+    }
+
+    /// Who is handed the operations that `basic` shows, if it does.
+    pub(in crate::cli) fn echo(&self) -> Option<Echo> {
+        show::echo(self.basic, self.uniques.clone())
     }
 
     pub(in crate::cli) fn stage_begins(&mut self, stage: &str) {
@@ -87,7 +101,8 @@ impl Outputs {
         }
     }
 
-    /// Writes the report to its file, or prints it, and the logs.
+    /// Writes the report to its file, or prints it, and the logs. Counts that `basic` has made come
+    /// before.
     ///
     /// # Errors
     /// When a file cannot be written; which one is told with the reason.
@@ -95,6 +110,9 @@ impl Outputs {
         let named = |name: &str, result: io::Result<()>| {
             result.map_err(|error| io::Error::other(format!("{name} cannot be written: {error}")))
         };
+        if let Some(uniques) = &self.uniques {
+            uniques.print();
+        }
         if self.plan.export_file.is_empty() {
             print(report);
         } else {

@@ -94,6 +94,11 @@ impl Lines<'_> {
         if self.section.rows > 0 {
             self.line("Records", self.section.rows);
         }
+        let [sent, retries] = self.section.wire;
+        if retries > 0 {
+            self.line("ConflictRetries", retries);
+            self.line("HttpRequests", sent);
+        }
     }
 
     fn hdr(&mut self) {
@@ -160,6 +165,12 @@ impl Lines<'_> {
         self.average();
         self.extremes();
         self.codes();
+        if self.plan.slots_ms().is_some() {
+            for (at_ms, (requests, us)) in &self.section.slots {
+                self.line(at_ms.to_string(), us / *requests as f64);
+            }
+            return;
+        }
         let mut rows: BTreeMap<u64, Histogram> = BTreeMap::new();
         for (second, times) in &self.section.seconds {
             let row = u64::from(second / self.plan.granularity_s);

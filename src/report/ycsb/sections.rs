@@ -17,8 +17,13 @@ pub(super) struct Section {
     pub(super) codes: Vec<(&'static str, u64)>,
     /// Documents that scans brought.
     pub(super) rows: u64,
+    /// HTTP requests that were sent, and how often operations were tried again after a conflict.
+    pub(super) wire: [u64; 2],
     /// The times of each second.
     pub(super) seconds: Vec<(u32, Histogram)>,
+    /// Of each step of another length, by its milliseconds: requests and the sum of their times in
+    /// microseconds.
+    pub(super) slots: BTreeMap<u64, (u64, f64)>,
 }
 
 /// The names of kinds, in the order in which YCSB prints them.
@@ -85,6 +90,7 @@ pub(super) fn sections(
             name: format!("Intended-{}", section.name),
             codes: Vec::new(),
             rows: 0,
+            wire: [0; 2],
             ..section
         }));
     }
@@ -99,7 +105,9 @@ fn cleanup(connections: usize) -> Section {
         times: None,
         codes: Vec::new(),
         rows: 0,
+        wire: [0; 2],
         seconds: Vec::new(),
+        slots: BTreeMap::new(),
     }
 }
 
@@ -115,12 +123,14 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
         });
         let mut times = split.times(all.histogram.clone(), failed);
         let mut seconds = split.seconds(stage, kind, intended);
+        let mut slots = split.slots(stage, kind, intended);
         let mut counts: BTreeMap<&str, u64> = BTreeMap::from([("", operation.ok)]);
         let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
         for (&class, &count) in &operation.failures {
             *counts.entry(split.section(class)).or_default() += count;
             *codes.entry(return_code(class)).or_default() += count;
         }
+        let wire = [operation.http_requests.unwrap_or(0), operation.conflict_retries];
         let ok = (operation.ok > 0).then_some(("OK", operation.ok));
         for (own, operations) in counts {
             let plain = own.is_empty();
@@ -133,12 +143,31 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
                 times: Some(times.remove(own).unwrap_or_default()),
                 codes: if kind == OpKind::ReadModifyWrite { Vec::new() } else { codes },
                 rows: if plain { operation.rows } else { 0 },
+                wire: if plain { wire } else { [0; 2] },
                 seconds: seconds.remove(own).unwrap_or_default(),
+                slots: slots.remove(own).unwrap_or_default(),
             };
             add(&mut sections, section);
         }
+        if let Some(times) = operation.per_row.as_ref().filter(|_| !intended) {
+            sections.push(per_record(name, &times.histogram));
+        }
     }
     sections
+}
+
+/// How long scans took for each record that they brought.
+fn per_record(name: &str, times: &Histogram) -> Section {
+    Section {
+        name: format!("{name}-LATENCY-PER-RECORD"),
+        operations: times.len(),
+        times: Some(times.clone()),
+        codes: Vec::new(),
+        rows: 0,
+        wire: [0; 2],
+        seconds: Vec::new(),
+        slots: BTreeMap::new(),
+    }
 }
 
 /// Puts a section behind the others, or into the one of the same name.
@@ -148,6 +177,7 @@ fn add(sections: &mut Vec<Section>, section: Section) {
         return;
     };
     there.operations += section.operations;
+    there.wire = std::array::from_fn(|i| there.wire[i] + section.wire[i]);
     if let (Some(times), Some(more)) = (&mut there.times, &section.times) {
         times.merge(more);
     }
@@ -156,6 +186,10 @@ fn add(sections: &mut Vec<Section>, section: Section) {
             Some((_, sum)) => *sum += count,
             None => there.codes.push((code, count)),
         }
+    }
+    for (at_ms, (requests, us)) in section.slots {
+        let sum = there.slots.entry(at_ms).or_default();
+        *sum = (sum.0 + requests, sum.1 + us);
     }
     for (second, times) in section.seconds {
         match there.seconds.binary_search_by_key(&second, |(second, _)| *second) {
@@ -194,6 +228,24 @@ impl Split<'_> {
             times.entry(self.section(class)).or_default().merge(&part);
         }
         times
+    }
+
+    /// Requests of each section in each step of another length, and the sums of their times in
+    /// microseconds.
+    fn slots(
+        &self,
+        stage: &StageRecord,
+        kind: OpKind,
+        intended: bool,
+    ) -> BTreeMap<&'static str, BTreeMap<u64, (u64, f64)>> {
+        let mut slots: BTreeMap<_, BTreeMap<u64, (u64, f64)>> = BTreeMap::new();
+        for slot in stage.slots.iter().filter(|slot| slot.kind == kind) {
+            let own = slot.failure.map_or("", |class| self.section(class));
+            let mean_us = if intended { slot.response_us } else { slot.service_us };
+            let sum = slots.entry(own).or_default().entry(slot.at_ms).or_default();
+            *sum = (sum.0 + slot.requests, mean_us.mul_add(slot.requests as f64, sum.1));
+        }
+        slots
     }
 
     /// The times of each section in each second, where somebody wants them.

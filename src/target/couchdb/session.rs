@@ -87,7 +87,7 @@ impl CouchSession {
         head.extend_from_slice(&self.path);
         match op.kind {
             OpKind::BulkInsert => head.extend_from_slice(b"_bulk_docs"),
-            OpKind::Scan => write_scan(name, op.limit, head),
+            _ if is_range(op) => write_scan(name, op.limit, head),
             _ => write_segment(name, head),
         }
         if let (OpKind::Delete, Some(revision)) = (op.kind, op.revision) {
@@ -164,7 +164,7 @@ impl CouchSession {
         let mut reply = Reply { accepted: answer.status == 202, ..Reply::default() };
         match op.kind {
             OpKind::BulkInsert => answer::rows(body, names, rows)?,
-            OpKind::Scan => reply.rows = answer::scanned(body, op.limit)?,
+            _ if is_range(op) => reply.rows = answer::scanned(body, op.limit)?,
             OpKind::Read => reply.revision = Some(answer::document(body, names)?),
             _ => reply.revision = answer::written(body, names)?,
         }
@@ -187,10 +187,17 @@ impl CouchSession {
                 bytes_sent,
                 bytes_received: answer.body_bytes,
                 resent: answer.resent,
+                http_requests: None,
+                conflict_retries: 0,
             },
-            Err(failure) => {
-                Outcome { result: Err(failure), bytes_sent, bytes_received: 0, resent: false }
-            }
+            Err(failure) => Outcome {
+                result: Err(failure),
+                bytes_sent,
+                bytes_received: 0,
+                resent: false,
+                http_requests: None,
+                conflict_retries: 0,
+            },
         }
     }
 
@@ -205,14 +212,34 @@ impl CouchSession {
             }
             let again = self.try_on_stored(op, payload, (&mut inner, probe)).await;
             sum = Outcome {
-                result: again.result,
                 bytes_sent: sum.bytes_sent + again.bytes_sent,
                 bytes_received: sum.bytes_received + again.bytes_received,
                 resent: sum.resent || again.resent,
+                conflict_retries: sum.conflict_retries + 1,
+                ..again
             };
         }
         self.inner = inner;
         sum
+    }
+
+    /// Writes a document upon the one that turned out to be there already.
+    async fn overwrite(
+        &mut self,
+        op: &Op,
+        payload: &mut Payload,
+        (first, probe): (Outcome, &mut Probe),
+    ) -> Outcome {
+        payload.strip_head();
+        let update = Op { kind: OpKind::Update, ..*op };
+        let outcome = self.on_stored(&update, payload, probe).await;
+        Outcome {
+            bytes_sent: first.bytes_sent + outcome.bytes_sent,
+            bytes_received: first.bytes_received + outcome.bytes_received,
+            resent: first.resent || outcome.resent,
+            conflict_retries: outcome.conflict_retries + 1,
+            ..outcome
+        }
     }
 
     /// Looks up the documents of a bulk insert that are said to exist: those in their first
@@ -312,10 +339,10 @@ impl CouchSession {
         }
         let written = self.write(&Op { revision, ..*op }, inner, probe).await;
         Outcome {
-            result: written.result,
             bytes_sent: found.bytes_sent + written.bytes_sent,
             bytes_received: found.bytes_received + written.bytes_received,
             resent: found.resent || written.resent,
+            ..written
         }
     }
 }
@@ -331,13 +358,22 @@ fn write_segment(segment: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the view of all documents from `from` on, `limit` of them.
-fn write_scan(from: &[u8], limit: u32, out: &mut Vec<u8>) {
+/// Appends the view of all documents in the range of `names`, `limit` of them: from the first name
+/// on, up to the one behind a zero byte, if there is one.
+fn write_scan(names: &[u8], limit: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(b"_all_docs?include_docs=true&limit=");
     out.extend_from_slice(itoa::Buffer::new().format(limit).as_bytes());
-    out.extend_from_slice(b"&startkey=");
-    let key = serde_json::Value::from(String::from_utf8_lossy(from)).to_string();
-    write_segment(key.as_bytes(), out);
+    for (parameter, name) in [b"&startkey=", &b"&endkey="[..]].iter().zip(names.split(|&b| b == 0))
+    {
+        out.extend_from_slice(parameter);
+        let key = serde_json::Value::from(String::from_utf8_lossy(name)).to_string();
+        write_segment(key.as_bytes(), out);
+    }
+}
+
+/// Whether documents are asked for that lie beside each other.
+const fn is_range(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Scan) || matches!(op.kind, OpKind::Read) && op.limit > 0
 }
 
 /// Whether the revision that `op` builds upon must be found first.
@@ -361,18 +397,25 @@ impl Session for CouchSession {
     }
 
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
-        if looks_up(op) {
+        let before = self.connection.sent();
+        let mut outcome = if looks_up(op) {
             // Rare, too.
-            return Box::pin(self.on_stored(op, payload, probe)).await;
+            Box::pin(self.on_stored(op, payload, probe)).await
+        } else {
+            self.request(op, payload, probe).await
+        };
+        if op.overwrite && outcome.result == Err(Failure::Conflict) {
+            outcome = Box::pin(self.overwrite(op, payload, (outcome, probe))).await;
         }
-        let outcome = self.request(op, payload, probe).await;
         if op.settle && payload.rows().contains(&Err(Failure::Conflict)) {
-            return Box::pin(self.settle(outcome, payload, probe)).await;
+            outcome = Box::pin(self.settle(outcome, payload, probe)).await;
         }
-        if let (OpKind::Read, Some(seen), Ok(_)) = (op.kind, &mut self.seen, outcome.result) {
+        if let (OpKind::Read, 0, Some(seen), Ok(_)) =
+            (op.kind, op.limit, &mut self.seen, outcome.result)
+        {
             seen.keep(payload.name(), self.connection.body());
         }
-        outcome
+        outcome.with_http_requests(self.connection.sent() - before)
     }
 
     fn body(&self) -> &[u8] {

@@ -42,6 +42,8 @@ pub struct HttpSession {
     jar: Option<CookieStore>,
     head: Vec<u8>,
     statuses: Vec<u16>,
+    /// Requests that were sent for the present operation.
+    sent: u64,
     /// The request that redirects are followed with.
     inner: Payload,
     log_in: Step,
@@ -80,6 +82,7 @@ impl HttpSession {
             jar: keeps_cookies.then(CookieStore::new),
             head: Vec::new(),
             statuses: Vec::new(),
+            sent: 0,
             inner: Payload::default(),
             log_in: if wanted { Step::Wanted } else { Step::Done },
             number,
@@ -122,10 +125,13 @@ impl HttpSession {
         let is_head = hop.prepared.request.method == "HEAD";
         let keep_alive = self.shared.settings.keep_alive;
         let connection = self.connection(server);
+        let before = connection.sent();
         let answer = connection.exchange(payload.bytes(), is_head, probe).await;
+        let sent = connection.sent() - before;
         if !keep_alive {
             connection.close();
         }
+        self.sent += sent;
         let answer = answer?;
         let sets_cookie = self.jar.is_some() && self.connection(server).set_cookie().is_some();
         if sets_cookie {
@@ -215,6 +221,8 @@ impl HttpSession {
             bytes_sent,
             bytes_received: result.map_or(0, |answer| answer.body_bytes),
             resent: result.is_ok_and(|answer| answer.resent),
+            http_requests: None,
+            conflict_retries: 0,
         };
         let answer = self.exchange(&hop, payload, probe).await;
         match answer {
@@ -343,12 +351,15 @@ impl Session for HttpSession {
 
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         self.statuses.clear();
+        self.sent = 0;
         if let Step::Refused(failure) = self.log_in {
             return Outcome {
                 result: Err(failure),
                 bytes_sent: 0,
                 bytes_received: 0,
                 resent: false,
+                http_requests: Some(0),
+                conflict_retries: 0,
             };
         }
         let shared = self.shared.clone();
@@ -357,7 +368,7 @@ impl Session for HttpSession {
         let outcome = self.carry_out(Hop { prepared, target: &target }, payload, probe).await;
         *payload.name_mut() = target;
         self.tell(op, payload, (&outcome, probe));
-        outcome
+        outcome.with_http_requests(self.sent)
     }
 
     fn body(&self) -> &[u8] {

@@ -44,6 +44,8 @@ pub struct Connection {
     stream: Option<Stream>,
     /// How many answers the present stream has given.
     answers: u64,
+    /// Requests that were begun to be written, each try counted.
+    sent: u64,
     /// Attempts in a row that brought no connection, or one that gave no answer.
     failures: u32,
     buffers: Rc<Buffers>,
@@ -77,6 +79,7 @@ impl Connection {
             stream: None,
             answers: 0,
             failures: 0,
+            sent: 0,
             buffers: deadlines.buffers(),
             buffer: Vec::new(),
             filled: 0,
@@ -142,6 +145,7 @@ impl Connection {
             let kept = self.answers > 0;
             self.decoder = Decoder::new(head_request);
             self.filled = 0;
+            self.sent += 1;
             let mut progress = Progress::Sending(0);
             let attempt =
                 poll_fn(|context| self.poll_attempt(context, (request, &mut progress), probe));
@@ -168,6 +172,11 @@ impl Connection {
         }
         let body = self.decoder.body();
         Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
+    }
+
+    /// How many requests it has sent in all, each try counted.
+    pub const fn sent(&self) -> u64 {
+        self.sent
     }
 
     /// The body of the last answer.

@@ -1,4 +1,4 @@
-//! The standard workloads A to F, so that no file of YCSB need be at hand.
+//! The standard workloads A to F and one of time series, so that no file of YCSB need be at hand.
 
 /// Their property files, by the name they have in YCSB's folder `workloads`.
 pub const WORKLOADS: [(&str, &str); 6] = [
@@ -10,11 +10,14 @@ pub const WORKLOADS: [(&str, &str); 6] = [
     ("workloadf", include_str!("workloads/workloadf")),
 ];
 
+/// The one of time series, likewise.
+const SERIES: (&str, &str) = ("tsworkloada", include_str!("workloads/tsworkloada"));
+
 /// The text of the standard workload that a path names in its last part, whatever the folders
 /// before it: `workloads/workloada`, `workloada`. `None`: it names none.
 pub fn named(path: &str) -> Option<&'static str> {
     let name = path.rsplit(['/', '\\']).next()?;
-    WORKLOADS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    WORKLOADS.iter().chain([&SERIES]).find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 #[cfg(test)]
@@ -28,6 +31,7 @@ mod tests {
         for path in ["workloada", "workloads/workloada", "./ycsb\\workloads\\workloada"] {
             assert_eq!(named(path), Some(a));
         }
+        assert_eq!(named("workloads/tsworkloada"), Some(SERIES.1));
         for path in ["", "workloada/", "workloadg", "workloads/workloada.properties"] {
             assert_eq!(named(path), None);
         }

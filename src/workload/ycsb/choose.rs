@@ -93,6 +93,21 @@ impl Chooser {
         })
     }
 
+    /// Draws the numbers of `count` keys, of which none is ever added. Distributions that follow
+    /// what was added are taken for even ones.
+    pub fn of_keys(requests: &RequestSpec, count: u64, place: (u64, u64)) -> Self {
+        Self(match *requests {
+            RequestSpec::Zipfian => Kind::Zipfian(Scrambled::new(0, count)),
+            RequestSpec::Hotspot { data, operations } => {
+                Kind::Hotspot(Hotspot::new((0, count), data, operations))
+            }
+            RequestSpec::Sequential => Kind::Sequential(Sequential::new((0, count), place)),
+            RequestSpec::Uniform | RequestSpec::Latest | RequestSpec::Exponential { .. } => {
+                Kind::Uniform(Uniform::new(0, count))
+            }
+        })
+    }
+
     /// One number below `stored`, which is above 0 and never falls. A draw of a record that is not
     /// stored is drawn again, as in YCSB.
     #[inline]

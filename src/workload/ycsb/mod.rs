@@ -1,4 +1,4 @@
-//! YCSB's core workload and its pieces: properties, keys, texts, choices.
+//! YCSB's workloads and their pieces: properties, keys, texts, choices.
 //!
 //! Follows YCSB 0.17.0 and its later head, so that data loaded by one are found by the other.
 //! Knows nothing of databases, threads or clocks.
@@ -13,7 +13,13 @@ pub mod occupancy;
 mod properties;
 mod read;
 mod record;
+pub mod rest;
+pub mod series;
 pub mod values;
+
+use rest::RestConfig;
+use serde::{Deserialize, Serialize};
+use series::SeriesConfig;
 
 pub use choose::{Action, Actions, Chooser};
 pub use config::{CoreConfig, FieldsSpec, Proportions, ReadFields, RequestSpec, RetrySpec};
@@ -22,3 +28,23 @@ pub use keys::{KeyNames, KeyOrder};
 pub use lengths::{LengthSpec, Lengths};
 pub use properties::Properties;
 pub use read::{PropertyError, Reader};
+
+/// What a workload is beside what all have in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Class {
+    /// Records with fields.
+    #[default]
+    Core,
+    /// Points of time series.
+    Series(Box<SeriesConfig>),
+    /// Requests of URLs.
+    Rest(Box<RestConfig>),
+}
+
+impl Class {
+    /// Whether it is the core workload.
+    pub const fn is_core(&self) -> bool {
+        matches!(self, Self::Core)
+    }
+}

@@ -93,6 +93,13 @@ pub fn integrity_text(key: &str, field: &str, length: usize, out: &mut Vec<u8>) 
     }
 }
 
+/// Java's `String.hashCode` of a text.
+pub fn java_hash(text: &str) -> i32 {
+    let mut hashed = Hashed { out: &mut Vec::new(), left: 0, hash: 0 };
+    hashed.push(text);
+    hashed.hash
+}
+
 /// A text of limited length and the `String.hashCode` of all that was pushed.
 struct Hashed<'a> {
     out: &'a mut Vec<u8>,

@@ -1,7 +1,7 @@
 //! Sleeps to the microsecond. Tokio's timer has steps of a millisecond, too coarse for a pace of
 //! thousands a second; on Linux a timerfd has none.
 
-use crate::clock::{Clock, Nanos, SECOND_NS};
+use super::{Clock, Nanos, SECOND_NS};
 use std::io;
 use std::time::Duration;
 

@@ -1,0 +1,194 @@
+//! What a replay of traces is to do beside what a core workload does, checked.
+//!
+//! Defaults and checks are those of YCSB's `RestWorkload` and of its `RestClient`.
+
+use super::super::config::{CoreConfig, RequestSpec};
+use super::super::properties::Properties;
+use super::super::read::{PropertyError, Reader};
+use crate::generate::THETA;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use url::Url;
+
+/// Where `RestClient` looks if nothing else is said.
+const PREFIX: &str = "http://127.0.0.1:8080";
+/// What it sends if nothing else is said: names and values in turn.
+const HEADERS: &str = "Accept */* Content-Type application/xml user-agent Mozilla/5.0";
+
+/// Four traces, and the server that they are replayed on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RestConfig {
+    /// The server's address, without path, user or password.
+    pub server: String,
+    /// The traces of reads, inserts, updates and deletes.
+    pub traces: [Trace; 4],
+    /// Zipf's exponent of lengths of bodies, where these have that distribution.
+    pub size_exponent: f64,
+    /// User and password.
+    #[serde(skip)]
+    pub user: Option<(String, String)>,
+    /// Headers of every request, `Name: value`.
+    #[serde(skip)]
+    pub headers: Vec<String>,
+}
+
+/// The URLs of one kind of operation. Stored without them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// The file that they came from.
+    pub file: String,
+    /// How many there are.
+    pub urls: u64,
+    /// Zipf's exponent of requests, where these have that distribution.
+    pub exponent: f64,
+    /// What is asked for: as written, and path with query as sent.
+    #[serde(skip)]
+    pub lines: Arc<[(String, String)]>,
+}
+
+/// The words that begin the names of properties, by operation.
+const KINDS: [&str; 4] = ["read", "insert", "update", "delete"];
+
+impl RestConfig {
+    /// The properties that are read here and not by a core workload.
+    pub const PROPERTIES: [&str; 16] = [
+        "deleterecordcount",
+        "deletezipfconstant",
+        "headers",
+        "insertrecordcount",
+        "insertsizezipfconstant",
+        "insertzipfconstant",
+        "readrecordcount",
+        "readzipfconstant",
+        "response.compression",
+        "updaterecordcount",
+        "updatezipfconstant",
+        "url.prefix",
+        "url.trace.delete",
+        "url.trace.insert",
+        "url.trace.read",
+        "url.trace.update",
+    ];
+
+    /// Checks all properties and reports all mistakes at once; `file` reads the files that they
+    /// name.
+    ///
+    /// # Errors
+    /// One for each property whose value has no meaning, or none together with the others.
+    pub fn read(
+        properties: &Properties,
+        file: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<(CoreConfig, Self), Vec<PropertyError>> {
+        let core = CoreConfig::read(properties, false, file);
+        let mut read = Reader::new(properties);
+        let prefix = read.text("url.prefix", PREFIX);
+        let base = address(&mut read, &prefix);
+        let config = Self {
+            server: base.as_ref().map(|url| url.origin().ascii_serialization()).unwrap_or_default(),
+            user: base.as_ref().and_then(user),
+            traces: KINDS.map(|kind| trace(&mut read, kind, (&prefix, base.as_ref()), file)),
+            size_exponent: exponent(&mut read, "insertsizezipfconstant"),
+            headers: headers(&mut read),
+        };
+        let (mut core, config) = match (core, read.end(config)) {
+            (Ok(core), Ok(config)) => (core, config),
+            (core, config) => {
+                let mut errors = core.err().unwrap_or_default();
+                errors.extend(config.err().unwrap_or_default());
+                return Err(errors);
+            }
+        };
+        // Whatever else there is, is a read.
+        let mix = &mut core.proportions;
+        mix.read += mix.scan + mix.read_modify_write;
+        (mix.scan, mix.read_modify_write) = (0.0, 0.0);
+        let mut read = Reader::new(properties);
+        if matches!(core.requests, RequestSpec::Latest | RequestSpec::Sequential) {
+            let cure = "it is uniform, zipfian, hotspot or exponential";
+            read.wrong("requestdistribution", "is not one for traces", cure);
+        }
+        let shares = [mix.read, mix.insert, mix.update, mix.delete];
+        for ((kind, trace), share) in KINDS.iter().zip(&config.traces).zip(shares) {
+            if share > 0.0 && trace.lines.is_empty() {
+                let cure = format!("put a URL a line into it, or give {kind}proportion=0");
+                let problem = format!("{} has no lines", trace.file);
+                read.wrong(&format!("url.trace.{kind}"), problem, &cure);
+            }
+        }
+        read.end((core, config))
+    }
+}
+
+/// The address that all URLs begin with.
+fn address(read: &mut Reader<'_>, prefix: &str) -> Option<Url> {
+    let url = Url::parse(prefix).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    if url.is_none() {
+        let problem = "is not an http or https address";
+        read.wrong("url.prefix", problem, "give http://[user:password@]host:port[/path]");
+    }
+    url
+}
+
+fn user(url: &Url) -> Option<(String, String)> {
+    let decode =
+        |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let password = decode(url.password().unwrap_or_default());
+    (!url.username().is_empty()).then(|| (decode(url.username()), password))
+}
+
+fn trace(
+    read: &mut Reader<'_>,
+    kind: &str,
+    (prefix, base): (&str, Option<&Url>),
+    file: &dyn Fn(&str) -> Result<String, String>,
+) -> Trace {
+    let name = format!("url.trace.{kind}");
+    let path = read.text(&name, &format!("{kind}trace.txt"));
+    let most = read.whole(&format!("{kind}recordcount"), u64::MAX).max(1);
+    let text = file(&path).unwrap_or_else(|problem| {
+        read.wrong(&name, format!("{path}: {problem}"), "name a file with a URL a line");
+        String::new()
+    });
+    let mut lines = Vec::new();
+    for (line, number) in text.lines().map(str::trim).zip(1..=most) {
+        let url = Url::parse(&format!("{prefix}{line}")).ok();
+        let url = url.filter(|url| base.is_none_or(|base| base.origin() == url.origin()));
+        let Some(url) = url else {
+            let problem = format!("{path}: line {number}: {line:?} makes no URL after {prefix:?}");
+            read.wrong(&name, redact(&problem, base), "begin it with a slash");
+            break;
+        };
+        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        lines.push((line.to_owned(), format!("{}{query}", url.path())));
+    }
+    let exponent = exponent(read, &format!("{kind}zipfconstant"));
+    Trace { file: path, urls: lines.len() as u64, exponent, lines: lines.into() }
+}
+
+/// A message without the password of the address.
+fn redact(message: &str, base: Option<&Url>) -> String {
+    match base.and_then(Url::password) {
+        Some(password) if !password.is_empty() => message.replace(password, "***"),
+        _ => message.to_owned(),
+    }
+}
+
+fn exponent(read: &mut Reader<'_>, name: &str) -> f64 {
+    let between = |text: &str| text.parse().ok().filter(|it| (0.0..1.0).contains(it) && *it > 0.0);
+    read.parsed(name, "give a number between 0 and 1", between).unwrap_or(THETA)
+}
+
+fn headers(read: &mut Reader<'_>) -> Vec<String> {
+    let text = read.text("headers", HEADERS);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if !words.len().is_multiple_of(2) {
+        let cure = "give names and values in turn, with spaces between";
+        read.wrong("headers", "has a name without a value", cure);
+    }
+    let mut headers: Vec<String> =
+        words.chunks_exact(2).map(|pair| format!("{}: {}", pair[0], pair[1])).collect();
+    if !read.flag("response.compression", false) {
+        headers.push("Accept-Encoding: identity".to_owned());
+    }
+    headers
+}
