@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::output::{OutputArgs, print};
 use super::shared::{ClientArgs, DatabaseArgs};
 use crate::clock::SECOND_NS;
-use crate::engine::{Arrivals, Segment};
+use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
 use crate::plan::{self, BurstSpec, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec};
 use crate::record::RunRecord;
 use crate::report::{burst_csv, burst_picture, burst_seconds, burst_text};
@@ -135,6 +135,7 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
         segments: vec![Segment { length_ns: 0, from: rate, to: rate }],
         arrivals: Arrivals::Constant,
         max_in_flight: None,
+        slack_ns: DEFAULT_SLACK_NS,
     });
     let (spec, mistakes) = spec((&args.common, args.workers), burst, load, command);
     execute(Execution { spec: &spec, mistakes, output: &args.common.output, preamble: None })

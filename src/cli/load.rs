@@ -22,6 +22,10 @@ pub(super) struct LoadArgs {
     /// Operations that may be due and not done before more are dropped [default: 10 s of them]
     #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
     max_in_flight: Option<u64>,
+    /// Operations due within this time of each other may be begun together, for less CPU
+    #[arg(long, value_name = "TIME", default_value = "30us", value_parser = plan::duration_ns)]
+    #[arg(requires = "open")]
+    slack: u64,
     /// Pause of a connection between two operations, without a rate
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     #[arg(conflicts_with_all = ["rate", "stages"])]
@@ -70,9 +74,13 @@ impl LoadArgs {
         };
         let has_end = segments.as_ref().is_some_and(|s| s.iter().all(|s| s.length_ns > 0));
         let default_ns = (endless && !has_end).then_some(DEFAULT_NS);
-        let load = segments.map_or(LoadSpec::Closed { think_ns: self.think }, |segments| {
-            LoadSpec::Open { segments, arrivals, max_in_flight: self.max_in_flight }
-        });
+        let load =
+            segments.map_or(LoadSpec::Closed { think_ns: self.think }, |segments| LoadSpec::Open {
+                segments,
+                arrivals,
+                max_in_flight: self.max_in_flight,
+                slack_ns: self.slack,
+            });
         (load, default_ns)
     }
 }

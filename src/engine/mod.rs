@@ -8,7 +8,7 @@ mod shard;
 mod stop;
 mod tickets;
 
-pub use pace::{Arrivals, Pace, Schedule, Segment};
+pub use pace::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
 pub use shard::{Lane, LaneResult, ShardPlan, ShardResult, Start, run_shard};
 pub use stop::{Stop, StopReason};
 pub use tickets::{LoadCounts, Ticket, Tickets};

@@ -31,7 +31,18 @@ pub enum Pace {
         schedule: Schedule,
         /// The most operations that may be due and not done; what is due beyond is dropped.
         max_in_flight: u64,
+        /// Operations that fall due within this time of each other may be begun together.
+        #[serde(default = "default_slack_ns")]
+        slack_ns: Nanos,
     },
+}
+
+/// The slack where none is asked for. At high rates, waking up for each operation by itself costs
+/// as much as the operation; this much is lost in what the timer is late by itself.
+pub const DEFAULT_SLACK_NS: Nanos = 30_000;
+
+const fn default_slack_ns() -> Nanos {
+    DEFAULT_SLACK_NS
 }
 
 impl Pace {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::clock::SECOND_NS;
-use crate::engine::{Arrivals, Schedule, Segment, StopReason};
+use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Schedule, Segment, StopReason};
 use crate::measure::{Probe, Totals};
 use crate::op::{Answered, Draft, Failure, Op, Part, Reply};
 use crate::target::{Deadline, Outcome, Payload};
@@ -94,7 +94,7 @@ impl Run {
 fn rate(per_s: f64, seconds: u64, max_in_flight: u64) -> Pace {
     let segments = vec![Segment { length_ns: seconds * SECOND_NS, from: per_s, to: per_s }];
     let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
-    Pace::Open { schedule, max_in_flight }
+    Pace::Open { schedule, max_in_flight, slack_ns: DEFAULT_SLACK_NS }
 }
 
 /// Runs `connections` connections, each with `ops` operations, for up to `seconds`.

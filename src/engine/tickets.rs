@@ -12,10 +12,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-/// Operations that fall due within this time of each other may be begun together: at high rates,
-/// waking up for each by itself costs as much as the operation.
-const TOGETHER_NS: Nanos = 30_000;
-
 /// How often waiting connections look whether they should stop.
 const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
 
@@ -110,6 +106,8 @@ impl Pauses {
 
 struct Queue {
     start: Nanos,
+    /// Operations that fall due within this time of each other may be begun together.
+    slack_ns: Nanos,
     steps: Box<dyn Iterator<Item = Nanos>>,
     /// When the next operation falls due.
     next: Option<Nanos>,
@@ -146,7 +144,7 @@ impl Tickets {
         let pauses = Pauses::new(pace, &share);
         let queue = match pace {
             Pace::Closed { .. } | Pace::Thinking { .. } => None,
-            Pace::Open { schedule, max_in_flight } => {
+            Pace::Open { schedule, max_in_flight, slack_ns } => {
                 let Share { shard: (shard, shards), own, all, operations } = share;
                 let of = (shard as u64, shards as u64);
                 let most = operations.unwrap_or(u64::MAX) as usize;
@@ -154,6 +152,7 @@ impl Tickets {
                 let next = steps.next().map(|offset| start + offset);
                 let queue = Queue {
                     start,
+                    slack_ns: *slack_ns,
                     next,
                     steps,
                     due: VecDeque::new(),
@@ -287,7 +286,7 @@ impl Tickets {
                     return Ok(());
                 }
                 let due = if queue.waiting.is_empty() { None } else { queue.next };
-                let due = due.unwrap_or(Nanos::MAX).max(now + TOGETHER_NS);
+                let due = due.unwrap_or(Nanos::MAX).max(now + queue.slack_ns);
                 due.min(now + STOP_CHECK_NS).min(self.end)
             };
             let mut sleep = std::pin::pin!(sleeper.sleep_until(wake_at));

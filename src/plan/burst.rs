@@ -86,7 +86,7 @@ pub(super) fn stages(spec: &PlanSpec, burst: &BurstSpec) -> Vec<StagePlan> {
     };
     let pace = match &spec.load {
         LoadSpec::Closed { think_ns } => Pace::Closed { think_ns: *think_ns },
-        LoadSpec::Open { segments, arrivals, max_in_flight } => {
+        LoadSpec::Open { segments, arrivals, max_in_flight, slack_ns } => {
             let mut segments = segments.clone();
             for segment in &mut segments {
                 segment.length_ns = burst.length_ns;
@@ -96,7 +96,7 @@ pub(super) fn stages(spec: &PlanSpec, burst: &BurstSpec) -> Vec<StagePlan> {
             // The whole of a short burst may wait: what is late is seen in response times.
             let most = peak * burst.length_ns as f64 / SECOND_NS as f64;
             let max_in_flight = max_in_flight.unwrap_or((most as u64).max(1_000));
-            Pace::Open { schedule, max_in_flight }
+            Pace::Open { schedule, max_in_flight, slack_ns: *slack_ns }
         }
     };
     let mut stages = Vec::new();

@@ -16,6 +16,8 @@ use url::Url;
 const MOST_DOCUMENTS: u64 = 10_000_000_000;
 pub(super) const MOST_BATCH: u64 = 1_000_000;
 const MOST_THREADS: u64 = 256;
+/// What the verdict takes for the client's own lateness begins above it.
+const MOST_SLACK_NS: u64 = 1_000_000;
 
 /// Makes a plan of what was asked.
 ///
@@ -126,7 +128,7 @@ pub(super) fn check_range(
 
 /// Refuses rates that offer nothing.
 pub(super) fn check_load(load: &LoadSpec, mistakes: &mut Vec<Invalid>) {
-    let LoadSpec::Open { segments, max_in_flight, .. } = load else { return };
+    let LoadSpec::Open { segments, max_in_flight, slack_ns, .. } = load else { return };
     if segments.iter().any(|s| s.from + s.to <= 0.0) {
         let cure = "give operations per second above 0";
         let timed = segments.iter().any(|segment| segment.length_ns > 0);
@@ -136,6 +138,11 @@ pub(super) fn check_load(load: &LoadSpec, mistakes: &mut Vec<Invalid>) {
     if *max_in_flight == Some(0) {
         let cure = "give at least 1";
         mistakes.push(Invalid::new("--max-in-flight", "0 would drop everything", cure));
+    }
+    if *slack_ns > MOST_SLACK_NS {
+        let cure = "give at most 1ms";
+        let problem = "so late a start would count as the client's fault";
+        mistakes.push(Invalid::new("--slack", problem, cure));
     }
 }
 
@@ -242,7 +249,7 @@ fn paced(spec: &PlanSpec) -> (Pace, Option<u64>) {
 pub(super) fn pace(load: &LoadSpec, seed: u64) -> (Pace, Option<u64>) {
     match load {
         LoadSpec::Closed { think_ns } => (Pace::Closed { think_ns: *think_ns }, None),
-        LoadSpec::Open { segments, arrivals, max_in_flight } => {
+        LoadSpec::Open { segments, arrivals, max_in_flight, slack_ns } => {
             let open_end = segments.iter().any(|segment| segment.length_ns == 0);
             let mut segments = segments.clone();
             for segment in &mut segments {
@@ -257,7 +264,7 @@ pub(super) fn pace(load: &LoadSpec, seed: u64) -> (Pace, Option<u64>) {
             // Ten seconds of work at the peak: enough for a long stall, finite in memory.
             let default = ((peak * 10.0) as u64).max(1_000);
             let max_in_flight = max_in_flight.unwrap_or(default);
-            (Pace::Open { schedule, max_in_flight }, length)
+            (Pace::Open { schedule, max_in_flight, slack_ns: *slack_ns }, length)
         }
     }
 }

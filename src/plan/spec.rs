@@ -55,6 +55,8 @@ pub enum LoadSpec {
         arrivals: Arrivals,
         /// The most that may be due and not done; `None`: a default that follows from the rate.
         max_in_flight: Option<u64>,
+        /// Operations that fall due within this time of each other may be begun together.
+        slack_ns: Nanos,
     },
 }
 

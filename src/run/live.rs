@@ -74,7 +74,8 @@ mod tests {
     fn it_looks_once_a_second_and_counts_what_fell_due() {
         let segments = vec![Segment { length_ns: 3 * SECOND_NS, from: 100.0, to: 100.0 }];
         let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
-        let mut live = LiveStage::new(&stage(Pace::Open { schedule, max_in_flight: 10 }));
+        let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
+        let mut live = LiveStage::new(&stage(pace));
         let totals = Totals::default();
         let mut offered = |elapsed_ns| live.look(elapsed_ns, &totals).map(|it| it.offered);
         assert_eq!(offered(100_000_000), Some(Some(0)));

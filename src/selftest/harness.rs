@@ -1,7 +1,7 @@
 //! Runs against the null responder, and what is read off their records.
 
 use crate::embedded::{Counters, Faults, Mode, Options, StandIn, bind};
-use crate::engine::{Arrivals, Segment, Stop};
+use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment, Stop};
 use crate::measure::{Histogram, OperationSummary};
 use crate::plan::{Auth, CrudOrder, FillPlan, LoadSpec, PlanSpec, check};
 use crate::record::{RunRecord, StageRecord};
@@ -75,7 +75,12 @@ impl Load {
             None => LoadSpec::Closed { think_ns: 0 },
             Some((rate, arrivals)) => {
                 let segments = vec![Segment { length_ns: self.length_ns, from: rate, to: rate }];
-                LoadSpec::Open { segments, arrivals, max_in_flight: None }
+                LoadSpec::Open {
+                    segments,
+                    arrivals,
+                    max_in_flight: None,
+                    slack_ns: DEFAULT_SLACK_NS,
+                }
             }
         };
         let spec = PlanSpec {

@@ -5,7 +5,7 @@ use super::super::shell;
 use super::classes::{self, Binding, WorkloadClass};
 use super::{Args, Command, refuse, wrong};
 use crate::clock::wall_ns;
-use crate::engine::{Arrivals, Segment};
+use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
 use crate::plan::{
     Auth, BasicPlan, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase,
     YcsbSpec,
@@ -421,6 +421,7 @@ fn load(target: f64) -> LoadSpec {
             segments: vec![Segment { length_ns: 0, from: target, to: target }],
             arrivals: Arrivals::Constant,
             max_in_flight: Some(ALL_IN_FLIGHT),
+            slack_ns: DEFAULT_SLACK_NS,
         }
     } else {
         LoadSpec::Closed { think_ns: 0 }
