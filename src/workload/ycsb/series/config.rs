@@ -219,9 +219,11 @@ impl SeriesConfig {
             series.tags.iter().try_fold(series.keys, |all, &tag| all.checked_mul(tag));
         match all.filter(|&all| all <= MOST_SERIES) {
             None => read.wrong("tagcardinality", "makes too many series", "give fewer values"),
-            Some(all) => series.offsets = core.records / all + 1,
+            Some(all) => {
+                series.offsets = core.records / all + 1;
+                check_offsets(&mut read, (&core, &series), asker.queries);
+            }
         }
-        check_offsets(&mut read, (&core, &series), asker.queries);
         read.end((core, series))
     }
 

@@ -100,6 +100,7 @@ fn what_makes_no_sense_is_refused_by_name() {
         ("tagcount=0", "tagcount"),
         ("tagcardinality=1,0", "tagcardinality"),
         ("tagcardinality=a", "tagcardinality"),
+        ("tagcardinality=9999999,9999999,9999999", "tagcardinality"),
         ("timestampunits=NANOSECONDS", "timestampunits"),
         ("timestampinterval=0", "timestampinterval"),
         ("insertstart=now", "insertstart"),
