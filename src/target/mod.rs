@@ -38,6 +38,19 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The outcome of what was done in two steps, of which `before` was the first: the result is
+    /// that of the second, all else is of both.
+    #[must_use]
+    pub const fn after(self, before: &Self) -> Self {
+        Self {
+            bytes_sent: before.bytes_sent + self.bytes_sent,
+            bytes_received: before.bytes_received + self.bytes_received,
+            resent: before.resent || self.resent,
+            conflict_retries: before.conflict_retries + self.conflict_retries,
+            ..self
+        }
+    }
+
     /// The same, told how many HTTP requests it took.
     #[must_use]
     pub const fn with_http_requests(self, count: u64) -> Self {

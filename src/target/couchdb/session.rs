@@ -181,24 +181,12 @@ impl CouchSession {
             // Rare: kept out of the future that every other operation pays for.
             answer = Box::pin(self.renew(op, payload, (first, probe))).await;
         }
-        match answer {
-            Ok(answer) => Outcome {
-                result: self.judge(op, answer, payload),
-                bytes_sent,
-                bytes_received: answer.body_bytes,
-                resent: answer.resent,
-                http_requests: None,
-                conflict_retries: 0,
-            },
-            Err(failure) => Outcome {
-                result: Err(failure),
-                bytes_sent,
-                bytes_received: 0,
-                resent: false,
-                http_requests: None,
-                conflict_retries: 0,
-            },
-        }
+        let (result, bytes_received, resent) = match answer {
+            Ok(answer) => (self.judge(op, answer, payload), answer.body_bytes, answer.resent),
+            Err(failure) => (Err(failure), 0, false),
+        };
+        let (http_requests, conflict_retries) = (None, 0);
+        Outcome { result, bytes_sent, bytes_received, resent, http_requests, conflict_retries }
     }
 
     /// An update or delete on whatever revision is stored: reads it first, and again as long as
@@ -211,13 +199,7 @@ impl CouchSession {
                 break;
             }
             let again = self.try_on_stored(op, payload, (&mut inner, probe)).await;
-            sum = Outcome {
-                bytes_sent: sum.bytes_sent + again.bytes_sent,
-                bytes_received: sum.bytes_received + again.bytes_received,
-                resent: sum.resent || again.resent,
-                conflict_retries: sum.conflict_retries + 1,
-                ..again
-            };
+            sum = Outcome { conflict_retries: sum.conflict_retries + 1, ..again.after(&sum) };
         }
         self.inner = inner;
         sum
@@ -232,14 +214,8 @@ impl CouchSession {
     ) -> Outcome {
         payload.strip_head();
         let update = Op { kind: OpKind::Update, ..*op };
-        let outcome = self.on_stored(&update, payload, probe).await;
-        Outcome {
-            bytes_sent: first.bytes_sent + outcome.bytes_sent,
-            bytes_received: first.bytes_received + outcome.bytes_received,
-            resent: first.resent || outcome.resent,
-            conflict_retries: outcome.conflict_retries + 1,
-            ..outcome
-        }
+        let outcome = self.on_stored(&update, payload, probe).await.after(&first);
+        Outcome { conflict_retries: outcome.conflict_retries + 1, ..outcome }
     }
 
     /// Looks up the documents of a bulk insert that are said to exist: those in their first
@@ -337,13 +313,7 @@ impl CouchSession {
                 return Outcome { result: Err(failure), ..found };
             }
         }
-        let written = self.write(&Op { revision, ..*op }, inner, probe).await;
-        Outcome {
-            bytes_sent: found.bytes_sent + written.bytes_sent,
-            bytes_received: found.bytes_received + written.bytes_received,
-            resent: found.resent || written.resent,
-            ..written
-        }
+        self.write(&Op { revision, ..*op }, inner, probe).await.after(&found)
     }
 }
 
@@ -399,7 +369,7 @@ impl Session for CouchSession {
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         let before = self.connection.sent();
         let mut outcome = if looks_up(op) {
-            // Rare, too.
+            // Rare and large: boxed, as the other rare ways below are.
             Box::pin(self.on_stored(op, payload, probe)).await
         } else {
             self.request(op, payload, probe).await
