@@ -2,8 +2,7 @@
 //! clock, three histograms; all but the request itself, which the target answers at once.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use springload::clock::Clock;
-use springload::engine::{Lane, Pace, ShardPlan, Start, Stop, run_shard};
+use springload::engine::{Lane, ShardPlan, run_shard};
 use springload::plan::SchemaPlan;
 use springload::schema::Documents;
 use springload::target::basic::Basic;
@@ -23,23 +22,8 @@ fn run(documents: &Arc<Documents>, mix: Mix) {
         Lane { connection, workload }
     };
     let (sink, source) = channel();
-    let plan = ShardPlan {
-        shard: (0, 1),
-        clock: Clock::system(),
-        connections: CONNECTIONS,
-        operations: Some(OPERATIONS),
-        pace: Pace::Closed { think_ns: 0 },
-        length_ns: None,
-        timeout_ns: 1_000_000_000,
-        patience_ns: 1_000_000_000,
-        gather_ns: 1_000_000_000,
-        fill_chunk: None,
-        pinned: false,
-        raw: false,
-        stop: Arc::new(Stop::default()),
-        start: Arc::new(Start::new(1)),
-        sink,
-    };
+    let plan =
+        ShardPlan { operations: Some(OPERATIONS), ..ShardPlan::alone((0, 1), CONNECTIONS, sink) };
     let lanes = (0..CONNECTIONS).map(lane).collect();
     let result = run_shard(&plan, &Basic::default(), lanes).expect("a runtime");
     assert_eq!(result.load.begun, OPERATIONS);

@@ -5,7 +5,7 @@ use super::drive::{Prepared, Shared, drive};
 use super::pace::Pace;
 use super::stop::Stop;
 use super::tickets::{LoadCounts, Share, Tickets};
-use crate::clock::{Clock, Nanos, thread_cpu_ns};
+use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
 use crate::measure::{ConnectionTimes, FillLog, Histogram, Interval, Recorder};
 use crate::op::OpKind;
 use crate::target::{Deadlines, Session, Target};
@@ -76,6 +76,30 @@ pub struct ShardPlan {
     pub start: Arc<Start>,
     /// Where finished seconds go.
     pub sink: Sender<Interval>,
+}
+
+impl ShardPlan {
+    /// A closed loop of this program by itself, which lasts until its workloads end: on a target
+    /// that needs no server, no time-out is ever reached.
+    pub fn alone(shard: (usize, usize), connections: usize, sink: Sender<Interval>) -> Self {
+        Self {
+            shard,
+            clock: Clock::system(),
+            connections,
+            operations: None,
+            pace: Pace::Closed { think_ns: 0 },
+            length_ns: None,
+            timeout_ns: SECOND_NS,
+            patience_ns: SECOND_NS,
+            gather_ns: SECOND_NS,
+            fill_chunk: None,
+            pinned: false,
+            raw: false,
+            stop: Arc::default(),
+            start: Arc::new(Start::new(shard.1)),
+            sink,
+        }
+    }
 }
 
 /// One connection: its number in the run, and its workload.

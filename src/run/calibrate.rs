@@ -2,7 +2,7 @@
 //! run, so that its numbers can be read beside it.
 
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
-use crate::engine::{Lane, Pace, ShardPlan, Start, Stop, run_shard};
+use crate::engine::{Lane, ShardPlan, run_shard};
 use crate::measure::Histogram;
 use crate::op::Revision;
 use crate::record::Calibration;
@@ -60,23 +60,7 @@ fn one_loop(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
     let (budget, keys) = (Budget::Counted([0, LOOPS, 0, 0]), KeySequence { next: 100, step: 1 });
     let workload = Crud::new(documents.clone(), (0, 0), budget, live, keys);
     let (sink, _source) = channel();
-    let plan = ShardPlan {
-        shard: (0, 1),
-        clock,
-        connections: 1,
-        operations: None,
-        pace: Pace::Closed { think_ns: 0 },
-        length_ns: None,
-        timeout_ns: SECOND_NS,
-        patience_ns: SECOND_NS,
-        gather_ns: SECOND_NS,
-        fill_chunk: None,
-        pinned: false,
-        raw: false,
-        stop: Arc::new(Stop::default()),
-        start: Arc::new(Start::new(1)),
-        sink,
-    };
+    let plan = ShardPlan { clock, ..ShardPlan::alone((0, 1), 1, sink) };
     let run = move || run_shard(&plan, &Basic::default(), vec![Lane { connection: 0, workload }]);
     // A thread of its own: the runtime of a shard wants one.
     let shard = std::thread::spawn(run).join().map_err(|_| io::Error::other("panicked"))??;

@@ -3,8 +3,7 @@
 use super::Finding;
 use super::claims::Length;
 use super::harness::Broken;
-use crate::clock::Clock;
-use crate::engine::{Lane, Pace, ShardPlan, Start, Stop, run_shard};
+use crate::engine::{Lane, ShardPlan, Start, run_shard};
 use crate::op::{Answered, Draft, Failure, Op, OpKind, Reply};
 use crate::plan::SchemaPlan;
 use crate::run::RunError;
@@ -75,23 +74,8 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
         .into_iter()
         .enumerate()
         .map(|(shard, lanes)| {
-            let plan = ShardPlan {
-                shard: (shard, threads),
-                clock: Clock::system(),
-                connections: CONNECTIONS,
-                operations: None,
-                pace: Pace::Closed { think_ns: 0 },
-                length_ns: None,
-                timeout_ns: 1_000_000_000,
-                patience_ns: 1_000_000_000,
-                gather_ns: 1_000_000_000,
-                fill_chunk: None,
-                pinned: false,
-                raw: false,
-                stop: Arc::new(Stop::default()),
-                start: start.clone(),
-                sink: sink.clone(),
-            };
+            let alone = ShardPlan::alone((shard, threads), CONNECTIONS, sink.clone());
+            let plan = ShardPlan { start: start.clone(), ..alone };
             std::thread::spawn(move || run_shard(&plan, &Basic::default(), lanes))
         })
         .collect();
