@@ -338,12 +338,12 @@ start_server
 
 Written by \`make bench\`. Ratios within one session mean something, absolute times little: the
 machine is shared. Server: the null responder (\`springload serve --null\`), one core; client: one
-thread on another core; documents of about 250 bytes read, 300 written; $rounds rounds of $seconds s,
-tools in turn.
-springload makes each document, parses and checks each answer, and records three histograms per
-request; the others, but for Iron Cushion, send constant requests. Requests are those that the
-server counted. Tools in Go have one processor, k6 throws bodies away and makes no summary, vegeta's
-results go nowhere. Which tools are looked for is told at the head of \`benches/peers.sh\`.
+thread on another core; documents of about 250 bytes read, 300 written;
+$rounds rounds of $seconds s, tools in turn. springload makes each document,
+parses and checks each answer, and records the times of each request in histograms; the others, but
+for Iron Cushion, send constant requests. Requests are those that the server counted. Tools in Go
+have one processor, k6 throws bodies away and makes no summary, vegeta's results go nowhere. Which
+tools are looked for is told at the head of \`benches/peers.sh\`.
 TEXT
     [ -z "${FLOOR_CLIENT:-}" ] || cat <<TEXT
 \`floor\` is a client that sends, waits and finds the end of the answer, and nothing else.
