@@ -86,7 +86,9 @@ pub(super) async fn drive<S: Session, W: Workload>(
         session.prepare(&op, payload);
         let ticket = if op.part == Part::Last {
             shared.tickets.proceed()
-        } else if let Some(ticket) = shared.tickets.take(connection).await {
+        } else if let Some(ticket) = shared.tickets.at_once() {
+            ticket
+        } else if let Some(ticket) = shared.tickets.take(connection, last_done).await {
             ticket
         } else {
             times.idle_ns += shared.clock.now().saturating_sub(last_done);
@@ -105,6 +107,9 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let answers = (payload.answered(&[]).rows, session.statuses());
         record(shared, &mut times, (&op, &outcome), answers, &timing);
         last_done = timing.done;
+        if op.part != Part::Whole || !probe.can_wait() {
+            shared.tickets.stay_awake(timing.done);
+        }
         if let Check::Checked(found) = check {
             checked(shared, found, timing.done);
         }

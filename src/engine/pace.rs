@@ -39,7 +39,7 @@ pub enum Pace {
 
 /// The slack where none is asked for. At high rates, waking up for each operation by itself costs
 /// as much as the operation; this much is lost in what the timer is late by itself.
-pub const DEFAULT_SLACK_NS: Nanos = 30_000;
+pub const DEFAULT_SLACK_NS: Nanos = 50_000;
 
 const fn default_slack_ns() -> Nanos {
     DEFAULT_SLACK_NS

@@ -178,7 +178,10 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
 where
     T::Session: 'static,
 {
-    let deadlines = Deadlines::new(plan.clock, plan.timeout_ns);
+    let deadlines = match plan.pace {
+        Pace::Open { .. } => Deadlines::with_timestamps(plan.clock, plan.timeout_ns),
+        Pace::Closed { .. } | Pace::Thinking { .. } => Deadlines::new(plan.clock, plan.timeout_ns),
+    };
     let sweep = tokio::task::spawn_local(deadlines.clone().sweep());
     let sessions = connect(target, &deadlines, (lanes.len(), plan.gather_ns)).await?;
     let firsts: Vec<_> = lanes.iter_mut().map(|lane| Prepared::new(&mut lane.workload)).collect();

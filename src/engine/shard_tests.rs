@@ -22,6 +22,8 @@ struct FakeSession {
     clock: Clock,
     origin: Nanos,
     deadline: Deadline,
+    /// The kernel is said to note when answers arrive.
+    noted: bool,
 }
 
 impl Target for Server {
@@ -30,7 +32,8 @@ impl Target for Server {
     fn session(&self, deadlines: &Rc<Deadlines>) -> FakeSession {
         let clock = deadlines.clock();
         let deadline = deadlines.register();
-        FakeSession { server: *self, clock, origin: clock.now(), deadline }
+        let noted = deadlines.timestamps().is_some();
+        FakeSession { server: *self, clock, origin: clock.now(), deadline, noted }
     }
 }
 
@@ -51,7 +54,11 @@ impl Session for FakeSession {
         if let Some(answered) = (self.server.0)(self.clock.now() - self.origin) {
             let left = (self.origin + answered).saturating_sub(self.clock.now());
             tokio::time::sleep(Duration::from_nanos(left)).await;
-            probe.mark_received();
+            if self.noted {
+                probe.mark_received_at(self.clock.now());
+            } else {
+                probe.mark_received();
+            }
             return outcome(Ok(Reply::default()));
         }
         self.deadline.arm(probe.began());
@@ -111,6 +118,19 @@ async fn run(
 }
 
 async fn run_workloads<T: Target, W: Workload + 'static>(
+    load: (T, Pace),
+    work: (Vec<Lane<W>>, u64),
+    seconds: Option<u64>,
+    stop: Arc<Stop>,
+) -> Run
+where
+    T::Session: 'static,
+{
+    run_on(Clock::virtual_time(), load, work, seconds, stop).await
+}
+
+async fn run_on<T: Target, W: Workload + 'static>(
+    clock: Clock,
     (server, pace): (T, Pace),
     (lanes, ops): (Vec<Lane<W>>, u64),
     seconds: Option<u64>,
@@ -123,7 +143,7 @@ where
     let (sink, source) = channel();
     let plan = ShardPlan {
         shard: (0, 1),
-        clock: Clock::virtual_time(),
+        clock,
         connections,
         operations: ops.checked_mul(connections as u64),
         pace,
@@ -326,4 +346,16 @@ async fn a_read_modify_write_falls_due_once_and_is_timed_as_a_whole() {
         assert!((summary.service.mean_us / 1e3 - ms).abs() < 0.1, "{kind}: {:?}", summary.service);
     }
     assert_eq!((of(OpKind::Verify).ok, of(OpKind::Verify).failed()), (6, 3));
+}
+
+#[tokio::test]
+async fn a_shard_that_naps_begins_all_that_is_due() {
+    for (connections, ops) in [(1, 100), (8, 100)] {
+        let lane = |connection| Lane { connection, workload: Reads(ops) };
+        let lanes = (0..connections).map(lane).collect();
+        let load = (Server(|sent| Some(sent + 2 * MS)), rate(2_000.0, 60, 10_000));
+        let seen = run_on(Clock::system(), load, (lanes, ops), None, Arc::default()).await;
+        let all = ops * connections as u64;
+        assert_eq!((seen.load.begun, seen.load.offered), (all, all));
+    }
 }

@@ -14,6 +14,10 @@ use std::task::{Poll, Waker};
 
 /// How often waiting connections look whether they should stop.
 const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
+/// The longest nap of a shard: what is not an answer in one piece is noticed so late at most.
+const NAP_NS: Nanos = SECOND_NS / 1_000;
+/// How long a shard does not nap after an operation that should not wait.
+const AWAKE_NS: Nanos = SECOND_NS;
 
 /// The right to begin one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +123,8 @@ struct Queue {
     /// The tasks of the connections that wait, by connection, and whether they were called.
     seats: Vec<Seat>,
     pacer: Option<Waker>,
+    /// Until when the shard does not nap.
+    awake_until: Nanos,
 }
 
 #[derive(Default)]
@@ -161,6 +167,7 @@ impl Tickets {
                     waiting: VecDeque::with_capacity(own),
                     seats: (0..own).map(|_| Seat::default()).collect(),
                     pacer: None,
+                    awake_until: start,
                 };
                 Some(RefCell::new(queue))
             }
@@ -172,9 +179,19 @@ impl Tickets {
         now >= self.end || self.stop.reason().is_some()
     }
 
-    /// Waits until connection number `connection` of this shard may begin an operation.
-    /// `None`: the stage is over.
-    pub async fn take(&self, connection: usize) -> Option<Ticket> {
+    /// The right to begin at once, which a closed loop without pauses gives until the stage is
+    /// over. Else, [`Tickets::take`] knows more.
+    #[inline]
+    pub fn at_once(&self) -> Option<Ticket> {
+        let endless =
+            self.queue.is_none() && matches!(self.pauses.pace, Pace::Closed { think_ns: 0 });
+        let now = self.clock.now();
+        (endless && !self.over(now)).then(|| self.begin(now, now))
+    }
+
+    /// Waits until connection number `connection` of this shard, which had nothing to do since
+    /// `free`, may begin an operation. `None`: the stage is over.
+    pub async fn take(&self, connection: usize, free: Nanos) -> Option<Ticket> {
         let now = self.clock.now();
         let Some(queue) = &self.queue else {
             return self.take_closed(connection, now).await;
@@ -185,8 +202,8 @@ impl Tickets {
             queue.due.pop_front()
         };
         let awaited = due.is_none() || !queue.borrow().waiting.is_empty();
-        let (intended, idle_ns) = match due {
-            Some(due) if !self.over(now) => (due, 0),
+        let (intended, waited) = match due {
+            Some(due) if !self.over(now) => (due, None),
             Some(due) => {
                 queue.borrow_mut().due.push_front(due);
                 return None;
@@ -195,12 +212,13 @@ impl Tickets {
             None => {
                 let due = wait(queue, connection).await?;
                 // Until it fell due, the connection had nothing to do; after that it was late.
-                (due, due.saturating_sub(now))
+                (due, Some(self.clock.now()))
             }
         };
         queue.borrow_mut().in_flight += 1;
-        let began = if idle_ns > 0 { self.clock.now() } else { now.max(intended) };
         self.count(|counts| counts.begun += 1);
+        let idle_ns = if waited.is_some() { intended.saturating_sub(free) } else { 0 };
+        let began = waited.unwrap_or(now).max(intended);
         Some(Ticket { intended, began, idle_ns, awaited })
     }
 
@@ -228,11 +246,24 @@ impl Tickets {
         if self.over(now) {
             return None;
         }
+        Some(self.begin(asked, now))
+    }
+
+    /// Begins an operation of a closed loop `now` that was asked for at `asked`.
+    fn begin(&self, asked: Nanos, now: Nanos) -> Ticket {
         self.count(|counts| {
             counts.offered += 1;
             counts.begun += 1;
         });
-        Some(Ticket { intended: now, began: now, idle_ns: now - asked, awaited: false })
+        Ticket { intended: now, began: now, idle_ns: now - asked, awaited: false }
+    }
+
+    /// Answers must be looked at as soon as they come for a while: since `now`, some are not
+    /// noted by the kernel, or have a request to follow.
+    pub fn stay_awake(&self, now: Nanos) {
+        if let Some(queue) = &self.queue {
+            queue.borrow_mut().awake_until = now + AWAKE_NS;
+        }
     }
 
     /// An operation that was begun is done.
@@ -277,7 +308,7 @@ impl Tickets {
         let sleeper = Sleeper::new(self.clock)?;
         loop {
             let now = self.clock.now();
-            let wake_at = {
+            let (wake_at, short) = {
                 let mut queue = queue.borrow_mut();
                 self.fill(&mut queue, now);
                 queue.grant();
@@ -285,10 +316,17 @@ impl Tickets {
                     queue.close();
                     return Ok(());
                 }
-                let due = if queue.waiting.is_empty() { None } else { queue.next };
-                let due = due.unwrap_or(Nanos::MAX).max(now + queue.slack_ns);
-                due.min(now + STOP_CHECK_NS).min(self.end)
+                let wake_at = queue.wake_at(now).min(now + STOP_CHECK_NS).min(self.end);
+                (wake_at, queue.may_nap(now) && wake_at - now <= NAP_NS)
             };
+            if short && sleeper.naps() {
+                // What was granted is begun, and what has come is read.
+                tokio::task::yield_now().await;
+                if queue.borrow().may_nap(now) {
+                    sleeper.nap(wake_at);
+                }
+                continue;
+            }
             let mut sleep = std::pin::pin!(sleeper.sleep_until(wake_at));
             poll_fn(|context| {
                 if sleep.as_mut().poll(context).is_ready() {
@@ -340,6 +378,18 @@ async fn wait(queue: &RefCell<Queue>, connection: usize) -> Option<Nanos> {
 }
 
 impl Queue {
+    /// Whether nothing is lost when nobody looks for answers: somebody is free for what falls due
+    /// next, and no answer asks for more than to be recorded.
+    fn may_nap(&self, now: Nanos) -> bool {
+        !self.waiting.is_empty() && now >= self.awake_until
+    }
+
+    /// When the next operation can be begun, as far as is known `now`.
+    fn wake_at(&self, now: Nanos) -> Nanos {
+        let due = if self.waiting.is_empty() { None } else { self.next };
+        due.unwrap_or(Nanos::MAX).max(now + self.slack_ns)
+    }
+
     /// Gives what is due to who waits.
     fn grant(&mut self) {
         while !self.due.is_empty()

@@ -14,12 +14,17 @@ pub struct Probe {
     sent: Nanos,
     first_byte: Nanos,
     last_byte: Nanos,
+    /// How often something arrived, and how often the kernel had noted when.
+    arrivals: u32,
+    noted: u32,
 }
 
 impl Probe {
     /// Starts an operation that was due at `intended` and is begun at `began`.
     pub const fn new(clock: Clock, intended: Nanos, began: Nanos) -> Self {
-        Self { clock, intended, began, send: 0, sent: 0, first_byte: 0, last_byte: 0 }
+        let (send, sent, first_byte, last_byte) = (0, 0, 0, 0);
+        let (arrivals, noted) = (0, 0);
+        Self { clock, intended, began, send, sent, first_byte, last_byte, arrivals, noted }
     }
 
     /// When the operation was begun.
@@ -54,10 +59,27 @@ impl Probe {
 
     /// Bytes of the answer have arrived. Called at every arrival; the first one is kept as such.
     pub fn mark_received(&mut self) {
-        self.last_byte = self.clock.now();
+        self.mark_arrival(self.clock.now());
+    }
+
+    /// The same, where the kernel has noted the moment.
+    pub const fn mark_received_at(&mut self, moment: Nanos) {
+        self.noted += 1;
+        self.mark_arrival(moment);
+    }
+
+    const fn mark_arrival(&mut self, moment: Nanos) {
+        self.arrivals += 1;
+        self.last_byte = moment;
         if self.first_byte == 0 {
-            self.first_byte = self.last_byte;
+            self.first_byte = moment;
         }
+    }
+
+    /// The answer came in one piece, at a moment that the kernel has noted: nothing would have
+    /// been lost by looking for it later.
+    pub const fn can_wait(&self) -> bool {
+        self.arrivals == 1 && self.noted == 1
     }
 
     /// The request was answered as it was made: one reading stands for all marks after the start.
@@ -163,6 +185,23 @@ mod tests {
             (ms(5), ms(2), ms(10), ms(3))
         );
         assert_eq!((timing.service_ns, timing.response_ns), (ms(15), ms(21)));
+    }
+
+    #[test]
+    fn only_a_noted_answer_in_one_piece_can_wait() {
+        let clock = Clock::system();
+        let began = clock.now();
+        let probe = |notes: &[bool]| {
+            let mut probe = Probe::new(clock, began, began);
+            for &noted in notes {
+                if noted { probe.mark_received_at(began + 5) } else { probe.mark_received() }
+            }
+            probe
+        };
+        let can_wait = |notes: &[bool]| probe(notes).can_wait();
+        assert!(can_wait(&[true]));
+        assert!(![&[][..], &[false], &[true, true], &[true, false]].into_iter().any(can_wait));
+        assert_eq!(probe(&[true]).finish().service_ns, 5);
     }
 
     #[tokio::test(start_paused = true)]

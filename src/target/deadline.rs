@@ -5,6 +5,7 @@
 //! ended at most a twentieth of the time-out, and at most 50 ms, too late, never too early.
 
 use super::Buffers;
+use super::wire::Timestamps;
 use crate::clock::{Clock, Nanos};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -13,12 +14,13 @@ use std::time::Duration;
 
 const NEVER: Nanos = Nanos::MAX;
 
-/// All deadlines of one shard, and the buffers that its sessions share.
+/// All deadlines of one shard, and what else its sessions share.
 #[derive(Debug)]
 pub struct Deadlines {
     clock: Clock,
     timeout_ns: Nanos,
     buffers: Rc<Buffers>,
+    timestamps: Option<Rc<Timestamps>>,
     entries: RefCell<Vec<Weak<Entry>>>,
 }
 
@@ -39,7 +41,17 @@ pub struct Deadline {
 impl Deadlines {
     /// Deadlines `timeout_ns` after each operation's start.
     pub fn new(clock: Clock, timeout_ns: Nanos) -> Rc<Self> {
-        Rc::new(Self { clock, timeout_ns, buffers: Rc::default(), entries: RefCell::default() })
+        Self::with(clock, timeout_ns, None)
+    }
+
+    /// The same for sessions that learn from the kernel, where it tells, when answers arrived.
+    pub fn with_timestamps(clock: Clock, timeout_ns: Nanos) -> Rc<Self> {
+        Self::with(clock, timeout_ns, Timestamps::new(clock).map(Rc::new))
+    }
+
+    fn with(clock: Clock, timeout_ns: Nanos, timestamps: Option<Rc<Timestamps>>) -> Rc<Self> {
+        let (buffers, entries) = (Rc::default(), RefCell::default());
+        Rc::new(Self { clock, timeout_ns, buffers, timestamps, entries })
     }
 
     /// The clock that deadlines are read on.
@@ -50,6 +62,11 @@ impl Deadlines {
     /// The buffers that answers are read into.
     pub fn buffers(&self) -> Rc<Buffers> {
         self.buffers.clone()
+    }
+
+    /// What learns when answers arrived, where that was asked for.
+    pub fn timestamps(&self) -> Option<Rc<Timestamps>> {
+        self.timestamps.clone()
     }
 
     /// A deadline for one session, not yet armed.

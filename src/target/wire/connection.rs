@@ -8,6 +8,7 @@
 use super::decode::{Decoder, Step, header_values};
 use super::endpoint::Endpoint;
 use super::stream::Stream;
+use super::timestamps::Timestamps;
 use crate::clock::Clock;
 use crate::measure::Probe;
 use crate::op::Failure;
@@ -49,6 +50,7 @@ pub struct Connection {
     /// Attempts in a row that brought no connection, or one that gave no answer.
     failures: u32,
     buffers: Rc<Buffers>,
+    timestamps: Option<Rc<Timestamps>>,
     /// What the present answer is read into, and how much of it has been. Empty between answers.
     buffer: Vec<u8>,
     filled: usize,
@@ -81,6 +83,7 @@ impl Connection {
             failures: 0,
             sent: 0,
             buffers: deadlines.buffers(),
+            timestamps: deadlines.timestamps(),
             buffer: Vec::new(),
             filled: 0,
             decoder: Decoder::default(),
@@ -198,7 +201,8 @@ impl Connection {
     async fn connect(&mut self) -> Result<(), Failure> {
         let endpoint = self.endpoint.clone();
         // Rare, and large: kept out of the futures that every exchange pays for.
-        let mut connecting = Box::pin(Stream::connect(&endpoint, self.failures));
+        let noting = self.timestamps.is_some();
+        let mut connecting = Box::pin(Stream::connect(&endpoint, self.failures, noting));
         let deadline = &self.deadline;
         let result = poll_fn(|context| {
             if deadline.poll_expired(context) {
@@ -275,8 +279,8 @@ impl Connection {
         if self.buffer.is_empty() {
             self.buffer = self.buffers.take();
         }
-        self.filled =
-            ready!(stream.poll_read(context, &mut self.buffer)).map_err(|_| Failure::Reset)?;
+        let read = ready!(stream.poll_read(context, &mut self.buffer, None));
+        (self.filled, _) = read.map_err(|_| Failure::Reset)?;
         Poll::Ready(Ok(false))
     }
 
@@ -303,7 +307,8 @@ impl Connection {
             } else if size > self.buffer.len() {
                 self.buffer.resize(size.max(2 * self.buffer.len()), 0);
             }
-            let count = match stream.poll_read(context, &mut self.buffer[self.filled..]) {
+            let room = &mut self.buffer[self.filled..];
+            let (count, noted) = match stream.poll_read(context, room, self.timestamps.as_deref()) {
                 Poll::Ready(read) => read.map_err(|_| Failure::Reset)?,
                 Poll::Pending => {
                     if self.filled == 0 {
@@ -321,7 +326,10 @@ impl Connection {
                 let done = self.decoder.close(self.filled);
                 return Poll::Ready(if done { Ok(()) } else { Err(Failure::Reset) });
             }
-            probe.mark_received();
+            match noted {
+                Some(moment) => probe.mark_received_at(moment),
+                None => probe.mark_received(),
+            }
             self.filled += count;
         }
     }

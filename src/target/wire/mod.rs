@@ -5,7 +5,9 @@ mod connection;
 mod decode;
 mod endpoint;
 mod stream;
+mod timestamps;
 
 pub use connection::{Answer, Connection};
 pub use decode::{Decoder, Head, Malformed, Step, header_values};
 pub use endpoint::{Endpoint, EndpointError, TlsOptions};
+pub use timestamps::Timestamps;

@@ -1,10 +1,13 @@
 //! A TCP stream, with TLS on it or not.
 
 use super::endpoint::Endpoint;
+use super::timestamps::Timestamps;
+use crate::clock::Nanos;
+use rustix::net::{RecvFlags, recv};
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -16,14 +19,22 @@ pub(super) enum Stream {
 
 impl Stream {
     /// Connects to the first of the endpoint's addresses that answers. After `failed` attempts
-    /// it begins with another: the first may be one that nobody answers at.
-    pub(super) async fn connect(endpoint: &Endpoint, failed: u32) -> io::Result<Self> {
+    /// it begins with another: the first may be one that nobody answers at. With `noting`, the
+    /// kernel notes when answers arrive.
+    pub(super) async fn connect(
+        endpoint: &Endpoint,
+        failed: u32,
+        noting: bool,
+    ) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         let count = endpoint.addresses.len();
         for address in endpoint.addresses.iter().cycle().skip(failed as usize).take(count) {
             match TcpStream::connect(address).await {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
+                    if noting {
+                        Timestamps::ask(&stream);
+                    }
                     return Self::secure(stream, endpoint).await;
                 }
                 Err(error) => last = error,
@@ -38,19 +49,26 @@ impl Stream {
         Ok(Self::Tls(Box::new(connector.connect(server.clone(), stream).await?)))
     }
 
-    /// Reads into `buffer`; zero bytes mean that the peer has closed.
+    /// Reads into `buffer`, and tells when the last of it came where `timestamps` can learn that;
+    /// zero bytes mean that the peer has closed.
     #[inline]
     pub(super) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
         buffer: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
-        let mut buffer = ReadBuf::new(buffer);
-        let poll = match self {
-            Self::Plain(stream) => Pin::new(stream).poll_read(context, &mut buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, &mut buffer),
-        };
-        poll.map(|result| result.map(|()| buffer.filled().len()))
+        timestamps: Option<&Timestamps>,
+    ) -> Poll<io::Result<(usize, Option<Nanos>)>> {
+        match self {
+            Self::Plain(stream) => poll_plain(stream, context, buffer.len(), || match timestamps {
+                Some(timestamps) => timestamps.receive(stream, buffer),
+                None => Ok((recv(&*stream, &mut *buffer, RecvFlags::empty())?.0, None)),
+            }),
+            Self::Tls(stream) => {
+                let mut buffer = ReadBuf::new(buffer);
+                let poll = Pin::new(stream).poll_read(context, &mut buffer);
+                poll.map_ok(|()| (buffer.filled().len(), None))
+            }
+        }
     }
 
     #[inline]
@@ -60,7 +78,14 @@ impl Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Plain(stream) => loop {
+                match stream.try_write(bytes) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        ready!(stream.poll_write_ready(context))?;
+                    }
+                    done => return Poll::Ready(done),
+                }
+            },
             Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
@@ -70,6 +95,33 @@ impl Stream {
         match self {
             Self::Plain(_) => Poll::Ready(Ok(())),
             Self::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+}
+
+/// Calls `receive`, which has room for so many bytes, as soon as there is something to read.
+#[inline]
+fn poll_plain<T: Copy>(
+    stream: &TcpStream,
+    context: &mut Context<'_>,
+    room: usize,
+    mut receive: impl FnMut() -> io::Result<(usize, T)>,
+) -> Poll<io::Result<(usize, T)>> {
+    loop {
+        let mut received = None;
+        let tried = stream.try_io(Interest::READABLE, || {
+            let (count, _) = *received.insert(receive()?);
+            // What did not fill its room has emptied the socket: to say so here spares a read
+            // that finds nothing.
+            let emptied = (1..room).contains(&count);
+            if emptied { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        match (received, tried) {
+            (Some(received), _) => return Poll::Ready(Ok(received)),
+            (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
+                return Poll::Ready(Err(error));
+            }
+            (None, _) => ready!(stream.poll_read_ready(context))?,
         }
     }
 }

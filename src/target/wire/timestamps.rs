@@ -1,0 +1,142 @@
+//! When answers arrived, as the kernel has noted on each packet.
+//!
+//! Who reads an answer late still learns when it came. At a rate, a shard may thus sleep until the
+//! next operation is due and read all answers then, with one waking up where it took two.
+
+use crate::clock::{Clock, Nanos, wall_ns};
+use std::cell::{Cell, RefCell};
+use tokio::net::TcpStream;
+
+/// How far the wall clock may move against the monotonic one between two answers before what was
+/// noted on it is not believed. Clocks are slewed by 0.5 ms a second at most, and steps are more.
+const MOST_MOVED_NS: u64 = 20_000;
+
+/// Reads answers, and when they came, from the connections of one shard.
+#[derive(Debug)]
+pub struct Timestamps {
+    clock: Clock,
+    /// What the kernel writes its note to.
+    note: RefCell<Vec<u8>>,
+    /// The wall clock less `clock`, at the last answer.
+    offset: Cell<i64>,
+}
+
+impl Timestamps {
+    /// Timestamps on `clock`; `None` where the operating system notes none.
+    #[cfg(target_os = "linux")]
+    pub fn new(clock: Clock) -> Option<Self> {
+        let note = RefCell::new(nix::cmsg_space!(nix::sys::time::TimeSpec));
+        (!clock.is_virtual()).then(|| Self { clock, note, offset: Cell::new(offset(clock).1) })
+    }
+
+    /// Timestamps on `clock`; `None`: this operating system notes none.
+    #[cfg(not(target_os = "linux"))]
+    pub fn new(_: Clock) -> Option<Self> {
+        None
+    }
+
+    /// Asks the kernel to note arrivals on `stream`. Where it refuses, answers come without.
+    pub(super) fn ask(stream: &TcpStream) {
+        #[cfg(target_os = "linux")]
+        {
+            use nix::sys::socket::{setsockopt, sockopt::ReceiveTimestampns};
+            let _ = setsockopt(stream, ReceiveTimestampns, &true);
+        }
+    }
+
+    /// Reads what is there, and when the last of it came, where that was noted.
+    #[cfg(target_os = "linux")]
+    pub(super) fn receive(
+        &self,
+        stream: &TcpStream,
+        buffer: &mut [u8],
+    ) -> std::io::Result<(usize, Option<Nanos>)> {
+        use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+        use nix::sys::time::TimeValLike;
+        use std::os::fd::AsRawFd;
+        let mut note = self.note.borrow_mut();
+        let mut parts = [std::io::IoSliceMut::new(buffer)];
+        let flags = MsgFlags::empty();
+        let message = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(&mut note), flags)?;
+        let noted = message.cmsgs()?.find_map(|note| match note {
+            ControlMessageOwned::ScmTimestampns(time) => {
+                Some(time.num_nanoseconds().unsigned_abs())
+            }
+            _ => None,
+        });
+        Ok((message.bytes, noted.and_then(|wall| self.place(wall))))
+    }
+
+    /// Reads what is there. When it came was not noted.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn receive(
+        &self,
+        stream: &TcpStream,
+        buffer: &mut [u8],
+    ) -> std::io::Result<(usize, Option<Nanos>)> {
+        Ok((rustix::net::recv(stream, buffer, rustix::net::RecvFlags::empty())?.0, None))
+    }
+
+    /// The moment `noted` on the wall clock, on the run's clock. `None`: one of the two was set
+    /// since the last answer, or this thread was interrupted between reading one and the other.
+    fn place(&self, noted: Nanos) -> Option<Nanos> {
+        let (now, offset) = offset(self.clock);
+        let moved = self.offset.replace(offset).abs_diff(offset);
+        let moment = noted.checked_add_signed(offset.checked_neg()?)?;
+        (moved <= MOST_MOVED_NS).then(|| moment.min(now))
+    }
+}
+
+/// The moment on `clock`, and by how much the wall clock is ahead of it.
+fn offset(clock: Clock) -> (Nanos, i64) {
+    let now = clock.now();
+    (now, wall_ns().cast_signed() - now.cast_signed())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::clock::SECOND_NS;
+    use std::io::Write;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn an_answer_read_late_came_when_it_came() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let clock = Clock::system();
+        let timestamps = Timestamps::new(clock).unwrap();
+        Timestamps::ask(&stream);
+        // The kernel begins to note a moment after it is asked to, and a note is passed over when
+        // this thread was interrupted at the wrong moment: that may happen, but not each time.
+        for _ in 0..100 {
+            let before = clock.now();
+            server.write_all(b"answer").unwrap();
+            let after = clock.now();
+            std::thread::sleep(Duration::from_millis(10));
+            stream.readable().await.unwrap();
+            let (count, noted) = timestamps.receive(&stream, &mut [0; 64]).unwrap();
+            assert_eq!(count, 6);
+            if let Some(noted) = noted {
+                let tolerance = MOST_MOVED_NS;
+                assert!((before - tolerance..=after + tolerance).contains(&noted));
+                return;
+            }
+        }
+        panic!("the kernel notes no timestamps");
+    }
+
+    #[test]
+    fn a_wall_clock_that_was_set_is_not_believed_once() {
+        let timestamps = Timestamps::new(Clock::system()).unwrap();
+        let place = || timestamps.place(wall_ns() - 1_000_000);
+        let placed = |tries: usize| (0..tries).find_map(|_| place());
+        assert!(placed(100).is_some());
+        for set_by in [SECOND_NS.cast_signed(), -SECOND_NS.cast_signed()] {
+            timestamps.offset.set(timestamps.offset.get() + set_by);
+            assert_eq!(place(), None, "set by {set_by} ns");
+            assert!(placed(100).is_some());
+        }
+    }
+}
