@@ -56,8 +56,8 @@ pub fn thread_cpu_ns() -> Nanos {
     nanos(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// The wall clock, in nanoseconds since 1970-01-01T00:00:00Z: names runs, and is what the kernel notes
-/// arrivals on.
+/// The wall clock, in nanoseconds since 1970-01-01T00:00:00Z: it names runs, and the kernel notes
+/// arrivals on it.
 pub fn wall_ns() -> Nanos {
     nanos(clock_gettime(ClockId::Realtime))
 }

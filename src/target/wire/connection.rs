@@ -5,8 +5,9 @@
 //! answer and hang up. A request that finds its kept connection closed before any byte of an
 //! answer came is sent once more on a fresh one.
 
-use super::decode::{Decoder, Step, header_values};
+use super::decode::{Decoder, Step};
 use super::endpoint::Endpoint;
+use super::head::header_values;
 use super::stream::Stream;
 use super::timestamps::Timestamps;
 use crate::clock::Clock;

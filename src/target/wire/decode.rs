@@ -1,12 +1,8 @@
 //! An HTTP/1.1 answer, decoded as it arrives (RFC 9112), without any input or output.
 
 use super::chunked::Chunked;
-use std::mem::MaybeUninit;
+use super::head::{self, Framing, Head, MAX_HEAD};
 use std::ops::Range;
-
-/// The longest head that is accepted, in bytes.
-const MAX_HEAD: usize = 64 * 1024;
-const MAX_HEADERS: usize = 64;
 
 /// Why bytes are not an HTTP/1.1 answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,25 +22,6 @@ pub enum Malformed {
     /// Bytes that belong to no request.
     #[error("bytes beyond the answer")]
     Excess,
-}
-
-/// What a head says that matters here.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// The status code.
-    pub status: u16,
-    /// Whether the connection can be used again after this answer.
-    pub keep_alive: bool,
-    /// Whether it sets a cookie.
-    pub sets_cookie: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Framing {
-    #[default]
-    UntilClose,
-    Length(usize),
-    Chunked,
 }
 
 /// How far an answer has come.
@@ -149,13 +126,14 @@ impl Decoder {
     /// Reads the head, past any interim answers. `false`: it is not yet complete.
     fn read_head(&mut self, buffer: &[u8]) -> Result<bool, Malformed> {
         loop {
-            let Some((end, head, framing)) = parse_head(buffer, self.start)? else {
+            let Some((length, head, framing)) = head::parse(&buffer[self.start..])? else {
                 return if buffer.len() - self.start > MAX_HEAD {
                     Err(Malformed::HeadTooLarge)
                 } else {
                     Ok(false)
                 };
             };
+            let end = self.start + length;
             if head.status == 101 {
                 // Nothing here ever asks to change protocols.
                 return Err(Malformed::Head);
@@ -177,92 +155,6 @@ impl Decoder {
             self.head.keep_alive &= !matches!(self.body, Body::UntilClose(_));
             return Ok(true);
         }
-    }
-}
-
-/// Reads one head at `start` of `buffer`: where it ends, what it says, and what follows it; `None`
-/// when it is not all there.
-fn parse_head(buffer: &[u8], start: usize) -> Result<Option<(usize, Head, Framing)>, Malformed> {
-    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-    let mut response = httparse::Response::new(&mut []);
-    let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(
-        &mut response,
-        &buffer[start..],
-        &mut headers,
-    ) {
-        // However the bytes came in.
-        Ok(httparse::Status::Complete(length)) if length > MAX_HEAD => {
-            return Err(Malformed::HeadTooLarge);
-        }
-        Ok(httparse::Status::Complete(length)) => length,
-        Ok(httparse::Status::Partial) => return Ok(None),
-        Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLarge),
-        Err(_) => return Err(Malformed::Head),
-    };
-    let mut head = Head {
-        status: response.code.ok_or(Malformed::Head)?,
-        keep_alive: response.version == Some(1),
-        sets_cookie: false,
-    };
-    let mut framing = Framing::default();
-    for header in response.headers.iter() {
-        let (name, value) = (header.name, header.value);
-        match name.len() {
-            10 if name.eq_ignore_ascii_case("connection") => {
-                head.keep_alive = connection_stays(value, head.keep_alive);
-            }
-            10 if name.eq_ignore_ascii_case("set-cookie") => {
-                head.sets_cookie = true;
-            }
-            14 if name.eq_ignore_ascii_case("content-length") => {
-                framing = length_framing(framing, value)?;
-            }
-            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
-                if !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
-                    return Err(Malformed::Length);
-                }
-                framing = Framing::Chunked;
-            }
-            _ => {}
-        }
-    }
-    Ok(Some((start + length, head, framing)))
-}
-
-/// The values of all headers called `name` in a head that was accepted, in order.
-pub fn header_values<'a>(head: &'a [u8], name: &str) -> Vec<&'a [u8]> {
-    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut response = httparse::Response::new(&mut headers);
-    if response.parse(head).is_err() {
-        return Vec::new();
-    }
-    let named = headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
-    named.map(|header| header.value).collect()
-}
-
-/// What a `Connection` header makes of the default.
-fn connection_stays(value: &[u8], default: bool) -> bool {
-    for token in value.split(|&byte| byte == b',') {
-        match token.trim_ascii() {
-            close if close.eq_ignore_ascii_case(b"close") => return false,
-            keep if keep.eq_ignore_ascii_case(b"keep-alive") => return true,
-            _ => {}
-        }
-    }
-    default
-}
-
-/// What a `Content-Length` makes of the framing known so far; a transfer coding overrides it.
-fn length_framing(known: Framing, value: &[u8]) -> Result<Framing, Malformed> {
-    let digits = value.trim_ascii();
-    if digits.is_empty() || digits.len() > 15 || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(Malformed::Length);
-    }
-    let size = digits.iter().fold(0usize, |sum, digit| sum * 10 + usize::from(digit - b'0'));
-    match known {
-        Framing::Chunked => Ok(Framing::Chunked),
-        Framing::Length(other) if other != size => Err(Malformed::Length),
-        _ => Ok(Framing::Length(size)),
     }
 }
 

@@ -4,10 +4,12 @@ mod chunked;
 mod connection;
 mod decode;
 mod endpoint;
+mod head;
 mod stream;
 mod timestamps;
 
 pub use connection::{Answer, Connection};
-pub use decode::{Decoder, Head, Malformed, Step, header_values};
+pub use decode::{Decoder, Malformed, Step};
 pub use endpoint::{Endpoint, EndpointError, TlsOptions};
+pub use head::{Head, header_values};
 pub use timestamps::Timestamps;

@@ -95,10 +95,11 @@ fn offset(clock: Clock) -> (Nanos, i64) {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::*;
-    use crate::clock::SECOND_NS;
+    use super::{MOST_MOVED_NS, Timestamps};
+    use crate::clock::{Clock, SECOND_NS, wall_ns};
     use std::io::Write;
     use std::time::Duration;
+    use tokio::net::TcpStream;
 
     #[tokio::test]
     async fn an_answer_read_late_came_when_it_came() {
