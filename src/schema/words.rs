@@ -20,25 +20,53 @@ pub(super) const STRING_DRAWS: u64 = 2;
 /// The alphabet of words: 64 symbols, none of which JSON escapes.
 const ALPHABET: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!?";
 
-/// Bytes per word: 15 of text, and its length in the last.
+/// Bytes copied for a word: 15 of text, and one more that is written over.
 const SLOT: usize = 16;
+
+/// Words begin so many characters apart, in one text: they overlap, so that all of them take an
+/// eighth of a megabyte of a core's second-level cache and leave the rest of it to the kernel,
+/// which has each request's data there.
+const STRIDE: usize = 4;
 
 /// Bits that choose one word.
 const WORD_BITS: u32 = WORDS.trailing_zeros();
 
-/// A fixed number of random words. Half a megabyte, so that it stays in a core's second-level
-/// cache.
+/// A fixed number of random words.
 pub(super) struct Dictionary {
-    slots: Box<[[u8; SLOT]; WORDS]>,
+    text: Box<[[u8; STRIDE]; WORDS + SLOT / STRIDE - 1]>,
+    /// Where the sequence of lengths begins.
+    lengths: u32,
 }
 
 impl Dictionary {
     /// Draws every length and every character uniformly. The same state gives the same words.
     pub(super) fn new(state: u64) -> Self {
         let mut stream = Stream::new(state, 0);
-        let slots: Vec<[u8; SLOT]> = (0..WORDS).map(|_| word(&mut stream)).collect();
-        let Ok(slots) = slots.try_into() else { unreachable!("as many words were drawn") };
-        Self { slots }
+        let lengths = stream.draw() as u32;
+        let mut text = Box::new([[0; STRIDE]; _]);
+        for byte in text.as_flattened_mut() {
+            *byte = ALPHABET[stream.draw() as usize % ALPHABET.len()];
+        }
+        Self { text, lengths }
+    }
+
+    /// The length of the word numbered `index`: the sequence of multiples of the golden ratio
+    /// modulo one takes each length as often as any other (Knuth, The Art of Computer Programming,
+    /// volume 3, 6.4).
+    #[inline]
+    fn length(&self, index: usize) -> usize {
+        const GOLDEN: u32 = 0x9e37_79b9;
+        const LENGTHS: u64 = (*WORD_LENGTHS.end() - *WORD_LENGTHS.start() + 1) as u64;
+        let place = (index as u32).wrapping_mul(GOLDEN).wrapping_add(self.lengths);
+        *WORD_LENGTHS.start() + (u64::from(place) * LENGTHS >> 32) as usize
+    }
+
+    /// The word numbered `index`, with what follows it in the text.
+    #[inline]
+    fn slot(&self, index: usize) -> &[u8; SLOT] {
+        let slot: &[[u8; STRIDE]; SLOT / STRIDE] =
+            self.text[index..].first_chunk().expect("the last word has all of its room");
+        slot.as_flattened().first_chunk().expect("of one size")
     }
 
     /// Writes one to five words, joined by single spaces; returns the length.
@@ -54,13 +82,13 @@ impl Dictionary {
             // Four words from the first draw; the fifth from bits of the second that hardly
             // depend on how many words are taken.
             let bits = if i < 4 { draws[0] >> (i as u32 * WORD_BITS) } else { draws[1] };
-            let slot = &self.slots[bits as usize % WORDS];
+            let index = bits as usize % WORDS;
             // Never over 64; the remainder spares the check of bounds.
             let at = end % 128;
             let target = &mut out[at..at + SLOT];
-            target.copy_from_slice(slot);
-            let word = usize::from(slot[SLOT - 1]);
-            target[word.min(SLOT - 1)] = b' ';
+            target.copy_from_slice(self.slot(index));
+            let word = self.length(index);
+            target[word] = b' ';
             end += word;
             if i == count {
                 length = end;
@@ -73,21 +101,6 @@ impl Dictionary {
     /// The text of the word numbered `index`.
     #[cfg(test)]
     pub(super) fn word(&self, index: usize) -> &[u8] {
-        let slot = &self.slots[index];
-        &slot[..usize::from(slot[SLOT - 1])]
+        &self.slot(index)[..self.length(index)]
     }
-}
-
-fn word(stream: &mut Stream) -> [u8; SLOT] {
-    let (first, second) = (stream.draw(), stream.draw());
-    let lengths = (WORD_LENGTHS.end() - WORD_LENGTHS.start() + 1) as u64;
-    let mut slot = [0; SLOT];
-    for (i, byte) in slot[..SLOT - 1].iter_mut().enumerate() {
-        // Ten symbols of six bits from the first draw, five from the second.
-        let bits = if i < 10 { first >> (6 * i) } else { second >> (6 * (i - 10)) };
-        *byte = ALPHABET[bits as usize % ALPHABET.len()];
-    }
-    // The length follows the upper bits of the second draw, the symbols its lower thirty.
-    slot[SLOT - 1] = *WORD_LENGTHS.start() as u8 + below(second, lengths) as u8;
-    slot
 }
