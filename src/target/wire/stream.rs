@@ -3,13 +3,22 @@
 use super::endpoint::Endpoint;
 use super::timestamps::Timestamps;
 use crate::clock::Nanos;
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
+
+/// A peer that has closed is an error, not a signal.
+const SEND: SendFlags = {
+    #[cfg(target_os = "linux")]
+    let flags = SendFlags::NOSIGNAL;
+    #[cfg(not(target_os = "linux"))]
+    let flags = SendFlags::empty();
+    flags
+};
 
 #[derive(Debug)]
 pub(super) enum Stream {
@@ -79,7 +88,8 @@ impl Stream {
     ) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(stream) => loop {
-                match stream.try_write(bytes) {
+                let write = || Ok(send(&*stream, bytes, SEND)?);
+                match stream.try_io(Interest::WRITABLE, write) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         ready!(stream.poll_write_ready(context))?;
                     }
