@@ -28,12 +28,15 @@ const SLOT: usize = 16;
 /// which has each request's data there.
 const STRIDE: usize = 4;
 
+/// The length of that text, in strides: the last word, too, has room.
+const TEXT: usize = WORDS + SLOT / STRIDE - 1;
+
 /// Bits that choose one word.
 const WORD_BITS: u32 = WORDS.trailing_zeros();
 
 /// A fixed number of random words.
 pub(super) struct Dictionary {
-    text: Box<[[u8; STRIDE]; WORDS + SLOT / STRIDE - 1]>,
+    text: Box<[[u8; STRIDE]; TEXT]>,
     /// Where the sequence of lengths begins.
     lengths: u32,
 }
@@ -43,10 +46,10 @@ impl Dictionary {
     pub(super) fn new(state: u64) -> Self {
         let mut stream = Stream::new(state, 0);
         let lengths = stream.draw() as u32;
-        let mut text = Box::new([[0; STRIDE]; _]);
-        for byte in text.as_flattened_mut() {
-            *byte = ALPHABET[stream.draw() as usize % ALPHABET.len()];
-        }
+        let mut symbol = || ALPHABET[stream.draw() as usize % ALPHABET.len()];
+        let text: Vec<[u8; STRIDE]> =
+            (0..TEXT).map(|_| std::array::from_fn(|_| symbol())).collect();
+        let Ok(text) = text.try_into() else { unreachable!("as many symbols were drawn") };
         Self { text, lengths }
     }
 
@@ -58,7 +61,7 @@ impl Dictionary {
         const GOLDEN: u32 = 0x9e37_79b9;
         const LENGTHS: u64 = (*WORD_LENGTHS.end() - *WORD_LENGTHS.start() + 1) as u64;
         let place = (index as u32).wrapping_mul(GOLDEN).wrapping_add(self.lengths);
-        *WORD_LENGTHS.start() + (u64::from(place) * LENGTHS >> 32) as usize
+        *WORD_LENGTHS.start() + ((u64::from(place) * LENGTHS) >> 32) as usize
     }
 
     /// The word numbered `index`, with what follows it in the text.

@@ -158,7 +158,8 @@ pub(super) fn latency(length: Length) -> Result<Finding, Broken> {
 pub(super) fn capacity(length: Length) -> Result<Finding, Broken> {
     let length_ns = length.pick(2 * SECOND, SECOND);
     let full = Load { length_ns, ..Load::default() }.run()?;
-    let alone = Load { connections: 1, length_ns: SECOND / 2, ..Load::default() }.run()?;
+    let rate = Some((1_000.0, Arrivals::Constant));
+    let alone = Load { connections: 1, rate, length_ns: SECOND / 2, ..Load::default() }.run()?;
     let ceiling = full.stage().load.served_per_s;
     let rate = Some((ceiling / 2.0, Arrivals::Constant));
     let half = Load { rate, length_ns, ..Load::default() }.run()?;
