@@ -187,7 +187,7 @@ stall_springload() { # further flags
         --rate 10000 -o "$work/run" "$@"
     awk '/^ *read response/ {gsub(",", ""); print $3, $6, $7}' "$work/output"
 }
-stall_springload_slack() { stall_springload --slack 1ms; }
+stall_springload_slack() { stall_springload --slack 250us; }
 # wrk2 forgets the first 10 s, in which it calibrates itself.
 stall_wrk2() {
     stalled wrk2 -t1 -c50 -d$((period + 10))s -R 10000 -L "$url/db/x"
@@ -320,7 +320,7 @@ TEXT
     for tool in "${tools[@]}"; do
         for column in '$1' '$2' '$3' '$5' '$4 * 1e6 / $5'; do
             awk "{print $column}" "$work/stall.$tool" | median
-        done | awk -v tool="${tool/_slack/ --slack 1ms}" -v t="$period" '
+        done | awk -v tool="${tool/_slack/ --slack 250us}" -v t="$period" '
             {v[NR] = $1}
             END {
                 due = 10000 * (tool == "wrk2" ? t + 10 : t)
