@@ -107,6 +107,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let answers = (payload.answered(&[]).rows, session.statuses());
         record(shared, &mut times, (&op, &outcome), answers, &timing);
         last_done = timing.done;
+        times.noted_answers += u64::from(probe.noted());
         if op.part != Part::Whole || !probe.can_wait() {
             shared.tickets.stay_awake(timing.done);
         }

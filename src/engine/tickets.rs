@@ -6,6 +6,7 @@
 use super::pace::Pace;
 use super::stop::Stop;
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
+use crate::measure::OLDEST_NOTE_NS;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -14,8 +15,9 @@ use std::task::{Poll, Waker};
 
 /// How often waiting connections look whether they should stop.
 const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
-/// The longest nap of a shard: what is not an answer in one piece is noticed so late at most.
-const NAP_NS: Nanos = SECOND_NS / 1_000;
+/// The longest nap of a shard: it leaves time to read all that came meanwhile before what the
+/// kernel noted is too old to be believed.
+const NAP_NS: Nanos = OLDEST_NOTE_NS / 2;
 /// How long a shard does not nap after an operation that should not wait.
 const AWAKE_NS: Nanos = SECOND_NS;
 

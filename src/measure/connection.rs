@@ -18,6 +18,8 @@ pub struct ConnectionTimes {
     pub receive_ns: Nanos,
     /// Waiting for operations to fall due, in an open loop.
     pub idle_ns: Nanos,
+    /// Answers whose arrival the kernel has noted.
+    pub noted_answers: u64,
     /// What belongs to each kind.
     pub kinds: [KindTimes; OpKind::COUNT],
     /// When the connection was done with its last operation, counted from the stage's start.

@@ -17,7 +17,7 @@ pub use connection::{ConnectionTimes, PhaseTable};
 pub use growth::{FillLog, Growth, GrowthPoint, SizePoint};
 pub use histogram::{Histogram, HistogramError, Kept, TRUSTED_TAIL};
 pub use interval::{FailedTimes, Interval, KindInterval, RawRow};
-pub use probe::{Probe, Timing};
+pub use probe::{OLDEST_NOTE_NS, Probe, Timing};
 pub use recorder::{Recorder, Sample};
 pub use series::{Series, SeriesKind, SeriesRow};
 pub use slots::{Slot, SlotSums};

@@ -4,6 +4,11 @@
 
 use crate::clock::{Clock, Nanos};
 
+/// How long before it is read an answer may have come, as the kernel has noted. The note is that of
+/// the last segment, which may have come before another one that was lost and sent again: an older
+/// note says nothing of when the answer was whole.
+pub const OLDEST_NOTE_NS: Nanos = 2_000_000;
+
 /// Takes the marks of one operation. A mark that was never taken reads as the one before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
@@ -76,10 +81,14 @@ impl Probe {
         }
     }
 
-    /// The answer came in one piece, at a moment that the kernel has noted: nothing would have
-    /// been lost by looking for it later.
+    /// An answer came, at moments that the kernel has noted.
+    pub const fn noted(&self) -> bool {
+        self.arrivals > 0 && self.noted == self.arrivals
+    }
+
+    /// The same, and it came in one piece: nothing would have been lost by looking for it later.
     pub const fn can_wait(&self) -> bool {
-        self.arrivals == 1 && self.noted == 1
+        self.arrivals == 1 && self.noted()
     }
 
     /// The request was answered as it was made: one reading stands for all marks after the start.
@@ -201,6 +210,7 @@ mod tests {
         let can_wait = |notes: &[bool]| probe(notes).can_wait();
         assert!(can_wait(&[true]));
         assert!(![&[][..], &[false], &[true, true], &[true, false]].into_iter().any(can_wait));
+        assert!(probe(&[true, true]).noted() && !probe(&[true, false]).noted());
         assert_eq!(probe(&[true]).finish().service_ns, 5);
     }
 

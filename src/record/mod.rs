@@ -179,6 +179,10 @@ pub struct ClientRecord {
     /// The same, 99.9 %.
     #[serde(default)]
     pub late_p99_9_us: Option<f64>,
+    /// Answers that count from when the kernel noted their arrival: all others count from when
+    /// they were read.
+    #[serde(default)]
+    pub noted_answers: u64,
 }
 
 impl StageRecord {

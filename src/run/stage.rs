@@ -312,6 +312,7 @@ fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
         lag_p99_us: micros(&lag, 99.0),
         late_p99_us: micros(&collected.lateness, 99.0),
         late_p99_9_us: micros(&collected.lateness, 99.9),
+        noted_answers: collected.lanes.iter().map(|lane| lane.times.noted_answers).sum(),
     };
     let times: Vec<ConnectionTimes> =
         collected.lanes.iter().map(|lane| lane.times.clone()).collect();

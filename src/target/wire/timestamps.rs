@@ -4,6 +4,7 @@
 //! next operation is due and read all answers then, with one waking up where it took two.
 
 use crate::clock::{Clock, Nanos, wall_ns};
+use crate::measure::OLDEST_NOTE_NS;
 use std::cell::{Cell, RefCell};
 use tokio::net::TcpStream;
 
@@ -77,13 +78,14 @@ impl Timestamps {
         Ok((rustix::net::recv(stream, buffer, rustix::net::RecvFlags::empty())?.0, None))
     }
 
-    /// The moment `noted` on the wall clock, on the run's clock. `None`: one of the two was set
-    /// since the last answer, or this thread was interrupted between reading one and the other.
+    /// The moment `noted` on the wall clock, on the run's clock. `None`: it is too old, one of the
+    /// two clocks was set since the last answer, or this thread was interrupted between reading
+    /// one and the other.
     fn place(&self, noted: Nanos) -> Option<Nanos> {
         let (now, offset) = offset(self.clock);
         let moved = self.offset.replace(offset).abs_diff(offset);
-        let moment = noted.checked_add_signed(offset.checked_neg()?)?;
-        (moved <= MOST_MOVED_NS).then(|| moment.min(now))
+        let moment = noted.checked_add_signed(offset.checked_neg()?)?.min(now);
+        (moved <= MOST_MOVED_NS && now - moment <= OLDEST_NOTE_NS).then_some(moment)
     }
 }
 
@@ -95,7 +97,7 @@ fn offset(clock: Clock) -> (Nanos, i64) {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::{MOST_MOVED_NS, Timestamps};
+    use super::{MOST_MOVED_NS, OLDEST_NOTE_NS, Timestamps};
     use crate::clock::{Clock, SECOND_NS, wall_ns};
     use std::io::Write;
     use std::time::Duration;
@@ -111,11 +113,11 @@ mod tests {
         Timestamps::ask(&stream);
         // The kernel begins to note a moment after it is asked to, and a note is passed over when
         // this thread was interrupted at the wrong moment: that may happen, but not each time.
-        for _ in 0..100 {
+        for _ in 0..1_000 {
             let before = clock.now();
             server.write_all(b"answer").unwrap();
             let after = clock.now();
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(Duration::from_micros(500));
             stream.readable().await.unwrap();
             let (count, noted) = timestamps.receive(&stream, &mut [0; 64]).unwrap();
             assert_eq!(count, 6);
@@ -126,6 +128,14 @@ mod tests {
             }
         }
         panic!("the kernel notes no timestamps");
+    }
+
+    #[test]
+    fn an_old_note_is_not_believed() {
+        let timestamps = Timestamps::new(Clock::system()).unwrap();
+        let placed = |age: u64| (0..100).any(|_| timestamps.place(wall_ns() - age).is_some());
+        assert!(placed(OLDEST_NOTE_NS / 2));
+        assert!(!placed(OLDEST_NOTE_NS + MOST_MOVED_NS));
     }
 
     #[test]
