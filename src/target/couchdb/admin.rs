@@ -45,7 +45,8 @@ pub enum AdminError {
     },
 }
 
-/// A connection for administration. Made anew for each short spell of it.
+/// Administration of a server, by one connection for each request: what runs the next request may
+/// not be what ran the last one, and no connection outlives its runtime.
 #[derive(Debug)]
 pub struct Admin {
     connection: Connection,
@@ -59,7 +60,7 @@ pub struct Admin {
 type Reply = (u16, Value);
 
 impl Admin {
-    /// A connection that is not yet open.
+    /// Nothing is opened yet.
     pub fn new(endpoint: &Arc<Endpoint>, credentials: Credentials, timeout_ns: u64) -> Self {
         let deadlines = Deadlines::new(Clock::system(), timeout_ns);
         Self {
@@ -104,6 +105,7 @@ impl Admin {
     }
 
     async fn send(&mut self, bytes: &[u8], head_request: bool) -> Result<u16, AdminError> {
+        self.connection.close();
         let clock = self.deadlines.clock();
         let mut probe = Probe::new(clock, clock.now(), clock.now());
         let exchange = self.connection.exchange(bytes, head_request, &mut probe);
@@ -195,5 +197,46 @@ impl Admin {
                 reason: "no session cookie; try --auth basic".to_owned(),
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Admin, Credentials, Endpoint};
+    use crate::target::wire::TlsOptions;
+    use std::io::{Read, Write};
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn each_request_is_sent_once_whatever_runs_it() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let (seen, requests) = channel();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, seen) = (stream.unwrap(), seen.clone());
+                std::thread::spawn(move || {
+                    let mut request = [0; 1_024];
+                    while let Ok(1..) = stream.read(&mut request) {
+                        seen.send(()).unwrap();
+                        // Long enough for who asks to have looked in vain.
+                        std::thread::sleep(Duration::from_millis(50));
+                        let _ =
+                            stream.write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");
+                    }
+                });
+            }
+        });
+        let endpoint = Endpoint::resolve(&url, &TlsOptions::default()).unwrap();
+        let mut admin = Admin::new(&Arc::new(endpoint), Credentials::None, 10_000_000_000);
+        for _ in 0..2 {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let (status, _) = runtime.block_on(admin.request("PUT", "/db", None)).unwrap();
+            assert_eq!(status, 201);
+        }
+        assert_eq!(requests.try_iter().count(), 2);
     }
 }
