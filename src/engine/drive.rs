@@ -1,7 +1,7 @@
 //! The one hot loop: every operation of every workload on every target goes through here.
 
 use super::stop::{Stop, StopReason};
-use super::tickets::Tickets;
+use super::tickets::{Ticket, Tickets};
 use crate::clock::{Clock, Nanos};
 use crate::measure::{ConnectionTimes, FillLog, Histogram, Probe, Recorder, Sample, Timing};
 use crate::op::{Failure, Op, OpKind, Part, Reply, Revision};
@@ -36,6 +36,23 @@ impl Shared {
     fn issue(&self, kind: OpKind, documents: u32) {
         let issued = &self.issued[kind.index()];
         issued.set(issued.get() + u64::from(documents));
+    }
+
+    /// Counts an operation that is begun, and how late that is by this side's fault.
+    fn begin(&self, op: &Op, ticket: &Ticket) {
+        self.issue(op.kind, op.documents);
+        if ticket.awaited {
+            self.lateness.borrow_mut().record(ticket.began - ticket.intended);
+        }
+    }
+
+    /// Sees whether there is still a server to speak to.
+    fn heed(&self, result: Result<Reply, Failure>) {
+        match result {
+            Err(Failure::Authentication) => self.stop.raise(StopReason::Authentication),
+            Err(Failure::Connect | Failure::Timeout | Failure::Reset) => self.refused(),
+            _ => self.refused_since.set(None),
+        }
     }
 
     /// Records what is not a request of its own.
@@ -94,10 +111,11 @@ pub(super) async fn drive<S: Session, W: Workload>(
             times.idle_ns += shared.clock.now().saturating_sub(last_done);
             break;
         };
-        shared.issue(op.kind, op.documents);
+        shared.begin(&op, &ticket);
         times.idle_ns += ticket.idle_ns;
-        if ticket.awaited {
-            shared.lateness.borrow_mut().record(ticket.began - ticket.intended);
+        let one_request = op.part == Part::Whole && session.is_one_request(&op);
+        if !one_request {
+            shared.tickets.expect(false, ticket.began);
         }
         let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
         let outcome = session.execute(&op, payload, &mut probe).await;
@@ -108,9 +126,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         record(shared, &mut times, (&op, &outcome), answers, &timing);
         last_done = timing.done;
         times.noted_answers += u64::from(probe.noted());
-        if op.part != Part::Whole || !probe.can_wait() {
-            shared.tickets.stay_awake(timing.done);
-        }
+        shared.tickets.expect(one_request && probe.can_wait(), timing.done);
         if let Check::Checked(found) = check {
             checked(shared, found, timing.done);
         }
@@ -128,11 +144,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
                 }
             }
         }
-        match outcome.result {
-            Err(Failure::Authentication) => shared.stop.raise(StopReason::Authentication),
-            Err(Failure::Connect | Failure::Timeout | Failure::Reset) => shared.refused(),
-            _ => shared.refused_since.set(None),
-        }
+        shared.heed(outcome.result);
         payload.clear();
         let pause_ns = workload.pause_ns();
         if pause_ns > 0 {

@@ -18,8 +18,8 @@ const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
 /// The longest nap of a shard: it leaves time to read all that came meanwhile before what the
 /// kernel noted is too old to be believed.
 const NAP_NS: Nanos = OLDEST_NOTE_NS / 2;
-/// How long a shard does not nap after an operation that should not wait.
-const AWAKE_NS: Nanos = SECOND_NS;
+/// How long all answers have been such as can wait before a shard naps.
+const AWAKE_NS: Nanos = SECOND_NS / 10;
 
 /// The right to begin one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ struct Queue {
     /// The tasks of the connections that wait, by connection, and whether they were called.
     seats: Vec<Seat>,
     pacer: Option<Waker>,
-    /// Until when the shard does not nap.
+    /// Until when the shard does not nap; without end as long as no answer could have waited.
     awake_until: Nanos,
 }
 
@@ -169,7 +169,7 @@ impl Tickets {
                     waiting: VecDeque::with_capacity(own),
                     seats: (0..own).map(|_| Seat::default()).collect(),
                     pacer: None,
-                    awake_until: start,
+                    awake_until: Nanos::MAX,
                 };
                 Some(RefCell::new(queue))
             }
@@ -260,11 +260,13 @@ impl Tickets {
         Ticket { intended: now, began: now, idle_ns: now - asked, awaited: false }
     }
 
-    /// Answers must be looked at as soon as they come for a while: since `now`, some are not
-    /// noted by the kernel, or have a request to follow.
-    pub fn stay_awake(&self, now: Nanos) {
+    /// An answer came `now`, and `can_wait` tells that the kernel noted when and that no request
+    /// has to follow; or one is awaited that cannot, and must be looked at as soon as it comes.
+    pub fn expect(&self, can_wait: bool, now: Nanos) {
         if let Some(queue) = &self.queue {
-            queue.borrow_mut().awake_until = now + AWAKE_NS;
+            let mut queue = queue.borrow_mut();
+            let until = if can_wait { queue.awake_until.min(now + AWAKE_NS) } else { Nanos::MAX };
+            queue.awake_until = until;
         }
     }
 
@@ -415,5 +417,36 @@ impl Queue {
         if let Some(waker) = seat.waker.take() {
             waker.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::pace::{Arrivals, Schedule, Segment};
+
+    #[test]
+    fn a_shard_naps_when_all_answers_of_a_while_could_have_waited() {
+        let segments = vec![Segment { length_ns: SECOND_NS, from: 1_000.0, to: 1_000.0 }];
+        let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
+        let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
+        let share = Share { shard: (0, 1), own: 1, all: 1, operations: None };
+        let of = (Clock::system(), Arc::default());
+        let tickets = Tickets::new(of, &pace, share, (0, SECOND_NS));
+        let naps = |now| {
+            let mut queue = tickets.queue.as_ref().unwrap().borrow_mut();
+            queue.waiting = [0].into();
+            queue.may_nap(now)
+        };
+        assert!(!naps(SECOND_NS), "nothing is known of answers yet");
+        tickets.expect(true, 5);
+        tickets.expect(true, 7);
+        assert!(!naps(4 + AWAKE_NS) && naps(5 + AWAKE_NS));
+        tickets.expect(false, 9);
+        assert!(!naps(SECOND_NS), "until one can wait again");
+        tickets.expect(true, 11);
+        assert!(!naps(10 + AWAKE_NS) && naps(11 + AWAKE_NS));
+        tickets.queue.as_ref().unwrap().borrow_mut().waiting.clear();
+        assert!(!tickets.queue.as_ref().unwrap().borrow().may_nap(SECOND_NS), "nobody is free");
     }
 }

@@ -76,6 +76,12 @@ pub trait Session {
     /// Spells out what can be sent of `op` before it is due, in `payload` around its document.
     fn prepare(&mut self, _op: &Op, _payload: &mut Payload) {}
 
+    /// Whether one request does `op`, whatever its answer: an answer that another request depends
+    /// on must be looked at as soon as it comes.
+    fn is_one_request(&self, _op: &Op) -> bool {
+        true
+    }
+
     /// Carries out `op`, which was prepared in `payload`, and takes the marks of `probe`.
     /// Of a bulk operation, the rows of the answer are left in the payload.
     fn execute(

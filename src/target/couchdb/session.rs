@@ -366,6 +366,10 @@ impl Session for CouchSession {
         }
     }
 
+    fn is_one_request(&self, op: &Op) -> bool {
+        !looks_up(op) && !op.overwrite && !op.settle
+    }
+
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         let before = self.connection.sent();
         let mut outcome = if looks_up(op) {

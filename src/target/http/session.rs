@@ -349,6 +349,10 @@ impl Session for HttpSession {
         }
     }
 
+    fn is_one_request(&self, _: &Op) -> bool {
+        !self.shared.settings.follow
+    }
+
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         self.statuses.clear();
         self.sent = 0;
