@@ -23,7 +23,7 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
     max_in_flight: Option<u64>,
     /// Operations due within this time of each other may be begun together, for less CPU
-    #[arg(long, value_name = "TIME", default_value = "30us", value_parser = plan::duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "50us", value_parser = plan::duration_ns)]
     #[arg(requires = "open")]
     slack: u64,
     /// Pause of a connection between two operations, without a rate
@@ -82,5 +82,24 @@ impl LoadArgs {
                 slack_ns: self.slack,
             });
         (load, default_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LoadArgs;
+    use crate::engine::DEFAULT_SLACK_NS;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        load: LoadArgs,
+    }
+
+    #[test]
+    fn the_default_slack_is_that_of_the_engine() {
+        let line = Line::parse_from(["springload", "--rate", "5"]);
+        assert_eq!(line.load.slack, DEFAULT_SLACK_NS);
     }
 }

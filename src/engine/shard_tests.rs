@@ -350,7 +350,8 @@ async fn a_read_modify_write_falls_due_once_and_is_timed_as_a_whole() {
 
 #[tokio::test]
 async fn a_shard_that_naps_begins_all_that_is_due() {
-    for (connections, ops) in [(1, 100), (8, 100)] {
+    let ops = 100;
+    for connections in [1, 8] {
         let lane = |connection| Lane { connection, workload: Reads(ops) };
         let lanes = (0..connections).map(lane).collect();
         let load = (Server(|sent| Some(sent + 2 * MS)), rate(2_000.0, 60, 10_000));
