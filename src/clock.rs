@@ -1,9 +1,12 @@
-//! The only reader of clocks. Times are nanoseconds on the monotonic clock.
+//! The only reader of clocks, and of what the scheduler did to a thread. Times are nanoseconds on
+//! the monotonic clock.
 //!
 //! Tests run the engine on tokio's paused time: [`Clock::virtual_time`] reads that instead.
 
+mod scheduler;
 mod sleeper;
 
+pub use scheduler::{Scheduled, Scheduler};
 pub use sleeper::Sleeper;
 
 use rustix::time::{ClockId, clock_gettime};

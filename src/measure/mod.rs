@@ -4,6 +4,7 @@
 
 mod connection;
 mod growth;
+mod hiccup;
 mod histogram;
 mod interval;
 mod probe;
@@ -15,6 +16,7 @@ mod summary;
 
 pub use connection::{ConnectionTimes, PhaseTable};
 pub use growth::{FillLog, Growth, GrowthPoint, SizePoint};
+pub use hiccup::{HiccupMeter, Hiccups};
 pub use histogram::{Histogram, HistogramError, Kept, TRUSTED_TAIL};
 pub use interval::{FailedTimes, Interval, KindInterval, RawRow};
 pub use probe::{OLDEST_NOTE_NS, Probe, Timing};

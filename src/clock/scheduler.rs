@@ -1,0 +1,113 @@
+//! What the operating system's scheduler kept from the calling thread: the time that it was ready
+//! to run and had no processor, and how often it lost one.
+
+use super::Nanos;
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::FileExt as _;
+
+/// What the scheduler has told of one thread so far. What it does not tell is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduled {
+    /// Time on the run queue: ready to run, without a processor.
+    pub waited_ns: Option<Nanos>,
+    /// How often the thread was taken off its processor while it had work.
+    pub preempted: Option<u64>,
+}
+
+impl Scheduled {
+    /// What has been added since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        let part = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Self {
+            waited_ns: part(self.waited_ns, before.waited_ns),
+            preempted: part(self.preempted, before.preempted),
+        }
+    }
+}
+
+/// Asks the scheduler about the thread that made it.
+#[derive(Debug)]
+pub struct Scheduler {
+    #[cfg(target_os = "linux")]
+    schedstat: Option<std::fs::File>,
+    #[cfg(target_os = "linux")]
+    status: Option<std::fs::File>,
+}
+
+impl Scheduler {
+    /// Opens what Linux tells of the calling thread, where it may be read (`proc(5)`; the kernel
+    /// keeps `schedstat` where it was built with `CONFIG_SCHED_INFO`).
+    #[cfg(target_os = "linux")]
+    pub fn here() -> Self {
+        let open = |name: &str| std::fs::File::open(format!("/proc/thread-self/{name}")).ok();
+        Self { schedstat: open("schedstat"), status: open("status") }
+    }
+
+    /// This operating system tells nothing.
+    #[cfg(not(target_os = "linux"))]
+    pub fn here() -> Self {
+        Self {}
+    }
+
+    /// What the scheduler has told so far.
+    #[cfg(target_os = "linux")]
+    pub fn read(&self) -> Scheduled {
+        let mut buffer = [0; 4096];
+        let mut text = |file: &Option<std::fs::File>| {
+            let length = file.as_ref()?.read_at(&mut buffer, 0).ok()?;
+            Some(String::from_utf8_lossy(&buffer[..length]).into_owned())
+        };
+        Scheduled {
+            waited_ns: text(&self.schedstat).and_then(|text| waited(&text)),
+            preempted: text(&self.status).and_then(|text| preempted(&text)),
+        }
+    }
+
+    /// This operating system tells nothing.
+    #[cfg(not(target_os = "linux"))]
+    pub fn read(&self) -> Scheduled {
+        Scheduled::default()
+    }
+}
+
+/// The second number of `schedstat`: nanoseconds on the run queue. All zero on a kernel that keeps
+/// no such statistics.
+#[cfg(target_os = "linux")]
+fn waited(schedstat: &str) -> Option<Nanos> {
+    let numbers: Vec<u64> =
+        schedstat.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let [_, waited, slices, ..] = numbers[..] else { return None };
+    (slices > 0).then_some(waited)
+}
+
+/// `nonvoluntary_ctxt_switches` of `status`.
+#[cfg(target_os = "linux")]
+fn preempted(status: &str) -> Option<u64> {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_reads_what_linux_writes_and_nothing_else() {
+        assert_eq!(waited("81234 23120 17\n"), Some(23_120));
+        assert_eq!(waited("0 0 0\n"), None);
+        assert_eq!(waited("81234 x 17\n"), None);
+        assert_eq!(waited(""), None);
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t3\nnonvoluntary_ctxt_switches:\t42\n";
+        assert_eq!(preempted(status), Some(42));
+        assert_eq!(preempted("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn what_is_not_told_stays_unknown() {
+        let told = Scheduled { waited_ns: Some(9), preempted: None };
+        let before = Scheduled { waited_ns: Some(4), preempted: Some(1) };
+        assert_eq!(told.since(&before), Scheduled { waited_ns: Some(5), preempted: None });
+    }
+}

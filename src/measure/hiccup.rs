@@ -1,0 +1,110 @@
+//! How well this machine lets a thread run that only wants to wake up in time.
+//!
+//! After jHiccup (Gil Tene): a thread that does nothing but sleep wakes late when the machine, not
+//! the load, held it up. It knows nothing of the load, so that a client cannot excuse its own work.
+
+use super::Histogram;
+use crate::clock::{Clock, Nanos};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The time between two wake-ups: a stall longer than this is seen, and 200 wake-ups a second cost
+/// about 0.2 % of one processor.
+const PERIOD: Duration = Duration::from_millis(5);
+
+/// A thread that sleeps and notes how late it wakes.
+#[derive(Debug)]
+pub struct HiccupMeter {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Hiccups>>,
+}
+
+/// How late a sleeping thread woke.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hiccups {
+    /// Lateness of each wake-up. A stall counts once for each wake-up that it swallowed.
+    pub late: Histogram,
+}
+
+impl HiccupMeter {
+    /// Starts to watch the machine.
+    ///
+    /// # Errors
+    /// When the operating system refuses a thread.
+    pub fn start() -> std::io::Result<Self> {
+        let over = Arc::new(AtomicBool::new(false));
+        let flag = over.clone();
+        let watch = move || {
+            let (clock, mut hiccups) = (Clock::system(), Hiccups::default());
+            while !flag.load(Ordering::Relaxed) {
+                let due = clock.now() + PERIOD.as_nanos() as Nanos;
+                std::thread::sleep(PERIOD);
+                hiccups.note(clock.now().saturating_sub(due));
+            }
+            hiccups
+        };
+        let thread = std::thread::Builder::new().name("hiccups".to_owned()).spawn(watch)?;
+        Ok(Self { over, thread: Some(thread) })
+    }
+
+    /// Ends, and tells what was seen.
+    pub fn finish(mut self) -> Hiccups {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for HiccupMeter {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Hiccups {
+    /// Notes a wake-up so late, and those that should have come meanwhile: as HdrHistogram's
+    /// `recordValueWithExpectedInterval`.
+    fn note(&mut self, late_ns: Nanos) {
+        let period = PERIOD.as_nanos() as Nanos;
+        let mut late_ns = Some(late_ns);
+        while let Some(late) = late_ns {
+            self.late.record(late);
+            late_ns = late.checked_sub(period);
+        }
+    }
+
+    /// The longest that the thread was kept waiting, in nanoseconds.
+    pub fn longest_ns(&self) -> Nanos {
+        self.late.max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_counts_for_each_wake_up_that_it_swallowed() {
+        let mut hiccups = Hiccups::default();
+        for _ in 0..98 {
+            hiccups.note(100_000);
+        }
+        hiccups.note(12_000_000);
+        assert_eq!(hiccups.late.len(), 101);
+        assert_eq!(hiccups.longest_ns() / 1_000_000, 12);
+        assert!(hiccups.late.percentile(98.0) > 1_900_000, "2, 7 and 12 ms stand at the end");
+    }
+
+    #[test]
+    fn the_meter_sees_the_time_it_watches() {
+        let meter = HiccupMeter::start().unwrap();
+        let clock = Clock::system();
+        let begun = clock.now();
+        while clock.now() - begun < 60_000_000 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let seen = meter.finish();
+        assert!(seen.late.len() >= 10, "{} of 12 wake-ups", seen.late.len());
+    }
+}
