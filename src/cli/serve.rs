@@ -4,6 +4,7 @@ use super::exit::Exit;
 use super::{faults, signals};
 use crate::embedded::{Mode, Options, StandIn, bind};
 use crate::engine::Stop;
+use crate::plan::duration_ns;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,9 @@ pub(super) struct Args {
     /// Ask for this user and password
     #[arg(long, value_name = "USER:PASSWORD")]
     admin: Option<String>,
+    /// How long the cookie of a session is good: 2s
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration_ns)]
+    session: u64,
     /// Threads to serve with
     #[arg(short, long, value_name = "N", default_value = "1")]
     threads: usize,
@@ -51,7 +55,14 @@ pub(super) fn main(args: &Args) -> Exit {
         }
     };
     let mode = if args.null { Mode::Null } else { Mode::Couch };
-    let options = Options { admin, threads: args.threads.max(1), mode, faults, pinned: false };
+    let options = Options {
+        admin,
+        session_ns: args.session,
+        threads: args.threads.max(1),
+        mode,
+        faults,
+        pinned: false,
+    };
     let stand_in = match bind(&args.listen).and_then(|it| StandIn::start(it, options)) {
         Ok(stand_in) => stand_in,
         Err(error) => {

@@ -14,11 +14,11 @@ use md5::{Digest, Md5};
 use super::reply::Refusal;
 use crate::clock::{Clock, Nanos, SECOND_NS};
 
-/// How long a cookie is good, in seconds (CouchDB's default).
-pub(super) const SESSION_S: u64 = 600;
+/// How long a cookie is good unless told otherwise (CouchDB's default: ten minutes).
+pub(super) const SESSION_NS: Nanos = 600 * SECOND_NS;
 
-/// Age from which a cookie is renewed: CouchDB does so once a tenth of its time is gone.
-const RENEW_NS: Nanos = SESSION_S / 10 * SECOND_NS;
+/// A cookie is renewed once this part of its time is gone, as CouchDB does.
+const RENEW_AFTER: u64 = 10;
 
 /// Wrong passwords in a row which lock a user out (CouchDB's default).
 const LOCK_OUT_AFTER: u32 = 5;
@@ -43,6 +43,7 @@ pub(super) struct Identity {
 #[derive(Debug)]
 pub(super) struct Auth {
     admin: Option<Admin>,
+    session_ns: Nanos,
     clock: Clock,
     secret: RandomState,
     guarded: Mutex<Guarded>,
@@ -64,15 +65,21 @@ struct Guarded {
 }
 
 impl Auth {
-    /// With that admin, or with none: then everybody is an admin.
-    pub(super) fn new(admin: Option<(String, String)>) -> Self {
+    /// With that admin, or with none: then everybody is an admin. Cookies are good for so long.
+    pub(super) fn new(admin: Option<(String, String)>, session_ns: Nanos) -> Self {
         let admin = admin.map(|(name, password)| Admin {
             basic: format!("Basic {}", STANDARD.encode(format!("{name}:{password}"))),
             name,
             password,
         });
         let guarded = Mutex::default();
-        Self { admin, clock: Clock::system(), secret: RandomState::new(), guarded }
+        Self { admin, session_ns, clock: Clock::system(), secret: RandomState::new(), guarded }
+    }
+
+    /// The value of `Set-Cookie` for the session of this token.
+    pub(super) fn set_cookie(&self, token: &str) -> String {
+        let age_s = self.session_ns.div_ceil(SECOND_NS);
+        format!("AuthSession={token}; Version=1; Max-Age={age_s}; Path=/; HttpOnly")
     }
 
     /// Finds out who is asking.
@@ -100,8 +107,9 @@ impl Auth {
         let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
         let made = guarded.sessions.get(token).copied();
         match made.map(|made| now - made) {
-            Some(age) if age < SESSION_S * SECOND_NS => {
-                let renewed = (age > RENEW_NS).then(|| self.open(&mut guarded, now));
+            Some(age) if age < self.session_ns => {
+                let renewed =
+                    (age > self.session_ns / RENEW_AFTER).then(|| self.open(&mut guarded, now));
                 Ok(known("cookie", renewed))
             }
             _ => Ok(nobody),
@@ -152,7 +160,7 @@ impl Auth {
     }
 
     fn open(&self, guarded: &mut Guarded, now: Nanos) -> String {
-        guarded.sessions.retain(|_, made| now - *made < SESSION_S * SECOND_NS);
+        guarded.sessions.retain(|_, made| now - *made < self.session_ns);
         guarded.made += 1;
         let token = random_hex(&self.secret, guarded.made);
         guarded.sessions.insert(token.clone(), now);
@@ -192,7 +200,7 @@ mod tests {
     const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn auth() -> Auth {
-        Auth::new(Some(("admin".to_owned(), "secret".to_owned())))
+        Auth::new(Some(("admin".to_owned(), "secret".to_owned())), SESSION_NS)
     }
 
     fn headers(name: hyper::header::HeaderName, value: &str) -> HeaderMap {
@@ -232,6 +240,20 @@ mod tests {
         assert!(identity.unwrap().admin);
         let identity = auth.identify(&headers(AUTHORIZATION, "Basic eA=="), PEER);
         assert_eq!(identity, Err(Refusal::WRONG_PASSWORD));
-        assert!(Auth::new(None).identify(&HeaderMap::new(), PEER).unwrap().admin);
+        let open = Auth::new(None, SESSION_NS);
+        assert!(open.identify(&HeaderMap::new(), PEER).unwrap().admin);
+    }
+
+    #[test]
+    fn a_cookie_is_good_for_its_time_and_no_longer() {
+        let admin = Some(("admin".to_owned(), "secret".to_owned()));
+        for (session_ns, good) in [(0, false), (1_500 * SECOND_NS, true)] {
+            let auth = Auth::new(admin.clone(), session_ns);
+            let token = auth.log_in("admin", "secret", PEER).unwrap();
+            let cookie = headers(COOKIE, &format!("AuthSession={token}"));
+            assert_eq!(auth.identify(&cookie, PEER).unwrap().admin, good);
+            let age = format!("Max-Age={};", session_ns / SECOND_NS);
+            assert!(auth.set_cookie(&token).contains(&age), "{age}");
+        }
     }
 }

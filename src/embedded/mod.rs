@@ -43,11 +43,15 @@ pub use counters::Counters;
 pub use faults::{Delay, Faults, Stall};
 pub use server::{StandIn, bind};
 
+use crate::clock::Nanos;
+
 /// How a stand-in is to behave.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Name and password of the one user, a server admin. Without it everybody is an admin.
     pub admin: Option<(String, String)>,
+    /// How long a session cookie is good, in nanoseconds.
+    pub session_ns: Nanos,
     /// Serving threads, each with its own runtime. 0 counts as 1.
     pub threads: usize,
     /// What answers.
@@ -62,6 +66,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             admin: None,
+            session_ns: auth::SESSION_NS,
             threads: 1,
             mode: Mode::Couch,
             faults: Faults::default(),

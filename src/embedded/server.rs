@@ -86,7 +86,9 @@ impl StandIn {
         listener.set_nonblocking(true)?;
         let gate = Arc::new(Gate::new(options.faults));
         let engine = match options.mode {
-            Mode::Couch => Engine::Couch(Arc::new(Shared::new(options.admin)), gate),
+            Mode::Couch => {
+                Engine::Couch(Arc::new(Shared::new(options.admin, options.session_ns)), gate)
+            }
             Mode::Null => Engine::Null(Arc::new(Script::new(gate))),
         };
         let mut stand_in = Self {

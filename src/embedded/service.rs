@@ -18,8 +18,7 @@ use super::reply::{Payload, Refusal, Reply};
 use super::route::{Place, Within};
 use super::single::{document, post};
 use super::stand_in::{
-    Call, Shared, all_dbs, counters, create, delete, info, session, session_cookie, up, uuids,
-    welcome,
+    Call, Shared, all_dbs, counters, create, delete, info, session, up, uuids, welcome,
 };
 
 /// The longest body taken, in bytes. CouchDB's own limit is 4 GiB, too much for a memory.
@@ -62,7 +61,7 @@ pub(super) async fn serve(
     };
     let mut reply = answer(&call, &place).unwrap_or_else(refuse);
     if let Some(token) = &identity.renewed {
-        reply = reply.cookie(session_cookie(token));
+        reply = reply.cookie(shared.auth.set_cookie(token));
     }
     Ok(send(&shared.tally, &place, reply))
 }

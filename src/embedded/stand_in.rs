@@ -11,12 +11,13 @@ use hyper::{HeaderMap, Method};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::auth::{Auth, Identity, SESSION_S, random_hex};
+use super::auth::{Auth, Identity, random_hex};
 use super::counters::{Tally, count};
 use super::json::{write_number, write_string};
 use super::query::Query;
 use super::reply::{Refusal, Reply};
 use super::store::Database;
+use crate::clock::Nanos;
 
 /// The version of the API which the stand-in speaks.
 const API_VERSION: &str = "3.5.0";
@@ -67,11 +68,11 @@ impl Call<'_> {
 }
 
 impl Shared {
-    /// A server without databases.
-    pub(super) fn new(admin: Option<(String, String)>) -> Self {
+    /// A server without databases, which [`Auth::new`] guards.
+    pub(super) fn new(admin: Option<(String, String)>, session_ns: Nanos) -> Self {
         Self {
             tally: Tally::default(),
-            auth: Auth::new(admin),
+            auth: Auth::new(admin, session_ns),
             databases: RwLock::default(),
             secret: RandomState::new(),
             uuids: AtomicU64::new(0),
@@ -202,12 +203,7 @@ pub(super) fn session(call: &Call<'_>) -> Result<Reply, Refusal> {
     let log_in = read_log_in(call)?;
     let token = call.shared.auth.log_in(&log_in.name, &log_in.password, call.peer)?;
     let reply = json_line(200, &json!({"ok": true, "name": log_in.name, "roles": ["_admin"]}));
-    Ok(reply.cookie(session_cookie(&token)))
-}
-
-/// The value of `Set-Cookie` for a session.
-pub(super) fn session_cookie(token: &str) -> String {
-    format!("AuthSession={token}; Version=1; Max-Age={SESSION_S}; Path=/; HttpOnly")
+    Ok(reply.cookie(call.shared.auth.set_cookie(&token)))
 }
 
 fn who(identity: &Identity) -> Reply {
@@ -265,7 +261,7 @@ mod tests {
 
     #[test]
     fn uuids_count_up() {
-        let shared = Shared::new(None);
+        let shared = Shared::new(None, 0);
         let (first, second) = (shared.uuid(), shared.uuid());
         assert_eq!((first.len(), &first[..26]), (32, &second[..26]));
         assert!(first < second);

@@ -211,11 +211,24 @@ impl Prepared {
         };
         let mut admin = Admin::new(&endpoint, credentials, plan.timeout_ns);
         let path = format!("/{}", encode_segment(&self.server.database));
-        block_on(stop, async {
-            admin.log_in().await?;
-            admin.expect(&[200, 202, 404], "DELETE", &path, None).await
-        })?;
+        block_on(stop, remove(&mut admin, &path))?;
         Ok(true)
+    }
+}
+
+/// Removes a database. A server that is busy for a moment, as after much load, is asked again.
+async fn remove(admin: &mut Admin, path: &str) -> Result<(), AdminError> {
+    let mut pauses = [Duration::from_millis(200), Duration::from_secs(1)].into_iter();
+    loop {
+        let removed = match admin.log_in().await {
+            Ok(()) => admin.expect(&[200, 202, 404], "DELETE", path, None).await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        let busy = matches!(removed, Err(AdminError::Unexpected { status: 429 | 503, .. }));
+        match pauses.next() {
+            Some(pause) if busy => tokio::time::sleep(pause).await,
+            _ => return removed,
+        }
     }
 }
 

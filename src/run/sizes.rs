@@ -66,7 +66,7 @@ async fn points(inspect: &Inspect, start: &Start, over: &AtomicBool) -> Vec<Size
         }
         let last = over.load(Ordering::Relaxed);
         if let Some(began) = start.moment()
-            && let Ok((200, told)) = admin.request("GET", path, None).await
+            && let Some(told) = ask(&mut admin, path).await
         {
             let at_s = clock.now().saturating_sub(began) as f64 / SECOND_NS as f64;
             points.push(point(at_s, &told));
@@ -76,6 +76,16 @@ async fn points(inspect: &Inspect, start: &Start, over: &AtomicBool) -> Vec<Size
         }
         pause = (pause * 11 / 10).min(LONGEST_PAUSE);
     }
+}
+
+/// The server's answer, if it gives one. An expired cookie is renewed.
+async fn ask(admin: &mut Admin, path: &str) -> Option<Value> {
+    let mut answer = admin.request("GET", path, None).await.ok()?;
+    if answer.0 == 401 {
+        admin.log_in().await.ok()?;
+        answer = admin.request("GET", path, None).await.ok()?;
+    }
+    (answer.0 == 200).then_some(answer.1)
 }
 
 /// What the server said. Before CouchDB 2 the sizes had names of their own.

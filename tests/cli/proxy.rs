@@ -26,6 +26,10 @@ pub(crate) struct Exchange {
 /// Sees every request before it is passed on, and may hold it back.
 pub(crate) type Hook = Box<dyn Fn(&str, &str) + Send + Sync>;
 
+/// What is answered to a request in place of the server, as it goes over the wire; `None` leaves
+/// it to the server, and nothing at all hangs up.
+pub(crate) type Answers = Box<dyn Fn(&Message) -> Option<Vec<u8>> + Send + Sync>;
+
 /// The relay. It ends with the test's process.
 pub(crate) struct Proxy {
     pub(crate) url: String,
@@ -38,35 +42,45 @@ impl<T: Read + Write + Send> Wire for T {}
 impl Proxy {
     /// A relay to the server at `url`.
     pub(crate) fn to(url: &str) -> Self {
-        Self::start(url, None, Box::new(|_, _| ()))
+        Self::start(url, None, Box::new(|_| None))
     }
 
     /// A relay that calls `hook` with method and path of each request.
     pub(crate) fn with_hook(url: &str, hook: Hook) -> Self {
-        Self::start(url, None, hook)
+        let answers = move |request: &Message| {
+            let (method, path) = request.words();
+            hook(&method, &path);
+            None
+        };
+        Self::start(url, None, Box::new(answers))
+    }
+
+    /// A relay that answers some requests itself.
+    pub(crate) fn with_answers(url: &str, answers: Answers) -> Self {
+        Self::start(url, None, answers)
     }
 
     /// A relay that speaks TLS to its clients.
     pub(crate) fn with_tls(url: &str, tls: ServerConfig) -> Self {
-        Self::start(url, Some(Arc::new(tls)), Box::new(|_, _| ()))
+        Self::start(url, Some(Arc::new(tls)), Box::new(|_| None))
     }
 
-    fn start(url: &str, tls: Option<Arc<ServerConfig>>, hook: Hook) -> Self {
+    fn start(url: &str, tls: Option<Arc<ServerConfig>>, answers: Answers) -> Self {
         let server = url.strip_prefix("http://").expect("an http URL").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}", listener.local_addr().expect("an address"));
         let log = Arc::new(Mutex::new(Vec::new()));
-        let (entries, hook) = (Arc::clone(&log), Arc::new(hook));
+        let (entries, answers) = (Arc::clone(&log), Arc::new(answers));
         thread::spawn(move || {
             for (connection, client) in listener.incoming().enumerate() {
                 let Ok(client) = client else { return };
                 let (server, tls) = (server.clone(), tls.clone());
-                let (entries, hook) = (Arc::clone(&entries), Arc::clone(&hook));
+                let (entries, answers) = (Arc::clone(&entries), Arc::clone(&answers));
                 thread::spawn(move || {
                     // A peer that hangs up ends the relay of this connection.
                     let _ = wrap(client, tls).and_then(|client| {
-                        relay(client, &server, &hook, |exchange| {
+                        relay(client, &server, &answers, |exchange| {
                             entries
                                 .lock()
                                 .expect("no panic")
@@ -99,7 +113,7 @@ fn wrap(client: TcpStream, tls: Option<Arc<ServerConfig>>) -> io::Result<Box<dyn
 fn relay(
     client: Box<dyn Wire>,
     server: &str,
-    hook: &Hook,
+    answers: &Answers,
     record: impl Fn(Exchange),
 ) -> io::Result<()> {
     let mut client = BufReader::new(client);
@@ -107,11 +121,13 @@ fn relay(
     server.get_ref().set_nodelay(true)?;
     loop {
         let request = Message::read(&mut client, false)?;
-        let mut words = request.first.split(' ').map(str::to_owned);
-        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        hook(&method, &path);
-        server.get_mut().write_all(&request.raw)?;
-        let answer = Message::read(&mut server, true)?;
+        let (method, path) = request.words();
+        let answer = if let Some(answer) = answers(&request) {
+            Message::read(&mut &*answer, true)?
+        } else {
+            server.get_mut().write_all(&request.raw)?;
+            Message::read(&mut server, true)?
+        };
         let status = answer.first.split(' ').nth(1).and_then(|text| text.parse().ok());
         // Before the client can know of it: who asks after the client ended sees all.
         record(Exchange {
@@ -135,6 +151,12 @@ pub(crate) struct Message {
 }
 
 impl Message {
+    /// Method and path of a request.
+    pub(crate) fn words(&self) -> (String, String) {
+        let mut words = self.first.split(' ').map(str::to_owned);
+        (words.next().unwrap_or_default(), words.next().unwrap_or_default())
+    }
+
     pub(crate) fn read(from: &mut impl BufRead, is_answer: bool) -> io::Result<Self> {
         let mut raw = Vec::new();
         let first = line(from, &mut raw)?;

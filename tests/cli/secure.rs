@@ -1,16 +1,16 @@
 //! The wire that needs more: TLS, IPv6, sessions.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use springload::embedded::{Options, StandIn, bind};
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::{ServerConfig, crypto};
 
-use crate::proxy::Proxy;
+use crate::proxy::{Message, Proxy};
 use crate::servers::{Server, skipped};
-use crate::springload::measure;
+use crate::springload::{failures, measure};
 
 /// An authority that nobody knows, as a PEM file; and a server which it vouches for.
 struct Authority {
@@ -142,4 +142,95 @@ fn a_session_is_made_once_and_its_cookie_sent_by_every_connection() {
     // Before the first stage and after the last, whatever the number of connections.
     assert_eq!(log_ins, 2);
     assert!(exchanges.iter().all(|exchange| exchange.status < 400), "nothing was refused");
+}
+
+/// Documents that are asked for before the cookie expires.
+const EXPIRES_AFTER: usize = 100;
+
+const NOBODY: &[u8] = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 62\r\n\r\n\
+    {\"error\":\"unauthorized\",\"reason\":\"You are not authorized.\"}\n\n\n";
+
+/// Runs 1,000 operations on a server behind a relay, at which the first cookie expires in mid-run.
+/// `log_in` answers the log-ins after that, by their number; `None` leaves one to the server.
+fn with_expired_cookie(
+    log_in: impl Fn(usize) -> Option<&'static [u8]> + Send + Sync + 'static,
+) -> (crate::springload::Finished, Proxy) {
+    #[derive(Default)]
+    struct State {
+        documents: usize,
+        cookie: String,
+        log_ins: usize,
+    }
+    let admin = Some(("ann".to_owned(), "secret".to_owned()));
+    let server = Server::stand_in(Options { admin, ..Options::default() });
+    let state = Mutex::new(State::default());
+    let answers = move |request: &Message| {
+        let mut state = state.lock().expect("no panic");
+        let (_, path) = request.words();
+        let expired = state.documents > EXPIRES_AFTER;
+        if path == "/_session" {
+            state.log_ins += usize::from(expired);
+            let answer = if expired { log_in(state.log_ins) } else { None };
+            return answer.map(<[u8]>::to_vec);
+        }
+        let text = String::from_utf8_lossy(&request.raw).into_owned();
+        let cookie = text.lines().find_map(|line| line.strip_prefix("Cookie: "))?;
+        if state.cookie.is_empty() {
+            cookie.clone_into(&mut state.cookie);
+        }
+        state.documents += usize::from(path.matches('/').count() == 2);
+        (state.documents > EXPIRES_AFTER && cookie == state.cookie).then(|| NOBODY.to_vec())
+    };
+    let proxy = Proxy::with_answers(&server.url, Box::new(answers));
+    let url = proxy.url.replace("http://", "http://ann:secret@");
+    let run = measure(["run", &url, "-c", "2", "--docs", "60", "--ops", "1000"]);
+    (run, proxy)
+}
+
+fn log_ins(proxy: &Proxy) -> Vec<u16> {
+    let exchanges = proxy.exchanges();
+    exchanges.iter().filter(|it| it.path == "/_session").map(|it| it.status).collect()
+}
+
+#[test]
+fn a_cookie_that_expires_in_mid_run_is_renewed_once_for_all() {
+    let (run, proxy) = with_expired_cookie(|_| None);
+    let run = run.passed();
+    for kind in ["create", "read", "update", "delete"] {
+        assert_eq!(failures(&run.operation("crud", kind)), 0, "{kind}");
+    }
+    // Before the first stage, when the cookie had expired, and after the last stage.
+    assert_eq!(log_ins(&proxy), [200; 3]);
+}
+
+#[test]
+fn a_log_in_that_fails_in_passing_is_no_refusal() {
+    const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+    let (run, proxy) = with_expired_cookie(|number| match number {
+        1 => Some(BUSY),
+        // Hung up on, and once more where it is sent again for that.
+        2 | 3 => Some(b""),
+        _ => None,
+    });
+    let run = run.passed();
+    let operations = run.stage("crud")["operations"].as_array().unwrap();
+    let failed = |class: &str| -> u64 {
+        operations.iter().filter_map(|operation| operation["failures"][class].as_u64()).sum()
+    };
+    // Whoever waited for the same log-in failed with it: one or both of the two connections.
+    assert!((1..=2).contains(&failed("server_error")), "{operations:?}");
+    assert!((1..=4).contains(&failed("reset")), "{operations:?}");
+    let all: u64 = operations.iter().map(failures).sum();
+    assert_eq!(all, failed("server_error") + failed("reset"));
+    // That which was hung up on has no status.
+    assert_eq!(log_ins(&proxy), [200, 503, 200, 200]);
+}
+
+#[test]
+fn a_log_in_that_is_refused_in_mid_run_ends_it() {
+    let (run, proxy) = with_expired_cookie(|_| Some(NOBODY));
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("refuses the credentials"), "{}", run.stderr);
+    // Nobody asks again but the end of the run: the server counts refusals.
+    assert_eq!(log_ins(&proxy), [200, 401, 401]);
 }

@@ -190,12 +190,16 @@ impl Admin {
                 self.credentials = Credentials::Basic { name, password };
                 Ok(())
             }
-            status => Err(AdminError::Unexpected {
+            200 => Err(AdminError::Unexpected {
                 server: self.server.clone(),
                 action: "POST /_session".to_owned(),
                 status,
                 reason: "no session cookie; try --auth basic".to_owned(),
             }),
+            status => {
+                let said = serde_json::from_slice(self.connection.body()).unwrap_or(Value::Null);
+                self.expect_reply((status, said), &[200], "POST", "/_session").map(|_| ())
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! How requests prove who sends them: not at all, with Basic, or with a session cookie.
 
+use crate::op::Failure;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A user's name and password, and how they are presented.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,18 +33,27 @@ pub enum Credentials {
 #[derive(Debug, Default)]
 pub(super) struct Renewal {
     pub(super) state: tokio::sync::Mutex<LatestLogIn>,
+    /// Log-ins that have ended.
+    pub(super) ended: AtomicU64,
 }
 
-/// The cookie of the latest log-in, empty before it, or its refusal.
+/// The cookie of the last log-in that succeeded, empty before it, and how the last one ended.
 #[derive(Default)]
 pub(super) struct LatestLogIn {
     pub(super) cookie: String,
-    pub(super) refused: bool,
+    pub(super) failure: Option<Failure>,
+}
+
+impl LatestLogIn {
+    /// Whether name and password were refused.
+    pub(super) fn refused(&self) -> bool {
+        self.failure == Some(Failure::Authentication)
+    }
 }
 
 impl std::fmt::Debug for LatestLogIn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LatestLogIn").field("refused", &self.refused).finish_non_exhaustive()
+        f.debug_struct("LatestLogIn").field("failure", &self.failure).finish_non_exhaustive()
     }
 }
 

@@ -10,6 +10,7 @@ use crate::target::wire::{Answer, Connection};
 use crate::target::{Outcome, Payload, Session};
 use percent_encoding::percent_encode;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A session with a CouchDB database.
 #[derive(Debug)]
@@ -118,7 +119,7 @@ impl CouchSession {
         }
         // Twice at most: the cookie that another session has got may have expired as well.
         for _ in 0..2 {
-            if answer.status != 401 || !self.log_in().await {
+            if answer.status != 401 || !self.log_in().await? {
                 break;
             }
             payload.strip_head();
@@ -128,25 +129,50 @@ impl CouchSession {
         Ok(answer)
     }
 
-    /// Asks for a new cookie. `false`: there are no cookie credentials, or they were refused.
-    /// Only one session asks at a time, and none after a refusal: the server counts those.
-    async fn log_in(&mut self) -> bool {
-        let Some(request) = self.credentials.log_in_request(&self.host) else { return false };
+    /// Asks for a new cookie. `false`: there are no cookie credentials. Only one session asks at a
+    /// time, those that wait for it share what comes of it, and none asks after a refusal: the
+    /// server counts those.
+    ///
+    /// # Errors
+    /// [`Failure::Authentication`] when name and password are refused, and no other: what else
+    /// fails may succeed for the next operation.
+    async fn log_in(&mut self) -> Result<bool, Failure> {
+        let Some(request) = self.credentials.log_in_request(&self.host) else { return Ok(false) };
         let renewal = self.renewal.clone();
+        let ended = renewal.ended.load(Ordering::Relaxed);
         let mut shared = renewal.state.lock().await;
-        if shared.refused || self.credentials.adopt(&shared.cookie) {
+        if !shared.refused() && self.credentials.adopt(&shared.cookie) {
             self.make_common();
-            return !shared.refused;
+            return Ok(true);
+        }
+        let waited = ended != renewal.ended.load(Ordering::Relaxed);
+        if let Some(failure) = shared.failure.filter(|_| waited || shared.refused()) {
+            return Err(failure);
         }
         let now = self.clock.now();
         let mut probe = Probe::new(self.clock, now, now);
         let answer = self.connection.exchange(&request, false, &mut probe).await;
-        let renewed = answer.is_ok_and(|answer| answer.status == 200)
-            && self.connection.set_cookie().is_some_and(|cookie| self.credentials.renew(cookie));
-        self.make_common();
-        shared.refused = !renewed;
-        self.credentials.cookie().clone_into(&mut shared.cookie);
-        renewed
+        let renewed = answer.and_then(|answer| self.logged_in(answer.status));
+        shared.failure = renewed.err();
+        if renewed.is_ok() {
+            self.make_common();
+            self.credentials.cookie().clone_into(&mut shared.cookie);
+        }
+        renewal.ended.fetch_add(1, Ordering::Relaxed);
+        renewed.map(|()| true)
+    }
+
+    /// Takes over the cookie that the answer to a log-in has brought.
+    fn logged_in(&mut self, status: u16) -> Result<(), Failure> {
+        match status {
+            200 => {
+                let cookie = self.connection.set_cookie();
+                let renewed = cookie.is_some_and(|cookie| self.credentials.renew(cookie));
+                if renewed { Ok(()) } else { Err(Failure::Protocol) }
+            }
+            401 | 403 => Err(Failure::Authentication),
+            status => Err(Failure::of_status(status)),
+        }
     }
 
     /// What the answer in the connection says about `op`.
