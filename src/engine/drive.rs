@@ -131,13 +131,13 @@ pub(super) async fn drive<S: Session, W: Workload>(
             checked(shared, found, timing.done);
         }
         match op.part {
-            Part::Whole => shared.tickets.done(),
+            Part::Whole => shared.tickets.done(timing.done),
             Part::First => {
                 shared.issue(OpKind::ReadModifyWrite, 1);
                 whole = Some((timing, outcome.result));
             }
             Part::Last => {
-                shared.tickets.done();
+                shared.tickets.done(timing.done);
                 if let Some((first, result)) = whole.take() {
                     let result = result.and(outcome.result);
                     shared.note(OpKind::ReadModifyWrite, result, &first.until(&timing));

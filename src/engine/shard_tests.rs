@@ -307,6 +307,31 @@ async fn counted_work_ends_by_itself_at_a_rate() {
     assert!((1.18..1.22).contains(&run.elapsed_s), "{} s", run.elapsed_s);
 }
 
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_what_was_dropped() {
+    let slow = Server(|sent| Some(sent + 50 * MS));
+    let run = run(slow, rate(500.0, 3600, 2), (2, 500), None, Arc::default());
+    let run = tokio::time::timeout(Duration::from_secs(60), run).await.expect("it ends");
+    let LoadCounts { offered, begun, dropped, unsent } = run.load;
+    assert_eq!((offered, begun + dropped, unsent), (1000, 1000, 0));
+    assert!((70..=90).contains(&begun), "two at a time of 50 ms each for 2 s: {begun}");
+    assert!((1.99..2.06).contains(&run.elapsed_s), "{} s", run.elapsed_s);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_falls_due_beyond_the_limit_is_dropped_when_it_falls_due() {
+    let slow = Server(|sent| Some(sent + 50 * MS));
+    for limit in [1, 3] {
+        let run =
+            run(slow, rate(190.0, 10, limit), (limit as usize, 9999), Some(10), Arc::default());
+        let run = run.await;
+        assert!(run.load.dropped > 0 && run.load.unsent == 0, "{:?}", run.load);
+        // With a connection for each operation that the limit admits, none ever waits for one.
+        let worst_us = run.reads().lag.max_us;
+        assert!(worst_us <= 2_000.0, "begun {worst_us} µs late");
+    }
+}
+
 /// Reads and updates of the same document in turn, of which every third read is wrong.
 struct Modify(u64);
 

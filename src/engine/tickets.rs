@@ -117,7 +117,10 @@ struct Queue {
     steps: Box<dyn Iterator<Item = Nanos>>,
     /// When the next operation falls due.
     next: Option<Nanos>,
+    /// How many operations have yet to fall due, where they are counted.
+    left: u64,
     due: VecDeque<Nanos>,
+    /// Operations that somebody was given and that are not done.
     in_flight: u64,
     limit: u64,
     /// Connections that wait for an operation, longest first.
@@ -155,22 +158,21 @@ impl Tickets {
             Pace::Open { schedule, max_in_flight, slack_ns } => {
                 let Share { shard: (shard, shards), own, all, operations } = share;
                 let of = (shard as u64, shards as u64);
-                let most = operations.unwrap_or(u64::MAX) as usize;
-                let mut steps = Box::new(schedule.steps(of, all as u64).take(most));
-                let next = steps.next().map(|offset| start + offset);
-                let queue = Queue {
+                let mut queue = Queue {
                     start,
                     slack_ns: *slack_ns,
-                    next,
-                    steps,
+                    steps: Box::new(schedule.steps(of, all as u64)),
+                    next: None,
+                    left: operations.unwrap_or(u64::MAX),
                     due: VecDeque::new(),
                     in_flight: 0,
-                    limit: share_out(*max_in_flight, all as u64, (shard, shards)).max(1),
+                    limit: share_out(*max_in_flight, all as u64, (shard, shards)),
                     waiting: VecDeque::with_capacity(own),
                     seats: (0..own).map(|_| Seat::default()).collect(),
                     pacer: None,
                     awake_until: Nanos::MAX,
                 };
+                queue.step();
                 Some(RefCell::new(queue))
             }
         };
@@ -205,19 +207,21 @@ impl Tickets {
         };
         let awaited = due.is_none() || !queue.borrow().waiting.is_empty();
         let (intended, waited) = match due {
-            Some(due) if !self.over(now) => (due, None),
+            Some(due) if !self.over(now) => {
+                queue.borrow_mut().in_flight += 1;
+                (due, None)
+            }
             Some(due) => {
                 queue.borrow_mut().due.push_front(due);
                 return None;
             }
-            None if self.over(now) => return None,
+            None if self.over(now) || queue.borrow().left == 0 => return None,
             None => {
                 let due = wait(queue, connection).await?;
                 // Until it fell due, the connection had nothing to do; after that it was late.
                 (due, Some(self.clock.now()))
             }
         };
-        queue.borrow_mut().in_flight += 1;
         self.count(|counts| counts.begun += 1);
         let idle_ns = if waited.is_some() { intended.saturating_sub(free) } else { 0 };
         let began = waited.unwrap_or(now).max(intended);
@@ -270,10 +274,13 @@ impl Tickets {
         }
     }
 
-    /// An operation that was begun is done.
-    pub fn done(&self) {
+    /// An operation that was begun was done at `done`.
+    pub fn done(&self, done: Nanos) {
         if let Some(queue) = &self.queue {
-            queue.borrow_mut().in_flight -= 1;
+            let mut queue = queue.borrow_mut();
+            // What fell due until then met one operation more in flight.
+            self.fill(&mut queue, done);
+            queue.in_flight -= 1;
         }
     }
 
@@ -297,8 +304,8 @@ impl Tickets {
                 counts.offered += 1;
                 counts.dropped += u64::from(dropped);
             });
-            let offset = queue.steps.next();
-            queue.next = offset.map(|offset| queue.start + offset);
+            queue.left -= 1;
+            queue.step();
         }
     }
 
@@ -316,7 +323,8 @@ impl Tickets {
                 let mut queue = queue.borrow_mut();
                 self.fill(&mut queue, now);
                 queue.grant();
-                if self.over(now) {
+                // A connection that waits for more than will ever fall due goes home.
+                if self.over(now) || (queue.left == 0 && queue.due.is_empty()) {
                     queue.close();
                     return Ok(());
                 }
@@ -382,6 +390,12 @@ async fn wait(queue: &RefCell<Queue>, connection: usize) -> Option<Nanos> {
 }
 
 impl Queue {
+    /// Looks up when the next operation falls due, if there is one.
+    fn step(&mut self) {
+        let offset = if self.left > 0 { self.steps.next() } else { None };
+        self.next = offset.map(|offset| self.start + offset);
+    }
+
     /// Whether nothing is lost when nobody looks for answers: somebody is free for what falls due
     /// next, and no answer asks for more than to be recorded.
     fn may_nap(&self, now: Nanos) -> bool {
@@ -412,6 +426,7 @@ impl Queue {
 
     fn call(&mut self, connection: usize, with_ticket: bool) {
         let granted = if with_ticket { self.due.pop_front() } else { None };
+        self.in_flight += u64::from(granted.is_some());
         let seat = &mut self.seats[connection];
         seat.granted = granted;
         if let Some(waker) = seat.waker.take() {

@@ -30,6 +30,17 @@ impl StagePlan {
     pub const fn mean_pause_ns(&self) -> Option<Nanos> {
         self.pace.mean_pause_ns()
     }
+
+    /// How many of `threads` have a part in it. The limit on operations in flight is dealt out to
+    /// threads, and one that may have none in flight has nothing to do.
+    pub fn shards(&self, threads: usize) -> usize {
+        match self.pace {
+            Pace::Open { max_in_flight, .. } => {
+                threads.min(usize::try_from(max_in_flight).unwrap_or(usize::MAX)).max(1)
+            }
+            Pace::Closed { .. } | Pace::Thinking { .. } => threads,
+        }
+    }
 }
 
 /// What a stage does.

@@ -74,7 +74,7 @@ impl Bench<'_> {
         workloads: Vec<W>,
         observer: &mut dyn Observer,
     ) -> Result<(StageRecord, Vec<W>), RunError> {
-        let threads = self.plan.threads;
+        let threads = stage.shards(self.plan.threads);
         let mut shards: Vec<Vec<Lane<W>>> = (0..threads).map(|_| Vec::new()).collect();
         for (connection, workload) in workloads.into_iter().enumerate() {
             shards[connection % threads].push(Lane { connection, workload });

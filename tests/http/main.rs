@@ -4,6 +4,7 @@
 mod blog;
 mod exchanges;
 mod figures;
+mod limits;
 mod refusals;
 mod server;
 #[path = "../servers/mod.rs"]

@@ -46,6 +46,8 @@ struct State {
     seen: Mutex<Vec<Seen>>,
     connections: AtomicUsize,
     cookies: AtomicUsize,
+    /// Requests that are being answered, and the most that ever were.
+    at_once: (AtomicUsize, AtomicUsize),
 }
 
 /// A server on a free port, until dropped.
@@ -90,6 +92,11 @@ impl Server {
     pub(crate) fn connections(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)
     }
+
+    /// The most requests that were ever answered at once.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.state.at_once.1.load(Ordering::SeqCst)
+    }
 }
 
 impl Drop for Server {
@@ -109,7 +116,13 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
         state.connections.fetch_add(1, Ordering::SeqCst);
         let state = state.clone();
         tokio::spawn(async move {
-            let service = service_fn(|request| answer(request, state.clone()));
+            let service = service_fn(|request| async {
+                let (now, most) = &state.at_once;
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                let response = answer(request, state.clone()).await;
+                now.fetch_sub(1, Ordering::SeqCst);
+                response
+            });
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
