@@ -133,36 +133,74 @@ fn map((down, across): (&Axis, &Axis), groups: &[Group<'_>], out: &mut String) {
     out.push_str(&align(&rows));
 }
 
-/// What each axis of numbers does to the rate, and the size of the database. Every combination of
-/// settings is measured, so that the slope along one axis does not depend on the others.
+/// What each axis of numbers does to the rate, and the size of the database. Runs whose numbers
+/// cannot be believed are left out.
 pub(super) fn slopes(sweep: &SweepRecord) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (place, axis) in sweep.definition.axes.iter().enumerate() {
-        let Some(numbers) = axis.numbers() else { continue };
-        let point = |cell: &CellRecord| {
-            let value = axis.values.iter().position(|it| *it == cell.settings[place].value)?;
-            let x = Some(numbers[value]).filter(|&number| number > 0.0)?.log2();
-            Some((x, cell.result.as_ref()?.per_s))
-        };
-        let points: Vec<_> = sweep.cells.iter().filter_map(point).collect();
-        if let Some(fit) = Fit::of(&points) {
-            lines.push(format!("{} per doubling of {} ({})", fit, axis.name, basis(&fit, "runs")));
+    let mut lines: Vec<String> = (0..sweep.definition.axes.len())
+        .filter_map(|place| {
+            let axis = &sweep.definition.axes[place];
+            let fit = Fit::of(&by_setting(sweep, place)?)?;
+            Some(format!("{fit} per doubling of {} ({})", axis.name, basis(&fit, "runs")))
+        })
+        .collect();
+    if sweep.definition.by_size {
+        lines.extend(by_size(&groups(sweep)));
+    }
+    let results = sweep.cells.iter().filter_map(|cell| cell.result.as_ref());
+    let doubtful = results.filter(|result| !result.trustworthy).count();
+    if doubtful > 0 {
+        let runs = if doubtful == 1 { "run is" } else { "runs are" };
+        lines.push(format!("{doubtful} {runs} not trustworthy and left out"));
+    }
+    lines
+}
+
+/// Points that have something in common.
+type Points = Vec<(f64, f64)>;
+
+/// The logarithm of a setting and the rate of each run, in groups that have all other settings in
+/// common: where runs are left out, the slope must not depend on the others.
+fn by_setting(sweep: &SweepRecord, place: usize) -> Option<Vec<Points>> {
+    let axis = &sweep.definition.axes[place];
+    let numbers = axis.numbers()?;
+    let mut groups: Vec<(Vec<&Setting>, Points)> = Vec::new();
+    for cell in &sweep.cells {
+        let Some(result) = cell.result.as_ref().filter(|it| it.trustworthy) else { continue };
+        let value = axis.values.iter().position(|it| *it == cell.settings[place].value)?;
+        if numbers[value] <= 0.0 {
+            continue;
+        }
+        let others = cell.settings.iter().enumerate().filter(|(other, _)| *other != place);
+        let others: Vec<_> = others.map(|(_, setting)| setting).collect();
+        let point = (numbers[value].log2(), result.per_s);
+        match groups.iter_mut().find(|group| group.0 == others) {
+            Some((_, points)) => points.push(point),
+            None => groups.push((others, vec![point])),
         }
     }
-    let mut unknown: Vec<(&str, String)> = Vec::new();
-    let groups = if sweep.definition.by_size { groups(sweep) } else { Vec::new() };
-    for group in &groups {
-        let sound = |of: fn(&CurvePoint) -> Option<f64>| -> Vec<(f64, f64)> {
-            let curves = group.results.iter().filter_map(|result| result.curve.as_ref());
-            let points = curves.flat_map(Curve::sound);
-            points.filter_map(|it| Some((of(it)?, it.per_s))).collect()
+    Some(groups.into_iter().map(|(_, points)| points).collect())
+}
+
+/// What the size of the database does to the rate.
+fn by_size(groups: &[Group<'_>]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (mut unknown, mut with_windows): (Vec<(&str, String)>, _) = (Vec::new(), 0);
+    for group in groups {
+        // The windows of each run by themselves.
+        let sound = |of: fn(&CurvePoint) -> Option<f64>| -> Vec<Points> {
+            let trusted = group.results.iter().filter(|result| result.trustworthy);
+            let curves = trusted.filter_map(|result| result.curve.as_ref());
+            let points =
+                |curve: &Curve| curve.sound().filter_map(|it| Some((of(it)?, it.per_s))).collect();
+            curves.map(points).filter(|run: &Points| !run.is_empty()).collect()
         };
         let name = name(group);
-        let per = |unit: &str, points: &[(f64, f64)]| {
-            let fit = Fit::of(points)?;
+        let per = |unit: &str, runs: &[Points]| {
+            let fit = Fit::of_runs(runs)?;
             Some(format!("{name}{fit} per {unit} ({})", basis(&fit, "windows")))
         };
         let documents = sound(|it| Some(it.documents as f64 / 1e6));
+        with_windows += usize::from(!documents.is_empty());
         lines.extend(per("million documents", &documents));
         for (what, points) in [
             ("files", sound(|it| Some(it.file_bytes? / 1e9))),
@@ -177,7 +215,7 @@ pub(super) fn slopes(sweep: &SweepRecord) -> Vec<String> {
     for what in ["files", "live data"] {
         let names = unknown.iter().filter(|it| it.0 == what).map(|it| it.1.as_str());
         let names: Vec<&str> = names.collect();
-        let of_all = !names.is_empty() && names.len() == groups.len();
+        let of_all = !names.is_empty() && names.len() == with_windows;
         let names = if of_all { vec![""] } else { names };
         let told = |name| format!("{name}n/a per GB of {what}: the server does not tell");
         lines.extend(names.into_iter().map(told));

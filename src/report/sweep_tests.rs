@@ -68,6 +68,30 @@ fn the_rate_by_size_has_a_slope_per_gigabyte_and_a_marked_gap() {
 }
 
 #[test]
+fn runs_that_cannot_be_believed_make_no_slope() {
+    let mut doubtful = sweep(&["batch=1,2,4,8", "connections=1,8"], false, |v| {
+        1_000.0 + 100.0 * v[1] + v[0].log2()
+    });
+    // Twice as fast with many connections, and wrong: neither slope may follow it.
+    let cell = doubtful.cells.iter_mut().rfind(|cell| cell.settings[0].value == "8").unwrap();
+    let result = cell.result.as_mut().unwrap();
+    (result.trustworthy, result.per_s) = (false, 9_000.0);
+    let text = sweep_text(&doubtful);
+    assert!(text.contains("+0.071 % per doubling of batch (R² 1.00, 7 runs)"), "{text}");
+    assert!(text.contains("1 run is not trustworthy and left out"), "{text}");
+    for result in doubtful.cells.iter_mut().filter_map(|cell| cell.result.as_mut()) {
+        result.trustworthy = false;
+    }
+    let text = sweep_text(&doubtful);
+    assert!(!text.contains("per doubling"), "{text}");
+    assert!(text.contains("8 runs are not trustworthy and left out"), "{text}");
+    let mut fill = sweep(&["batch=1,2"], true, |_| 1_000.0);
+    fill.cells[0].result.as_mut().unwrap().trustworthy = false;
+    let text = sweep_text(&fill);
+    assert!(!text.contains("batch=1: −") && text.contains("batch=2: −11.2 % per GB"), "{text}");
+}
+
+#[test]
 fn the_series_of_2008_is_bare_but_for_comments() {
     let point = |documents, at_s, partial| CurvePoint {
         documents,
