@@ -8,6 +8,7 @@ use super::shared::{AuthArg, ClientArgs};
 use super::sweep_plan::document;
 use crate::plan::{self, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec};
 use crate::report::{bulk_perf_dat, bulk_perf_picture};
+use crate::schema::Ids;
 use crate::sweep::Headline;
 use crate::workload::Mix;
 use std::path::PathBuf;
@@ -60,7 +61,8 @@ fn spec(args: &Args, command: &str) -> PlanSpec {
         tls_ca: args.client.tls_ca.clone(),
         connections: args.num_threads,
         threads: None,
-        seed: args.client.seed,
+        seed: args.client.seed(),
+        ids: Ids::Sequential,
         timeout_ns: args.client.timeout,
         schemas: vec![("--schema", document(), 1)],
         documents: args.doc_count / batch.max(1) * batch,

@@ -5,6 +5,7 @@ use super::exit::Exit;
 use super::output::OutputArgs;
 use crate::clock::wall_ns;
 use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec, SchemaSource};
+use crate::schema::Ids;
 use crate::workload::Mix;
 use std::path::PathBuf;
 
@@ -106,6 +107,7 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
         connections: args.num_connections,
         threads: args.threads,
         seed: args.seed.map_or_else(wall_ns, |seed| i64::from(seed).cast_unsigned()),
+        ids: Ids::Sequential,
         timeout_ns: args.timeout,
         schemas,
         documents,

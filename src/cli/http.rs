@@ -4,7 +4,7 @@ use super::execute::{Checked, carry_out};
 use super::exit::Exit;
 use super::load::LoadArgs;
 use super::output::OutputArgs;
-use super::shared::ClientArgs;
+use super::shared::{ClientArgs, drawn_seed};
 use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, UrlSource, check_http};
 use crate::workload::UrlOrder;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ pub(super) fn main(args: Args, command: &str) -> Exit {
         tls_ca: args.client.tls_ca,
         users: args.connections,
         threads: args.threads,
-        seed: args.client.seed,
+        seed: args.client.seed.unwrap_or_else(drawn_seed),
         timeout_ns: args.client.timeout,
         operations: args.ops,
         duration_ns: args.duration.or(default_ns),

@@ -7,6 +7,7 @@ use super::output::OutputArgs;
 use super::schema_source;
 use super::shared::{ClientArgs, DatabaseArgs};
 use crate::plan::{self, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec};
+use crate::schema::Ids;
 use crate::workload::Mix;
 use crate::workload::ycsb::{Class, CoreConfig, Properties, builtin};
 use clap::ValueEnum;
@@ -129,6 +130,14 @@ fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid
         .map_err(|problem| wrong("--workload", &problem, "name another"))?;
     properties.set("recordcount", args.docs.to_string());
     properties.set("operationcount", args.ops.unwrap_or(0).to_string());
+    match args.database.ids(args.client.seed) {
+        Ids::Prefix(text) => properties.set("keyprefix", &*text),
+        Ids::Sequential if args.database.id.is_none() => {}
+        _ => {
+            let cure = "give prefix:TEXT, or leave it out";
+            return Err(wrong("--id", "the keys of a workload of YCSB's are hashes", cure));
+        }
+    }
     let config = CoreConfig::read(&properties, false, &|_| Err(String::new()))
         .map_err(|errors| wrong("--workload", &errors[0].to_string(), "name another"))?;
     let phases = match args.ops {
@@ -145,6 +154,7 @@ fn spec(
     command: &str,
     schemas: Vec<(&'static str, plan::SchemaSource, u32)>,
 ) -> PlanSpec {
+    let (seed, ids) = (args.client.seed(), args.database.ids(args.client.seed));
     let (load, default_ns) = args.load.read(args.ops.is_none());
     PlanSpec {
         command: command.to_owned(),
@@ -157,7 +167,8 @@ fn spec(
         tls_ca: args.client.tls_ca,
         connections: args.connections,
         threads: args.threads,
-        seed: args.client.seed,
+        seed,
+        ids,
         timeout_ns: args.client.timeout,
         schemas,
         documents: args.docs,

@@ -1,21 +1,48 @@
 //! Flags that have the same meaning in several native verbs.
 
+use crate::clock::{SECOND_NS, wall_ns};
+use crate::generate::mix;
 use crate::plan::{self, Auth, Invalid};
+use crate::schema::Ids;
 use clap::ValueEnum;
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
+
+/// The seed where none is given and the same run is wanted each time.
+pub(super) const DEFAULT_SEED: u64 = 42;
 
 /// What every verb that measures says about the client.
 #[derive(Debug, clap::Args)]
 pub(super) struct ClientArgs {
-    /// What everything random is drawn from: the same seed, the same run
-    #[arg(long, value_name = "N", default_value = "42")]
-    pub(super) seed: u64,
+    /// What everything random is drawn from: the same seed, the same run [default: 42; of http:
+    /// another one each time]
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
     /// How long one operation may take; in HTTP, redirects included
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     pub(super) timeout: u64,
     /// A PEM file with the authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub(super) tls_ca: Option<PathBuf>,
+}
+
+impl ClientArgs {
+    /// The seed of a verb that does the same each time, unless another one is given.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(DEFAULT_SEED)
+    }
+}
+
+/// A seed unlike that of any other run, on this machine or another one.
+pub(super) fn drawn_seed() -> u64 {
+    // The keys of a hasher come from the operating system's own source of randomness.
+    let drawn = RandomState::new().hash_one(std::process::id());
+    mix(wall_ns(), u64::from(std::process::id()), drawn)
+}
+
+/// A prefix unlike that of any other run: the second, and 32 random bits.
+fn drawn_prefix() -> String {
+    format!("{:08x}{:08x}-", wall_ns() / SECOND_NS, drawn_seed() >> 32)
 }
 
 /// What verbs that work in a database of their own say about it.
@@ -30,9 +57,27 @@ pub(super) struct DatabaseArgs {
     /// How user and password are presented
     #[arg(long, value_enum, default_value = "cookie")]
     pub(super) auth: AuthArg,
+    /// Identifiers of documents: sequential, random, uuid or prefix:TEXT [default: sequential; with
+    /// --use-existing a prefix that no other run has]
+    #[arg(long, value_name = "IDS")]
+    pub(super) id: Option<Ids>,
 }
 
 impl DatabaseArgs {
+    /// How documents are named. In a database that was there before, they must not meet those of
+    /// an earlier run, unless a seed was given to repeat that run.
+    pub(super) fn ids(&self, seed: Option<u64>) -> Ids {
+        let anew = self.use_existing && seed.is_none();
+        match (&self.id, seed) {
+            (None, Some(seed)) if self.use_existing => Ids::Prefix(format!("s{seed}-").into()),
+            (None, None) if self.use_existing => Ids::Prefix(drawn_prefix().into()),
+            (None, _) => Ids::Sequential,
+            (Some(Ids::Random { salt: 0 }), _) if anew => Ids::Random { salt: drawn_seed() },
+            (Some(Ids::Uuid { salt: 0 }), _) if anew => Ids::Uuid { salt: drawn_seed() },
+            (Some(ids), _) => ids.clone(),
+        }
+    }
+
     /// What is wrong with these flags for the server that is named.
     pub(super) fn mistake(&self, target: Option<&String>) -> Option<Invalid> {
         let cure = "name the server and database, or leave the flag out";

@@ -4,6 +4,7 @@ use super::execute::{Checked, carry_out};
 use super::exit::Exit;
 use super::http::sources;
 use super::output::{OutputArgs, print};
+use super::shared::drawn_seed;
 use super::siege_log::Log;
 use super::siege_rc::Rc;
 use super::transcript::Transcript;
@@ -89,8 +90,9 @@ pub(super) struct Args {
     #[arg(long)]
     literal: bool,
     /// What requests, think times and {{...}} are drawn from: the same seed, the same run
-    #[arg(long, value_name = "N", default_value = "42")]
-    seed: u64,
+    /// [default: another one each time]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Threads to share the users [default: one per core]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
@@ -252,7 +254,7 @@ fn spec(args: &Args, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Htt
         tls_ca: args.tls_ca.clone(),
         users,
         threads: args.threads,
-        seed: args.seed,
+        seed: args.seed.unwrap_or_else(drawn_seed),
         timeout_ns: timeout_ns.unwrap_or(30_000_000_000),
         operations: match reps {
             Some(Reps::Each(reps)) => Some(reps.saturating_mul(users.max(1))),

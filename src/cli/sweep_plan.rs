@@ -2,6 +2,7 @@
 //! of each cell, which is that of `springload run` with these flags.
 
 use super::run::{Settings, spec_of};
+use super::shared::DEFAULT_SEED;
 use super::sweep::Preset;
 use crate::plan::{DatabasePlan, Invalid, Plan, SchemaSource, check};
 use crate::sweep::{Axis, Definition, Setting, matrix};
@@ -95,7 +96,7 @@ impl Wanted {
             common,
             axes: self.axes,
             repeat: self.repeat,
-            seed: matches.get_one::<u64>("seed").copied().unwrap_or_default(),
+            seed: matches.get_one::<u64>("seed").copied().unwrap_or(DEFAULT_SEED),
             by_size: self.by_size,
             preset: preset_name,
         })

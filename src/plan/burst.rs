@@ -5,6 +5,7 @@ use super::stage::{StageKind, StagePlan};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::{Pace, Schedule};
 use crate::op::OpKind;
+use crate::schema::Ids;
 use crate::workload::{BodySize, Filling, Role};
 use serde::{Deserialize, Serialize};
 
@@ -53,15 +54,23 @@ impl BurstPlan {
     }
 }
 
-/// The least wire size: room for names, identifier and the longest revision.
+/// The least wire size: room for names, a worker's number and the longest revision.
 const LEAST_WIRE: u64 = 80;
+/// Digits of the largest number of a worker.
+const DIGITS: u64 = 5;
 /// CouchDB's own limit for a document is 8 MB by default; this is what one may still want to try.
 const MOST_BYTES: u64 = 100_000_000;
 const MOST_ROUNDS: u64 = 10_000;
 
 /// Refuses what cannot be carried out.
-pub(super) fn check(burst: &BurstSpec, mistakes: &mut Vec<Invalid>) {
-    let least = if burst.size.wire { LEAST_WIRE } else { 0 };
+pub(super) fn check(burst: &BurstSpec, ids: &Ids, mistakes: &mut Vec<Invalid>) {
+    let id = match ids {
+        Ids::Sequential => DIGITS,
+        Ids::Random { .. } => 16,
+        Ids::Uuid { .. } => 32,
+        Ids::Prefix(text) => text.len() as u64 + DIGITS,
+    };
+    let least = if burst.size.wire { LEAST_WIRE - DIGITS + id } else { 0 };
     for (flag, value, least, most) in [
         ("--size", burst.size.bytes, least, MOST_BYTES),
         ("--repeat", burst.rounds, 1, MOST_ROUNDS),

@@ -60,6 +60,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         connections,
         threads: threads.clamp(1, connections),
         seed: spec.seed,
+        ids: spec.ids.clone(),
         timeout_ns: spec.timeout_ns,
         schemas,
         stages,
@@ -88,7 +89,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
         check_range((flag, value), (least, most), mistakes);
     }
     if let Some(burst) = &spec.burst {
-        burst::check(burst, mistakes);
+        burst::check(burst, &spec.ids, mistakes);
     }
     if spec.fill.wait_for_server_ns.is_some() && spec.use_existing {
         let problem = "in a database with documents of its own, what is there already may not be \

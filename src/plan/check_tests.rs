@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::{Auth, FillPlan, SchemaSource};
+use crate::schema::Ids;
 use crate::workload::Mix;
 
 fn spec() -> PlanSpec {
@@ -17,6 +18,7 @@ fn spec() -> PlanSpec {
         connections: 4,
         threads: None,
         seed: 1,
+        ids: Ids::Sequential,
         timeout_ns: SECOND_NS,
         schemas: Vec::new(),
         documents: 100,

@@ -7,6 +7,7 @@ use super::urls::{UrlReader, UrlSource};
 use super::{Auth, DatabasePlan, DriverName, FillPlan, MOST_CONNECTIONS, Plan, TargetPlan};
 use crate::clock::Nanos;
 use crate::engine::Pace;
+use crate::schema::Ids;
 use crate::workload::{Pattern, UrlOrder};
 use serde::{Deserialize, Serialize, Serializer};
 use std::path::PathBuf;
@@ -211,6 +212,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
         connections: users as usize,
         threads: threads.clamp(1, users as usize),
         seed: spec.seed,
+        ids: Ids::Sequential,
         timeout_ns: spec.timeout_ns,
         schemas: reader.schemas,
         stages,

@@ -30,6 +30,7 @@ pub use ycsb_measurement::{
 };
 
 use crate::clock::Nanos;
+use crate::schema::Ids;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -49,6 +50,9 @@ pub struct Plan {
     pub threads: usize,
     /// What documents, operations and gaps are drawn from.
     pub seed: u64,
+    /// How documents are named, where that is not for a workload of its own to say.
+    #[serde(default, skip_serializing_if = "Ids::is_sequential")]
+    pub ids: Ids,
     /// How long one operation may take, in nanoseconds.
     pub timeout_ns: Nanos,
     /// What documents look like; kinds of documents are mixed by weight.

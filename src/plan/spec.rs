@@ -7,6 +7,7 @@ use super::ycsb::YcsbSpec;
 use super::{Auth, FillPlan};
 use crate::clock::Nanos;
 use crate::engine::{Arrivals, Segment};
+use crate::schema::Ids;
 use crate::workload::Mix;
 use std::fmt;
 use std::path::PathBuf;
@@ -85,6 +86,8 @@ pub struct PlanSpec {
     pub threads: Option<u64>,
     /// The seed.
     pub seed: u64,
+    /// How documents are named.
+    pub ids: Ids,
     /// How long one operation may take.
     pub timeout_ns: Nanos,
     /// Schemas with weights, and the flag each was given with; none: the built-in one.

@@ -63,9 +63,11 @@ fn head(record: &RunRecord, out: &mut String) {
     if !server.database.is_empty() {
         let _ = writeln!(out, "database {} ({})", server.database, fate(server));
     }
+    let ids =
+        if plan.ids.is_sequential() { String::new() } else { format!(" · ids {}", plan.ids) };
     let _ = writeln!(
         out,
-        "{} connections on {} {} · seed {} · {} · {} {}, {} cores",
+        "{} connections on {} {} · seed {}{ids} · {} · {} {}, {} cores",
         plan.connections,
         plan.threads,
         if plan.threads == 1 { "thread" } else { "threads" },

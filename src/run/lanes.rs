@@ -75,7 +75,11 @@ impl<'a> Connections<'a> {
             }
             StageKind::Burst(burst) => {
                 let mut workers = std::mem::take(&mut self.bursts);
-                let make = |k| Burst::new(seed, k as u64, (burst.size, burst.filling));
+                let naming = plan.ids.seeded(seed);
+                let make = |k| {
+                    let worker = Burst::new(seed, k as u64, (burst.size, burst.filling));
+                    worker.named(naming.clone())
+                };
                 workers.extend((workers.len()..connections).map(make));
                 let lanes = workers.into_iter().map(|it| it.with_role(burst.role)).collect();
                 let (record, lanes) = bench.run(stage, lanes, observer)?;

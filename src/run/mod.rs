@@ -113,7 +113,8 @@ pub fn run(
     stop: &Arc<Stop>,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, RunError> {
-    let documents = Arc::new(SchemaPlan::documents(plan.seed, &plan.schemas)?);
+    let documents = SchemaPlan::documents(plan.seed, &plan.schemas)?;
+    let documents = Arc::new(documents.named(plan.ids.seeded(plan.seed)));
     let began = Clock::system().now();
     let began_wall = wall_ns();
     let started_at = jiff::Timestamp::from_nanosecond(i128::from(began_wall))

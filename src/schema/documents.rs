@@ -1,6 +1,7 @@
 //! Documents: pure functions of a seed, a key and a version.
 
 use super::compile::Program;
+use super::ids::Naming;
 use super::template::Template;
 use super::words::Dictionary;
 use crate::generate::{below, mix, scramble};
@@ -31,6 +32,7 @@ pub struct Documents {
     kinds: u64,
     values: u64,
     picks: u64,
+    naming: Naming,
 }
 
 impl Documents {
@@ -52,7 +54,19 @@ impl Documents {
             kinds: derived(Purpose::Kinds),
             values: derived(Purpose::Values),
             picks: derived(Purpose::Picks),
+            naming: Naming::default(),
         }
+    }
+
+    /// The same documents under other identifiers than their numbers.
+    pub fn named(self, naming: Naming) -> Self {
+        Self { naming, ..self }
+    }
+
+    /// Appends the identifier of the document with this number.
+    #[inline]
+    pub fn write_id(&self, key: Key, out: &mut Vec<u8>) {
+        self.naming.write(key, out);
     }
 
     /// The number of the template that the document has, in the order given to [`Documents::new`].

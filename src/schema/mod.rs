@@ -3,10 +3,11 @@
 //! A template gives names, nesting and types; the values are drawn at random. The text of a
 //! template is read by [`Template::parse`] from JSON (`json`) or XML (`xml`); [`Documents`] turns
 //! templates into flat programs (`compile`) of literal text and values (`value`, `words`) and runs
-//! them. Knows nothing of identifiers, revisions or databases.
+//! them, under the identifiers of `ids`. Knows nothing of revisions or databases.
 
 mod compile;
 mod documents;
+mod ids;
 mod json;
 mod template;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod words;
 mod xml;
 
 pub use documents::Documents;
+pub use ids::{Ids, Naming};
 pub use template::{Entries, MAX_DEPTH, Position, SchemaError, Shape, Template};
 
 /// The schema used when none is given: a person's account, about 250 bytes as a document.

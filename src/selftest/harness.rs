@@ -6,6 +6,7 @@ use crate::measure::{Histogram, OperationSummary};
 use crate::plan::{Auth, CrudOrder, FillPlan, LoadSpec, PlanSpec, check};
 use crate::record::{RunRecord, StageRecord};
 use crate::run::{Observer, Progress, RunError, run};
+use crate::schema::Ids;
 use crate::workload::Mix;
 use std::io;
 use std::sync::Arc;
@@ -95,6 +96,7 @@ impl Load {
             connections: self.connections,
             threads: Some(1),
             seed: 42,
+            ids: Ids::Sequential,
             timeout_ns: self.timeout_ns,
             schemas: Vec::new(),
             documents: self.connections,

@@ -2,7 +2,7 @@
 
 use super::live::{Entry, Live};
 use super::{Check, Workload};
-use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, write_id};
+use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply};
 use crate::schema::Documents;
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Workload for BulkInsert {
                 draft.body.push(b',');
             }
             let named = draft.name.len();
-            write_id(key, &mut draft.name);
+            self.documents.write_id(key, &mut draft.name);
             self.members.clear();
             self.members.extend_from_slice(b"\"_id\":\"");
             self.members.extend_from_slice(&draft.name[named..]);

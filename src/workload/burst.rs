@@ -2,7 +2,8 @@
 
 use super::{Check, Workload};
 use crate::generate::{Stream, mix};
-use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, Revision, write_id};
+use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, Revision};
+use crate::schema::Naming;
 use serde::{Deserialize, Serialize};
 
 /// Tells the stream of bodies from other uses of the same seed.
@@ -48,6 +49,7 @@ pub struct BodySize {
 pub struct Burst {
     role: Role,
     key: Key,
+    naming: Naming,
     size: BodySize,
     filling: Filling,
     stream: Stream,
@@ -62,8 +64,13 @@ impl Burst {
     /// Worker number `key` of a run with `seed`.
     pub fn new(seed: u64, key: Key, (size, filling): (BodySize, Filling)) -> Self {
         let stream = Stream::new(mix(seed, key, BODIES), 0);
-        let (role, revision) = (Role::Prepare, None);
-        Self { role, key, size, filling, stream, revision, lost: false, prepared: false }
+        let (role, revision, naming) = (Role::Prepare, None, Naming::default());
+        Self { role, key, naming, size, filling, stream, revision, lost: false, prepared: false }
+    }
+
+    /// The same worker, its document under another identifier than its number.
+    pub fn named(self, naming: Naming) -> Self {
+        Self { naming, ..self }
     }
 
     /// Takes a role, with the document as it is.
@@ -74,10 +81,10 @@ impl Burst {
 
     /// Writes the document: identifier, revision, body.
     fn write(&mut self, draft: &mut Draft) -> Op {
-        write_id(self.key, &mut draft.name);
+        self.naming.write(self.key, &mut draft.name);
         let start = draft.body.len();
         draft.body.extend_from_slice(b"{\"_id\":\"");
-        write_id(self.key, &mut draft.body);
+        self.naming.write(self.key, &mut draft.body);
         if let Some(revision) = self.revision {
             draft.body.extend_from_slice(b"\",\"_rev\":\"");
             revision.write(&mut draft.body);
@@ -109,7 +116,7 @@ impl Workload for Burst {
             return None;
         }
         if self.role == Role::Read || self.lost {
-            write_id(self.key, &mut draft.name);
+            self.naming.write(self.key, &mut draft.name);
             return Some(Op::single(OpKind::Read, self.key, None));
         }
         Some(self.write(draft))

@@ -4,7 +4,7 @@ use super::budget::Budget;
 use super::live::{Entry, Live};
 use super::{Check, Workload};
 use crate::generate::{Stream, below, mix};
-use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, Revision, write_id};
+use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, Revision};
 use crate::schema::Documents;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) fn write_document(
     members: &mut Vec<u8>,
     draft: &mut Draft,
 ) {
-    write_id(key, &mut draft.name);
+    documents.write_id(key, &mut draft.name);
     members.clear();
     members.extend_from_slice(b"\"_id\":\"");
     members.extend_from_slice(&draft.name);
@@ -62,7 +62,7 @@ pub(super) fn on_stored(
         let document = (entry.key, entry.version.wrapping_add(1));
         write_document(documents, document, revision, members, draft);
     } else {
-        write_id(entry.key, &mut draft.name);
+        documents.write_id(entry.key, &mut draft.name);
     }
     Op::single(kind, entry.key, revision)
 }

@@ -8,6 +8,7 @@ mod cushion;
 mod databases;
 mod endings;
 mod grammar;
+mod identities;
 mod outage;
 mod proxy;
 mod pty;

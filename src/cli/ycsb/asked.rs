@@ -1,6 +1,7 @@
 //! Properties and options together, as a plan that is yet to be checked.
 
 use super::super::exit::Exit;
+use super::super::shared::{DEFAULT_SEED, drawn_seed};
 use super::super::shell;
 use super::classes::{self, Binding, WorkloadClass};
 use super::{Args, Command, refuse, wrong};
@@ -10,6 +11,7 @@ use crate::plan::{
     Auth, BasicPlan, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase,
     YcsbSpec,
 };
+use crate::schema::Ids;
 use crate::workload::Mix;
 use crate::workload::ycsb::rest::RestConfig;
 use crate::workload::ycsb::series::{Asker, SeriesConfig};
@@ -179,7 +181,8 @@ impl Asked {
             tls_ca: args.tls_ca.clone(),
             connections: threads.clamp(1.0, MOST_THREADS) as u64,
             threads: None,
-            seed: config.seed.unwrap_or(42),
+            seed: config.seed.unwrap_or_else(|| seed_of(&class)),
+            ids: Ids::Sequential,
             timeout_ns: timeout_ns.filter(|_| binding == Binding::Rest).unwrap_or(args.timeout),
             schemas: Vec::new(),
             documents: 0,
@@ -431,4 +434,10 @@ fn load(target: f64) -> LoadSpec {
 /// The threshold that fails a run with more failures than this.
 fn errors(most: f64) -> String {
     format!("err > {}%", (most * 1e8).round() / 1e6)
+}
+
+/// The seed where none is given. Clients of one workload must not ask for the same keys in the same
+/// order; but what is loaded of time series and what is asked for later must have the same tags.
+fn seed_of(class: &Class) -> u64 {
+    if matches!(class, Class::Series(_)) { DEFAULT_SEED } else { drawn_seed() }
 }

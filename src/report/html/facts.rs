@@ -74,6 +74,9 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
         ("processor", format!("{}, {} cores", environment.processor, environment.cores)),
         ("memory", bytes(environment.memory_bytes)),
     ];
+    if !plan.ids.is_sequential() {
+        facts.push(("identifiers", plan.ids.to_string()));
+    }
     if let Some(calibration) = &environment.calibration {
         let text = format!(
             "clock {} ns · sleeps end {} µs late (p50) · loop {} ns, at most {}/s",

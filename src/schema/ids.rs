@@ -1,0 +1,221 @@
+//! How documents are named: a pure function of the run's seed and the document's number, so that
+//! whoever knows the number can write the identifier again and nobody has to store it.
+
+use crate::generate::mix;
+use crate::op::{Key, write_id};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Tells the streams of identifiers from other uses of the same seed.
+const HIGH: u64 = u64::from_be_bytes(*b"ids high");
+const LOW: u64 = u64::from_be_bytes(*b"ids low.");
+/// The longest text before a number, in bytes.
+const MOST_PREFIX: usize = 200;
+/// The grammar, for messages.
+const FORMS: &str = "give sequential, random, uuid or prefix:TEXT";
+
+/// How documents are named, as asked and as stored: `sequential`, `random`, `uuid` or
+/// `prefix:TEXT`. `random:SALT` and `uuid:SALT` name other ones with the same seed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Ids {
+    /// The number itself.
+    #[default]
+    Sequential,
+    /// 16 hexadecimal digits, different ones for all documents of a run.
+    Random {
+        /// Goes into them beside the seed.
+        salt: u64,
+    },
+    /// 32 hexadecimal digits, as CouchDB's own random identifiers have.
+    Uuid {
+        /// Goes into them beside the seed.
+        salt: u64,
+    },
+    /// The number after a text, which JSON does not escape.
+    Prefix(Arc<str>),
+}
+
+impl Ids {
+    /// Whether the number itself is the identifier.
+    pub fn is_sequential(&self) -> bool {
+        *self == Self::Sequential
+    }
+
+    /// What writes the identifiers of a run with this seed.
+    pub fn seeded(&self, seed: u64) -> Naming {
+        match self {
+            Self::Sequential => Naming::Sequential,
+            Self::Random { salt } => Naming::Random(mix(seed, *salt, HIGH)),
+            Self::Uuid { salt } => Naming::Uuid(mix(seed, *salt, HIGH), mix(seed, *salt, LOW)),
+            Self::Prefix(text) => Naming::Prefix(text.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Ids {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sequential => f.write_str("sequential"),
+            Self::Random { salt: 0 } => f.write_str("random"),
+            Self::Random { salt } => write!(f, "random:{salt}"),
+            Self::Uuid { salt: 0 } => f.write_str("uuid"),
+            Self::Uuid { salt } => write!(f, "uuid:{salt}"),
+            Self::Prefix(text) => write!(f, "prefix:{text}"),
+        }
+    }
+}
+
+impl FromStr for Ids {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, rest) =
+            text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
+        let salt = || {
+            let wrong = |_| format!("{text:?}: a salt is a whole number; {FORMS}");
+            rest.map_or(Ok(0), |digits| digits.parse().map_err(wrong))
+        };
+        match (kind, rest) {
+            ("sequential", None) => Ok(Self::Sequential),
+            ("random", _) => Ok(Self::Random { salt: salt()? }),
+            ("uuid", _) => Ok(Self::Uuid { salt: salt()? }),
+            ("prefix", Some(rest)) => prefix(rest),
+            _ => Err(format!("{text:?} names no identifiers; {FORMS}")),
+        }
+    }
+}
+
+fn prefix(text: &str) -> Result<Ids, String> {
+    let escaped = |c: char| c.is_control() || matches!(c, '"' | '\\');
+    let problem = if text.is_empty() {
+        "no text"
+    } else if text.starts_with('_') {
+        "identifiers that begin with _ belong to CouchDB"
+    } else if text.len() > MOST_PREFIX {
+        "more than 200 bytes"
+    } else if text.chars().any(escaped) {
+        "quotation marks, backslashes and control characters are not taken"
+    } else {
+        return Ok(Ids::Prefix(text.into()));
+    };
+    Err(format!("\"prefix:{}\": {problem}; give for example prefix:run1-", text.escape_debug()))
+}
+
+impl TryFrom<String> for Ids {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Ids> for String {
+    fn from(ids: Ids) -> Self {
+        ids.to_string()
+    }
+}
+
+/// Writes the identifiers of one run.
+#[derive(Clone, Debug, Default)]
+pub enum Naming {
+    /// The number.
+    #[default]
+    Sequential,
+    /// A bijection of the number: no two documents of a run share an identifier.
+    Random(u64),
+    /// Two such bijections.
+    Uuid(u64, u64),
+    /// The number after a text.
+    Prefix(Arc<str>),
+}
+
+impl Naming {
+    /// Appends the identifier of the document with this number.
+    #[inline]
+    pub fn write(&self, key: Key, out: &mut Vec<u8>) {
+        if matches!(self, Self::Sequential) {
+            write_id(key, out);
+        } else {
+            self.write_other(key, out);
+        }
+    }
+
+    fn write_other(&self, key: Key, out: &mut Vec<u8>) {
+        match self {
+            Self::Sequential => write_id(key, out),
+            Self::Random(state) => write_hex(mix(*state, key, 0), out),
+            Self::Uuid(high, low) => {
+                write_hex(mix(*high, key, 0), out);
+                write_hex(mix(*low, key, 0), out);
+            }
+            Self::Prefix(text) => {
+                out.extend_from_slice(text.as_bytes());
+                write_id(key, out);
+            }
+        }
+    }
+}
+
+/// Appends 16 hexadecimal digits.
+fn write_hex(value: u64, out: &mut Vec<u8>) {
+    let mut text = [0; 16];
+    const_hex::encode_to_slice(value.to_be_bytes(), &mut text).expect("two digits for each byte");
+    out.extend_from_slice(&text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn ids(text: &str, seed: u64, keys: std::ops::Range<u64>) -> Vec<String> {
+        let naming = text.parse::<Ids>().unwrap().seeded(seed);
+        let id = |key| {
+            let mut out = Vec::new();
+            naming.write(key, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        keys.map(id).collect()
+    }
+
+    #[test]
+    fn each_kind_has_its_form() {
+        assert_eq!(ids("sequential", 1, 0..3), ["0", "1", "2"]);
+        assert_eq!(ids("prefix:p:é-", 1, 9..11), ["p:é-9", "p:é-10"]);
+        for (text, digits) in [("random", 16), ("uuid", 32)] {
+            let all = ids(text, 1, 0..1000);
+            let hex = |id: &String| id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+            assert!(all.iter().all(|id| id.len() == digits && hex(id)), "{text}");
+            assert!(!all.is_sorted(), "{text}");
+        }
+    }
+
+    #[test]
+    fn they_follow_from_seed_and_salt_and_never_meet() {
+        for text in ["random", "uuid"] {
+            assert_eq!(ids(text, 1, 5..9), ids(text, 1, 5..9));
+            let salted = format!("{text}:1");
+            let all = [ids(text, 1, 0..5000), ids(text, 2, 0..5000), ids(&salted, 1, 0..5000)];
+            let distinct: HashSet<_> = all.iter().flatten().collect();
+            assert_eq!(distinct.len(), 15_000, "{text}");
+        }
+    }
+
+    #[test]
+    fn they_are_stored_as_they_are_asked() {
+        for text in ["sequential", "random", "random:7", "uuid", "uuid:18446744073709551615"] {
+            assert_eq!(text.parse::<Ids>().unwrap().to_string(), text);
+        }
+        let json = "\"prefix:a b/c\"";
+        let ids: Ids = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&ids).unwrap(), json);
+        for bad in ["", "prefix", "prefix:", "prefix:_x", "prefix:a\"b", "prefix:a\\b", "uuid:x"] {
+            assert!(bad.parse::<Ids>().is_err_and(|it| it.contains("; give ")), "{bad}");
+        }
+        assert!("sequential:1".parse::<Ids>().is_err());
+        assert!(format!("prefix:{}", "x".repeat(201)).parse::<Ids>().is_err());
+    }
+}
