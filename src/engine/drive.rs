@@ -1,6 +1,6 @@
 //! The one hot loop: every operation of every workload on every target goes through here.
 
-use super::stop::{Stop, StopReason};
+use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
 use crate::clock::{Clock, Nanos};
 use crate::measure::{ConnectionTimes, FillLog, Histogram, Probe, Recorder, Sample, Timing};
@@ -23,10 +23,7 @@ pub(super) struct Shared {
     /// How late operations were begun that a connection was waiting for.
     pub(super) lateness: RefCell<Histogram>,
     pub(super) stop: Arc<Stop>,
-    /// How long the server may answer nothing at all before it counts as gone.
-    pub(super) patience_ns: Nanos,
-    /// Since when it has.
-    pub(super) refused_since: Cell<Option<Nanos>>,
+    pub(super) patience: Arc<Patience>,
     /// Documents inserted in bulk, where they are logged.
     pub(super) fill: Option<RefCell<FillLog>>,
 }
@@ -51,7 +48,7 @@ impl Shared {
         match result {
             Err(Failure::Authentication) => self.stop.raise(StopReason::Authentication),
             Err(Failure::Connect | Failure::Timeout | Failure::Reset) => self.refused(),
-            _ => self.refused_since.set(None),
+            _ => self.patience.answered(),
         }
     }
 
@@ -62,10 +59,7 @@ impl Shared {
 
     /// No connection, or no answer: gives up when nothing else has come for too long.
     fn refused(&self) {
-        let now = self.clock.now();
-        let since = self.refused_since.get().unwrap_or(now);
-        self.refused_since.set(Some(since));
-        if now - since > self.patience_ns {
+        if self.patience.failed(self.clock.now()) {
             self.stop.raise(StopReason::Unreachable);
         }
     }

@@ -10,5 +10,5 @@ mod tickets;
 
 pub use pace::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
 pub use shard::{Lane, LaneResult, ShardPlan, ShardResult, Start, run_shard};
-pub use stop::{Stop, StopReason};
+pub use stop::{Patience, Stop, StopReason};
 pub use tickets::{LoadCounts, Ticket, Tickets};

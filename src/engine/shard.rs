@@ -3,7 +3,7 @@
 
 use super::drive::{Prepared, Shared, drive};
 use super::pace::Pace;
-use super::stop::Stop;
+use super::stop::{Patience, Stop};
 use super::tickets::{LoadCounts, Share, Tickets};
 use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
 use crate::measure::{ConnectionTimes, FillLog, Histogram, Interval, Recorder};
@@ -60,8 +60,8 @@ pub struct ShardPlan {
     pub length_ns: Option<Nanos>,
     /// How long one operation may take, in nanoseconds.
     pub timeout_ns: Nanos,
-    /// How long the server may answer nothing at all before it counts as gone, in nanoseconds.
-    pub patience_ns: Nanos,
+    /// How long the server may answer nothing at all, to any shard.
+    pub patience: Arc<Patience>,
     /// How long the start waits for connections, in nanoseconds. Later ones begin when they can.
     pub gather_ns: Nanos,
     /// Log documents inserted in bulk, so many at a time at least; `None`: keep no log.
@@ -90,7 +90,7 @@ impl ShardPlan {
             pace: Pace::Closed { think_ns: 0 },
             length_ns: None,
             timeout_ns: SECOND_NS,
-            patience_ns: SECOND_NS,
+            patience: Arc::new(Patience::new(SECOND_NS)),
             gather_ns: SECOND_NS,
             fill_chunk: None,
             pinned: false,
@@ -203,8 +203,7 @@ where
         issued: Default::default(),
         lateness: RefCell::default(),
         stop: plan.stop.clone(),
-        patience_ns: plan.patience_ns,
-        refused_since: Cell::default(),
+        patience: plan.patience.clone(),
         fill: plan.fill_chunk.map(|chunk| RefCell::new(FillLog::new(chunk))),
     });
     let pacer = tokio::task::spawn_local({

@@ -149,7 +149,7 @@ where
         pace,
         length_ns: seconds.map(|seconds| seconds * SECOND_NS),
         timeout_ns: 2 * SECOND_NS,
-        patience_ns: 2 * SECOND_NS,
+        patience: Arc::new(Patience::new(2 * SECOND_NS)),
         gather_ns: 2 * SECOND_NS,
         fill_chunk: None,
         pinned: false,
@@ -329,6 +329,30 @@ async fn what_falls_due_beyond_the_limit_is_dropped_when_it_falls_due() {
         // With a connection for each operation that the limit admits, none ever waits for one.
         let worst_us = run.reads().lag.max_us;
         assert!(worst_us <= 2_000.0, "begun {worst_us} µs late");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_is_given_up_on_by_all_shards_together() {
+    let fine = Server(|sent| Some(sent + 10 * MS));
+    let silent = Server(|_| None);
+    for (other, gone) in [(fine, None), (silent, Some(StopReason::Unreachable))] {
+        let (sink, _source) = channel();
+        let one = ShardPlan {
+            clock: Clock::virtual_time(),
+            length_ns: Some(10 * SECOND_NS),
+            patience: Arc::new(Patience::new(2 * SECOND_NS)),
+            ..ShardPlan::alone((0, 1), 1, sink)
+        };
+        // Each on its own start: this is one thread.
+        let two = ShardPlan { start: Arc::new(Start::new(1)), ..one.clone() };
+        let lanes = || vec![Lane { connection: 0, workload: Reads(u64::MAX) }];
+        let both = async {
+            tokio::join!(run_lanes(&one, &silent, lanes()), run_lanes(&two, &other, lanes()))
+        };
+        let (first, second) = tokio::task::LocalSet::new().run_until(both).await;
+        assert!(first.is_ok() && second.is_ok());
+        assert_eq!(one.stop.reason(), gone);
     }
 }
 

@@ -1,6 +1,7 @@
-//! The wish to stop, shared by all shards and whoever asks.
+//! The wish to stop, shared by all shards and whoever asks, and the patience with a server.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use crate::clock::Nanos;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Why no more operations are begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,5 +37,36 @@ impl Stop {
             3 => Some(StopReason::Unreachable),
             _ => Some(StopReason::Aborted),
         }
+    }
+}
+
+/// How long the server may answer nothing at all before it counts as gone. One for all shards of a
+/// stage: a connection that fails says nothing while another one is answered.
+#[derive(Debug)]
+pub struct Patience {
+    longest_ns: Nanos,
+    /// When the first operation failed since the last answer; 0: none has.
+    since: AtomicU64,
+}
+
+impl Patience {
+    /// Patience for `longest_ns` nanoseconds.
+    pub const fn new(longest_ns: Nanos) -> Self {
+        Self { longest_ns, since: AtomicU64::new(0) }
+    }
+
+    /// An answer came. Writes only where something has failed: threads do not disturb each other.
+    #[inline]
+    pub(super) fn answered(&self) {
+        if self.since.load(Ordering::Relaxed) != 0 {
+            self.since.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// An operation failed `now` without an answer. Tells whether that is to be given up on.
+    #[cold]
+    pub(super) fn failed(&self, now: Nanos) -> bool {
+        let first = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        first.is_err_and(|since| now.saturating_sub(since) > self.longest_ns)
     }
 }

@@ -5,7 +5,8 @@ use super::sizes::{Inspect, Sizes};
 use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{
-    Lane, LaneResult, LoadCounts, Pace, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard,
+    Lane, LaneResult, LoadCounts, Pace, Patience, ShardPlan, ShardResult, Start, Stop, StopReason,
+    run_shard,
 };
 use crate::measure::{
     ConnectionTimes, FillLog, Growth, Histogram, Interval, PhaseTable, Series, SlotSums, Totals,
@@ -86,6 +87,7 @@ impl Bench<'_> {
         let mut slots = slots_ms.map(|ms| SlotSums::new(ms.into()));
         let (sink, source) = channel();
         let start = Arc::new(Start::new(threads));
+        let patience = Arc::new(Patience::new(self.patience_ns()));
         let handles: Vec<_> = shards
             .into_iter()
             .enumerate()
@@ -98,7 +100,7 @@ impl Bench<'_> {
                     pace: stage.pace.clone(),
                     length_ns: stage.length_ns,
                     timeout_ns: self.plan.timeout_ns,
-                    patience_ns: self.patience_ns(),
+                    patience: patience.clone(),
                     gather_ns: gather_ns(&stage.kind),
                     fill_chunk: window.map(|window| window / 100),
                     pinned: self.pinned,
