@@ -132,7 +132,7 @@ fn measure(
         }
     };
     let mut view = View::new(output, (folder, metrics), asked, ycsb);
-    view.exchanges = transcript.as_mut().and_then(Transcript::sender);
+    view.exchanges = transcript.as_mut().and_then(Transcript::watcher);
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
     let ycsb = view.into_ycsb();

@@ -11,12 +11,11 @@ use crate::measure::RawRow;
 use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
 use crate::target::basic::Echo;
-use crate::target::http::Exchange;
+use crate::target::http::Watcher;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 
 /// Seconds between two lines where there is no terminal.
 const LINE_EVERY_S: f64 = 5.0;
@@ -30,7 +29,7 @@ pub(super) struct View<'a> {
     mode: Mode,
     stage: String,
     /// Where each exchange is told to, if somebody wants to see it.
-    pub(super) exchanges: Option<Sender<Exchange>>,
+    pub(super) exchanges: Option<Watcher>,
     ycsb: Option<Outputs>,
 }
 
@@ -163,7 +162,7 @@ impl Observer for View<'_> {
         }
     }
 
-    fn exchanges(&mut self) -> Option<Sender<Exchange>> {
+    fn exchanges(&mut self) -> Option<Watcher> {
         self.exchanges.take()
     }
 

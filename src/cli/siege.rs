@@ -3,19 +3,20 @@
 use super::execute::{Checked, carry_out};
 use super::exit::Exit;
 use super::http::sources;
-use super::output::{OutputArgs, print};
+use super::output::OutputArgs;
 use super::shared::drawn_seed;
 use super::siege_log::Log;
 use super::siege_rc::Rc;
-use super::transcript::Transcript;
+use super::transcript::{Show, Transcript};
 use crate::plan::{
-    self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Invalid, LoadSpec, Plan, UrlSource, check_http,
+    self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Invalid, LoadSpec, UrlSource, check_http,
 };
 use crate::report;
-use crate::run::{RunError, exchange_once};
 use crate::workload::UrlOrder;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+mod show;
 
 /// As many users as siege's configuration has when it is installed.
 const USERS: u64 = 25;
@@ -31,7 +32,7 @@ pub(super) struct Args {
     /// Users at once [default: 25]
     #[arg(short, long, value_name = "NUM", value_parser = plan::count)]
     concurrent: Option<u64>,
-    /// Requests of each user, or once: each URL of the file once in all
+    /// Requests of each user, or once: as many as the file has URLs
     #[arg(short, long, value_name = "NUM", value_parser = reps)]
     reps: Option<Reps>,
     /// How long: NUM with S, M or H for seconds, minutes or hours; minutes without
@@ -61,15 +62,24 @@ pub(super) struct Args {
     /// What to send as User-Agent
     #[arg(short = 'A', long, value_name = "TEXT")]
     user_agent: Option<String>,
-    /// Make one request and print it with the head of its answer
+    /// Make one request and print it and the head of its answer, then the figures
     #[arg(short, long)]
     get: bool,
-    /// Like --get, with the page
+    /// Make one request and print it and the page, then the figures
     #[arg(short, long)]
     print: bool,
+    /// Print what the flags and the configuration file come to, and do nothing
+    #[arg(short = 'C', long)]
+    config: bool,
+    /// Print the version, and do nothing
+    #[arg(short = 'V', long)]
+    version: bool,
     /// Print a line for each request
     #[arg(short, long)]
     verbose: bool,
+    /// Print each request and the head of its answer
+    #[arg(short = 'D', long)]
+    debug: bool,
     /// Print the figures as JSON
     #[arg(short, long)]
     json_output: bool,
@@ -161,6 +171,9 @@ pub(super) fn spelled_out(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// Carries out `springload siege`.
 pub(super) fn main(args: &Args, command: &str) -> Exit {
+    if args.version {
+        return show::version();
+    }
     let mut mistakes = Vec::new();
     let rc = args.rc.as_deref().map_or_else(|| Ok(Rc::default()), Rc::read);
     let rc = rc.unwrap_or_else(|wrong| {
@@ -168,9 +181,12 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
         Rc::default()
     });
     let spec = spec(args, &rc, command, &mut mistakes);
+    if args.config {
+        return show::configuration(&spec, (args, &rc), &mistakes);
+    }
     let plan = check_http(&spec);
     if args.get || args.print {
-        return show(plan, mistakes, args, &rc);
+        return show::exchange(plan, mistakes, args, &rc);
     }
     let mut output = args.output.clone();
     let json = args.json_output || rc.is_on("json_output") == Some(true);
@@ -179,7 +195,13 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     }
     output.quiet |= json || rc.is_on("quiet") == Some(true);
     let wants_lines = args.verbose || rc.is_on("verbose") == Some(true);
-    let transcript = if wants_lines && !output.quiet { Transcript::start().ok() } else { None };
+    let show = Show {
+        heads: args.debug,
+        lines: wants_lines && !args.debug,
+        full_url: rc.is_on("fullurl") == Some(true),
+    };
+    let shows = (show.heads || show.lines) && !output.quiet;
+    let transcript = if shows { Transcript::start(show).ok() } else { None };
     let logging = rc.is_on("logging") == Some(true) || args.mark.is_some();
     let log = args
         .log
@@ -224,10 +246,11 @@ fn spec(args: &Args, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Htt
     });
     let reps = if shows { Some(Reps::Each(1)) } else { args.reps.or(rc_reps) };
     let random = args.internet || rc.is_on("internet") == Some(true);
-    let order = match (reps, random) {
-        (Some(Reps::Once), _) => UrlOrder::Once,
-        (_, true) => UrlOrder::Random,
-        _ => UrlOrder::Sequential,
+    let once = reps == Some(Reps::Once);
+    let order = match (random, once) {
+        (true, _) => UrlOrder::Random,
+        (false, true) => UrlOrder::Once,
+        (false, false) => UrlOrder::Sequential,
     };
     let pair = |(_, text): &(String, String)| {
         let mut parts = text.splitn(3, ':').map(str::to_owned);
@@ -241,7 +264,7 @@ fn spec(args: &Args, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Htt
         user: rc.list("login").iter().find_map(pair),
         settings: HttpPlan {
             headers: headers(args, rc),
-            follow: !args.no_follow && !args.get && rc.is_on("follow-location") != Some(false),
+            follow: !args.no_follow && rc.is_on("follow-location") != Some(false),
             keep_alive: rc
                 .get("connection")
                 .is_some_and(|it| it.eq_ignore_ascii_case("keep-alive")),
@@ -256,6 +279,7 @@ fn spec(args: &Args, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Htt
         threads: args.threads,
         seed: args.seed.unwrap_or_else(drawn_seed),
         timeout_ns: timeout_ns.unwrap_or(30_000_000_000),
+        once,
         operations: match reps {
             Some(Reps::Each(reps)) => Some(reps.saturating_mul(users.max(1))),
             _ => None,
@@ -272,6 +296,9 @@ fn spec(args: &Args, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Htt
 
 /// The URLs of the command line, or else those of the configuration.
 fn urls(args: &Args, rc: &Rc) -> Vec<UrlSource> {
+    if args.get || args.print {
+        return sources(None, args.urls.clone());
+    }
     if args.file.is_some() || !args.urls.is_empty() {
         return sources(args.file.clone(), args.urls.clone());
     }
@@ -301,57 +328,6 @@ fn headers(args: &Args, rc: &Rc) -> Vec<String> {
     // What is printed is not decoded.
     add("Accept-Encoding", if args.print { Some("identity") } else { rc.get("accept-encoding") });
     headers
-}
-
-/// Makes one request and prints what went to and fro.
-fn show(
-    plan: Result<Plan, Vec<Invalid>>,
-    mut mistakes: Vec<Invalid>,
-    args: &Args,
-    rc: &Rc,
-) -> Exit {
-    let mut plan = match plan {
-        Ok(plan) if mistakes.is_empty() => plan,
-        plan => {
-            mistakes.extend(plan.err().unwrap_or_default());
-            for mistake in &mistakes {
-                eprintln!("error: {mistake}");
-            }
-            return Exit::Usage;
-        }
-    };
-    // As siege does, a URL without a method is asked for its head alone.
-    let plain = args.urls.iter().all(|url| !url.trim().contains(char::is_whitespace));
-    if let Some(request) = plan.http.as_mut().and_then(|http| http.requests.first_mut())
-        && request.method == "GET"
-        && plain
-        && !args.print
-    {
-        rc.get("gmethod").unwrap_or("HEAD").clone_into(&mut request.method);
-    }
-    match exchange_once(&plan) {
-        Ok(shown) => {
-            print(&shown.request);
-            print(b"\n");
-            print(&shown.head);
-            if args.print {
-                print(&shown.body);
-                print(b"\n");
-            }
-            match shown.result {
-                Ok(()) => Exit::Passed,
-                Err(failure) => {
-                    eprintln!("error: {failure}: no answer, or one that refuses");
-                    Exit::Target
-                }
-            }
-        }
-        Err(error) => {
-            eprintln!("error: {error}");
-            let targets = RunError::is_targets(&error);
-            if targets { Exit::Target } else { Exit::Failed }
-        }
-    }
 }
 
 #[cfg(test)]

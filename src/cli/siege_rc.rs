@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Keys that say how to print, or what springload does anyway or does not do. `docs/siege.md`
 /// says which.
-const IGNORED: [&str; 30] = [
+const IGNORED: [&str; 29] = [
     "auth-url",
     "cache",
     "chunked",
@@ -15,7 +15,6 @@ const IGNORED: [&str; 30] = [
     "display-id",
     "expire-session",
     "failures",
-    "fullurl",
     "ftp-login",
     "html-parser",
     "limit",
@@ -40,7 +39,7 @@ const IGNORED: [&str; 30] = [
 ];
 
 /// Keys that say something here.
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 20] = [
     "accept-encoding",
     "benchmark",
     "concurrent",
@@ -49,6 +48,7 @@ const KNOWN: [&str; 19] = [
     "delay",
     "file",
     "follow-location",
+    "fullurl",
     "gmethod",
     "internet",
     "json_output",

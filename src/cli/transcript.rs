@@ -1,14 +1,25 @@
 //! A line for each exchange, in siege's form, printed while the run goes on.
 
 use super::output::print;
-use crate::target::http::Exchange;
+use crate::target::http::{Exchange, Watcher};
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
+
+/// What is printed of each exchange.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Show {
+    /// What was sent, and the head of the answer.
+    pub(super) heads: bool,
+    /// A line.
+    pub(super) lines: bool,
+    /// The line of a GET has the whole URL, not only its path.
+    pub(super) full_url: bool,
+}
 
 /// Prints on a thread of its own what it is told.
 pub(super) struct Transcript {
-    sender: Option<Sender<Exchange>>,
+    watcher: Option<Watcher>,
     printer: JoinHandle<()>,
 }
 
@@ -17,38 +28,53 @@ impl Transcript {
     ///
     /// # Errors
     /// When the operating system has no thread to give.
-    pub(super) fn start() -> io::Result<Self> {
+    pub(super) fn start(show: Show) -> io::Result<Self> {
         let (sender, source) = channel();
         let printer = std::thread::Builder::new().name("transcript".to_owned());
-        let printer = printer.spawn(move || print_all(&source))?;
-        Ok(Self { sender: Some(sender), printer })
+        let printer = printer.spawn(move || print_all(&source, show))?;
+        let watcher = Some(Watcher { sender, whole: show.heads });
+        Ok(Self { watcher, printer })
     }
 
     /// Where exchanges are told to. There is one, for whoever asks first.
-    pub(super) const fn sender(&mut self) -> Option<Sender<Exchange>> {
-        self.sender.take()
+    pub(super) const fn watcher(&mut self) -> Option<Watcher> {
+        self.watcher.take()
     }
 
     /// Waits until all is printed.
     pub(super) fn finish(mut self) {
-        drop(self.sender.take());
+        drop(self.watcher.take());
         let _ = self.printer.join();
     }
 }
 
-fn print_all(source: &Receiver<Exchange>) {
+fn print_all(source: &Receiver<Exchange>, show: Show) {
     while let Ok(exchange) = source.recv() {
-        print(line(&exchange).as_bytes());
+        let mut text = Vec::new();
+        if show.heads {
+            text.extend_from_slice(&exchange.request);
+            text.push(b'\n');
+            text.extend_from_slice(&exchange.head);
+        }
+        if show.lines {
+            text.extend_from_slice(line(&exchange, show.full_url).as_bytes());
+        }
+        print(&text);
     }
 }
 
 /// Siege's verbose line, with milliseconds.
-fn line(exchange: &Exchange) -> String {
-    let Exchange { status, response_ns, bytes, method, url } = exchange;
+fn line(exchange: &Exchange, full_url: bool) -> String {
+    let Exchange { status, response_ns, bytes, method, origin, target, .. } = exchange;
     let status = match status {
         Ok(status) => status.to_string(),
         Err(failure) => failure.to_string(),
     };
     let seconds = *response_ns as f64 / 1e9;
-    format!("HTTP/1.1 {status} {seconds:8.3} secs: {bytes:7} bytes ==> {method:4} {url}\n")
+    // As siege 4.0.7 does; why it tells methods apart is not known.
+    let is_whole = full_url || !matches!(method.as_str(), "GET" | "HEAD");
+    let origin = if is_whole { origin } else { "" };
+    format!(
+        "HTTP/1.1 {status} {seconds:8.3} secs: {bytes:7} bytes ==> {method:4} {origin}{target}\n"
+    )
 }

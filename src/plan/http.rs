@@ -139,8 +139,9 @@ pub struct HttpSpec {
     pub seed: u64,
     /// How long one request may take.
     pub timeout_ns: Nanos,
-    /// Requests in all; with `duration_ns` as well, whichever ends first. In the order `Once`,
-    /// the length of the list.
+    /// Each user makes as many requests as the list has, whatever `operations` says.
+    pub once: bool,
+    /// Requests in all; with `duration_ns` as well, whichever ends first.
     pub operations: Option<u64>,
     /// How long requests are begun.
     pub duration_ns: Option<Nanos>,
@@ -231,7 +232,7 @@ fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
         let cure = "give 10 s or so, or leave it out";
         mistakes.push(Invalid::new(spec.flags.duration, "no request fits into no time", cure));
     }
-    if spec.operations == Some(0) && spec.order != UrlOrder::Once {
+    if spec.operations == Some(0) && !spec.once {
         let cure = "give at least 1, or leave it out";
         mistakes.push(Invalid::new(spec.flags.operations, "there is nothing to do", cure));
     }
@@ -269,10 +270,10 @@ fn stages(spec: &HttpSpec, length: u64) -> Vec<StagePlan> {
         (a, b) => a.or(b),
     };
     let order = spec.order;
-    let once = order == UrlOrder::Once;
-    let operations = if once { Some(length) } else { spec.operations };
+    let once = spec.once.then(|| length.saturating_mul(spec.users));
+    let operations = once.or(spec.operations);
     let mut stages = Vec::new();
-    if spec.warmup_ns > 0 && !once {
+    if spec.warmup_ns > 0 {
         stages.push(StagePlan {
             name: "warm_up".into(),
             kind: StageKind::Urls { operations: None, order },

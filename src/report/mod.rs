@@ -30,7 +30,7 @@ pub use json::{RunFileError, read as read_json};
 pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
 pub use picture::Picture;
-pub use siege::{SIEGE_LOG_HEAD, siege_log_line};
+pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use threshold::threshold_lines;
 

@@ -95,16 +95,10 @@ impl Figures {
     fn concurrency(&self) -> f64 {
         ratio(self.inside_s, self.elapsed_s)
     }
-}
 
-fn ratio(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
-}
-
-fn render(record: &RunRecord) -> String {
-    let figures = Figures::of(record.measured());
-    let mut out = format!(
-        "\nTransactions:\t\t{:12} hits\n\
+    fn text(&self) -> String {
+        format!(
+            "\nTransactions:\t\t{:12} hits\n\
          Availability:\t\t{:12.2} %\n\
          Elapsed time:\t\t{:12.2} secs\n\
          Data transferred:\t{:12.2} MB\n\
@@ -116,19 +110,86 @@ fn render(record: &RunRecord) -> String {
          Failed transactions:\t{:12}\n\
          Longest transaction:\t{:12.2}\n\
          Shortest transaction:\t{:12.2}\n \n",
-        figures.transactions,
-        figures.availability(),
-        figures.elapsed_s,
-        figures.megabytes,
-        figures.response_s(),
-        figures.rate(),
-        figures.throughput(),
-        figures.concurrency(),
-        figures.transactions,
-        figures.failed,
-        figures.longest_s,
-        figures.shortest_s,
-    );
+            self.transactions,
+            self.availability(),
+            self.elapsed_s,
+            self.megabytes,
+            self.response_s(),
+            self.rate(),
+            self.throughput(),
+            self.concurrency(),
+            self.transactions,
+            self.failed,
+            self.longest_s,
+            self.shortest_s,
+        )
+    }
+
+    /// Siege's `--json-output`: its keys in its order. Times go to the microsecond.
+    fn json(&self) -> String {
+        format!(
+            "{{\t\"transactions\":\t\t\t{:12},\n\
+         \t\"availability\":\t\t\t{:12.2},\n\
+         \t\"elapsed_time\":\t\t\t{:12.6},\n\
+         \t\"data_transferred\":\t\t{:12.6},\n\
+         \t\"response_time\":\t\t{:12.6},\n\
+         \t\"transaction_rate\":\t\t{:12.2},\n\
+         \t\"throughput\":\t\t\t{:12.6},\n\
+         \t\"concurrency\":\t\t\t{:12.2},\n\
+         \t\"successful_transactions\":\t{:12},\n\
+         \t\"failed_transactions\":\t\t{:12},\n\
+         \t\"longest_transaction\":\t\t{:12.6},\n\
+         \t\"shortest_transaction\":\t\t{:12.6}\n}}\n",
+            self.transactions,
+            self.availability(),
+            self.elapsed_s,
+            self.megabytes,
+            self.response_s(),
+            self.rate(),
+            self.throughput(),
+            self.concurrency(),
+            self.transactions,
+            self.failed,
+            self.longest_s,
+            self.shortest_s,
+        )
+    }
+}
+
+/// One request and what came of it, for [`siege_figures`].
+#[derive(Clone, Copy, Debug)]
+pub struct SiegeHit {
+    /// The status of its answer; `None` without one.
+    pub status: Option<u16>,
+    /// From its start to the last byte, in nanoseconds.
+    pub response_ns: u64,
+    /// Bytes of the answer's body.
+    pub bytes: u64,
+}
+
+/// The twelve figures of a few requests that are no run, as text or as siege's JSON.
+pub fn siege_figures(hits: &[SiegeHit], elapsed_ns: u64, as_json: bool) -> String {
+    let mut sum = Figures { elapsed_s: elapsed_ns as f64 / 1e9, ..Figures::default() };
+    for (i, hit) in hits.iter().enumerate() {
+        let good = hit.status.is_some_and(|status| status < 400);
+        sum.transactions += u64::from(good);
+        sum.failed += u64::from(!good);
+        sum.megabytes += hit.bytes as f64 / MEGABYTE;
+        let response_s = hit.response_ns as f64 / 1e9;
+        sum.requests += 1;
+        sum.inside_s += response_s;
+        sum.longest_s = sum.longest_s.max(response_s);
+        sum.shortest_s = if i == 0 { response_s } else { sum.shortest_s.min(response_s) };
+    }
+    if as_json { sum.json() } else { sum.text() }
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn render(record: &RunRecord) -> String {
+    let mut out = Figures::of(record.measured()).text();
     answers(record, &mut out);
     for (i, stage) in record.measured().enumerate() {
         out.push_str(if i > 0 { "\n" } else { "" });
@@ -220,35 +281,8 @@ fn load(record: &RunRecord, stage: &StageRecord, out: &mut String) {
     let _ = writeln!(out, "  {verdict}");
 }
 
-/// Siege's `--json-output`: its keys in its order. Times go to the microsecond.
 fn json(record: &RunRecord) -> String {
-    let figures = Figures::of(record.measured());
-    format!(
-        "{{\t\"transactions\":\t\t\t{:12},\n\
-         \t\"availability\":\t\t\t{:12.2},\n\
-         \t\"elapsed_time\":\t\t\t{:12.6},\n\
-         \t\"data_transferred\":\t\t{:12.6},\n\
-         \t\"response_time\":\t\t{:12.6},\n\
-         \t\"transaction_rate\":\t\t{:12.2},\n\
-         \t\"throughput\":\t\t\t{:12.6},\n\
-         \t\"concurrency\":\t\t\t{:12.2},\n\
-         \t\"successful_transactions\":\t{:12},\n\
-         \t\"failed_transactions\":\t\t{:12},\n\
-         \t\"longest_transaction\":\t\t{:12.6},\n\
-         \t\"shortest_transaction\":\t\t{:12.6}\n}}\n",
-        figures.transactions,
-        figures.availability(),
-        figures.elapsed_s,
-        figures.megabytes,
-        figures.response_s(),
-        figures.rate(),
-        figures.throughput(),
-        figures.concurrency(),
-        figures.transactions,
-        figures.failed,
-        figures.longest_s,
-        figures.shortest_s,
-    )
+    Figures::of(record.measured()).json()
 }
 
 /// The line of a run in siege's log file, below [`SIEGE_LOG_HEAD`].

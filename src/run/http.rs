@@ -1,18 +1,18 @@
 //! A list of HTTP requests made ready: servers looked up, entries for workload and driver.
 
 use super::RunError;
-use crate::clock::Clock;
+use crate::clock::{Clock, Nanos};
 use crate::measure::Probe;
 use crate::op::Failure;
 use crate::plan::{HttpPlan, Plan, RequestPlan, SchemaPlan};
 use crate::record::ServerRecord;
-use crate::target::http::{Exchange, Http, LogIn, Request, Server, Settings};
+use crate::target::http::{Exchange, Http, LogIn, Request, Server, Settings, Watcher};
 use crate::target::wire::{Endpoint, EndpointError, TlsOptions};
 use crate::target::{Deadlines, Payload, Session as _, Target as _};
 use crate::workload::{Pattern, UrlBody, UrlEntry, UrlOrder, Urls, Values, Workload as _};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::channel;
 use url::Url;
 
 /// Tells document schemas of different entries apart.
@@ -26,11 +26,15 @@ fn http(plan: &Plan) -> Result<&HttpPlan, RunError> {
     Ok(plan.http.as_ref().ok_or_else(missing)?)
 }
 
-/// The target of a plan for HTTP, which tells `watcher` of each operation that has ended.
+/// The target of a plan for HTTP, which tells `watcher` of each exchange that has ended.
 ///
 /// # Errors
 /// When the name of a server has no address, or its certificates cannot be judged.
-fn http_target(plan: &Plan, watcher: Option<Sender<Exchange>>) -> Result<Http, RunError> {
+fn http_target(
+    plan: &Plan,
+    watcher: Option<Watcher>,
+    head_becomes_get: bool,
+) -> Result<Http, RunError> {
     let http = http(plan)?;
     let tls = TlsOptions { authorities: plan.target.tls_ca.clone() };
     let mut servers = Vec::new();
@@ -60,6 +64,7 @@ fn http_target(plan: &Plan, watcher: Option<Sender<Exchange>>) -> Result<Http, R
         follow: http.follow,
         keep_alive: http.keep_alive,
         cookies: http.cookies,
+        head_becomes_get,
         watcher,
     };
     Ok(Http::new(servers, requests, log_in, settings, tls))
@@ -86,9 +91,9 @@ fn place_of(
 /// The target, and what is on record of its servers.
 pub(super) fn prepare(
     plan: &Plan,
-    watcher: Option<Sender<Exchange>>,
+    watcher: Option<Watcher>,
 ) -> Result<(Http, ServerRecord), RunError> {
-    let target = http_target(plan, watcher)?;
+    let target = http_target(plan, watcher, false)?;
     let server = ServerRecord {
         url: plan.target.server.clone().unwrap_or_default(),
         name: "HTTP".to_owned(),
@@ -121,25 +126,25 @@ pub(super) fn entries(plan: &Plan) -> Result<Arc<[UrlEntry]>, RunError> {
     http(plan)?.requests.iter().map(entry).collect()
 }
 
-/// One request and its answer, to be looked at.
+/// What one request of a list, and the redirects that it led to, came to.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    /// Head and body as sent; after a redirect, those of the first request.
-    pub request: Vec<u8>,
-    /// Status line and headers of the answer, as they came.
-    pub head: Vec<u8>,
-    /// The answer's body.
-    pub body: Vec<u8>,
+    /// Each request and its answer, as they went.
+    pub exchanges: Vec<Exchange>,
+    /// From the first byte sent to the last received, in nanoseconds.
+    pub elapsed_ns: Nanos,
     /// Whether it succeeded.
     pub result: Result<(), Failure>,
 }
 
-/// Makes the first request of a plan's list.
+/// Makes the first request of a plan's list. As siege 4.0.7 has it, a redirected HEAD becomes
+/// a GET.
 ///
 /// # Errors
 /// When a server's name has no address, or the operating system refuses a runtime.
 pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
-    let target = http_target(plan, None)?;
+    let (sender, exchanges) = channel();
+    let target = http_target(plan, Some(Watcher { sender, whole: true }), true)?;
     let mut user = Urls::new(entries(plan)?, UrlOrder::Sequential, (0, 1), plan.seed, None);
     let mut payload = Payload::default();
     let Some(op) = user.next(payload.draft()) else {
@@ -147,7 +152,8 @@ pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
     };
     let clock = Clock::system();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let began = clock.now();
+    let result = runtime.block_on(async {
         let deadlines = Deadlines::new(clock, plan.timeout_ns);
         let mut session = target.session(&deadlines);
         let exchange = async {
@@ -157,15 +163,14 @@ pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
             let outcome = session.execute(&op, &mut payload, &mut probe).await;
             outcome.result.map(|_| ())
         };
-        let result = tokio::select! {
+        tokio::select! {
             result = exchange => result,
             () = deadlines.clone().sweep() => Err(Failure::Timeout),
-        };
-        Ok(Shown {
-            request: payload.bytes().to_vec(),
-            head: session.answer_head().to_vec(),
-            body: session.body().to_vec(),
-            result,
-        })
+        }
+    });
+    Ok(Shown {
+        exchanges: exchanges.try_iter().collect(),
+        elapsed_ns: clock.now().saturating_sub(began),
+        result,
     })
 }

@@ -23,13 +23,12 @@ use crate::record::{Environment, RunRecord, Running, SCHEMA_VERSION};
 use crate::schema::{Documents, SchemaError};
 use crate::target::basic::Echo;
 use crate::target::couchdb::AdminError;
-use crate::target::http::Exchange;
+use crate::target::http::Watcher;
 use crate::target::wire::EndpointError;
 use lanes::Connections;
 use stage::Bench;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 /// Is told what happens during a run.
@@ -37,7 +36,7 @@ pub trait Observer {
     /// The run begins: the record without any stage yet.
     fn run_begins(&mut self, _record: &RunRecord) {}
     /// Where the HTTP driver tells each exchange, if somebody wants to see it.
-    fn exchanges(&mut self) -> Option<Sender<Exchange>> {
+    fn exchanges(&mut self) -> Option<Watcher> {
         None
     }
     /// Whether [`Observer::running`] is of use: it costs a copy of all totals.

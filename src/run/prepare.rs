@@ -9,11 +9,10 @@ use crate::record::ServerRecord;
 use crate::target::Driver;
 use crate::target::basic::{Basic, Delay, Echo};
 use crate::target::couchdb::{Admin, AdminError, CouchDb, Credentials, encode_segment};
-use crate::target::http::Exchange;
+use crate::target::http::Watcher;
 use crate::target::wire::{Endpoint, TlsOptions};
 use serde_json::Value;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 use url::Url;
 
@@ -57,7 +56,7 @@ fn block_on<T>(
 
 /// Who is shown what is sent, where somebody wants to see it.
 pub(super) struct Shown {
-    pub(super) exchanges: Option<Sender<Exchange>>,
+    pub(super) exchanges: Option<Watcher>,
     pub(super) echo: Option<Echo>,
 }
 

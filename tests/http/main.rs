@@ -9,6 +9,7 @@ mod refusals;
 mod server;
 #[path = "../servers/mod.rs"]
 mod servers;
+mod siege;
 #[allow(dead_code, reason = "each test binary uses its own part of it")]
 #[path = "../cli/springload.rs"]
 mod springload;

@@ -39,6 +39,7 @@ pub struct Request {
 
 /// How requests are sent.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
     /// Name and value of the headers that each has. They replace those that it would have.
     pub headers: Vec<(String, String)>,
@@ -48,8 +49,19 @@ pub struct Settings {
     pub keep_alive: bool,
     /// Cookies are kept, unless `headers` has one.
     pub cookies: bool,
-    /// Is told of each operation that has ended.
-    pub watcher: Option<Sender<Exchange>>,
+    /// What a HEAD leads to by a redirect is a GET.
+    pub head_becomes_get: bool,
+    /// Is told of each exchange that has ended.
+    pub watcher: Option<Watcher>,
+}
+
+/// Who is told of exchanges.
+#[derive(Clone, Debug)]
+pub struct Watcher {
+    /// Where they are told to.
+    pub sender: Sender<Exchange>,
+    /// With what was sent and what came.
+    pub whole: bool,
 }
 
 impl Settings {

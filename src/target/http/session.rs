@@ -16,19 +16,28 @@ use std::sync::Arc;
 /// As many redirects in a row are followed; the next one is a failure.
 const MOST_REDIRECTS: usize = 10;
 
-/// How one operation went, for who wants to see each.
+/// One request and its answer, for who wants to see each. A redirect and what it leads to are two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The status of the last answer, or why there was none.
+    /// The status of the answer, or why there was none.
     pub status: Result<u16, Failure>,
-    /// From its start to the last byte of the last answer, in nanoseconds.
+    /// From before it was sent, connecting included, to the last byte of the answer, in
+    /// nanoseconds.
     pub response_ns: Nanos,
-    /// Bytes of the bodies received.
+    /// Bytes of the body received.
     pub bytes: u64,
     /// `GET`, `POST` and so on.
     pub method: String,
-    /// The address that was asked for.
-    pub url: String,
+    /// Scheme, host and port.
+    pub origin: String,
+    /// Path and query.
+    pub target: String,
+    /// Head and body as sent.
+    pub request: Vec<u8>,
+    /// Status line and headers of the answer, as they came; empty without an answer.
+    pub head: Vec<u8>,
+    /// The body of the answer.
+    pub body: Vec<u8>,
 }
 
 /// A user of an HTTP server, or of several: one connection to each.
@@ -91,7 +100,7 @@ impl HttpSession {
     }
 
     /// Status line and headers of the last answer, as they came.
-    pub fn answer_head(&self) -> &[u8] {
+    fn answer_head(&self) -> &[u8] {
         self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::head)
     }
 
@@ -122,14 +131,19 @@ impl HttpSession {
         payload.prepend(&head);
         self.head = head;
         self.last = server;
+        let watched = self.shared.settings.watcher.is_some();
+        let began = if watched { self.deadlines.clock().now() } else { 0 };
         let is_head = hop.prepared.request.method == "HEAD";
         let keep_alive = self.shared.settings.keep_alive;
         let connection = self.connection(server);
         let before = connection.sent();
         let answer = connection.exchange(payload.bytes(), is_head, probe).await;
         let sent = connection.sent() - before;
+        if watched {
+            self.tell(hop, payload.bytes(), (began, answer));
+        }
         if !keep_alive {
-            connection.close();
+            self.connection(server).close();
         }
         self.sent += sent;
         let answer = answer?;
@@ -193,8 +207,9 @@ impl HttpSession {
         let server =
             self.shared.server_of(&url, request.server).await.map_err(|_| Failure::Connect)?;
         let get = match status {
+            _ if request.method == "HEAD" => self.shared.settings.head_becomes_get,
             301 | 302 => request.method == "POST",
-            303 => request.method != "HEAD" && request.method != "GET",
+            303 => request.method != "GET",
             _ => false,
         };
         let method = if get { "GET".to_owned() } else { request.method.clone() };
@@ -305,22 +320,30 @@ impl HttpSession {
         }
     }
 
-    fn tell(&self, op: &Op, payload: &Payload, (outcome, probe): (&Outcome, &Probe)) {
+    #[cold]
+    fn tell(
+        &self,
+        hop: &Hop<'_>,
+        request: &[u8],
+        (began, answer): (Nanos, Result<Answer, Failure>),
+    ) {
         let Some(watcher) = &self.shared.settings.watcher else { return };
-        let request = &self.shared.requests[op.key as usize].request;
-        let origin = self.shared.server(request.server).url.origin().ascii_serialization();
+        let Request { method, server, .. } = &hop.prepared.request;
+        let answered = |bytes: &[u8]| if answer.is_ok() { bytes.to_vec() } else { Vec::new() };
+        let whole = |bytes: &dyn Fn() -> Vec<u8>| if watcher.whole { bytes() } else { Vec::new() };
         let exchange = Exchange {
-            status: match (self.statuses.last(), outcome.result) {
-                (Some(&status), _) => Ok(status),
-                (None, result) => Err(result.err().unwrap_or(Failure::Protocol)),
-            },
-            response_ns: probe.finish().response_ns,
-            bytes: outcome.bytes_received,
-            method: request.method.clone(),
-            url: format!("{origin}{}", String::from_utf8_lossy(payload.name())),
+            status: answer.map(|answer| answer.status),
+            response_ns: self.deadlines.clock().now().saturating_sub(began),
+            bytes: answer.map_or(0, |answer| answer.body_bytes),
+            method: method.clone(),
+            origin: self.shared.server(*server).url.origin().ascii_serialization(),
+            target: String::from_utf8_lossy(hop.target).into_owned(),
+            request: whole(&|| request.to_vec()),
+            head: whole(&|| answered(self.answer_head())),
+            body: whole(&|| answered(self.body())),
         };
         // Nobody may be listening any more.
-        let _ = watcher.send(exchange);
+        let _ = watcher.sender.send(exchange);
     }
 }
 
@@ -371,7 +394,6 @@ impl Session for HttpSession {
         let target = std::mem::take(payload.name_mut());
         let outcome = self.carry_out(Hop { prepared, target: &target }, payload, probe).await;
         *payload.name_mut() = target;
-        self.tell(op, payload, (&outcome, probe));
         outcome.with_http_requests(self.sent)
     }
 
