@@ -4,6 +4,7 @@
 
 mod drive;
 mod pace;
+mod pauses;
 mod shard;
 mod stop;
 mod tickets;

@@ -53,7 +53,9 @@ impl Session for FakeSession {
         };
         if let Some(answered) = (self.server.0)(self.clock.now() - self.origin) {
             let left = (self.origin + answered).saturating_sub(self.clock.now());
-            tokio::time::sleep(Duration::from_nanos(left)).await;
+            if left > 0 {
+                tokio::time::sleep(Duration::from_nanos(left)).await;
+            }
             if self.noted {
                 probe.mark_received_at(self.clock.now());
             } else {
@@ -395,6 +397,32 @@ async fn a_read_modify_write_falls_due_once_and_is_timed_as_a_whole() {
         assert!((summary.service.mean_us / 1e3 - ms).abs() < 0.1, "{kind}: {:?}", summary.service);
     }
     assert_eq!((of(OpKind::Verify).ok, of(OpKind::Verify).failed()), (6, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_pause_each_by_itself_until_the_end() {
+    let at_once = Server(Some);
+    let pace = Pace::Closed { think_ns: 300 * MS };
+    let run = run(at_once, pace, (3, u64::MAX), Some(2), Arc::default()).await;
+    assert_eq!(run.load.begun, 3 * 6);
+    assert!((2.0..2.01).contains(&run.elapsed_s), "{} s", run.elapsed_s);
+}
+
+#[tokio::test]
+async fn a_pause_is_as_short_as_asked() {
+    // A timer in steps of a millisecond takes 50 ms at least, on whatever machine.
+    let mut shortest_s = f64::MAX;
+    for _ in 0..50 {
+        let lanes = vec![Lane { connection: 0, workload: Reads(50) }];
+        let load = (Server(Some), Pace::Closed { think_ns: 100_000 });
+        let run = run_on(Clock::system(), load, (lanes, 50), None, Arc::default()).await;
+        assert!(run.elapsed_s >= 0.005, "50 pauses of 100 µs in {} s", run.elapsed_s);
+        shortest_s = shortest_s.min(run.elapsed_s);
+        if shortest_s < 0.025 {
+            return;
+        }
+    }
+    panic!("50 pauses of 100 µs took {shortest_s} s");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 //! that is counted; what is due beyond the limit is dropped and counted.
 
 use super::pace::Pace;
+use super::pauses::Pauses;
 use super::stop::Stop;
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
 use crate::measure::OLDEST_NOTE_NS;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 /// How often waiting connections look whether they should stop.
-const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
+pub(super) const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
 /// The longest nap of a shard: it leaves time to read all that came meanwhile before what the
 /// kernel noted is too old to be believed.
 const NAP_NS: Nanos = OLDEST_NOTE_NS / 2;
@@ -75,39 +76,6 @@ pub struct Tickets {
     pauses: Pauses,
     counts: Cell<LoadCounts>,
     queue: Option<RefCell<Queue>>,
-}
-
-/// The pauses of a closed loop.
-struct Pauses {
-    pace: Pace,
-    shard: (usize, usize),
-    /// How many operations each connection of the shard has begun, where pauses are drawn.
-    begun: RefCell<Vec<u64>>,
-}
-
-impl Pauses {
-    fn new(pace: &Pace, share: &Share) -> Self {
-        let drawn = matches!(pace, Pace::Thinking { .. });
-        // Schedules may be long, and an open loop does not pause.
-        let pace = match pace {
-            Pace::Open { .. } => Pace::Closed { think_ns: 0 },
-            closed => closed.clone(),
-        };
-        let begun = RefCell::new(vec![0; if drawn { share.own } else { 0 }]);
-        Self { pace, shard: share.shard, begun }
-    }
-
-    /// The pause before the next operation of connection `seat` of the shard.
-    fn next_ns(&self, seat: usize) -> Nanos {
-        let mut begun = self.begun.borrow_mut();
-        let n = begun.get_mut(seat).map_or(0, |n| {
-            *n += 1;
-            *n
-        });
-        // Connections are dealt to shards in turn: a draw is the same for any number of shards.
-        let (shard, shards) = self.shard;
-        self.pace.pause_ns((seat * shards + shard) as u64, n)
-    }
 }
 
 struct Queue {
@@ -187,8 +155,7 @@ impl Tickets {
     /// over. Else, [`Tickets::take`] knows more.
     #[inline]
     pub fn at_once(&self) -> Option<Ticket> {
-        let endless =
-            self.queue.is_none() && matches!(self.pauses.pace, Pace::Closed { think_ns: 0 });
+        let endless = self.queue.is_none() && self.pauses.none();
         let now = self.clock.now();
         (endless && !self.over(now)).then(|| self.begin(now, now))
     }
@@ -244,9 +211,8 @@ impl Tickets {
     async fn take_closed(&self, connection: usize, now: Nanos) -> Option<Ticket> {
         let (asked, mut now) = (now, now);
         let until = asked + self.pauses.next_ns(connection);
-        while now < until && !self.over(now) {
-            let left = (until - now).min(STOP_CHECK_NS).min(self.end - now);
-            tokio::time::sleep(std::time::Duration::from_nanos(left)).await;
+        if now < until && !self.over(now) {
+            self.pauses.sleep(connection, until).await;
             now = self.clock.now();
         }
         if self.over(now) {
@@ -309,13 +275,20 @@ impl Tickets {
         }
     }
 
-    /// Calls waiting connections when operations fall due, until the stage is over. In a closed
-    /// loop nobody waits.
+    /// Calls waiting connections when operations fall due, or when their pauses are over, until
+    /// the stage is over.
     ///
     /// # Errors
     /// When the operating system has no timer to give.
     pub async fn pace(&self) -> std::io::Result<()> {
-        let Some(queue) = &self.queue else { return Ok(()) };
+        match &self.queue {
+            Some(queue) => self.call_when_due(queue).await,
+            None if self.pauses.none() => Ok(()),
+            None => self.pauses.end(self.clock, self.end, |now| self.over(now)).await,
+        }
+    }
+
+    async fn call_when_due(&self, queue: &RefCell<Queue>) -> std::io::Result<()> {
         let sleeper = Sleeper::new(self.clock)?;
         loop {
             let now = self.clock.now();

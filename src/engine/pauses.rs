@@ -1,0 +1,136 @@
+//! The pauses of a closed loop: how long each is, and one timer that ends those of all connections
+//! of a shard, to the microsecond.
+
+use super::pace::Pace;
+use super::tickets::{STOP_CHECK_NS, Share};
+use crate::clock::{Clock, Nanos, Sleeper};
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
+
+/// The pauses of a shard's connections.
+pub(super) struct Pauses {
+    pace: Pace,
+    shard: (usize, usize),
+    /// How many operations each connection of the shard has begun, where pauses are drawn.
+    begun: RefCell<Vec<u64>>,
+    asleep: RefCell<Asleep>,
+}
+
+/// The connections that pause.
+struct Asleep {
+    /// Until when, and which.
+    until: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Their tasks, by connection, and whether they were called.
+    wakers: Vec<Option<Waker>>,
+    /// The task that calls them.
+    timer: Option<Waker>,
+}
+
+impl Pauses {
+    pub(super) fn new(pace: &Pace, share: &Share) -> Self {
+        let drawn = matches!(pace, Pace::Thinking { .. });
+        // Schedules may be long, and an open loop does not pause.
+        let pace = match pace {
+            Pace::Open { .. } => Pace::Closed { think_ns: 0 },
+            closed => closed.clone(),
+        };
+        let begun = RefCell::new(vec![0; if drawn { share.own } else { 0 }]);
+        let wakers = vec![None; share.own];
+        let asleep = RefCell::new(Asleep { until: BinaryHeap::new(), wakers, timer: None });
+        Self { pace, shard: share.shard, begun, asleep }
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub(super) const fn none(&self) -> bool {
+        matches!(self.pace, Pace::Closed { think_ns: 0 })
+    }
+
+    /// The pause before the next operation of connection `seat` of the shard.
+    pub(super) fn next_ns(&self, seat: usize) -> Nanos {
+        let mut begun = self.begun.borrow_mut();
+        let n = begun.get_mut(seat).map_or(0, |n| {
+            *n += 1;
+            *n
+        });
+        // Connections are dealt to shards in turn: a draw is the same for any number of shards.
+        let (shard, shards) = self.shard;
+        self.pace.pause_ns((seat * shards + shard) as u64, n)
+    }
+
+    /// Waits until [`Pauses::end`] calls: at `until`, or when the stage is over.
+    pub(super) async fn sleep(&self, seat: usize, until: Nanos) {
+        let mut queued = false;
+        poll_fn(|context| {
+            let asleep = &mut *self.asleep.borrow_mut();
+            if queued && asleep.wakers[seat].is_none() {
+                return Poll::Ready(());
+            }
+            asleep.wakers[seat] = Some(context.waker().clone());
+            if !queued {
+                queued = true;
+                let first = asleep.until.peek().is_none_or(|Reverse((at, _))| until < *at);
+                asleep.until.push(Reverse((until, seat)));
+                if let (true, Some(timer)) = (first, asleep.timer.take()) {
+                    timer.wake();
+                }
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Ends pauses when they are over, until the stage is.
+    ///
+    /// # Errors
+    /// When the operating system has no timer to give.
+    pub(super) async fn end(
+        &self,
+        clock: Clock,
+        end: Nanos,
+        over: impl Fn(Nanos) -> bool,
+    ) -> std::io::Result<()> {
+        let sleeper = Sleeper::new(clock)?;
+        loop {
+            let now = clock.now();
+            let over = over(now);
+            let first = self.asleep.borrow_mut().call(if over { Nanos::MAX } else { now });
+            if over {
+                return Ok(());
+            }
+            let wake_at = first.unwrap_or(Nanos::MAX).min(now + STOP_CHECK_NS).min(end);
+            let mut sleep = std::pin::pin!(sleeper.sleep_until(wake_at));
+            poll_fn(|context| {
+                if sleep.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(());
+                }
+                let asleep = &mut *self.asleep.borrow_mut();
+                if asleep.until.peek().is_some_and(|Reverse((at, _))| *at < wake_at) {
+                    return Poll::Ready(());
+                }
+                asleep.timer = Some(context.waker().clone());
+                Poll::Pending
+            })
+            .await;
+        }
+    }
+}
+
+impl Asleep {
+    /// Calls all whose pause is over by `now`. Tells when the next one is.
+    fn call(&mut self, now: Nanos) -> Option<Nanos> {
+        while let Some(&Reverse((until, seat))) = self.until.peek() {
+            if until > now {
+                return Some(until);
+            }
+            self.until.pop();
+            if let Some(waker) = self.wakers[seat].take() {
+                waker.wake();
+            }
+        }
+        None
+    }
+}
