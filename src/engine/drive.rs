@@ -193,6 +193,7 @@ fn record(
         bytes_sent: outcome.bytes_sent,
         bytes_received: outcome.bytes_received,
         resent: outcome.resent,
+        unsolicited: outcome.unsolicited,
         http_requests: outcome.http_requests,
         conflict_retries: outcome.conflict_retries,
         statuses,

@@ -48,6 +48,7 @@ impl Session for FakeSession {
             bytes_sent: 2,
             bytes_received: 2,
             resent: false,
+            unsolicited: 0,
             http_requests: Some(1),
             conflict_retries: 0,
         };

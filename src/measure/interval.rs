@@ -66,6 +66,8 @@ pub struct KindInterval {
     pub per_row: Option<Box<Histogram>>,
     /// Requests sent again on a fresh connection because the old one was found closed.
     pub resent: u64,
+    /// How often something was found on a connection that nobody had asked for.
+    pub unsolicited: u64,
     /// HTTP requests that were sent, each try counted; `None`: the driver sends none.
     pub http_requests: Option<u64>,
     /// How often requests were tried again after a conflict.
@@ -100,6 +102,7 @@ impl KindInterval {
         self.bytes_received += other.bytes_received;
         self.rows += other.rows;
         self.resent += other.resent;
+        self.unsolicited += other.unsolicited;
         if let Some(sent) = other.http_requests {
             *self.http_requests.get_or_insert(0) += sent;
         }

@@ -9,6 +9,10 @@ use crate::clock::{Clock, Nanos};
 /// note says nothing of when the answer was whole.
 pub const OLDEST_NOTE_NS: Nanos = 2_000_000;
 
+/// How far the moment that the kernel has noted may be off: what is noted on the wall clock is
+/// moved to ours by two readings, which must agree to 20 µs.
+const NOTE_OFF_NS: Nanos = 40_000;
+
 /// Takes the marks of one operation. A mark that was never taken reads as the one before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
@@ -71,6 +75,12 @@ impl Probe {
     pub const fn mark_received_at(&mut self, moment: Nanos) {
         self.noted += 1;
         self.mark_arrival(moment);
+    }
+
+    /// Whether something that came at `moment`, as the kernel has noted, was there before the
+    /// request was sent, and is no answer to it.
+    pub const fn before_send(&self, moment: Nanos) -> bool {
+        moment.saturating_add(NOTE_OFF_NS) < self.send
     }
 
     const fn mark_arrival(&mut self, moment: Nanos) {
@@ -212,6 +222,18 @@ mod tests {
         assert!(![&[][..], &[false], &[true, true], &[true, false]].into_iter().any(can_wait));
         assert!(probe(&[true, true]).noted() && !probe(&[true, false]).noted());
         assert_eq!(probe(&[true]).finish().service_ns, 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_came_before_the_request_was_sent_is_no_answer() {
+        let clock = Clock::virtual_time();
+        tokio::time::advance(std::time::Duration::from_millis(30)).await;
+        let mut probe = Probe::new(clock, clock.now(), clock.now());
+        probe.mark_send_at_once();
+        let began = probe.began();
+        assert!(probe.before_send(began - NOTE_OFF_NS - 1));
+        assert!(!probe.before_send(began - NOTE_OFF_NS));
+        assert!(!probe.before_send(began + 1));
     }
 
     #[tokio::test(start_paused = true)]

@@ -25,6 +25,8 @@ pub struct Sample<'a> {
     pub bytes_received: u64,
     /// Whether the request had to be sent again on a fresh connection.
     pub resent: bool,
+    /// How often something was found on the connection that nobody had asked for.
+    pub unsolicited: u32,
     /// How many HTTP requests were sent for it; `None`: the driver sends none.
     pub http_requests: Option<u32>,
     /// How often it was tried again after a conflict.
@@ -45,6 +47,7 @@ impl<'a> Sample<'a> {
             bytes_sent: 0,
             bytes_received: 0,
             resent: false,
+            unsolicited: 0,
             http_requests: None,
             conflict_retries: 0,
             statuses: &[],
@@ -83,6 +86,7 @@ impl Recorder {
         kind.bytes_sent += sample.bytes_sent;
         kind.bytes_received += sample.bytes_received;
         kind.resent += u64::from(sample.resent);
+        kind.unsolicited += u64::from(sample.unsolicited);
         if let Some(sent) = sample.http_requests {
             *kind.http_requests.get_or_insert(0) += u64::from(sent);
         }

@@ -77,6 +77,10 @@ pub struct OperationSummary {
     pub unfinished: u64,
     /// Requests that were sent again on a fresh connection.
     pub resent: u64,
+    /// How often something was found on a connection that nobody had asked for, such as an answer
+    /// without a request.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsolicited: u64,
     /// HTTP requests that were sent for all this, each try counted: an update may take two. `None`
     /// where the driver sends none, and in records of before this was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,6 +156,7 @@ impl OperationSummary {
             unfinished: issued.saturating_sub(part.ok + part.failed()),
             failures,
             resent: part.resent,
+            unsolicited: part.unsolicited,
             http_requests: part.http_requests,
             conflict_retries: part.conflict_retries,
             throughput_per_s: if elapsed_s > 0.0 { part.ok as f64 / elapsed_s } else { 0.0 },

@@ -63,7 +63,9 @@ impl Verdict {
         if operations.is_empty() || elapsed_s <= 0.0 {
             return Self::Empty;
         }
-        let failed: u64 = operations.iter().flat_map(|o| &o.failures).filter_map(by_server).sum();
+        let failures = operations.iter().flat_map(|o| &o.failures).filter_map(by_server);
+        let unsolicited = operations.iter().map(|o| o.unsolicited);
+        let failed: u64 = failures.chain(unsolicited).sum();
         let issued: u64 = operations.iter().map(|o| o.issued).sum();
         let failed_share = failed as f64 / issued.max(1) as f64;
         if failed_share > DEGRADED {

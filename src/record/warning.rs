@@ -37,6 +37,8 @@ pub enum Code {
     Accepted,
     /// Connections were found closed by the server.
     Resent,
+    /// Something came on connections that nobody had asked for.
+    Unsolicited,
     /// A database that springload made is still there.
     NotRemoved,
     /// Every request carries a password to be checked.
@@ -147,6 +149,15 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
                 format!("{count} {kind} found their connection closed and were sent again");
             add(Code::Resent, message);
         }
+    }
+    let unsolicited: u64 = stage.requests().map(|operation| operation.unsolicited).sum();
+    if unsolicited > 0 {
+        let message = format!(
+            "{unsolicited} times the server sent something that nobody had asked for; it was \
+             thrown away and the connection closed, but what comes just after a request is sent \
+             cannot be told from its answer"
+        );
+        add(Code::Unsolicited, message);
     }
     if let Some(planned) = stage.load.planned
         && stage.load.begun < planned

@@ -114,6 +114,7 @@ impl Session for BasicSession {
             bytes_sent: payload.body().len() as u64,
             bytes_received: 0,
             resent: false,
+            unsolicited: 0,
             http_requests: None,
             conflict_retries: 0,
         }

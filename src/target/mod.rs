@@ -31,6 +31,8 @@ pub struct Outcome {
     pub bytes_received: u64,
     /// Whether the request was sent again because the connection was found closed.
     pub resent: bool,
+    /// How often something was found on the connection that nobody had asked for.
+    pub unsolicited: u32,
     /// How many HTTP requests were sent for it, each try counted. `None`: the driver sends none.
     pub http_requests: Option<u32>,
     /// How often the driver tried again because somebody else had changed the document meanwhile.
@@ -46,6 +48,7 @@ impl Outcome {
             bytes_sent: before.bytes_sent + self.bytes_sent,
             bytes_received: before.bytes_received + self.bytes_received,
             resent: before.resent || self.resent,
+            unsolicited: before.unsolicited + self.unsolicited,
             conflict_retries: before.conflict_retries + self.conflict_retries,
             ..self
         }

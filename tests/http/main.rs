@@ -1,6 +1,7 @@
 //! Load on any HTTP server: what goes over the wire, told by a server that shares no code with
 //! springload's client, and siege's figures beside siege's own.
 
+mod answers;
 mod blog;
 mod exchanges;
 mod figures;

@@ -211,8 +211,19 @@ impl CouchSession {
             Ok(answer) => (self.judge(op, answer, payload), answer.body_bytes, answer.resent),
             Err(failure) => (Err(failure), 0, false),
         };
-        let (http_requests, conflict_retries) = (None, 0);
-        Outcome { result, bytes_sent, bytes_received, resent, http_requests, conflict_retries }
+        if result == Err(Failure::Protocol) || payload.rows().contains(&Err(Failure::Protocol)) {
+            // What is not the answer to this request may be that to another one.
+            self.connection.close();
+        }
+        Outcome {
+            result,
+            bytes_sent,
+            bytes_received,
+            resent,
+            unsolicited: self.connection.take_unsolicited(),
+            http_requests: None,
+            conflict_retries: 0,
+        }
     }
 
     /// An update or delete on whatever revision is stored: reads it first, and again as long as
@@ -379,7 +390,7 @@ const fn looks_up(op: &Op) -> bool {
 
 impl Session for CouchSession {
     async fn ready(&mut self) {
-        self.connection.ready(self.clock).await;
+        self.connection.ready().await;
     }
 
     fn prepare(&mut self, op: &Op, payload: &mut Payload) {

@@ -53,6 +53,8 @@ pub struct HttpSession {
     statuses: Vec<u16>,
     /// Requests that were sent for the present operation.
     sent: u64,
+    /// What was found for it on connections that nobody had asked for.
+    unsolicited: u32,
     /// The request that redirects are followed with.
     inner: Payload,
     log_in: Step,
@@ -92,6 +94,7 @@ impl HttpSession {
             head: Vec::new(),
             statuses: Vec::new(),
             sent: 0,
+            unsolicited: 0,
             inner: Payload::default(),
             log_in: if wanted { Step::Wanted } else { Step::Done },
             number,
@@ -139,6 +142,7 @@ impl HttpSession {
         let before = connection.sent();
         let answer = connection.exchange(payload.bytes(), is_head, probe).await;
         let sent = connection.sent() - before;
+        let unsolicited = connection.take_unsolicited();
         if watched {
             self.tell(hop, payload.bytes(), (began, answer));
         }
@@ -146,6 +150,7 @@ impl HttpSession {
             self.connection(server).close();
         }
         self.sent += sent;
+        self.unsolicited += unsolicited;
         let answer = answer?;
         let sets_cookie = self.jar.is_some() && self.connection(server).set_cookie().is_some();
         if sets_cookie {
@@ -236,6 +241,7 @@ impl HttpSession {
             bytes_sent,
             bytes_received: result.map_or(0, |answer| answer.body_bytes),
             resent: result.is_ok_and(|answer| answer.resent),
+            unsolicited: 0,
             http_requests: None,
             conflict_retries: 0,
         };
@@ -367,8 +373,7 @@ impl Session for HttpSession {
         // With several servers, or a connection for each request, it is not known or not yet
         // time: the operation itself connects, and its response time tells.
         if self.shared.settings.keep_alive && self.shared.servers.len() == 1 {
-            let clock = self.deadlines.clock();
-            self.connection(0).ready(clock).await;
+            self.connection(0).ready().await;
         }
     }
 
@@ -378,13 +383,14 @@ impl Session for HttpSession {
 
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         self.statuses.clear();
-        self.sent = 0;
+        (self.sent, self.unsolicited) = (0, 0);
         if let Step::Refused(failure) = self.log_in {
             return Outcome {
                 result: Err(failure),
                 bytes_sent: 0,
                 bytes_received: 0,
                 resent: false,
+                unsolicited: 0,
                 http_requests: Some(0),
                 conflict_retries: 0,
             };
@@ -392,9 +398,14 @@ impl Session for HttpSession {
         let shared = self.shared.clone();
         let prepared = &shared.requests[op.key as usize];
         let target = std::mem::take(payload.name_mut());
-        let outcome = self.carry_out(Hop { prepared, target: &target }, payload, probe).await;
+        let hop = Hop { prepared, target: &target };
+        let outcome = self.carry_out(hop, payload, probe).await;
         *payload.name_mut() = target;
-        outcome.with_http_requests(self.sent)
+        if outcome.result == Err(Failure::Protocol) {
+            // What is no answer to this request may be one to another.
+            self.connection(self.last).close();
+        }
+        Outcome { unsolicited: self.unsolicited, ..outcome.with_http_requests(self.sent) }
     }
 
     fn body(&self) -> &[u8] {

@@ -1,5 +1,8 @@
 //! One keep-alive connection: sends a request, reads its answer, says how each went.
 //!
+//! Before a request is sent, what nobody asked for is looked for: an answer that came by itself, or
+//! that the peer has closed. The request then goes over a fresh connection.
+//!
 //! An answer that comes while the request is still being sent ends the sending, and after an
 //! error in sending, an answer that is already there is read first: servers that refuse early
 //! answer and hang up. A request that finds its kept connection closed before any byte of an
@@ -8,9 +11,9 @@
 use super::decode::{Decoder, Step};
 use super::endpoint::Endpoint;
 use super::head::header_values;
-use super::stream::Stream;
+use super::stream::{Found, Stream};
 use super::timestamps::Timestamps;
-use crate::clock::Clock;
+use crate::clock::{Clock, Nanos};
 use crate::measure::Probe;
 use crate::op::Failure;
 use crate::target::Buffers;
@@ -26,6 +29,8 @@ const MOST_AHEAD: usize = 1 << 20;
 /// The pause after the first, second, ... failed attempt to connect doubles from here.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How long a server that has spoken before it was asked is listened to, on a new connection.
+const LISTEN_NS: Nanos = 100_000_000;
 
 /// A whole answer. Its body and headers lie in the connection until the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +47,17 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct Connection {
     endpoint: Arc<Endpoint>,
+    clock: Clock,
     deadline: Deadline,
     stream: Option<Stream>,
     /// How many answers the present stream has given.
     answers: u64,
     /// Requests that were begun to be written, each try counted.
     sent: u64,
+    /// How often something came that nobody had asked for, since that was last taken.
+    unsolicited: u32,
+    /// A server has spoken as soon as it was connected to.
+    wary: bool,
     /// Attempts in a row that brought no connection, or one that gave no answer.
     failures: u32,
     buffers: Rc<Buffers>,
@@ -83,6 +93,9 @@ impl Connection {
             answers: 0,
             failures: 0,
             sent: 0,
+            unsolicited: 0,
+            wary: false,
+            clock: deadlines.clock(),
             buffers: deadlines.buffers(),
             timestamps: deadlines.timestamps(),
             buffer: Vec::new(),
@@ -103,7 +116,7 @@ impl Connection {
 
     /// Forgets the last answer. Opens the connection if it is not open, after the pause that
     /// earlier failures ask for.
-    pub async fn ready(&mut self, clock: Clock) {
+    pub async fn ready(&mut self) {
         if !self.buffer.is_empty() {
             self.decoder = Decoder::default();
             self.buffers.give(std::mem::take(&mut self.buffer));
@@ -112,7 +125,7 @@ impl Connection {
             return;
         }
         if !self.rest().await {
-            self.deadline.arm(clock.now());
+            self.deadline.arm(self.clock.now());
             let _ = self.connect().await;
             self.deadline.disarm();
         }
@@ -138,11 +151,20 @@ impl Connection {
         self.deadline.arm(probe.began());
         let mut resent = false;
         let result = loop {
+            if self.answers == 0 || self.stream.as_ref().is_some_and(Stream::has_news) {
+                self.look();
+            }
             if self.stream.is_some() {
                 probe.mark_send_at_once();
             } else {
                 if let Err(failure) = self.connect().await {
                     break Err(failure);
+                }
+                if self.wary && Box::pin(self.listen()).await {
+                    // Told by the failure.
+                    self.unsolicited -= 1;
+                    self.failures += 1;
+                    break Err(Failure::Protocol);
                 }
                 probe.mark_send();
             }
@@ -176,6 +198,38 @@ impl Connection {
         }
         let body = self.decoder.body();
         Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
+    }
+
+    /// Closes the connection if something came on it that was not asked for, or its end. Tells
+    /// whether something came.
+    #[cold]
+    fn look(&mut self) -> bool {
+        let found = self.stream.as_mut().map_or(Found::Nothing, Stream::look);
+        if found != Found::Nothing {
+            self.stream = None;
+        }
+        let speaks = found == Found::Bytes;
+        self.unsolicited += u32::from(speaks);
+        self.wary |= speaks && self.answers == 0;
+        speaks
+    }
+
+    /// Waits whether a server that has spoken before it was asked does so again.
+    async fn listen(&mut self) -> bool {
+        let over = self.clock.now() + LISTEN_NS;
+        while self.clock.now() < over {
+            if self.look() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        self.wary = false;
+        false
+    }
+
+    /// How often something came that nobody had asked for, since this was last called.
+    pub const fn take_unsolicited(&mut self) -> u32 {
+        std::mem::replace(&mut self.unsolicited, 0)
     }
 
     /// How many requests it has sent in all, each try counted.
@@ -301,8 +355,9 @@ impl Connection {
                     Err(_) => return Poll::Ready(Err(Failure::Protocol)),
                 }
             }
-            // What a head announces is not yet there: memory follows what arrives.
-            let size = self.filled + wanted.min(MOST_AHEAD);
+            // What a head announces is not yet there: memory follows what arrives. The byte more
+            // is for what must not come.
+            let size = self.filled + wanted.min(MOST_AHEAD) + 1;
             if self.buffer.is_empty() {
                 self.buffer = self.buffers.take();
             } else if size > self.buffer.len() {
@@ -328,6 +383,9 @@ impl Connection {
                 return Poll::Ready(if done { Ok(()) } else { Err(Failure::Reset) });
             }
             match noted {
+                Some(moment) if self.filled == 0 && probe.before_send(moment) => {
+                    return Poll::Ready(Err(Failure::Protocol));
+                }
                 Some(moment) => probe.mark_received_at(moment),
                 None => probe.mark_received(),
             }
@@ -340,3 +398,7 @@ impl Connection {
 const fn stream_is_tls(stream: &Stream) -> bool {
     matches!(stream, Stream::Tls(_))
 }
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

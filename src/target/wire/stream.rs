@@ -6,7 +6,7 @@ use crate::clock::Nanos;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
@@ -24,6 +24,15 @@ const SEND: SendFlags = {
 pub(super) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// What has come on a connection that nothing was asked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    Bytes,
+    /// The peer has closed or reset it.
+    End,
 }
 
 impl Stream {
@@ -56,6 +65,48 @@ impl Stream {
         let Some((config, server)) = &endpoint.tls else { return Ok(Self::Plain(stream)) };
         let connector = tokio_rustls::TlsConnector::from(config.clone());
         Ok(Self::Tls(Box::new(connector.connect(server.clone(), stream).await?)))
+    }
+
+    /// Whether something came, as far as the runtime knows. Costs no call of the operating system:
+    /// what came since the runtime last asked it is not seen.
+    #[inline]
+    pub(super) fn has_news(&self) -> bool {
+        let stream = match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+        };
+        stream.try_io(Interest::READABLE, || Ok(())).is_ok()
+    }
+
+    /// Reads a byte, should there be one: what is found before anything was asked. Without TLS the
+    /// operating system is asked, whatever the runtime knows.
+    pub(super) fn look(&mut self) -> Found {
+        let mut byte = [0];
+        let read = match self {
+            Self::Plain(stream) => {
+                let mut receive = || Ok(recv(&*stream, &mut byte, RecvFlags::empty())?.0);
+                let tried = match stream.try_io(Interest::READABLE, &mut receive) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => receive(),
+                    tried => tried,
+                };
+                match tried {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        return Found::Nothing;
+                    }
+                    tried => tried,
+                }
+            }
+            Self::Tls(stream) => {
+                let mut context = Context::from_waker(Waker::noop());
+                let mut buffer = ReadBuf::new(&mut byte);
+                match Pin::new(stream).poll_read(&mut context, &mut buffer) {
+                    Poll::Ready(read) => read.map(|()| buffer.filled().len()),
+                    // What came was for TLS itself, such as a ticket.
+                    Poll::Pending => return Found::Nothing,
+                }
+            }
+        };
+        if matches!(read, Ok(1..)) { Found::Bytes } else { Found::End }
     }
 
     /// Reads into `buffer`, and tells when the last of it came where `timestamps` can learn that;

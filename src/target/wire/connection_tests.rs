@@ -1,0 +1,168 @@
+//! Servers that say too much, too early, or hang up.
+
+use super::*;
+use crate::target::wire::TlsOptions;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A server whose connections are served by `serve`, one after the other. It tells of what it has
+/// done by the channel.
+fn server(
+    serve: impl Fn(usize, &mut TcpStream, &Sender<()>) + Send + 'static,
+) -> (Connection, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            stream.set_nodelay(true).unwrap();
+            serve(number, &mut stream, &tell);
+        }
+    });
+    let endpoint = Endpoint::resolve(&url, &TlsOptions::default()).unwrap();
+    let deadlines = Deadlines::new(Clock::system(), 10_000_000_000);
+    (Connection::new(Arc::new(endpoint), &deadlines), told)
+}
+
+/// Reads a request's head. `false`: the client has hung up.
+fn request(stream: &mut TcpStream) -> bool {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut byte) {
+            Ok(1) => head.push(byte[0]),
+            _ => return false,
+        }
+    }
+    true
+}
+
+fn answer(stream: &mut TcpStream, body: &str) {
+    let length = body.len();
+    // Nobody may be there any more.
+    let _ = stream
+        .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}").as_bytes());
+}
+
+/// Answers all requests of a connection with `body`.
+fn serve_all(stream: &mut TcpStream, body: &str) {
+    while request(stream) {
+        answer(stream, body);
+    }
+}
+
+/// Waits until the server has done its part, and lets the runtime notice.
+async fn wait(told: &Receiver<()>) {
+    told.recv_timeout(Duration::from_secs(10)).unwrap();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+}
+
+/// The body of the answer to a GET.
+async fn get(connection: &mut Connection) -> Result<String, Failure> {
+    let clock = Clock::system();
+    let now = clock.now();
+    let mut probe = Probe::new(clock, now, now);
+    let request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    let exchange = connection.exchange(request, false, &mut probe);
+    tokio::time::timeout(Duration::from_secs(10), exchange).await.expect("an end")?;
+    Ok(String::from_utf8_lossy(connection.body()).into_owned())
+}
+
+#[tokio::test]
+async fn what_nobody_asked_for_is_no_answer() {
+    let timed_out =
+        "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    for (stray, hangs_up) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray", false),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray", true),
+        (timed_out, false),
+        (timed_out, true),
+        ("x", false),
+    ] {
+        let (mut connection, told) = server(move |number, stream, tell| {
+            if number > 0 {
+                return serve_all(stream, "second");
+            }
+            assert!(request(stream));
+            answer(stream, "first");
+            tell.send(()).unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+            stream.write_all(stray.as_bytes()).unwrap();
+            if hangs_up {
+                stream.shutdown(Shutdown::Both).unwrap();
+            }
+            tell.send(()).unwrap();
+            serve_all(stream, "of the first connection");
+        });
+        assert_eq!(get(&mut connection).await, Ok("first".to_owned()));
+        wait(&told).await;
+        wait(&told).await;
+        assert_eq!(get(&mut connection).await, Ok("second".to_owned()), "{stray:?}");
+        assert_eq!(get(&mut connection).await, Ok("second".to_owned()), "{stray:?}");
+        assert_eq!(connection.take_unsolicited(), 1);
+        assert_eq!(connection.sent(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_first_is_not_believed() {
+    let (mut connection, told) = server(|number, stream, tell| {
+        answer(stream, "unasked");
+        if number == 0 {
+            tell.send(()).unwrap();
+        }
+        serve_all(stream, "asked");
+    });
+    connection.ready().await;
+    wait(&told).await;
+    assert_eq!(get(&mut connection).await, Err(Failure::Protocol));
+    assert_eq!(connection.take_unsolicited(), 1);
+    // Nor is it the next time.
+    assert_eq!(get(&mut connection).await, Err(Failure::Protocol));
+    assert_eq!((connection.take_unsolicited(), connection.sent()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_server_that_spoke_first_once_is_heard() {
+    let (mut connection, told) = server(|number, stream, tell| {
+        if number == 0 {
+            answer(stream, "unasked");
+            tell.send(()).unwrap();
+        }
+        serve_all(stream, "asked");
+    });
+    connection.ready().await;
+    wait(&told).await;
+    for _ in 0..3 {
+        assert_eq!(get(&mut connection).await, Ok("asked".to_owned()));
+    }
+    assert_eq!(connection.take_unsolicited(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_while_idle_is_replaced_before_anything_is_sent() {
+    for used in [false, true] {
+        let (mut connection, told) = server(move |number, stream, tell| {
+            if number > 0 {
+                return serve_all(stream, "second");
+            }
+            if used {
+                assert!(request(stream));
+                answer(stream, "first");
+            }
+            stream.shutdown(Shutdown::Both).unwrap();
+            tell.send(()).unwrap();
+        });
+        connection.ready().await;
+        if used {
+            assert_eq!(get(&mut connection).await, Ok("first".to_owned()));
+        }
+        wait(&told).await;
+        assert_eq!(get(&mut connection).await, Ok("second".to_owned()));
+        // Sent once: nothing was risked.
+        assert_eq!(connection.sent(), 1 + u64::from(used));
+        assert_eq!(connection.take_unsolicited(), 0);
+    }
+}

@@ -1,0 +1,74 @@
+//! Answers that nobody asked for, and answers that do not come.
+
+use crate::springload::{failures, measure, number};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+/// A server on a free port; each of its connections is served by `serve` on a thread of its own.
+/// It ends with the test's process.
+fn server(serve: impl Fn(&mut Peer) + Clone + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.expect("a connection");
+            stream.set_nodelay(true).expect("a socket");
+            let serve = serve.clone();
+            std::thread::spawn(move || serve(&mut Peer(BufReader::new(stream))));
+        }
+    });
+    url
+}
+
+/// The other end of a connection.
+struct Peer(BufReader<TcpStream>);
+
+impl Peer {
+    /// Reads a request without a body. `false`: the client has hung up.
+    fn request(&mut self) -> bool {
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            if !matches!(self.0.read_line(&mut line), Ok(1..)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn answer(&mut self) {
+        // Nobody may be there any more.
+        let _ = self.0.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    }
+}
+
+#[test]
+fn an_answer_that_comes_twice_is_not_taken_for_the_next() {
+    let url = server(|peer| {
+        while peer.request() {
+            std::thread::sleep(Duration::from_millis(20));
+            peer.answer();
+            std::thread::sleep(Duration::from_millis(5));
+            peer.answer();
+        }
+    });
+    // Each of four connections is asked five times a second.
+    let finished = measure(["http", "-c4", "-r20", "-n40", &format!("{url}/x")]);
+    let operation = finished.operation("urls", "request");
+    let fastest_us = operation["service"]["min_us"].as_f64().expect("a time");
+    assert!(fastest_us >= 20_000.0, "an answer after {fastest_us} µs from a server of 20 ms");
+    // Both answers may be read at once: then the request has failed. The last ones of each
+    // connection are never seen.
+    let (ok, failed) = (number(&operation["ok"]), failures(&operation));
+    let unsolicited = number(&operation["unsolicited"]);
+    assert_eq!(
+        (ok + failed, operation["failures"]["protocol"].as_u64().unwrap_or(0)),
+        (40, failed)
+    );
+    assert!((30..40).contains(&(unsolicited + failed)), "{operation}");
+    assert!(unsolicited > 0, "{operation}");
+    assert_eq!(finished.code, 5, "{}", finished.stderr);
+    let told = format!("{unsolicited} times the server sent something");
+    assert!(finished.stdout.contains(&told), "{}", finished.stdout);
+}
