@@ -28,14 +28,16 @@ pub(super) struct Settings {
     /// once; without it, the embedded stand-in
     pub(super) target: Option<String>,
     /// Connections used at once
-    #[arg(short, long, value_name = "N", default_value = "50", value_parser = plan::count)]
+    #[arg(short, long, value_name = "N", value_parser = plan::count)]
+    #[arg(default_value_t = DEFAULT_CONNECTIONS)]
     connections: u64,
     /// Documents to insert in bulk first
-    #[arg(long, value_name = "N", default_value = "100k", value_parser = plan::count)]
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    #[arg(default_value_t = DEFAULT_DOCS)]
     docs: u64,
-    /// Documents in one bulk request
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = plan::count)]
-    batch: u64,
+    /// Documents in one bulk request [default: 5000 at once over all connections, 1000 at most]
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    batch: Option<u64>,
     /// Operations to do after that, in all; 0 for none
     #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
     ops: Option<u64>,
@@ -70,6 +72,22 @@ pub(super) struct Settings {
     /// Keep the rate of the fill as a function of the size of the database
     #[arg(long)]
     growth: bool,
+}
+
+pub(super) const DEFAULT_CONNECTIONS: u64 = 50;
+pub(super) const DEFAULT_DOCS: u64 = 100_000;
+/// The most documents of a fill that are under way at once, by default. A small CouchDB takes about
+/// 2,000 a second, so that they are answered in some 3 s, a tenth of the time-out.
+const MOST_AT_ONCE: u64 = 5_000;
+/// The most documents in one request, by default: larger ones gain little.
+const MOST_IN_REQUEST: u64 = 1_000;
+
+/// How many documents a request has where nothing is said: no more than a small server answers well
+/// within the time-out, and than each connection has to insert.
+pub(super) fn default_batch(connections: u64, documents: u64) -> u64 {
+    let connections = connections.max(1);
+    let each = documents.div_ceil(connections);
+    (MOST_AT_ONCE / connections).min(MOST_IN_REQUEST).min(each).max(1)
 }
 
 /// YCSB's standard workloads.
@@ -154,6 +172,10 @@ fn spec(
     command: &str,
     schemas: Vec<(&'static str, plan::SchemaSource, u32)>,
 ) -> PlanSpec {
+    // YCSB's records are inserted one by one, not in bulk, where a request has but one.
+    let least = if args.workload.is_some() { 2 } else { 1 };
+    let default = || default_batch(args.connections, args.docs).max(least);
+    let batch = args.batch.unwrap_or_else(default);
     let (seed, ids) = (args.client.seed(), args.database.ids(args.client.seed));
     let (load, default_ns) = args.load.read(args.ops.is_none());
     PlanSpec {
@@ -172,7 +194,7 @@ fn spec(
         timeout_ns: args.client.timeout,
         schemas,
         documents: args.docs,
-        batch: args.batch,
+        batch,
         operations: args.ops,
         duration_ns: args.duration.or(default_ns),
         warmup_ns: args.warmup,

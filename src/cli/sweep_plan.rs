@@ -1,10 +1,10 @@
 //! What a sweep is made of: the flags that all cells share, the settings that differ, and the plan
 //! of each cell, which is that of `springload run` with these flags.
 
-use super::run::{Settings, spec_of};
+use super::run::{DEFAULT_CONNECTIONS, DEFAULT_DOCS, Settings, default_batch, spec_of};
 use super::shared::DEFAULT_SEED;
 use super::sweep::Preset;
-use crate::plan::{DatabasePlan, Invalid, Plan, SchemaSource, check};
+use crate::plan::{DatabasePlan, Invalid, Plan, SchemaSource, check, count};
 use crate::sweep::{Axis, Definition, Setting, matrix};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
@@ -81,6 +81,7 @@ impl Wanted {
                 common.push("--growth".to_owned());
             }
         }
+        common.extend(self.batch(&common));
         check_axes(&self.axes, &common, &mut mistakes);
         let combinations = self.axes.iter().map(|axis| axis.values.len() as u64);
         let cells = combinations.chain([self.repeat]).try_fold(1u64, u64::checked_mul);
@@ -100,6 +101,35 @@ impl Wanted {
             by_size: self.by_size,
             preset: preset_name,
         })
+    }
+}
+
+impl Wanted {
+    /// One batch for all cells where it would follow from settings that are varied: else two
+    /// things would change at once.
+    fn batch(&self, common: &[String]) -> Option<String> {
+        let values = |name: &str, default: u64| -> Vec<u64> {
+            let flag = format!("--{name}=");
+            let given = common.iter().filter_map(|word| word.strip_prefix(&flag)).next_back();
+            let axis = self.axes.iter().find(|axis| axis.name == name);
+            let texts = axis.map_or_else(
+                || given.into_iter().collect(),
+                |axis| axis.values.iter().map(String::as_str).collect::<Vec<_>>(),
+            );
+            let numbers: Vec<u64> = texts.iter().filter_map(|text| count(text).ok()).collect();
+            if numbers.is_empty() { vec![default] } else { numbers }
+        };
+        let varied = |name: &str| self.axes.iter().any(|axis| axis.name == name);
+        let said = varied("batch") || common.iter().any(|word| word.starts_with("--batch="));
+        if said || !(varied("connections") || varied("docs")) {
+            return None;
+        }
+        let documents = values("docs", DEFAULT_DOCS);
+        let batches =
+            values("connections", DEFAULT_CONNECTIONS).into_iter().flat_map(|connections| {
+                documents.iter().map(move |&it| default_batch(connections, it))
+            });
+        batches.min().map(|batch| format!("--batch={batch}"))
     }
 }
 

@@ -5,6 +5,7 @@
 pub(crate) mod fixture;
 
 mod environment;
+mod fill;
 mod threshold;
 mod verdict;
 mod warning;

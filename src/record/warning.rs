@@ -27,6 +27,8 @@ pub enum Code {
     NotSustained,
     /// Operations failed.
     Failures,
+    /// Requests of a fill had no answer in time.
+    FillTimedOut,
     /// Operations had no answer when the run ended.
     Unfinished,
     /// Fewer operations were begun than planned.
@@ -97,6 +99,10 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     }
     for stage in &record.stages {
         of_stage(stage, &mut warnings);
+        if let Some(message) = record.fill_advice(stage) {
+            let stage = Some(stage.name.clone());
+            warnings.push(Warning { code: Code::FillTimedOut, stage, message });
+        }
         let planned = record.plan.stages.iter().find(|planned| planned.name == stage.name);
         if let Some(length_ns) = planned.and_then(|planned| planned.length_ns)
             && !record.partial

@@ -81,8 +81,11 @@ pub enum RunError {
     )]
     Authentication,
     /// The server went away in the middle of the run.
-    #[error("the server answers nothing any more; gave up after the time-out")]
-    Unreachable,
+    #[error("the server answers nothing any more; gave up after the time-out{0}")]
+    Unreachable(
+        /// What helps, after a semicolon, or nothing.
+        String,
+    ),
     /// The user asked twice to leave.
     #[error("left at once; a scratch database may remain")]
     Aborted,
@@ -152,7 +155,10 @@ pub fn run(
     match stop.reason() {
         Some(StopReason::Aborted) => Err(RunError::Aborted),
         Some(StopReason::Authentication) => Err(RunError::Authentication),
-        Some(StopReason::Unreachable) => Err(RunError::Unreachable),
+        Some(StopReason::Unreachable) => {
+            let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
+            Err(RunError::Unreachable(advice.map_or_else(String::new, |it| format!("; {it}"))))
+        }
         Some(StopReason::Interrupted) | None => Ok(record),
     }
 }

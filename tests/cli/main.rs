@@ -6,6 +6,7 @@ mod conflicts;
 mod counts;
 mod cushion;
 mod databases;
+mod defaults;
 mod endings;
 mod grammar;
 mod identities;

@@ -1,0 +1,36 @@
+//! What helps a fill whose requests the server did not answer in time.
+
+use super::{RunRecord, StageRecord};
+use crate::op::Failure;
+use crate::plan::StageKind;
+
+impl RunRecord {
+    /// What to change after a fill whose requests were not answered in time, in one sentence;
+    /// `None`: all were, or the stage is no fill.
+    pub fn fill_advice(&self, stage: &StageRecord) -> Option<String> {
+        let planned = self.plan.stages.iter().find(|planned| planned.name == stage.name)?;
+        let batch = match &planned.kind {
+            StageKind::BulkInsert { batch, .. } => *batch,
+            StageKind::Ycsb(ycsb) if ycsb.records().is_some() => ycsb.batch,
+            _ => return None,
+        };
+        let late =
+            |it: &crate::measure::OperationSummary| it.failures.get(&Failure::Timeout).copied();
+        let late: u64 = stage.requests().filter_map(late).sum();
+        if late == 0 {
+            return None;
+        }
+        let native = ["springload run", "springload sweep"];
+        let cure = if native.iter().any(|verb| self.plan.command.starts_with(verb)) {
+            "lower --batch or --connections (-c), or raise --timeout"
+        } else {
+            "make requests smaller or fewer at once, or raise --timeout"
+        };
+        Some(format!(
+            "{late} documents had no answer within {} s, with {} requests of {batch} documents \
+             under way at once: {cure}",
+            self.plan.timeout_ns as f64 / 1e9,
+            self.plan.connections,
+        ))
+    }
+}
