@@ -184,6 +184,7 @@ fn check_documents(
                     mistakes.push(nothing_to_read(docs, connections));
                 }
             }
+            Budget::Shared(_) => {}
         }
         if !mistakes.is_empty() {
             return;

@@ -31,6 +31,17 @@ impl StagePlan {
         self.pace.mean_pause_ns()
     }
 
+    /// How many operations connection `k` of `connections` is to do, where it has a number of its
+    /// own. In an open loop whoever is free takes what falls due next, and what falls due is
+    /// counted; but a list of which each connection has a part of its own is not shared.
+    pub fn own_operations(&self, k: usize, connections: usize) -> Option<u64> {
+        let parted = matches!(self.kind, StageKind::Urls { order: UrlOrder::Once, .. });
+        match self.pace {
+            Pace::Open { .. } if !parted => None,
+            _ => self.kind.operations(k, connections),
+        }
+    }
+
     /// How many of `threads` have a part in it. The limit on operations in flight is dealt out to
     /// threads, and one that may have none in flight has nothing to do.
     pub fn shards(&self, threads: usize) -> usize {
@@ -135,7 +146,7 @@ impl StageKind {
         }
         match self.budget(k, connections) {
             Budget::Counted(left) => Some(left.iter().sum()),
-            Budget::Endless(_) => None,
+            Budget::Shared(_) | Budget::Endless(_) => None,
         }
     }
 

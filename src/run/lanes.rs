@@ -2,6 +2,8 @@
 
 use super::stage::Bench;
 use super::{Observer, RunError};
+use crate::engine::Pace;
+use crate::generate::mix;
 use crate::plan::{CrudOrder, Plan, StageKind, StagePlan, YcsbPhase, YcsbStage};
 use crate::record::StageRecord;
 use crate::schema::Documents;
@@ -87,7 +89,7 @@ impl<'a> Connections<'a> {
                 Ok(record)
             }
             StageKind::Urls { order, .. } => {
-                let left = |k| stage.kind.operations(k, connections);
+                let left = |k| stage.own_operations(k, connections);
                 if self.users.is_empty() {
                     let entries = super::http::entries(plan)?;
                     let make = |k| {
@@ -122,17 +124,17 @@ impl<'a> Connections<'a> {
                     YcsbPhase::Load => {
                         series.load(place(k), ycsb.records_of(k, connections), ycsb.batch)
                     }
-                    YcsbPhase::Run => series.run(place(k), ycsb.operations(k, connections)),
+                    YcsbPhase::Run => series.run(place(k), stage.own_operations(k, connections)),
                 };
                 Ok(bench.run(stage, (0..connections).map(make).collect(), observer)?.0)
             }
             Class::Rest(config) => {
                 let rest = Arc::new(Rest::new((&ycsb.config, config), seed, ycsb.bodies));
-                let make = |k| rest.run(k as u64, ycsb.operations(k, connections));
+                let make = |k| rest.run(k as u64, stage.own_operations(k, connections));
                 Ok(bench.run(stage, (0..connections).map(make).collect(), observer)?.0)
             }
             Class::Core => {
-                let lanes = self.ycsb_lanes(ycsb);
+                let lanes = self.ycsb_lanes(stage, ycsb);
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
                 if ycsb.phase == YcsbPhase::Run {
                     self.warm_ycsb = lanes;
@@ -144,12 +146,13 @@ impl<'a> Connections<'a> {
 
     /// The workloads of a stage of the core workload: those of the warm-up with a new number of
     /// operations, so that they insert other records, or fresh ones.
-    fn ycsb_lanes(&mut self, ycsb: &YcsbStage) -> Vec<CoreLane> {
+    fn ycsb_lanes(&mut self, stage: &StagePlan, ycsb: &YcsbStage) -> Vec<CoreLane> {
         let connections = self.plan.connections;
         if !self.warm_ycsb.is_empty() {
             let warm = std::mem::take(&mut self.warm_ycsb).into_iter().enumerate();
-            let renew =
-                |(k, lane): (_, CoreLane)| lane.with_operations(ycsb.operations(k, connections));
+            let renew = |(k, lane): (_, CoreLane)| {
+                lane.with_operations(stage.own_operations(k, connections))
+            };
             return warm.map(renew).collect();
         }
         let core = Arc::new(Core::new(&ycsb.config, self.plan.seed, ycsb.bodies));
@@ -157,7 +160,7 @@ impl<'a> Connections<'a> {
             let place = (k as u64, connections as u64);
             match ycsb.phase {
                 YcsbPhase::Load => core.load(place, ycsb.batch),
-                YcsbPhase::Run => core.run(place, ycsb.operations(k, connections)),
+                YcsbPhase::Run => core.run(place, stage.own_operations(k, connections)),
             }
         };
         (0..connections).map(make).collect()
@@ -166,16 +169,33 @@ impl<'a> Connections<'a> {
     /// The workloads of a CRUD stage: those of the warm-up with a new budget, or fresh ones.
     fn crud_lanes(&mut self, stage: &StagePlan) -> Vec<Crud> {
         let connections = self.plan.connections;
+        let budgets = budgets(stage, self.plan);
         if !self.warm.is_empty() {
-            let warm = std::mem::take(&mut self.warm).into_iter().enumerate();
-            return warm.map(|(k, w)| w.with_budget(stage.kind.budget(k, connections))).collect();
+            let warm = std::mem::take(&mut self.warm).into_iter().zip(budgets);
+            return warm.map(|(lane, budget)| lane.with_budget(budget)).collect();
         }
-        let live = std::mem::take(&mut self.live).into_iter().enumerate();
-        let make = |(k, live)| {
+        let live = std::mem::take(&mut self.live).into_iter().zip(budgets).enumerate();
+        let make = |(k, (live, budget))| {
             let keys = stage.kind.create_keys(self.bulk, k, connections);
-            let budget = stage.kind.budget(k, connections);
             Crud::new(self.documents.clone(), (self.plan.seed, k as u64), budget, live, keys)
         };
         live.map(make).collect()
     }
+}
+
+/// What each connection has to do in a CRUD stage. In an open loop the connections of a thread
+/// share it: one that waits for a slow answer leaves nothing behind for the end.
+fn budgets(stage: &StagePlan, plan: &Plan) -> Vec<Budget> {
+    let connections = plan.connections;
+    let own = |k| stage.kind.budget(k, connections);
+    if !matches!(stage.pace, Pace::Open { .. }) {
+        return (0..connections).map(own).collect();
+    }
+    let shards = stage.shards(plan.threads);
+    let share = |shard| {
+        let parts = (shard..connections).step_by(shards).map(own);
+        Budget::shared(parts, mix(plan.seed, shard as u64, 0))
+    };
+    let shared: Vec<_> = (0..shards).map(share).collect();
+    (0..connections).map(|k| shared[k % shards].clone()).collect()
 }

@@ -1,8 +1,13 @@
 //! How many operations of each kind are left, and which kind comes next.
 
-use crate::generate::{Stream, below};
+use crate::generate::{Stream, below, mix};
 use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Tells the draws of shared budgets from other uses of the same seed.
+const SHARED: u64 = u64::from_be_bytes(*b"mixed up");
 
 /// The kinds that a mix is made of, in the order of its weights.
 const KINDS: [OpKind; 4] = [OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete];
@@ -45,15 +50,39 @@ impl Mix {
 }
 
 /// What one connection still has to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Budget {
     /// So many of each kind, in random order.
     Counted([u64; 4]),
+    /// The same for several connections of one thread: whoever is free takes the next.
+    Shared(Arc<SharedBudget>),
     /// Each operation drawn by weight, without end.
     Endless(Mix),
 }
 
+/// What several connections of one thread still have to do. The kinds come in an order that the
+/// seed decides, whichever connection takes them, as long as each has a document for its kind.
+#[derive(Debug)]
+pub struct SharedBudget {
+    left: [AtomicU64; 4],
+    seed: u64,
+    drawn: AtomicU64,
+}
+
 impl Budget {
+    /// What connections with the budgets `parts` have to do together.
+    pub fn shared(parts: impl Iterator<Item = Self>, seed: u64) -> Self {
+        let mut left = [0; 4];
+        for part in parts {
+            if let Self::Endless(_) = part {
+                return part;
+            }
+            left.iter_mut().zip(part.parts()).for_each(|(sum, part)| *sum += part);
+        }
+        let left = left.map(AtomicU64::new);
+        Self::Shared(Arc::new(SharedBudget { left, seed, drawn: AtomicU64::new(0) }))
+    }
+
     /// How many of `kind` are left, or its weight.
     pub fn left(&self, kind: OpKind) -> u64 {
         let parts = self.parts();
@@ -62,10 +91,15 @@ impl Budget {
 
     /// The least change that makes `left` right after an operation of `kind`.
     pub fn spend(&mut self, kind: OpKind) {
-        if let Self::Counted(left) = self
-            && let Some(i) = KINDS.iter().position(|&k| k == kind)
-        {
-            left[i] = left[i].saturating_sub(1);
+        let Some(i) = KINDS.iter().position(|&k| k == kind) else { return };
+        match self {
+            Self::Counted(left) => left[i] = left[i].saturating_sub(1),
+            Self::Shared(shared) => {
+                // One thread alone draws from it.
+                let left = shared.left[i].load(Ordering::Relaxed);
+                shared.left[i].store(left.saturating_sub(1), Ordering::Relaxed);
+            }
+            Self::Endless(_) => {}
         }
     }
 
@@ -78,7 +112,11 @@ impl Budget {
             }
         }
         let sum = parts.iter().sum();
-        let mut place = below(stream.draw(), sum);
+        let draw = match self {
+            Self::Shared(shared) => shared.draw(),
+            Self::Counted(_) | Self::Endless(_) => stream.draw(),
+        };
+        let mut place = below(draw, sum);
         for (part, kind) in parts.into_iter().zip(KINDS) {
             if place < part {
                 return Some(kind);
@@ -88,18 +126,26 @@ impl Budget {
         None
     }
 
-    const fn parts(&self) -> [u64; 4] {
+    fn parts(&self) -> [u64; 4] {
         match self {
             Self::Counted(left) => *left,
+            Self::Shared(shared) => shared.left.each_ref().map(|left| left.load(Ordering::Relaxed)),
             Self::Endless(mix) => mix.weights(),
         }
+    }
+}
+
+impl SharedBudget {
+    fn draw(&self) -> u64 {
+        let n = self.drawn.load(Ordering::Relaxed);
+        self.drawn.store(n + 1, Ordering::Relaxed);
+        mix(self.seed, n, SHARED)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::mix;
 
     const fn weights(create: u64, read: u64, update: u64, delete: u64) -> Mix {
         Mix { create, read, update, delete }
@@ -125,6 +171,28 @@ mod tests {
             seen[kind.index()] += 1;
         }
         assert_eq!(seen[..5], [0, 3, 5, 0, 2]);
+    }
+
+    #[test]
+    fn a_shared_budget_is_spent_to_the_last_in_an_order_of_its_own() {
+        let parts = || [Budget::Counted([3, 5, 0, 2]), Budget::Counted([2, 0, 9, 1])];
+        let spend = |turns: fn(usize) -> usize| {
+            let mut lanes = vec![Budget::shared(parts().into_iter(), 8); 3];
+            let mut streams = [0, 1, 2].map(|k| Stream::new(mix(1, 2, k), 0));
+            let draw = |n| {
+                let lane = turns(n);
+                let kind = lanes[lane].draw(&mut streams[lane], |_| true)?;
+                lanes[lane].spend(kind);
+                Some(kind)
+            };
+            (0..).map_while(draw).collect::<Vec<_>>()
+        };
+        let kinds = spend(|_| 0);
+        let of = |kind| kinds.iter().filter(|&&k| k == kind).count();
+        assert_eq!(KINDS.map(of), [5, 5, 9, 3]);
+        assert_eq!(spend(|n| n * n % 3), kinds);
+        let endless = Budget::shared([Budget::Endless(weights(1, 0, 0, 0))].into_iter(), 8);
+        assert!(matches!(endless, Budget::Endless(_)));
     }
 
     #[test]

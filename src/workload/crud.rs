@@ -105,8 +105,7 @@ impl Crud {
         let (known, readable) = (self.live.known(), self.live.readable());
         let needed = self.budget.left(OpKind::Read) + self.budget.left(OpKind::Update) > 0
             && self.budget.left(OpKind::Create) == 0;
-        let budget = self.budget;
-        budget.draw(&mut self.stream, |kind| match kind {
+        self.budget.draw(&mut self.stream, |kind| match kind {
             OpKind::Read => readable > 0,
             OpKind::Update => known > 0,
             OpKind::Delete => known > usize::from(needed),

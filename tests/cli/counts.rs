@@ -1,6 +1,7 @@
 //! Counts reconcile exactly: within the record, and with what the server counted by itself.
 
 use springload::embedded::{Counters, Options};
+use springload::workload::Mix;
 
 use crate::servers::Server;
 use crate::springload::{Finished, failures, measure, number};
@@ -170,4 +171,27 @@ fn without_a_target_the_stand_in_is_measured_and_named() {
     let codes: Vec<_> =
         run.record["warnings"].as_array().unwrap().iter().map(|w| w["code"].clone()).collect();
     assert!(codes.contains(&"stand_in".into()), "{codes:?}");
+}
+
+#[test]
+fn a_mix_at_a_rate_comes_out_exactly_on_any_number_of_threads() {
+    let server = stand_in();
+    let mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
+    for threads in ["1", "2"] {
+        let load = [
+            "run",
+            &server.url,
+            "-c",
+            "5",
+            "--docs",
+            "100",
+            "--mix",
+            "create=2,read=3,update=2,delete=1",
+        ];
+        let load = load.into_iter().chain(["--ops", "997", "--rate", "2000"]);
+        let run = measure(load.chain(["--threads", threads])).passed();
+        adds_up(&run);
+        let done = ["create", "read", "update", "delete"].map(|kind| run.sum(kind, "issued"));
+        assert_eq!(done, mix.split(997), "on {threads} threads");
+    }
 }

@@ -19,3 +19,16 @@ fn never_more_is_in_flight_than_the_limit_of_all_threads() {
         assert!(of("dropped") > 100, "{load}");
     }
 }
+
+#[test]
+fn a_slow_answer_leaves_its_connection_no_work_for_the_end() {
+    let server = Server::start();
+    let url = format!("{}/stumble/1500", server.url);
+    let ran = measure(["http", &url, "-c4", "--threads", "1", "--rate", "200", "--ops", "400"]);
+    let ok = &ran.stage("urls")["connections"]["ok"]["request"];
+    let mut ok: Vec<_> = ok.as_array().expect("connections").iter().map(number).collect();
+    ok.sort_unstable();
+    assert_eq!(ok.iter().sum::<u64>(), 400);
+    // 300 of 400 fell due while it waited.
+    assert!(ok[0] < 90 && ok[1] > 100, "{ok:?}");
+}

@@ -166,6 +166,10 @@ async fn answer(
         ["private"] if !header("cookie").unwrap_or_default().contains("user=") => {
             response = response.status(401);
         }
+        // The first answer is a slow one.
+        ["stumble", ms] if state.seen.lock().expect("a list").len() == 1 => {
+            tokio::time::sleep(Duration::from_millis(ms.parse().expect("a number"))).await;
+        }
         ["slow", ms] => {
             tokio::time::sleep(Duration::from_millis(ms.parse().expect("a number"))).await;
             body = Bytes::from(vec![b'x'; 40_000]);
