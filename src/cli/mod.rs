@@ -97,7 +97,13 @@ enum Verb {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let line = command_line(&arguments);
-    let arguments = ycsb::with_two_dashes(siege::spelled_out(arguments));
+    let arguments = match ycsb::spelled_out(siege::spelled_out(arguments)) {
+        Ok(arguments) => arguments,
+        Err(mistake) => {
+            eprintln!("error: {mistake}");
+            return Exit::Usage;
+        }
+    };
     let matches = command().try_get_matches_from(&arguments);
     let read = |matches: clap::ArgMatches| {
         let cli = Cli::from_arg_matches(&matches)?;

@@ -8,18 +8,28 @@ use super::zipfian::{THETA, Zipfian};
 #[derive(Clone, Debug)]
 pub struct Latest {
     zipfian: Zipfian,
+    /// The first number of items, where Gray's eta stays that of it.
+    first: Option<u64>,
 }
 
 impl Latest {
     /// Starts where `newest` is the newest number.
     pub fn new(newest: u64) -> Self {
-        Self { zipfian: Zipfian::new(newest.max(1), THETA) }
+        Self { zipfian: Zipfian::new(newest.max(1), THETA), first: None }
+    }
+
+    /// The same, drawing as YCSB's `SkewedLatestGenerator` does while numbers are added.
+    pub fn as_ycsb(newest: u64) -> Self {
+        Self { first: Some(newest.max(1)), ..Self::new(newest) }
     }
 
     /// One number, where `newest` is now the newest; it never falls.
     #[inline]
     pub fn draw(&mut self, newest: u64, stream: &mut Stream) -> u64 {
-        self.zipfian.grow_to(newest);
+        match self.first {
+            None => self.zipfian.grow_to(newest),
+            Some(first) => self.zipfian.grow_as_ycsb(newest, first),
+        }
         newest.saturating_sub(self.zipfian.draw(stream))
     }
 }
@@ -53,5 +63,41 @@ mod tests {
         let mut stream = Stream::new(mix(2, 0, 0), 0);
         assert_eq!(Latest::new(0).draw(0, &mut stream), 0);
         assert_eq!(Latest::new(0).draw(1, &mut stream), 1);
+    }
+
+    /// YCSB's `SkewedLatestGenerator` and `ZipfianGenerator`, line by line, for one draw `u`.
+    fn ycsb(first: u64, newest: u64, u: f64) -> u64 {
+        let zeta = |n: u64| (1..=n).map(|i| (i as f64).powf(-THETA)).sum::<f64>();
+        let zetan = zeta(newest);
+        let eta = (1.0 - (2.0 / first as f64).powf(1.0 - THETA)) / (1.0 - zeta(2) / zetan);
+        let uz = u * zetan;
+        let drawn = if uz < 1.0 {
+            0
+        } else if uz < 1.0 + 0.5f64.powf(THETA) {
+            1
+        } else {
+            (newest as f64 * (eta * u - eta + 1.0).powf(1.0 / (1.0 - THETA))) as u64
+        };
+        newest - drawn
+    }
+
+    #[test]
+    fn ycsbs_own_draws_are_ycsbs() {
+        let (first, newest) = (200, 5000);
+        let (mut own, mut theirs) = (Latest::new(first), Latest::as_ycsb(first));
+        let seed = mix(3, 0, 0);
+        let streams = || (Stream::new(seed, 0), Stream::new(seed, 0), Stream::new(seed, 0));
+        let (mut a, mut b, mut draws) = streams();
+        let mut differ = 0;
+        for _ in 0..3000 {
+            let expected = ycsb(first, newest, crate::generate::unit(draws.draw()));
+            assert_eq!(theirs.draw(newest, &mut a), expected);
+            differ += u32::from(own.draw(newest, &mut b) != expected);
+        }
+        assert!(differ > 300, "eta makes no difference: {differ}");
+        // Where nothing is added, there is none.
+        let (mut own, mut theirs) = (Latest::new(first), Latest::as_ycsb(first));
+        let (mut a, mut b, _) = streams();
+        assert!((0..3000).all(|_| own.draw(first, &mut a) == theirs.draw(first, &mut b)));
     }
 }

@@ -82,6 +82,17 @@ impl Zipfian {
         }
     }
 
+    /// Draws from `items` numbers as YCSB does, which began with `first` of them: eta stays what it
+    /// is there but for the sum.
+    pub(super) fn grow_as_ycsb(&mut self, items: u64, first: u64) {
+        if items > self.items {
+            self.zetan = grow(self.zetan, (self.items, items), self.theta);
+            let above = 1.0 - (2.0 / first as f64).powf(1.0 - self.theta);
+            self.eta = above / (1.0 - self.second / self.zetan);
+            self.items = items;
+        }
+    }
+
     /// One number.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {

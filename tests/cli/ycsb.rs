@@ -346,7 +346,9 @@ fn time_series_on_pouchdb_server() {
 
 #[test]
 fn basic_prints_what_ycsbs_basicdb_prints() {
-    let words = ["ycsb", "run", "basic", "-p", "recordcount=2", "-p", "operationcount=40"];
+    let core = "workload=site.ycsb.workloads.CoreWorkload";
+    let words =
+        ["ycsb", "run", "basic", "-p", core, "-p", "recordcount=2", "-p", "operationcount=40"];
     let more = ["-p", "fieldcount=1", "-p", "fieldlength=2", "-p", "updateproportion=1"];
     let scans = ["-p", "scanproportion=1", "-p", "deleteproportion=1", "-p", "maxscanlength=1"];
     let run = measure([&words[..], &more, &scans].concat()).passed();
@@ -449,15 +451,59 @@ fn the_shell_reads_what_was_loaded() {
 }
 
 #[test]
+fn the_last_of_several_options_counts_however_each_is_written() {
+    let server = stand_in();
+    for (words, connections, pace) in [
+        ("-threads=2 -s -s -jvm-args=-Xmx1g -cp=x -target 5 -target -1", 2, "closed"),
+        ("-threads 5 -threads 3 -p target=5 -target 100000", 3, "rate"),
+        ("-threads 5 -p threadcount=4 -target=-1", 4, "closed"),
+    ] {
+        let words: Vec<_> = words.split(' ').collect();
+        let file = ["-P", "workloads/workloada", "-p", "recordcount=8"];
+        let keep_going = ["-p", "core_workload_insertion_keep_going_on_error=true"];
+        let run = ycsb(&server, "load", &[&file[..], &keep_going, &words].concat());
+        assert_eq!(run.record["plan"]["connections"], connections, "{}", run.stderr);
+        let stage = &run.record["plan"]["stages"][0]["pace"];
+        assert_eq!(stage.to_string().contains("closed"), pace == "closed", "{stage}");
+    }
+}
+
+#[test]
+fn throughput_counts_what_succeeded() {
+    let server = stand_in();
+    let keep_going = "core_workload_insertion_keep_going_on_error=true";
+    let words = ["-P", "workloads/workloada", "-p", keep_going, "-p", "recordcount=50"];
+    let loaded = ycsb(&server, "load", &words).passed();
+    let throughput = |run: &Finished| -> f64 {
+        let line = run.stdout.lines().find(|line| line.contains("Throughput(ops/sec)"));
+        let value = line.and_then(|line| line.rsplit(", ").next()).expect("a throughput");
+        value.parse().expect("a number")
+    };
+    assert!(throughput(&loaded) > 0.0);
+    // Every record is there already.
+    let again = ycsb(&server, "load", &words);
+    assert_eq!((again.code, throughput(&again)), (3, 0.0), "{}", again.stdout);
+    assert!(again.stdout.contains("[INSERT], Return=CONFLICT, 50\n"), "{}", again.stdout);
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let refused = |words: &str, told: &[&str]| {
         springload(words.split(' ')).refused(2, told);
     };
-    refused("ycsb run hbase12", &["hbase12", "couchdb or basic"]);
-    refused("ycsb run basic -foo", &["-f"]);
-    refused("ycsb run basic -P nowhere.properties", &["-P: nowhere.properties", "No such file"]);
-    refused("ycsb run basic -p recordcount", &["has no ="]);
-    refused("ycsb load basic", &["-p recordcount"]);
+    refused("ycsb run hbase12 -P workloads/workloada", &["hbase12", "couchdb or basic"]);
+    for word in ["-foo", "-threds=2", "-th", "-sq"] {
+        refused(&format!("ycsb run basic {word}"), &[&format!("{word}: there is no such option")]);
+    }
+    refused("ycsb run basic -threads", &["-threads: its value is missing"]);
+    let workload = "-p workload: what to do is not said";
+    refused("ycsb run basic", &[workload]);
+    refused("ycsb load couchdb -p recordcount=1", &[workload]);
+    let core = "-p workload=site.ycsb.workloads.CoreWorkload";
+    refused(&format!("ycsb run basic -P nowhere.properties {core}"), &["-P: nowhere", "No such"]);
+    refused(&format!("ycsb run basic {core} -p recordcount"), &["has no ="]);
+    refused(&format!("ycsb load basic {core}"), &["-p recordcount"]);
+    refused(&format!("ycsb run basic {core} -target -x"), &["-p target"]);
     refused("ycsb load basic -P workloads/workloada -t", &["-t", "other phase"]);
     for property in [
         "workload=x.Y",

@@ -144,7 +144,8 @@ impl Asked {
             measurement.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
         let mut number = |name, default| self.number(name, default, mistakes);
         let threads = number("threadcount", 1.0);
-        let target = number("target", 0.0);
+        // As in YCSB, any number that is not above 0 leaves the rate to the server.
+        let target = if self.unthrottled() { 0.0 } else { number("target", 0.0) };
         let batch = number("batchsize", 1.0);
         let length_s = number("maxexecutiontime", 0.0);
         let most_errors = number("maxerrorrate", MOST_ERRORS);
@@ -236,6 +237,12 @@ impl Asked {
         asker: Asker,
         mistakes: &mut Vec<Invalid>,
     ) -> Option<(CoreConfig, Class)> {
+        if self.properties.get("workload").is_none() {
+            let cure = "give -P workloads/workloada, or \
+                        -p workload=site.ycsb.workloads.CoreWorkload";
+            mistakes.push(wrong("workload", "what to do is not said", cure));
+            return None;
+        }
         let class = self.properties.get("workload").map(classes::workload).transpose();
         let class = class.map_err(|mistake| mistakes.push(mistake)).ok().flatten();
         if class == Some(WorkloadClass::ConstantOccupancy) {
@@ -296,6 +303,12 @@ impl Asked {
                 mistakes.push(wrong(name, "CouchDB deletes one point at a time", cure));
             }
         }
+    }
+
+    /// Whether a target is given that is below 0.
+    fn unthrottled(&self) -> bool {
+        let target = self.properties.get("target").and_then(|text| text.parse::<f64>().ok());
+        target.is_some_and(|target| target < 0.0)
     }
 
     fn number(&self, name: &str, default: f64, mistakes: &mut Vec<Invalid>) -> f64 {

@@ -14,12 +14,13 @@ use crate::plan::{self, Auth, Invalid, YcsbPhase};
 use crate::workload::ycsb::Class;
 use asked::Asked;
 use clap::ValueEnum;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// `springload ycsb`.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(args_override_self = true)]
 pub(super) struct Args {
     /// What to do
     #[arg(value_enum)]
@@ -91,44 +92,96 @@ pub(super) enum Command {
     Shell,
 }
 
-/// YCSB's options that have one dash and more than one letter; the second is how they are spelled
-/// for the parser.
-const OPTIONS: [(&str, &str); 9] = [
-    ("-threads", "--threads"),
+/// YCSB's options of one dash that have a value, and what they set: a property, so that the last
+/// of several counts however each was written, or an argument of the program's own.
+const VALUED: [(&str, Sets); 10] = [
+    ("-P", Sets::Argument("-P")),
+    ("-p", Sets::Argument("-p")),
+    ("-l", Sets::Property("label")),
+    ("-threads", Sets::Property("threadcount")),
     // As a guide has it, which YCSB itself never understood.
-    ("-thread", "--threads"),
-    ("-target", "--target"),
-    ("-db", "--db"),
-    ("-load", "--load"),
-    ("-cp", "--cp"),
-    ("-jvm-args", "--jvm-args"),
-    ("-table", "--table"),
-    ("-help", "--help"),
+    ("-thread", Sets::Property("threadcount")),
+    ("-target", Sets::Property("target")),
+    ("-db", Sets::Property("db")),
+    ("-table", Sets::Property("table")),
+    ("-cp", Sets::Argument("--cp")),
+    ("-jvm-args", Sets::Argument("--jvm-args")),
 ];
-/// Options whose value is the next word, whatever it looks like.
-const VALUED: [&str; 9] =
-    ["-P", "-p", "-l", "-threads", "-thread", "-target", "-db", "-cp", "-jvm-args"];
+/// Those without a value.
+const PLAIN: [(&str, &[&str]); 3] =
+    [("-s", &["-p", "status=true"]), ("-load", &["--load"]), ("-help", &["--help"])];
+/// Letters of the program's own flags that may stand behind one dash.
+const LETTERS: [&str; 5] = ["-t", "-o", "-q", "-h", "-V"];
 
-/// Spells YCSB's options with two dashes, where its verb is given.
-pub(super) fn with_two_dashes(mut arguments: Vec<OsString>) -> Vec<OsString> {
+/// What the value of an option is for.
+#[derive(Clone, Copy, Debug)]
+enum Sets {
+    Property(&'static str),
+    Argument(&'static str),
+}
+
+/// Spells YCSB's options as the parser knows them, where its verb is given.
+///
+/// # Errors
+/// What to tell of an option of one dash that is none: to the parser it would be several letters,
+/// `-h` perhaps among them.
+pub(super) fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     if arguments.get(1).is_none_or(|verb| verb != "ycsb") {
-        return arguments;
+        return Ok(arguments);
     }
-    let mut words = arguments.iter_mut().skip(2);
+    let mut words = arguments.into_iter();
+    let mut spelled: Vec<OsString> = words.by_ref().take(2).collect();
     while let Some(word) = words.next() {
-        let original = word.clone();
-        let known = OPTIONS.iter().find(|(option, _)| *word == OsStr::new(option));
-        if let Some((option, spelled)) = known {
+        let text = word.to_string_lossy().into_owned();
+        let (name, attached) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(OsString::from(value))),
+            None => (text.as_str(), None),
+        };
+        if let Some((_, more)) = PLAIN.iter().find(|(option, _)| *option == text) {
+            spelled.extend(more.iter().map(OsString::from));
+        } else if let Some((option, sets)) = VALUED.iter().find(|(option, _)| *option == name) {
             if *option == "-thread" {
                 eprintln!("note: -thread is taken for -threads");
             }
-            *word = (*spelled).into();
-        }
-        if VALUED.iter().any(|option| original == *option) {
-            words.next();
+            let value = attached
+                .or_else(|| words.next())
+                .ok_or_else(|| format!("{option}: its value is missing; give {option} VALUE"))?;
+            match sets {
+                Sets::Argument(flag) => spelled.extend([OsString::from(flag), value]),
+                Sets::Property(property) => {
+                    let mut pair = OsString::from(format!("{property}="));
+                    pair.push(value);
+                    spelled.extend(["-p".into(), pair]);
+                }
+            }
+        } else if is_stray(name) {
+            return Err(stray(&text, name));
+        } else {
+            spelled.push(word);
         }
     }
-    arguments
+    Ok(spelled)
+}
+
+/// Whether a word begins with one dash and is neither a letter of ours nor one with its value.
+fn is_stray(name: &str) -> bool {
+    let dashed = name.strip_prefix('-').is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+    let valued = ["-P", "-p", "-o"].iter().any(|letter| name.starts_with(letter));
+    dashed && !LETTERS.contains(&name) && !valued
+}
+
+fn stray(word: &str, name: &str) -> String {
+    let options = VALUED.iter().map(|it| it.0).chain(PLAIN.iter().map(|it| it.0));
+    let nearest = options.min_by_key(|option| strsim::damerau_levenshtein(option, name));
+    let near = nearest.filter(|option| strsim::damerau_levenshtein(option, name) <= 2);
+    let cure = near.map_or_else(
+        || {
+            "docs/ycsb.md has those that there are; properties are given as -p NAME=VALUE"
+                .to_owned()
+        },
+        |option| format!("did you mean {option}?"),
+    );
+    format!("{word}: there is no such option; {cure}")
 }
 
 /// Carries out `springload ycsb`.
@@ -182,21 +235,47 @@ fn wrong(name: &str, problem: impl Into<String>, cure: &str) -> Invalid {
 mod tests {
     use super::*;
 
+    fn spelled(line: &str) -> Result<String, String> {
+        let words = line.split(' ').map(OsString::from).collect();
+        let words = spelled_out(words)?.into_iter().map(|word| word.into_string().unwrap());
+        Ok(words.collect::<Vec<_>>().join(" "))
+    }
+
     #[test]
-    fn options_of_ycsb_get_their_second_dash() {
-        let spelled = |line: &str| {
-            let words = line.split(' ').map(OsString::from).collect();
-            let words = with_two_dashes(words).into_iter().map(|word| word.into_string().unwrap());
-            words.collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(
-            spelled("x ycsb run basic -P -cp -p -db -threads 5 -s -jvm-args -load"),
-            "x ycsb run basic -P -cp -p -db --threads 5 -s --jvm-args -load"
-        );
-        assert_eq!(
-            spelled("x ycsb load basic -thread 50 -l -target"),
-            "x ycsb load basic --threads 50 -l -target"
-        );
-        assert_eq!(spelled("x run basic -threads 5"), "x run basic -threads 5");
+    fn options_of_ycsb_become_properties_in_their_order() {
+        for (line, meant) in [
+            (
+                "x ycsb run basic -P -cp -p -db -threads 5 -s -jvm-args -load",
+                "x ycsb run basic -P -cp -p -db -p threadcount=5 -p status=true --jvm-args -load",
+            ),
+            (
+                "x ycsb load basic -thread 50 -l -target",
+                "x ycsb load basic -p threadcount=50 -p label=-target",
+            ),
+            (
+                "x ycsb run basic -threads=2 -target=-1 -jvm-args=-Xmx1g -cp=/a=b -P=f",
+                "x ycsb run basic -p threadcount=2 -p target=-1 --jvm-args -Xmx1g --cp /a=b -P f",
+            ),
+            (
+                "x ycsb run basic -Pfile -pa=b -o out -q --seed -5",
+                "x ycsb run basic -Pfile -pa=b -o out -q --seed -5",
+            ),
+            ("x run basic -threads 5", "x run basic -threads 5"),
+        ] {
+            assert_eq!(spelled(line).unwrap(), meant);
+        }
+    }
+
+    #[test]
+    fn an_option_that_there_is_not_is_named_whole() {
+        for (word, cure) in [
+            ("-foo", "docs/ycsb.md"),
+            ("-threds=2", "-threads?"),
+            ("-th", "there is no such option"),
+        ] {
+            let told = spelled(&format!("x ycsb run basic {word}")).unwrap_err();
+            assert!(told.starts_with(&format!("{word}: ")) && told.contains(cure), "{told}");
+        }
+        assert!(spelled("x ycsb run basic -threads").unwrap_err().starts_with("-threads: "));
     }
 }

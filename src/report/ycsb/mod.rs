@@ -118,7 +118,7 @@ fn lines_of(record: &RunRecord, stage: &StageRecord) -> Vec<Line> {
     let plan = record.plan.ycsb.as_ref().unwrap_or(&plain);
     // YCSB divides by whole milliseconds, and readers do the same with what is printed.
     let run_ms = ((stage.elapsed_s * 1e3) as u64).max(1);
-    let throughput = 1e3 * sections::operations(&stage.operations) as f64 / run_ms as f64;
+    let throughput = 1e3 * sections::succeeded(&stage.operations) as f64 / run_ms as f64;
     let mut lines = vec![
         Line::new("OVERALL", "RunTime(ms)", run_ms),
         Line::new("OVERALL", "Throughput(ops/sec)", throughput),

@@ -72,6 +72,14 @@ pub(super) fn operations(operations: &[OperationSummary]) -> u64 {
     of(OpKind::is_request).saturating_sub(of(|kind| kind == OpKind::ReadModifyWrite))
 }
 
+/// Of those, the ones that succeeded. Of read-modify-writes of which both parts failed, two are
+/// taken off; so it may be too few where some of them failed, but never too many.
+pub(super) fn succeeded(operations: &[OperationSummary]) -> u64 {
+    let failed = |it: &&OperationSummary| it.kind.is_request();
+    let failed: u64 = operations.iter().filter(failed).map(OperationSummary::failed).sum();
+    self::operations(operations).saturating_sub(failed)
+}
+
 /// The sections of a stage, in YCSB's order.
 pub(super) fn sections(
     plan: &MeasurementPlan,

@@ -77,8 +77,13 @@ impl Chooser {
                 let inserts = config.proportions.insert * config.operations as f64 * 2.0;
                 Kind::Zipfian(Scrambled::new(slice.0, slice.1 + inserts as u64 + 1))
             }
-            RequestSpec::Latest => {
-                Kind::Latest(Box::new(Latest::new(config.records.saturating_sub(1))))
+            RequestSpec::Latest { as_ycsb } => {
+                let newest = config.records.saturating_sub(1);
+                Kind::Latest(Box::new(if as_ycsb {
+                    Latest::as_ycsb(newest)
+                } else {
+                    Latest::new(newest)
+                }))
             }
             RequestSpec::Hotspot { data, operations } => {
                 Kind::Hotspot(Hotspot::new(slice, data, operations))
@@ -102,7 +107,7 @@ impl Chooser {
                 Kind::Hotspot(Hotspot::new((0, count), data, operations))
             }
             RequestSpec::Sequential => Kind::Sequential(Sequential::new((0, count), place)),
-            RequestSpec::Uniform | RequestSpec::Latest | RequestSpec::Exponential { .. } => {
+            RequestSpec::Uniform | RequestSpec::Latest { .. } | RequestSpec::Exponential { .. } => {
                 Kind::Uniform(Uniform::new(0, count))
             }
         })

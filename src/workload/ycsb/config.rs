@@ -89,7 +89,12 @@ pub enum RequestSpec {
     /// Zipf's law, the hot records strewn over all.
     Zipfian,
     /// The newest most.
-    Latest,
+    Latest {
+        /// As YCSB does it: one count of records for all connections, by what was acknowledged,
+        /// and Gray's eta of the first number of records.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        as_ycsb: bool,
+    },
     /// A set of records most.
     Hotspot {
         /// Its part of the records.
@@ -122,7 +127,7 @@ pub struct RetrySpec {
 impl CoreConfig {
     /// The properties that are read here. `seed` and `deleteproportion` are our own, `keyprefix`
     /// is go-ycsb's.
-    pub const PROPERTIES: [&str; 36] = [
+    pub const PROPERTIES: [&str; 37] = [
         "core_workload_insertion_keep_going_on_error",
         "core_workload_insertion_retry_interval",
         "core_workload_insertion_retry_limit",
@@ -155,6 +160,7 @@ impl CoreConfig {
         "scanlengthdistribution",
         "scanproportion",
         "seed",
+        "springload.latest",
         "table",
         "updateproportion",
         "writeallfields",
@@ -309,10 +315,18 @@ fn requests(read: &mut Reader) -> RequestSpec {
     let operations = read.fraction("hotspotopnfraction", 0.8);
     let percentile = read.number("exponential.percentile", 95.0);
     let fraction = read.number("exponential.frac", 0.857_142_857_1);
+    let as_ycsb = match read.text("springload.latest", "own").as_str() {
+        "own" => false,
+        "ycsb" => true,
+        other => {
+            read.wrong("springload.latest", format!("{other:?} is unknown"), "it is own or ycsb");
+            false
+        }
+    };
     match read.text("requestdistribution", "uniform").as_str() {
         "uniform" => RequestSpec::Uniform,
         "zipfian" => RequestSpec::Zipfian,
-        "latest" => RequestSpec::Latest,
+        "latest" => RequestSpec::Latest { as_ycsb },
         "hotspot" => RequestSpec::Hotspot { data, operations },
         "sequential" => RequestSpec::Sequential,
         "exponential" => {

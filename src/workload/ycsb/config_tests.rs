@@ -94,7 +94,11 @@ fn the_standard_workloads_are_valid() {
     for (name, text) in builtin::WORKLOADS {
         let config = read(text).unwrap();
         assert_eq!((config.records, config.operations), (1000, 1000), "{name}");
-        let requests = if name == "workloadd" { RequestSpec::Latest } else { RequestSpec::Zipfian };
+        let requests = if name == "workloadd" {
+            RequestSpec::Latest { as_ycsb: false }
+        } else {
+            RequestSpec::Zipfian
+        };
         assert_eq!(config.requests, requests, "{name}");
     }
 }

@@ -1,11 +1,13 @@
 //! YCSB's core workload, one connection's part of it: what is asked of which record.
 //!
 //! What a connection does follows from the seed, its number and how many connections there are.
-//! It knows nothing of the others, and so neither answers nor threads change what is asked.
+//! It knows nothing of the others, and so neither answers nor threads change what is asked; but for
+//! YCSB's own way of `latest`, where all share the count of records.
 
 use super::choose::{Action, Actions, Chooser};
 use super::config::{CoreConfig, ReadFields, RequestSpec, RetrySpec};
 use super::lengths::Lengths;
+use super::newest::Newest;
 use super::record::Records;
 use crate::generate::{Stream, mix, unit};
 use crate::op::{Answered, Draft, Failure, Op, OpKind, Part, Reply};
@@ -41,6 +43,8 @@ pub struct Core {
     scans: Lengths,
     actions: Option<Actions>,
     chooser: Chooser,
+    /// Where `latest` is done as YCSB does it.
+    newest: Option<Newest>,
     seed: u64,
     bodies: Bodies,
 }
@@ -54,6 +58,8 @@ impl Core {
             actions: Actions::new(&config.proportions),
             // To sum up a zipfian distribution takes a while: done once.
             chooser: Chooser::new(config, (0, 1)),
+            newest: matches!(config.requests, RequestSpec::Latest { as_ycsb: true })
+                .then(|| Newest::new(config.records)),
             config: config.clone(),
             seed,
             bodies,
@@ -192,17 +198,24 @@ impl CoreLane {
         running.left = running.left.checked_sub(1)?;
         let action = core.actions.as_ref()?.draw(&mut self.stream);
         if action == Action::Insert {
-            let number = inserted(core, running.inserted, of);
+            let number = match &core.newest {
+                None => inserted(core, running.inserted, of),
+                Some(newest) => newest.take() + core.config.insert_shift(),
+            };
             running.inserted += 1;
             core.records.key(number, &mut draft.name);
             write(core, Shape::Insert(core.records.all()), &mut self.text, draft);
             return Some(Op::single(OpKind::Create, number, None));
         }
         // What is stored, as far as this connection knows: as if all had inserted as many.
-        let stored = core.config.records + running.inserted * self.connections;
+        let stored = match &core.newest {
+            None => core.config.records + running.inserted * self.connections,
+            Some(newest) => newest.stored(),
+        };
         let place = running.chooser.draw(stored, &mut self.stream);
         let number = match place.checked_sub(core.config.records) {
             None => place,
+            Some(_) if core.newest.is_some() => place + core.config.insert_shift(),
             Some(place) => inserted(core, place / self.connections, of),
         };
         core.records.key(number, &mut draft.name);
@@ -359,6 +372,11 @@ impl Workload for CoreLane {
                 Check::Unchecked
             }
             Work::Run(_) => {
+                if let Some(newest) =
+                    self.core.newest.as_ref().filter(|_| op.kind == OpKind::Create)
+                {
+                    newest.ended(op.key - self.core.config.insert_shift());
+                }
                 let spec = self.core.records.spec();
                 let verified = spec.integrity && self.core.bodies == Bodies::Json;
                 if !verified || op.kind != OpKind::Read || result.is_err() {

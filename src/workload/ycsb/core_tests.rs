@@ -160,3 +160,36 @@ fn what_is_verified_must_have_all_its_text() {
         assert_eq!(check(other.as_bytes()), wrong, "{other}");
     }
 }
+
+#[test]
+fn latest_as_ycsb_follows_the_inserts_of_all_connections() {
+    let text = "recordcount=100\nrequestdistribution=latest\ninsertproportion=0.5\n\
+                readproportion=0.5\nupdateproportion=0\noperationcount=4000";
+    let run = |more: &str| {
+        let core = core(&format!("{text}{more}"), Bodies::Nothing);
+        let mut lanes: Vec<_> = (0..4).map(|k| core.run((k, 4), Some(1000))).collect();
+        let (mut inserted, mut others) = (BTreeSet::new(), 0);
+        let mut own = vec![BTreeSet::new(); 4];
+        let mut draft = Draft::default();
+        for turn in 0..4000 {
+            let k = turn % 4;
+            let op = lanes[k].next(&mut draft).unwrap();
+            lanes[k].observe(&op, Ok(Reply::default()), &Answered::default());
+            draft = Draft::default();
+            if op.kind == OpKind::Create {
+                assert!(inserted.insert(op.key) && own[k].insert(op.key));
+            } else {
+                others += u32::from(op.key >= 100 && !own[k].contains(&op.key));
+                if !more.is_empty() {
+                    assert!(op.key < 100 || inserted.contains(&op.key), "{} is not there", op.key);
+                }
+            }
+        }
+        let consecutive = inserted.iter().copied().eq(100..100 + inserted.len() as u64);
+        (others, consecutive)
+    };
+    assert_eq!(run("").0, 0, "a connection knows its own inserts alone");
+    let (others, consecutive) = run("\nspringload.latest=ycsb");
+    // Three of four inserts are another connection's.
+    assert!(others > 1000 && consecutive, "{others}");
+}

@@ -9,6 +9,7 @@ mod config;
 mod core;
 mod keys;
 mod lengths;
+mod newest;
 pub mod occupancy;
 mod properties;
 mod read;

@@ -103,7 +103,7 @@ impl RestConfig {
         mix.read += mix.scan + mix.read_modify_write;
         (mix.scan, mix.read_modify_write) = (0.0, 0.0);
         let mut read = Reader::new(properties);
-        if matches!(core.requests, RequestSpec::Latest | RequestSpec::Sequential) {
+        if matches!(core.requests, RequestSpec::Latest { .. } | RequestSpec::Sequential) {
             let cure = "it is uniform, zipfian, hotspot or exponential";
             read.wrong("requestdistribution", "is not one for traces", cure);
         }

@@ -391,7 +391,7 @@ fn check_operations(read: &mut Reader<'_>, core: &CoreConfig) {
         let problem = "there is no read-modify-write of a time series";
         read.wrong("readmodifywriteproportion", problem, "give 0");
     }
-    if matches!(core.requests, RequestSpec::Latest | RequestSpec::Exponential { .. }) {
+    if matches!(core.requests, RequestSpec::Latest { .. } | RequestSpec::Exponential { .. }) {
         let cure = "it is uniform, zipfian, hotspot or sequential";
         read.wrong("requestdistribution", "is not one for time series", cure);
     }

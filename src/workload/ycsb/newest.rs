@@ -1,0 +1,59 @@
+//! The newest record that all connections know of, as in YCSB. Knows nothing of keys.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Hands out numbers of new records, and counts those up to which all inserts have ended.
+#[derive(Debug)]
+pub(super) struct Newest {
+    next: AtomicU64,
+    stored: AtomicU64,
+    /// Inserts that ended before an earlier one did.
+    ahead: Mutex<BTreeSet<u64>>,
+}
+
+impl Newest {
+    /// So many records are stored.
+    pub(super) fn new(stored: u64) -> Self {
+        let ahead = Mutex::default();
+        Self { next: AtomicU64::new(stored), stored: AtomicU64::new(stored), ahead }
+    }
+
+    /// The number of a new record.
+    pub(super) fn take(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many records there are: all inserts below this number have ended.
+    pub(super) fn stored(&self) -> u64 {
+        self.stored.load(Ordering::Relaxed)
+    }
+
+    /// The insert of `number` has ended, well or not.
+    pub(super) fn ended(&self, number: u64) {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stored = self.stored.load(Ordering::Relaxed);
+        ahead.insert(number);
+        while ahead.remove(&stored) {
+            stored += 1;
+        }
+        self.stored.store(stored, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_out_of_turn_counts_once_the_turn_comes() {
+        let newest = Newest::new(10);
+        assert_eq!([newest.take(), newest.take(), newest.take()], [10, 11, 12]);
+        newest.ended(12);
+        newest.ended(11);
+        assert_eq!(newest.stored(), 10);
+        newest.ended(10);
+        assert_eq!((newest.stored(), newest.take()), (13, 13));
+    }
+}
