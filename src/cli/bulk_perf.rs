@@ -64,6 +64,7 @@ fn spec(args: &Args, command: &str) -> PlanSpec {
         seed: args.client.seed(),
         ids: Ids::Sequential,
         timeout_ns: args.client.timeout,
+        max_answer: args.client.max_answer,
         schemas: vec![("--schema", document(), 1)],
         documents: args.doc_count / batch.max(1) * batch,
         batch,

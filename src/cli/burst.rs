@@ -162,6 +162,7 @@ fn spec(
         seed: common.client.seed(),
         ids: common.database.ids(common.client.seed),
         timeout_ns: common.client.timeout,
+        max_answer: common.client.max_answer,
         schemas: Vec::new(),
         documents: 0,
         batch: 1,

@@ -109,6 +109,7 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
         seed: args.seed.map_or_else(wall_ns, |seed| i64::from(seed).cast_unsigned()),
         ids: Ids::Sequential,
         timeout_ns: args.timeout,
+        max_answer: plan::MAX_ANSWER,
         schemas,
         documents,
         batch: batch.max(1),

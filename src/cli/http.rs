@@ -95,6 +95,7 @@ pub(super) fn main(args: Args, command: &str) -> Exit {
         threads: args.threads,
         seed: args.client.seed.unwrap_or_else(drawn_seed),
         timeout_ns: args.client.timeout,
+        max_answer: args.client.max_answer,
         once: false,
         operations: args.ops,
         duration_ns: args.duration.or(default_ns),

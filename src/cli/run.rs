@@ -192,6 +192,7 @@ fn spec(
         seed,
         ids,
         timeout_ns: args.client.timeout,
+        max_answer: args.client.max_answer,
         schemas,
         documents: args.docs,
         batch,

@@ -21,6 +21,9 @@ pub(super) struct ClientArgs {
     /// How long one operation may take; in HTTP, redirects included
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     pub(super) timeout: u64,
+    /// The largest answer that is read, in bytes as they come
+    #[arg(long, value_name = "SIZE", default_value = "64MB", value_parser = plan::size)]
+    pub(super) max_answer: u64,
     /// A PEM file with the authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub(super) tls_ca: Option<PathBuf>,

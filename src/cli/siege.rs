@@ -279,6 +279,7 @@ fn spec(args: &Args, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Htt
         threads: args.threads,
         seed: args.seed.unwrap_or_else(drawn_seed),
         timeout_ns: timeout_ns.unwrap_or(30_000_000_000),
+        max_answer: plan::MAX_ANSWER,
         once,
         operations: match reps {
             Some(Reps::Each(reps)) => Some(reps.saturating_mul(users.max(1))),

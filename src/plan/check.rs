@@ -62,6 +62,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         seed: spec.seed,
         ids: spec.ids.clone(),
         timeout_ns: spec.timeout_ns,
+        max_answer: spec.max_answer,
         schemas,
         stages,
         fill: spec.fill,
@@ -97,6 +98,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
         let cure = "leave out --use-existing";
         mistakes.push(Invalid::new("--wait-for-server", problem, cure));
     }
+    mistakes.extend(check_max_answer(spec.max_answer));
     if spec.timeout_ns == 0 {
         mistakes.push(Invalid::new("--timeout", "no operation can take no time", "give 30s or so"));
     }
@@ -388,6 +390,12 @@ fn redact(text: &str) -> String {
         }
         _ => text.to_owned(),
     }
+}
+
+/// What is wrong with the largest answer that is to be read.
+pub(super) fn check_max_answer(bytes: u64) -> Option<Invalid> {
+    let cure = "give 64MB, or as much as one answer may have";
+    (bytes == 0).then(|| Invalid::new("--max-answer", "no answer has no bytes", cure))
 }
 
 #[cfg(test)]

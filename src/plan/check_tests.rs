@@ -20,6 +20,7 @@ fn spec() -> PlanSpec {
         seed: 1,
         ids: Ids::Sequential,
         timeout_ns: SECOND_NS,
+        max_answer: crate::plan::MAX_ANSWER,
         schemas: Vec::new(),
         documents: 100,
         batch: 10,
@@ -58,6 +59,7 @@ fn what_cannot_be_carried_out_is_refused_by_flag() {
     assert_eq!(mistakes(|s| s.connections = 0), ["--connections"]);
     assert_eq!(mistakes(|s| s.batch = 0), ["--batch"]);
     assert_eq!(mistakes(|s| s.timeout_ns = 0), ["--timeout"]);
+    assert_eq!(mistakes(|s| s.max_answer = 0), ["--max-answer"]);
     assert_eq!(mistakes(|s| (s.documents, s.mix) = (0, read_only)), ["--docs"]);
     assert_eq!(mistakes(|s| (s.documents, s.mix) = (3, read_only)), ["--docs"]);
     assert_eq!(mistakes(|s| (s.operations, s.mix) = (Some(101), delete_only)), ["--mix"]);

@@ -1,6 +1,6 @@
 //! A run of plain HTTP requests: what was asked, and the plan of it.
 
-use super::check::{check_load, check_range, pace, thresholds};
+use super::check::{check_load, check_max_answer, check_range, pace, thresholds};
 use super::spec::{Invalid, LoadSpec};
 use super::stage::{StageKind, StagePlan};
 use super::urls::{UrlReader, UrlSource};
@@ -139,6 +139,8 @@ pub struct HttpSpec {
     pub seed: u64,
     /// How long one request may take.
     pub timeout_ns: Nanos,
+    /// The largest answer that is read, in bytes.
+    pub max_answer: u64,
     /// Each user makes as many requests as the list has, whatever `operations` says.
     pub once: bool,
     /// Requests in all; with `duration_ns` as well, whichever ends first.
@@ -215,6 +217,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
         seed: spec.seed,
         ids: Ids::Sequential,
         timeout_ns: spec.timeout_ns,
+        max_answer: spec.max_answer,
         schemas: reader.schemas,
         stages,
         fill: FillPlan::default(),
@@ -225,6 +228,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
 }
 
 fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
+    mistakes.extend(check_max_answer(spec.max_answer));
     if spec.timeout_ns == 0 {
         mistakes.push(Invalid::new("--timeout", "no request can take no time", "give 30s or so"));
     }

@@ -22,7 +22,7 @@ pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{Invalid, LoadSpec, PlanSpec};
 pub use stage::{CrudOrder, StageKind, StagePlan};
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
-pub use units::{count, duration, duration_ns, mix, rate};
+pub use units::{count, duration, duration_ns, mix, rate, size};
 pub use urls::{UrlSource, expand};
 pub use ycsb::{BasicPlan, YcsbPhase, YcsbSpec, YcsbStage};
 pub use ycsb_measurement::{
@@ -31,6 +31,7 @@ pub use ycsb_measurement::{
 
 use crate::clock::Nanos;
 use crate::schema::Ids;
+pub use crate::target::wire::MAX_ANSWER;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -55,6 +56,9 @@ pub struct Plan {
     pub ids: Ids,
     /// How long one operation may take, in nanoseconds.
     pub timeout_ns: Nanos,
+    /// The largest answer that is read, in bytes as they come.
+    #[serde(default = "max_answer", skip_serializing_if = "is_max_answer")]
+    pub max_answer: u64,
     /// What documents look like; kinds of documents are mixed by weight.
     pub schemas: Vec<SchemaPlan>,
     /// What is measured, in order.
@@ -71,6 +75,15 @@ pub struct Plan {
     /// How YCSB's reports tell the measurements, where its dialect was spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ycsb: Option<MeasurementPlan>,
+}
+
+const fn max_answer() -> u64 {
+    MAX_ANSWER
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_max_answer(bytes: &u64) -> bool {
+    *bytes == MAX_ANSWER
 }
 
 /// What is done about a fill beside carrying it out.

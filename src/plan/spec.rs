@@ -90,6 +90,8 @@ pub struct PlanSpec {
     pub ids: Ids,
     /// How long one operation may take.
     pub timeout_ns: Nanos,
+    /// The largest answer that is read, in bytes.
+    pub max_answer: u64,
     /// Schemas with weights, and the flag each was given with; none: the built-in one.
     pub schemas: Vec<(&'static str, SchemaSource, u32)>,
     /// Documents to insert in bulk.

@@ -37,6 +37,15 @@ fn number(digits: &str) -> Option<u64> {
         .flatten()
 }
 
+/// Reads a size in bytes: a count, with or without a `B` behind it.
+///
+/// # Errors
+/// A text that says what a size looks like.
+pub fn size(text: &str) -> Result<u64, String> {
+    count(text.strip_suffix(['B', 'b']).unwrap_or(text))
+        .map_err(|_| format!("{text:?} is not a size; give bytes such as 500, 20k or 64MB"))
+}
+
 /// Reads a duration: a number with `ms`, `s`, `m` or `h`, or several such parts; a bare number
 /// is seconds.
 ///
@@ -137,6 +146,16 @@ pub fn mix(text: &str) -> Result<Mix, String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn sizes_may_have_a_unit() {
+        assert_eq!(size("500"), Ok(500));
+        assert_eq!(
+            (size("64MB"), size("64M"), size("1.5kb")),
+            (Ok(64_000_000), Ok(64_000_000), Ok(1_500))
+        );
+        assert!(size("B").is_err() && size("64 MiB").is_err());
+    }
 
     #[test]
     fn counts() {

@@ -41,7 +41,7 @@ fn http_target(
     let mut request = |entry: &RequestPlan| -> Result<Request, RunError> {
         Ok(Request {
             method: entry.method.clone(),
-            server: place_of(entry, &mut servers, &tls)?,
+            server: place_of(entry, &mut servers, (&tls, plan.max_answer))?,
             content_type: entry.content_type.clone(),
         })
     };
@@ -64,6 +64,7 @@ fn http_target(
         follow: http.follow,
         keep_alive: http.keep_alive,
         cookies: http.cookies,
+        max_answer: plan.max_answer,
         head_becomes_get,
         watcher,
     };
@@ -75,7 +76,7 @@ fn http_target(
 fn place_of(
     entry: &RequestPlan,
     servers: &mut Vec<Server>,
-    tls: &TlsOptions,
+    (tls, max_answer): (&TlsOptions, u64),
 ) -> Result<usize, RunError> {
     let url = Url::parse(&entry.server)
         .map_err(|_| RunError::Endpoint(EndpointError::Url(entry.server.clone())))?;
@@ -83,7 +84,7 @@ fn place_of(
     if let Some(place) = servers.iter().position(same) {
         return Ok(place);
     }
-    let endpoint = Arc::new(Endpoint::resolve(&url, tls)?);
+    let endpoint = Arc::new(Endpoint::resolve(&url, tls)?.with_max_answer(max_answer));
     servers.push(Server { url, endpoint, user: entry.user.clone() });
     Ok(servers.len() - 1)
 }

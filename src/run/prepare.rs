@@ -96,7 +96,8 @@ fn prepare_couchdb(
 ) -> Result<Prepared, RunError> {
     let url = Url::parse(server).map_err(|error| RunError::Database(error.to_string()))?;
     let tls = TlsOptions { authorities: plan.target.tls_ca.clone() };
-    let endpoint = Arc::new(Endpoint::resolve(&url, &tls)?);
+    let endpoint = Endpoint::resolve(&url, &tls)?.with_max_answer(plan.max_answer);
+    let endpoint = Arc::new(endpoint);
     let mut admin = Admin::new(&endpoint, credentials(&plan.target), plan.timeout_ns);
     let name = database_name(&plan.target.database);
     let welcome = block_on(stop, async {

@@ -97,6 +97,7 @@ impl Load {
             threads: Some(1),
             seed: 42,
             ids: Ids::Sequential,
+            max_answer: crate::plan::MAX_ANSWER,
             timeout_ns: self.timeout_ns,
             schemas: Vec::new(),
             documents: self.connections,

@@ -8,6 +8,8 @@ use std::cell::RefCell;
 
 /// The size of a fresh buffer, in bytes.
 const SIZE: usize = 8 * 1024;
+/// The size of the largest one that is kept.
+const MOST_KEPT: usize = 4 << 20;
 
 /// The buffers of one shard that nobody holds.
 #[derive(Debug, Default)]
@@ -22,9 +24,11 @@ impl Buffers {
         self.answers.borrow_mut().pop().unwrap_or_else(|| vec![0; SIZE])
     }
 
-    /// Takes a buffer back.
+    /// Takes a buffer back. One that a large answer was read into is not kept.
     pub fn give(&self, buffer: Vec<u8>) {
-        self.answers.borrow_mut().push(buffer);
+        if buffer.len() <= MOST_KEPT {
+            self.answers.borrow_mut().push(buffer);
+        }
     }
 
     /// Lends an empty buffer for as long as a head is put together.

@@ -72,3 +72,20 @@ fn an_answer_that_comes_twice_is_not_taken_for_the_next() {
     let told = format!("{unsolicited} times the server sent something");
     assert!(finished.stdout.contains(&told), "{}", finished.stdout);
 }
+
+#[test]
+fn an_answer_larger_than_asked_for_has_failed() {
+    let url = server(|peer| {
+        while peer.request() {
+            peer.answer();
+        }
+    });
+    // The answers have 40 bytes.
+    for (most, ok) in [("39B", 0), ("40", 4)] {
+        let finished = measure(["http", "-c2", "-n4", "--max-answer", most, &url]);
+        let operation = finished.operation("urls", "request");
+        let failed = operation["failures"]["protocol"].as_u64().unwrap_or(0);
+        assert_eq!((number(&operation["ok"]), failed), (ok, 4 - ok));
+        assert_eq!(finished.record["plan"]["max_answer"], 39 + u64::from(ok > 0));
+    }
+}

@@ -184,6 +184,7 @@ impl Asked {
             threads: None,
             seed: config.seed.unwrap_or_else(|| seed_of(&class)),
             ids: Ids::Sequential,
+            max_answer: crate::plan::MAX_ANSWER,
             timeout_ns: timeout_ns.filter(|_| binding == Binding::Rest).unwrap_or(args.timeout),
             schemas: Vec::new(),
             documents: 0,

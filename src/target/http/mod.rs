@@ -105,7 +105,8 @@ impl Shared {
         let resolved = tokio::task::spawn_blocking(move || Endpoint::resolve(&asked, &tls)).await;
         let endpoint =
             resolved.map_err(|error| EndpointError::Resolve(url.to_string(), error.into()))??;
-        let server = Server { url: url.clone(), endpoint: Arc::new(endpoint), user: None };
+        let endpoint = Arc::new(endpoint.with_max_answer(self.settings.max_answer));
+        let server = Server { url: url.clone(), endpoint, user: None };
         let mut found = self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.push(Arc::new(server));
         Ok(self.servers.len() + found.len() - 1)

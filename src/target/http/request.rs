@@ -49,6 +49,8 @@ pub struct Settings {
     pub keep_alive: bool,
     /// Cookies are kept, unless `headers` has one.
     pub cookies: bool,
+    /// The largest answer that is read, in bytes.
+    pub max_answer: u64,
     /// What a HEAD leads to by a redirect is a GET.
     pub head_becomes_get: bool,
     /// Is told of each exchange that has ended.

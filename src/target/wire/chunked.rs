@@ -4,6 +4,8 @@ use super::decode::Malformed;
 
 /// The longest line of a chunk's size and extensions, or of a trailer, that is accepted.
 const MAX_LINE: usize = 4096;
+/// The most trailers that are accepted, in bytes.
+const MAX_TRAILERS: usize = 64 * 1024;
 
 /// Decodes a chunked body inside the buffer it was read into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +22,8 @@ enum State {
     Size,
     Data(usize),
     DataEnd,
-    Trailer,
+    /// So many bytes of trailers have come.
+    Trailer(usize),
 }
 
 impl Chunked {
@@ -37,7 +40,7 @@ impl Chunked {
                 State::Size => {
                     let Some(line) = self.line(buffer)? else { return Ok(None) };
                     let size = chunk_size(&buffer[line.0..line.1])?;
-                    self.state = if size == 0 { State::Trailer } else { State::Data(size) };
+                    self.state = if size == 0 { State::Trailer(0) } else { State::Data(size) };
                 }
                 State::Data(left) => {
                     let count = left.min(buffer.len() - self.cursor);
@@ -57,11 +60,16 @@ impl Chunked {
                     }
                     self.state = State::Size;
                 }
-                State::Trailer => {
+                State::Trailer(before) => {
                     let Some(line) = self.line(buffer)? else { return Ok(None) };
                     if line.0 == line.1 {
                         return Ok(Some(self.cursor));
                     }
+                    let so_far = before + (self.cursor - line.0);
+                    if so_far > MAX_TRAILERS {
+                        return Err(Malformed::Trailers);
+                    }
+                    self.state = State::Trailer(so_far);
                 }
             }
         }

@@ -49,6 +49,8 @@ pub struct Connection {
     endpoint: Arc<Endpoint>,
     clock: Clock,
     deadline: Deadline,
+    /// The most bytes that an answer may have.
+    max_answer: usize,
     stream: Option<Stream>,
     /// How many answers the present stream has given.
     answers: u64,
@@ -87,6 +89,7 @@ impl Connection {
     /// A connection that is not yet open.
     pub fn new(endpoint: Arc<Endpoint>, deadlines: &Rc<Deadlines>) -> Self {
         Self {
+            max_answer: endpoint.max_answer,
             endpoint,
             deadline: deadlines.register(),
             stream: None,
@@ -350,9 +353,13 @@ impl Connection {
             let mut wanted = 1;
             if self.filled > 0 {
                 match self.decoder.step(&mut self.buffer[..self.filled]) {
-                    Ok(Step::Done) => return Poll::Ready(Ok(())),
-                    Ok(Step::More(more)) => wanted = more,
-                    Err(_) => return Poll::Ready(Err(Failure::Protocol)),
+                    Ok(Step::Done) if self.filled <= self.max_answer => {
+                        return Poll::Ready(Ok(()));
+                    }
+                    Ok(Step::More(more)) if more <= self.max_answer.saturating_sub(self.filled) => {
+                        wanted = more;
+                    }
+                    Ok(_) | Err(_) => return Poll::Ready(Err(Failure::Protocol)),
                 }
             }
             // What a head announces is not yet there: memory follows what arrives. The byte more
@@ -361,7 +368,8 @@ impl Connection {
             if self.buffer.is_empty() {
                 self.buffer = self.buffers.take();
             } else if size > self.buffer.len() {
-                self.buffer.resize(size.max(2 * self.buffer.len()), 0);
+                let ahead = (2 * self.buffer.len()).min(self.max_answer);
+                self.buffer.resize(size.max(ahead), 0);
             }
             let room = &mut self.buffer[self.filled..];
             let (count, noted) = match stream.poll_read(context, room, self.timestamps.as_deref()) {

@@ -1,7 +1,7 @@
 //! Servers that say too much, too early, or hang up.
 
 use super::*;
-use crate::target::wire::TlsOptions;
+use crate::target::wire::{MAX_ANSWER, TlsOptions};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,6 +9,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// A server whose connections are served by `serve`, one after the other. It tells of what it has
 /// done by the channel.
 fn server(
+    serve: impl Fn(usize, &mut TcpStream, &Sender<()>) + Send + 'static,
+) -> (Connection, Receiver<()>) {
+    limited(MAX_ANSWER, serve)
+}
+
+/// The same, of whose answers at most so many bytes are read.
+fn limited(
+    max_answer: u64,
     serve: impl Fn(usize, &mut TcpStream, &Sender<()>) + Send + 'static,
 ) -> (Connection, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -22,6 +30,7 @@ fn server(
         }
     });
     let endpoint = Endpoint::resolve(&url, &TlsOptions::default()).unwrap();
+    let endpoint = endpoint.with_max_answer(max_answer);
     let deadlines = Deadlines::new(Clock::system(), 10_000_000_000);
     (Connection::new(Arc::new(endpoint), &deadlines), told)
 }
@@ -164,5 +173,55 @@ async fn a_connection_that_was_closed_while_idle_is_replaced_before_anything_is_
         // Sent once: nothing was risked.
         assert_eq!(connection.sent(), 1 + u64::from(used));
         assert_eq!(connection.take_unsolicited(), 0);
+    }
+}
+
+#[tokio::test]
+async fn answers_without_end_are_read_to_the_limit() {
+    let ok = "HTTP/1.1 200 OK\r\n";
+    let chunked = "Transfer-Encoding: chunked\r\n\r\n";
+    let long = "x".repeat(1_000);
+    for (name, start, piece) in [
+        ("length", format!("{ok}Content-Length: 4294967296\r\n\r\n"), long.clone()),
+        ("until closed", format!("{ok}\r\n"), long.clone()),
+        ("chunk", format!("{ok}{chunked}fffffff\r\n"), long.clone()),
+        ("chunks", format!("{ok}{chunked}"), format!("3e8\r\n{long}\r\n")),
+        ("extensions", format!("{ok}{chunked}"), format!("1;{long}\r\nx\r\n")),
+        ("trailers", format!("{ok}{chunked}0\r\n"), format!("X: {long}\r\n")),
+        ("interim", String::new(), format!("HTTP/1.1 103 x\r\nLink: {long}\r\n\r\n")),
+        ("head", ok.to_owned(), format!("X: {long}\r\n")),
+    ] {
+        let (mut connection, told) = limited(1_000_000, move |_, stream, tell| {
+            if !request(stream) {
+                return;
+            }
+            // Until the client hangs up, which is before the end of 4 GB.
+            let mut sent = stream.write_all(start.as_bytes());
+            for _ in 0..4_000_000 {
+                if sent.is_err() {
+                    tell.send(()).unwrap();
+                    return;
+                }
+                sent = stream.write_all(piece.as_bytes());
+            }
+        });
+        assert_eq!(get(&mut connection).await, Err(Failure::Protocol), "{name}");
+        assert!(connection.buffer.len() <= 1_000_001 && connection.stream.is_none(), "{name}");
+        told.recv_timeout(Duration::from_secs(10)).expect(name);
+    }
+}
+
+#[tokio::test]
+async fn the_limit_is_that_of_the_whole_answer() {
+    for (body, whole) in [(100_000, true), (100_001, false)] {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {body}\r\n\r\n").len() as u64;
+        let (mut connection, _told) = limited(100_000 + head, move |_, stream, _| {
+            serve_all(stream, &"x".repeat(body));
+        });
+        let answer = get(&mut connection).await;
+        assert_eq!(
+            answer.map(|body| body.len()),
+            if whole { Ok(body) } else { Err(Failure::Protocol) }
+        );
     }
 }

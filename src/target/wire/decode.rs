@@ -19,6 +19,12 @@ pub enum Malformed {
     /// A chunk whose size or end is malformed.
     #[error("malformed chunk")]
     Chunk,
+    /// More trailers than any server has reason to send.
+    #[error("trailers too large")]
+    Trailers,
+    /// Interim answers (1xx) without end.
+    #[error("too many interim answers")]
+    Interim,
     /// Bytes that belong to no request.
     #[error("bytes beyond the answer")]
     Excess,
@@ -33,11 +39,16 @@ pub enum Step {
     Done,
 }
 
+/// The most interim answers that may come before the final one.
+const MAX_INTERIM: u32 = 100;
+
 /// Decodes one answer. The caller appends to a buffer and passes all of it at every call.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     head: Head,
     head_request: bool,
+    /// Interim answers so far.
+    interim: u32,
     /// Where the head begins: after any interim answers.
     start: usize,
     /// Where it ends.
@@ -141,6 +152,10 @@ impl Decoder {
             if head.status < 200 {
                 // An interim answer says nothing about the final one, its headers neither.
                 self.start = end;
+                self.interim += 1;
+                if self.interim > MAX_INTERIM {
+                    return Err(Malformed::Interim);
+                }
                 continue;
             }
             let bodiless = self.head_request || matches!(head.status, 204 | 304);

@@ -100,6 +100,30 @@ fn malformed_answers_are_told_apart() {
     assert_eq!(wrong(&large), Some(Malformed::HeadTooLarge));
 }
 
+/// Feeds `piece` after `start` until the decoder has had enough: how many bytes it took, and why.
+fn endless(start: &[u8], piece: &[u8]) -> (usize, Malformed) {
+    let mut decoder = Decoder::new(false);
+    let mut buffer = start.to_vec();
+    for _ in 0..100_000 {
+        buffer.extend_from_slice(piece);
+        if let Err(malformed) = decoder.step(&mut buffer) {
+            return (buffer.len(), malformed);
+        }
+    }
+    panic!("read without end");
+}
+
+#[test]
+fn interim_answers_and_trailers_have_an_end() {
+    let interim = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
+    let (read, malformed) = endless(b"", interim);
+    assert_eq!((read, malformed), (101 * interim.len(), Malformed::Interim));
+    let start = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
+    let (read, malformed) = endless(start, b"X: y\r\n");
+    assert_eq!(malformed, Malformed::Trailers);
+    assert!((64 * 1024..65 * 1024).contains(&read), "{read}");
+}
+
 #[test]
 fn the_connection_header_decides_over_the_version() {
     let stays = |answer: &[u8]| {

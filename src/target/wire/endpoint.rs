@@ -14,7 +14,11 @@ pub struct Endpoint {
     pub(super) addresses: Vec<SocketAddr>,
     pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
     host: String,
+    pub(super) max_answer: usize,
 }
+
+/// The largest answer that is read unless another limit is given, in bytes.
+pub const MAX_ANSWER: u64 = 64_000_000;
 
 /// Why a server cannot be spoken to.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +67,14 @@ impl Endpoint {
             "http" => None,
             _ => return Err(wrong()),
         };
-        Ok(Self { addresses, tls, host: host_header(url, &host) })
+        let max_answer = MAX_ANSWER as usize;
+        Ok(Self { addresses, tls, host: host_header(url, &host), max_answer })
+    }
+
+    /// The same; of an answer at most so many bytes are read, head and transfer coding included.
+    #[must_use]
+    pub fn with_max_answer(self, bytes: u64) -> Self {
+        Self { max_answer: usize::try_from(bytes).unwrap_or(usize::MAX), ..self }
     }
 
     /// The value of the `Host` header.

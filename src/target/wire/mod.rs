@@ -10,6 +10,6 @@ mod timestamps;
 
 pub use connection::{Answer, Connection};
 pub use decode::{Decoder, Malformed, Step};
-pub use endpoint::{Endpoint, EndpointError, TlsOptions};
+pub use endpoint::{Endpoint, EndpointError, MAX_ANSWER, TlsOptions};
 pub use head::{Head, header_values};
 pub use timestamps::Timestamps;
