@@ -237,6 +237,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether an answer told of it: without one, how long it would have taken is not known.
+    pub const fn answered(self) -> bool {
+        !matches!(self, Self::Connect | Self::Timeout | Self::Reset | Self::Protocol)
+    }
+
     /// Every class, in report order.
     pub const ALL: [Self; 13] = [
         Self::Conflict,

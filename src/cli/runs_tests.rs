@@ -40,7 +40,7 @@ fn runs_are_listed_newest_first_and_other_things_after_them() {
         ("cut.json", &text[..text.len() / 2]),
         ("foreign.json", "{\"a\": 1}"),
         ("notes.txt", "to do"),
-        ("newer.json", &text.replace("\"schema_version\":1", "\"schema_version\":999")),
+        ("newer.json", &text.replace("\"schema_version\":2", "\"schema_version\":999")),
         ("binary.json", "\u{0}"),
     ] {
         fs::write(at(name), content).expect("a file");

@@ -271,14 +271,16 @@ async fn overload_is_dropped_or_left_over_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timeout_enters_the_response_times_at_its_value() {
+async fn a_timeout_has_a_time_of_its_own_at_its_value() {
     let silent = Server(|sent| (sent / (100 * MS) % 10 != 5).then_some(sent + MS));
     let run = run(silent, rate(100.0, 10, 9999), (50, u64::MAX), Some(10), Arc::default()).await;
     let reads = run.reads();
     assert_eq!(reads.issued, 1000);
     assert!((99..=101).contains(&reads.failures[&Failure::Timeout]), "{:?}", reads.failures);
-    assert!(reads.response.p95_us.unwrap() >= 2e6);
-    assert!(reads.response.max_us <= 2.2e6, "{}", reads.response.max_us);
+    let lost = &reads.failed_times[&Failure::Timeout].response;
+    assert!(lost.min() >= 1_990 * MS && lost.max() <= 2_200 * MS, "{lost:?}");
+    assert_eq!((lost.len(), reads.response.samples), (reads.failed(), reads.ok));
+    assert!(reads.response.max_us < 1e6, "{}", reads.response.max_us);
 }
 
 #[tokio::test(start_paused = true)]

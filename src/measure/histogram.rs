@@ -10,7 +10,10 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use serde::{Deserialize, Serialize};
 
 /// How many samples must lie beyond a percentile before it is printed.
-pub const TRUSTED_TAIL: f64 = 10.0;
+const TRUSTED_TAIL: u64 = 10;
+
+/// 100 % in billionths of a percent.
+const ALL: u64 = 100_000_000_000;
 
 const LOWEST_NS: u64 = 64;
 const DIGITS: u8 = 3;
@@ -71,8 +74,14 @@ impl Histogram {
 
     /// The value, in nanoseconds, that `percentile` (0 to 100) percent of the samples do not
     /// exceed.
+    ///
+    /// The rank is computed in whole numbers: in floating-point ones 99.9 % of 10,000 is a little
+    /// more than 9,990, and the crate takes the next rank.
     pub fn percentile(&self, percentile: f64) -> Nanos {
-        self.0.value_at_percentile(percentile).min(self.max())
+        let Some(rank) = rank(self.len(), percentile) else { return self.min() };
+        // Half a rank less, so that no rounding passes a whole one: the crate rounds up.
+        let quantile = (rank as f64 - 0.5) / self.len() as f64;
+        self.0.value_at_quantile(quantile).min(self.max())
     }
 
     /// The greatest sample, in nanoseconds; 0 when all are below what can be told apart.
@@ -91,10 +100,9 @@ impl Histogram {
         self.0.mean()
     }
 
-    /// Whether at least [`TRUSTED_TAIL`] samples lie beyond `percentile`.
+    /// Whether at least ten samples lie beyond `percentile`.
     pub fn earns(&self, percentile: f64) -> bool {
-        // A rounding error must not take away the ten-thousandth sample's p99.9.
-        self.len() as f64 * (100.0 - percentile) / 100.0 >= TRUSTED_TAIL - 1e-6
+        earned(self.len(), percentile)
     }
 
     /// The `HdrHistogram` behind, for log writers.
@@ -123,6 +131,24 @@ impl Histogram {
         inner.auto(true);
         Ok(Self(inner))
     }
+}
+
+/// Whether enough of `samples` lie beyond a percentile for it to be told.
+pub fn earned(samples: u64, percentile: f64) -> bool {
+    let beyond = u128::from(ALL.saturating_sub(billionths(percentile)));
+    u128::from(samples) * beyond >= u128::from(TRUSTED_TAIL) * u128::from(ALL)
+}
+
+fn billionths(percentile: f64) -> u64 {
+    (percentile * 1e9).round() as u64
+}
+
+/// The rank of a percentile among `count` values, from 1: the least that so many percent do not
+/// exceed. `None` for percentile 0 and where there are no values.
+fn rank(count: u64, percentile: f64) -> Option<u64> {
+    let share = u128::from(billionths(percentile).min(ALL));
+    let rank = (u128::from(count) * share).div_ceil(u128::from(ALL)) as u64;
+    (rank > 0).then_some(rank)
 }
 
 /// A histogram that is kept for later: encoded once nothing more is added, which takes a
@@ -278,6 +304,35 @@ mod tests {
             last = histogram.percentile(percentile);
         }
         assert!(last <= histogram.max());
+    }
+
+    #[test]
+    fn a_percentile_is_the_value_of_its_rank() {
+        for count in (1..=40)
+            .chain([99, 100, 101, 999, 1_000, 1_001, 2_500, 9_999])
+            .chain([10_000, 10_001, 20_000, 50_000, 70_000, 100_000])
+        {
+            // Values that the histogram tells apart: one in each of its steps.
+            let values: Vec<u64> = (1..=count).map(|i| i % 2_000 * LOWEST_NS + 1).collect();
+            let histogram = filled(values.iter().copied());
+            let mut sorted = values;
+            sorted.sort_unstable();
+            for thousandths in [1_u64, 50_000, 90_000, 95_000, 98_000, 99_000, 99_500]
+                .into_iter()
+                .chain([99_900, 99_990, 99_999, 100_000, 28_000, 57_000, 58_000, 29_000])
+            {
+                let rank = (count * thousandths).div_ceil(100_000).max(1);
+                let exact = sorted[rank as usize - 1];
+                let told = histogram.percentile(thousandths as f64 / 1e3);
+                assert!(
+                    told >= exact && told < exact + LOWEST_NS,
+                    "p{} of {count}: {told}, not {exact}",
+                    thousandths as f64 / 1e3
+                );
+            }
+        }
+        assert_eq!(Histogram::default().percentile(99.0), 0);
+        assert_eq!(filled([640, 6_400].into_iter()).percentile(0.0), 640);
     }
 
     #[test]

@@ -74,13 +74,13 @@ pub struct KindInterval {
     pub conflict_retries: u64,
     /// Answers per status, where the driver tells them.
     pub statuses: BTreeMap<u16, u64>,
-    /// From send to the last byte of the answer.
+    /// From send to the last byte of the answer, of requests that succeeded at least in part.
     pub service: Histogram,
-    /// From the intended start to the last byte of the answer.
+    /// From the intended start to the last byte of the answer, of the same.
     pub response: Histogram,
-    /// From the intended start to the real one.
+    /// From the intended start to the real one, of all requests.
     pub lag: Histogram,
-    /// Times of requests that failed as a whole, per class; those above count them, too.
+    /// Times of requests that failed as a whole, per class.
     pub failed_times: BTreeMap<Failure, FailedTimes<Histogram>>,
 }
 
@@ -123,9 +123,9 @@ impl KindInterval {
         }
     }
 
-    /// Adds the times of a request. In a closed loop the response time is the service time and the
-    /// lag is zero: as long as all are so, one of three is kept, and [`KindInterval::complete`]
-    /// makes the others of it.
+    /// Adds the times of a request that succeeded. In a closed loop the response time is the
+    /// service time and the lag is zero: as long as all are so, one of three is kept, and
+    /// [`KindInterval::complete`] makes the others of it.
     #[inline]
     pub(super) fn time(&mut self, timing: &Timing) {
         let alike = timing.lag_ns == 0 && timing.response_ns == timing.service_ns;
@@ -153,10 +153,11 @@ impl KindInterval {
 
     /// Adds the times of a request that failed.
     #[cold]
-    pub(super) fn fail(&mut self, class: Failure, service_ns: Nanos, response_ns: Nanos) {
+    pub(super) fn fail(&mut self, class: Failure, timing: &Timing) {
         let times = self.failed_times.entry(class).or_default();
-        times.service.record(service_ns);
-        times.response.record(response_ns);
+        times.service.record(timing.service_ns);
+        times.response.record(timing.response_ns);
+        self.lag.record(timing.lag_ns);
     }
 }
 

@@ -17,7 +17,7 @@ mod summary;
 pub use connection::{ConnectionTimes, PhaseTable};
 pub use growth::{FillLog, Growth, GrowthPoint, SizePoint};
 pub use hiccup::{HiccupMeter, Hiccups};
-pub use histogram::{Histogram, HistogramError, Kept, TRUSTED_TAIL};
+pub use histogram::{Histogram, HistogramError, Kept, earned};
 pub use interval::{FailedTimes, Interval, KindInterval, RawRow};
 pub use probe::{OLDEST_NOTE_NS, Probe, Timing};
 pub use recorder::{Recorder, Sample};

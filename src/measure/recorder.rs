@@ -94,10 +94,10 @@ impl Recorder {
         for &status in sample.statuses {
             *kind.statuses.entry(status).or_default() += 1;
         }
-        kind.time(sample.timing);
         let mut ok = u64::from(sample.documents);
         match sample.result {
             Ok(reply) => {
+                kind.time(sample.timing);
                 if let Some(rows) = sample.row_failures {
                     for (sum, &part) in kind.failures.iter_mut().zip(rows) {
                         *sum += u64::from(part);
@@ -112,7 +112,7 @@ impl Recorder {
             }
             Err(failure) => {
                 kind.failures[failure.index()] += ok;
-                kind.fail(failure, sample.timing.service_ns, sample.timing.response_ns);
+                kind.fail(failure, sample.timing);
             }
         }
     }
@@ -234,6 +234,8 @@ mod tests {
         let classes: Vec<_> =
             bulk.failed_times.iter().map(|(&class, times)| (class, times.service.len())).collect();
         assert_eq!(classes, [(Failure::Timeout, 1)]);
+        // Times are of what succeeded; how late a request began is told of all.
+        assert_eq!([&bulk.service, &bulk.response, &bulk.lag].map(Histogram::len), [1, 1, 2]);
         let raw: Vec<_> = interval.raw.iter().map(|row| (row.failure, row.response_ns)).collect();
         assert_eq!(raw, [(None, 52_000), (Some(Failure::Timeout), 52_000)]);
     }

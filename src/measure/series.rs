@@ -1,6 +1,6 @@
 //! The stage second by second.
 
-use super::histogram::Kept;
+use super::histogram::{Histogram, Kept};
 use super::interval::{FailedTimes, Interval, KindInterval};
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,11 @@ pub struct SeriesKind {
     /// Documents that failed, per class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<Failure, u64>,
-    /// Service times.
+    /// Service times of requests that succeeded at least in part.
     pub service: Kept,
-    /// Response times.
+    /// Response times of the same.
     pub response: Kept,
-    /// Lags.
+    /// Lags of all requests.
     pub lag: Kept,
     /// Times of requests that failed as a whole, per class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -92,5 +92,26 @@ impl SeriesKind {
     /// Documents that failed, over all classes.
     pub fn failed(&self) -> u64 {
         self.failures.values().sum()
+    }
+
+    /// Times of the requests that failed as a whole, of all classes together.
+    pub fn failed_latency(&self) -> FailedTimes<Histogram> {
+        let mut sum = FailedTimes::<Histogram>::default();
+        for times in self.failed_times.values() {
+            sum.service.merge(&times.service.get());
+            sum.response.merge(&times.response.get());
+        }
+        sum
+    }
+
+    /// Takes failed requests out of the times of those that succeeded, where a record of layout 1
+    /// counts them among these.
+    pub fn leave_out_failed(&mut self) {
+        if !self.failed_times.is_empty() {
+            let failed = self.failed_latency();
+            self.service = Kept::Open(self.service.get().without(&failed.service));
+            self.response = Kept::Open(self.response.get().without(&failed.response));
+            self.pack();
+        }
     }
 }

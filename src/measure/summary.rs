@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// A percentile with fewer than ten samples beyond it is `null`: it is not earned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// The number of samples: requests that ended.
+    /// The number of samples: requests.
     pub samples: u64,
     /// The least time.
     pub min_us: f64,
@@ -98,11 +98,11 @@ pub struct OperationSummary {
     /// Answers per HTTP status, where the driver tells them; those of redirects are counted too.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<u16, u64>,
-    /// From send to the last byte of the answer.
+    /// From send to the last byte of the answer, of requests that succeeded at least in part.
     pub service: Latency,
-    /// From the intended start to the last byte of the answer.
+    /// From the intended start to the last byte of the answer, of the same.
     pub response: Latency,
-    /// From the intended start to the real one.
+    /// From the intended start to the real one, of all requests.
     pub lag: Latency,
     /// Documents that scans brought.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -110,7 +110,7 @@ pub struct OperationSummary {
     /// Service times of scans that brought documents, over the number of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_row: Option<Latency>,
-    /// Times of requests that failed as a whole, per class; those above count them, too.
+    /// Times of requests that failed as a whole, per class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_times: BTreeMap<Failure, FailedTimes<Histogram>>,
 }
@@ -126,19 +126,40 @@ impl OperationSummary {
         self.failures.values().sum()
     }
 
-    /// Service and response times of the requests that succeeded, at least in part, and of those
-    /// that failed. `None`: none failed.
-    pub fn split(&self) -> Option<[FailedTimes<Histogram>; 2]> {
-        let mut failed = FailedTimes::<Histogram>::default();
+    /// Times of the requests that failed as a whole, of all classes together. `None`: none did.
+    ///
+    /// Every percentile that springload tells is of `service` and `response`, requests that
+    /// succeeded; these stand beside them.
+    pub fn failed_latency(&self) -> Option<FailedTimes<Latency>> {
+        let mut sum = FailedTimes::<Histogram>::default();
         for times in self.failed_times.values() {
-            failed.service.merge(&times.service);
-            failed.response.merge(&times.response);
+            sum.service.merge(&times.service);
+            sum.response.merge(&times.response);
         }
-        let succeeded = FailedTimes {
-            service: self.service.histogram.without(&failed.service),
-            response: self.response.histogram.without(&failed.response),
-        };
-        (!failed.service.is_empty()).then_some([succeeded, failed])
+        let FailedTimes { service, response } = sum;
+        (!service.is_empty()).then(|| FailedTimes {
+            service: Latency::new(service),
+            response: Latency::new(response),
+        })
+    }
+
+    /// Requests that failed without a whole answer: no time is known in which they would have
+    /// succeeded.
+    pub fn unanswered(&self) -> u64 {
+        let lost = self.failed_times.iter().filter(|(class, _)| !class.answered());
+        lost.map(|(_, times)| times.response.len()).sum()
+    }
+
+    /// Takes failed requests out of the times of those that succeeded, where a record of layout 1
+    /// counts them among these.
+    pub fn leave_out_failed(&mut self) {
+        if let Some(failed) = self.failed_latency() {
+            let rest = |all: &Latency, part: &Latency| {
+                Latency::new(all.histogram.without(&part.histogram))
+            };
+            self.service = rest(&self.service, &failed.service);
+            self.response = rest(&self.response, &failed.response);
+        }
     }
 
     fn new(kind: OpKind, part: &KindInterval, issued: u64, elapsed_s: f64) -> Self {

@@ -39,15 +39,21 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
     }
 }
 
-/// `count` requests, of which `conflicts` failed; response times of 1 to `count` µs, service
-/// times half of them.
+/// `count` requests, of which the slowest `conflicts` failed; response times of 1 to `count` µs,
+/// service times half of them.
 pub(crate) fn part(count: u64, conflicts: u64) -> KindInterval {
     let mut part = KindInterval { requests: count, ok: count - conflicts, ..Default::default() };
     part.failures[Failure::Conflict.index()] = conflicts;
     for us in 1..=count {
-        part.response.record(us * 1_000);
-        part.service.record(us * 500);
         part.lag.record(0);
+        let (response, service) = if us <= count - conflicts {
+            (&mut part.response, &mut part.service)
+        } else {
+            let failed = part.failed_times.entry(Failure::Conflict).or_default();
+            (&mut failed.response, &mut failed.service)
+        };
+        response.record(us * 1_000);
+        service.record(us * 500);
     }
     part
 }

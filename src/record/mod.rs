@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 
 /// The version of the layout of `run.json`. Grows when a reader of the last one would misread.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -148,6 +148,18 @@ fn time_us(
     if times.is_empty() {
         return Err("nothing was measured".to_owned());
     }
+    if let Some(percent) = percent(statistic) {
+        let sum = |count: fn(&OperationSummary) -> u64| -> u64 {
+            operations(record, threshold).map(count).sum()
+        };
+        let (lost, all) = (sum(OperationSummary::unanswered), sum(|it| it.requests));
+        // Times are of what succeeded. Without an answer, no time holds for so many of all.
+        if span != Span::Lag && lost as f64 * 100.0 > all as f64 * (100.0 - percent) {
+            return Err(format!(
+                "{lost} of {all} requests had no answer, so that no time holds for {percent} %"
+            ));
+        }
+    }
     match statistic {
         Statistic::Mean => Ok(times.mean() / 1e3),
         Statistic::Max => Ok(times.max() as f64 / 1e3),
@@ -160,6 +172,15 @@ fn time_us(
             let needed = 10_000 / (1_000 - u64::from(tenths)).max(1);
             Err(format!("too few samples: {} of at least {needed}", times.len()))
         }
+    }
+}
+
+/// How many percent of the requests a statistic speaks of.
+fn percent(statistic: Statistic) -> Option<f64> {
+    match statistic {
+        Statistic::Mean => None,
+        Statistic::Max => Some(100.0),
+        Statistic::Percentile(tenths) => Some(f64::from(tenths) / 10.0),
     }
 }
 

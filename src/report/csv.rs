@@ -14,7 +14,10 @@ pub(super) const FORMAT: Format = Format {
 const HEADER: &str = "stage,second,kind,requests,ok,failed,\
     response_p50_us,response_p99_us,response_p99_9_us,response_max_us,\
     service_p50_us,service_p99_us,service_p99_9_us,service_max_us,\
-    lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us,verdict";
+    lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us,verdict,\
+    failed_response_p50_us,failed_response_p99_us,failed_response_p99_9_us,\
+    failed_response_max_us,failed_service_p50_us,failed_service_p99_us,\
+    failed_service_p99_9_us,failed_service_max_us";
 
 fn render(record: &RunRecord) -> String {
     let mut out = format!("{HEADER}\n");
@@ -27,14 +30,20 @@ fn render(record: &RunRecord) -> String {
                 for histogram in [&part.response, &part.service, &part.lag] {
                     write_times(&mut out, &histogram.get());
                 }
-                let _ = writeln!(out, ",{}", stage.verdict.name());
+                let _ = write!(out, ",{}", stage.verdict.name());
+                let failed = part.failed_latency();
+                for histogram in [&failed.response, &failed.service] {
+                    write_times(&mut out, histogram);
+                }
+                out.push('\n');
             }
         }
     }
     out
 }
 
-/// Percentiles in microseconds; empty where too few samples lie beyond.
+/// Percentiles in microseconds; empty where too few samples lie beyond. The greatest; empty where
+/// there is none.
 fn write_times(out: &mut String, histogram: &Histogram) {
     for percentile in [50.0, 99.0, 99.9] {
         out.push(',');
@@ -42,7 +51,10 @@ fn write_times(out: &mut String, histogram: &Histogram) {
             let _ = write!(out, "{:.2}", histogram.percentile(percentile) as f64 / 1e3);
         }
     }
-    let _ = write!(out, ",{:.2}", histogram.max() as f64 / 1e3);
+    out.push(',');
+    if !histogram.is_empty() {
+        let _ = write!(out, "{:.2}", histogram.max() as f64 / 1e3);
+    }
 }
 
 #[cfg(test)]
@@ -64,7 +76,9 @@ mod tests {
         let update = rows.iter().position(|row| row[0] == "crud" && row[2] == "update").unwrap();
         let counts = ["second", "requests", "ok", "failed"].map(|name| cell(update, name));
         assert_eq!(counts, ["0", "50", "47", "3"]);
-        assert_eq!(cell(update, "response_max_us"), "50.05");
+        assert_eq!(cell(update, "response_max_us"), "47.04");
+        assert_eq!(cell(update, "failed_response_max_us"), "50.05");
+        assert_eq!(cell(update, "failed_service_p50_us"), "");
         assert_eq!((cell(update, "service_p99_us"), cell(update, "lag_max_us")), ("", "0.00"));
     }
 

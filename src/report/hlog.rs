@@ -86,7 +86,10 @@ fn stage(stage: &StageRecord, writer: &mut Writer<'_>) {
 /// The times of a kind with the end of their tags. In a closed loop nothing lags.
 fn times(part: &SeriesKind, open: bool) -> impl Iterator<Item = (&'static str, Histogram)> {
     let lag = open.then(|| (".lag", part.lag.get()));
-    [("", part.response.get()), (".service", part.service.get())].into_iter().chain(lag)
+    let failed = part.failed_latency();
+    let failed = [(".failed", failed.response), (".failed.service", failed.service)];
+    let succeeded = [("", part.response.get()), (".service", part.service.get())];
+    succeeded.into_iter().chain(failed).filter(|(_, times)| !times.is_empty()).chain(lag)
 }
 
 #[cfg(test)]
@@ -122,7 +125,10 @@ mod tests {
         same("update.lag", &crud.operations[1].lag.histogram);
         same("bulk_insert", &record.stages[0].operations[0].response.histogram);
         same("warm_up.read", &record.stages[1].operations[0].response.histogram);
-        assert_eq!(merged.len(), 10);
+        let failed = crud.operations[1].failed_latency().expect("some failed");
+        same("update.failed", &failed.response.histogram);
+        same("update.failed.service", &failed.service.histogram);
+        assert_eq!(merged.len(), 16);
         assert_eq!((begins[0], *begins.last().unwrap()), ((250, 1000), (4_750, 500)));
     }
 
@@ -131,7 +137,7 @@ mod tests {
         let log = render(&fixture::record(&["read.max > 1ms"]));
         let head: Vec<_> = log.lines().take_while(|line| !line.starts_with("Tag=")).collect();
         assert_eq!(head[0], "#[Histogram log format version 1.3]");
-        assert!(head.contains(&"#[Threshold: ✗ read.max > 1ms · is 2.00 ms]"));
+        assert!(head.contains(&"#[Threshold: ✗ read.max > 1ms · is 1.97 ms]"));
         assert!(
             head.iter().any(|line| line.starts_with("#[Warning: crud: 30 of 3000 read failed"))
         );

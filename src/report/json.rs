@@ -1,6 +1,7 @@
 //! The whole record: what `run.json` holds.
 
 use super::{Format, Render};
+use crate::measure::{OperationSummary, SeriesKind};
 use crate::record::{RunRecord, SCHEMA_VERSION};
 
 pub(super) const FORMAT: Format = Format {
@@ -60,5 +61,19 @@ pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
     {
         return Err(RunFileError::Newer(version));
     }
-    serde_json::from_str(text).map_err(|error| broken(&error))
+    let mut record = serde_json::from_str(text).map_err(|error| broken(&error))?;
+    if version.schema_version.is_none_or(|version| version < 2) {
+        leave_out_failed(&mut record);
+    }
+    Ok(record)
+}
+
+/// Up to layout 1, service and response times counted the requests that failed.
+fn leave_out_failed(record: &mut RunRecord) {
+    record.schema_version = SCHEMA_VERSION;
+    for stage in &mut record.stages {
+        stage.operations.iter_mut().for_each(OperationSummary::leave_out_failed);
+        let seconds = stage.series.rows.iter_mut();
+        seconds.flat_map(|row| row.kinds.values_mut()).for_each(SeriesKind::leave_out_failed);
+    }
 }

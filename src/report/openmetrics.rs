@@ -5,6 +5,7 @@ use super::exposition::{Exposition, Family, Kind, Writer};
 use super::{Format, Render};
 use crate::measure::{Latency, OperationSummary};
 use crate::record::{ClientRecord, LoadRecord, RunRecord, Running, StageRecord};
+use std::borrow::Cow;
 
 pub(super) const FORMAT: Format = Format {
     name: "openmetrics",
@@ -16,8 +17,8 @@ pub(super) const FORMAT: Format = Format {
 const PERCENTILES: [(f64, &str); 5] =
     [(50.0, "0.5"), (90.0, "0.9"), (95.0, "0.95"), (99.0, "0.99"), (99.9, "0.999")];
 
-/// Picks one of the times of an operation.
-type Time = fn(&OperationSummary) -> &Latency;
+/// Picks one of the times of an operation; `None` where it has none.
+type Time = fn(&OperationSummary) -> Option<Cow<'_, Latency>>;
 
 /// A stage as far as it is known.
 struct Stage<'a> {
@@ -124,38 +125,55 @@ fn counts(stages: &[Stage<'_>], out: &mut Writer) {
 }
 
 fn times(stages: &[Stage<'_>], out: &mut Writer) {
-    let families: [(&str, &str, &str, Time); 3] = [
+    let families: [(&str, &str, &str, Time); 5] = [
         (
             "springload_response_seconds",
             "springload_response_max_seconds",
-            "Time per request, from when it was due to the last byte of its answer.",
-            |operation| &operation.response,
+            "Time per request that succeeded, from when it was due to the last byte of its answer.",
+            |operation| Some(Cow::Borrowed(&operation.response)),
         ),
         (
             "springload_service_seconds",
             "springload_service_max_seconds",
-            "Time per request, from send to the last byte of its answer.",
-            |operation| &operation.service,
+            "Time per request that succeeded, from send to the last byte of its answer.",
+            |operation| Some(Cow::Borrowed(&operation.service)),
+        ),
+        (
+            "springload_failed_response_seconds",
+            "springload_failed_response_max_seconds",
+            "Time per request that failed, from when it was due to its end.",
+            |operation| operation.failed_latency().map(|failed| Cow::Owned(failed.response)),
+        ),
+        (
+            "springload_failed_service_seconds",
+            "springload_failed_service_max_seconds",
+            "Time per request that failed, from send to its end.",
+            |operation| operation.failed_latency().map(|failed| Cow::Owned(failed.service)),
         ),
         (
             "springload_lag_seconds",
             "springload_lag_max_seconds",
             "Time per request, from when it was due to when it was begun.",
-            |operation| &operation.lag,
+            |operation| Some(Cow::Borrowed(&operation.lag)),
         ),
     ];
     for (name, max, help, latency) in families {
         out.family(Family { name, kind: Kind::Summary, unit: "seconds", help });
         for stage in stages {
             for operation in stage.operations {
-                summary(stage.name, operation, latency(operation), out);
+                if let Some(latency) = latency(operation) {
+                    summary(stage.name, operation, &latency, out);
+                }
             }
         }
         out.family(gauge(max, "seconds", "The greatest of these times."));
         for stage in stages {
-            for operation in stage.operations.iter().filter(|o| latency(o).samples > 0) {
+            for operation in stage.operations {
+                let Some(latency) = latency(operation).filter(|it| it.samples > 0) else {
+                    continue;
+                };
                 let labels = [("stage", stage.name), ("kind", operation.kind.name())];
-                out.sample(&labels, seconds(latency(operation).histogram.max() as f64));
+                out.sample(&labels, seconds(latency.histogram.max() as f64));
             }
         }
     }

@@ -8,7 +8,6 @@ use super::table::align;
 use super::text::{threshold_block, times, trust, warnings};
 use super::{Format, Render};
 use crate::measure::OperationSummary;
-use crate::op::Failure;
 use crate::plan::StagePlan;
 use crate::record::{RunRecord, StageRecord};
 use std::collections::BTreeMap;
@@ -67,12 +66,15 @@ impl Figures {
         self.transactions += if told { good } else { ended };
         self.failed += operation.failed();
         self.megabytes += operation.bytes_received as f64 / MEGABYTE;
-        let response = &operation.response;
-        self.requests += response.samples;
-        self.inside_s += response.samples as f64 * response.mean_us / 1e6;
-        if response.samples > 0 {
-            self.longest_s = self.longest_s.max(response.max_us / 1e6);
-            self.shortest_s = self.shortest_s.min(response.min_us / 1e6);
+        // Siege counts the time of each request, however it ended.
+        let failed = operation.failed_latency().map(|failed| failed.response);
+        for times in [Some(&operation.response), failed.as_ref()].into_iter().flatten() {
+            self.requests += times.samples;
+            self.inside_s += times.samples as f64 * times.mean_us / 1e6;
+            if times.samples > 0 {
+                self.longest_s = self.longest_s.max(times.max_us / 1e6);
+                self.shortest_s = self.shortest_s.min(times.min_us / 1e6);
+            }
         }
     }
 
@@ -212,11 +214,7 @@ fn answers(record: &RunRecord, out: &mut String) {
             *statuses.entry(status).or_insert(0) += count;
         }
         for (&class, count) in &operation.failures {
-            let answered = !matches!(
-                class,
-                Failure::Connect | Failure::Timeout | Failure::Reset | Failure::Protocol
-            );
-            if !answered || operation.statuses.is_empty() {
+            if !class.answered() || operation.statuses.is_empty() {
                 *without.entry(class).or_insert(0) += count;
             }
         }

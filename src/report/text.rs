@@ -177,19 +177,11 @@ pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
         row
     };
     for operation in &stage.operations {
-        let Some([ok, failed]) = operation.split() else {
-            rows.push(row("response", operation, &operation.response));
-            rows.push(row("service", operation, &operation.service));
-            continue;
-        };
-        // How long a refusal takes says nothing of how long the work takes.
-        for (name, latency) in [
-            ("response", ok.response),
-            ("service", ok.service),
-            ("failed, response", failed.response),
-            ("failed, service", failed.service),
-        ] {
-            rows.push(row(name, operation, &Latency::new(latency)));
+        rows.push(row("response", operation, &operation.response));
+        rows.push(row("service", operation, &operation.service));
+        if let Some(failed) = operation.failed_latency() {
+            rows.push(row("failed, response", operation, &failed.response));
+            rows.push(row("failed, service", operation, &failed.service));
         }
     }
     rows

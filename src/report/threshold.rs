@@ -43,17 +43,17 @@ mod tests {
             "update.p99 > 1s",
         ]);
         let lines = [
-            "✗ read.max > 1ms · is 2.00 ms",
+            "✗ read.max > 1ms · is 1.97 ms",
             "✓ read.err > 5% · is 1.000 %",
             "✓ all.throughput < 1000 · is 1,013.0/s",
             "✗ all.dropped > 0 · is 100",
-            "✗ update.p99 > 1s · cannot be told: too few samples: 100 of at least 1000",
+            "✗ update.p99 > 1s · cannot be told: too few samples: 95 of at least 1000",
         ];
         assert_eq!(threshold_lines(&record), lines);
         for (name, says) in [
-            ("text", "thresholds\n  ✗ read.max > 1ms · is 2.00 ms\n"),
+            ("text", "thresholds\n  ✗ read.max > 1ms · is 1.97 ms\n"),
             ("cushion", "THRESHOLDS:\n  ✗ read.max > 1ms"),
-            ("html", "✗ read.max &gt; 1ms · is 2.00 ms"),
+            ("html", "✗ read.max &gt; 1ms · is 1.97 ms"),
         ] {
             let format = super::super::format(name).expect("there is one");
             let bytes = format.render(std::slice::from_ref(&record), None).expect("of one run");

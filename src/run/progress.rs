@@ -16,13 +16,13 @@ pub struct Progress {
     pub failed: u64,
     /// The last full second in which requests ended, counted from the stage's start.
     pub second: Option<u32>,
-    /// Requests that ended in that second.
-    pub requests_per_s: u64,
+    /// Requests that succeeded in that second, of which the times are.
+    pub timed_per_s: u64,
     /// Documents that succeeded in that second.
     pub rate_per_s: u64,
-    /// The median of response times in that second, in nanoseconds.
+    /// The median of their response times, in nanoseconds.
     pub p50_ns: u64,
-    /// The 99th percentile of response times in that second, in nanoseconds.
+    /// The 99th percentile of their response times, in nanoseconds.
     pub p99_ns: u64,
     /// The kinds of operations that have ended so far, in report order.
     pub kinds: Vec<KindProgress>,
@@ -45,6 +45,8 @@ pub struct KindProgress {
     pub failed: u64,
     /// Requests that ended in the last full second in which any did.
     pub requests_per_s: u64,
+    /// Those of them that succeeded, of which the times are.
+    pub timed_per_s: u64,
     /// The median of their response times, in nanoseconds.
     pub p50_ns: u64,
     /// The 99th percentile of their response times, in nanoseconds.
@@ -66,22 +68,23 @@ impl Progress {
             for (sum, count) in self.failures.iter_mut().zip(part.failures) {
                 *sum += count;
             }
-            let response =
-                last.and_then(|row| row.kinds.get(&kind)).map(|kind| kind.response.get());
-            let response = response.unwrap_or_default();
+            let last = last.and_then(|row| row.kinds.get(&kind));
+            let response = last.map(|kind| kind.response.get()).unwrap_or_default();
+            let requests = last.map_or(0, |kind| kind.requests);
             all.merge(&response);
             self.kinds.push(KindProgress {
                 kind,
                 ok: part.ok,
                 failed: part.failed(),
-                requests_per_s: response.len(),
+                requests_per_s: requests,
+                timed_per_s: response.len(),
                 p50_ns: response.percentile(50.0),
                 p99_ns: response.percentile(99.0),
             });
         }
         self.second = last.map(|row| row.second);
         self.rate_per_s = last.map_or(0, |row| row.kinds.values().map(|kind| kind.ok).sum());
-        (self.requests_per_s, self.p50_ns, self.p99_ns) =
+        (self.timed_per_s, self.p50_ns, self.p99_ns) =
             (all.len(), all.percentile(50.0), all.percentile(99.0));
     }
 }
@@ -119,10 +122,7 @@ mod tests {
         }
         progress.describe(&totals, &series);
         assert_eq!((progress.requests, progress.ok, progress.failed), (19, 17, 2));
-        assert_eq!(
-            (progress.second, progress.requests_per_s, progress.rate_per_s),
-            (Some(3), 9, 7)
-        );
+        assert_eq!((progress.second, progress.timed_per_s, progress.rate_per_s), (Some(3), 9, 7));
         assert_eq!(progress.failures.iter().sum::<u64>(), 2);
         assert_eq!(progress.failures[Failure::Conflict.index()], 2);
         let near = |ns: u64, ms: u64| ns.abs_diff(ms * 1_000_000) < ms * 2_000;

@@ -99,7 +99,7 @@ pub const fn claims() -> [Claim; 12] {
         },
         Claim {
             name: "T11 time-outs",
-            claim: "answers that never come stand in the response times at the time-out or above",
+            claim: "answers that never come each have their time, at the time-out or above",
             measure: shapes::timeouts,
         },
         Claim {

@@ -73,9 +73,9 @@ fn a_broken_record_is_refused_with_the_byte_where_it_breaks() {
     std::fs::write(&file, &flipped).expect("a file");
     run.report("text").refused(2, &[&format!("broken at byte {at} ")]);
     let newer = String::from_utf8(whole).expect("UTF-8");
-    let newer = newer.replacen("\"schema_version\": 1", "\"schema_version\": 2", 1);
+    let newer = newer.replacen("\"schema_version\": 2", "\"schema_version\": 3", 1);
     std::fs::write(&file, newer).expect("a file");
-    run.report("text").refused(2, &["schema_version 2 is newer", "update springload"]);
+    run.report("text").refused(2, &["schema_version 3 is newer", "update springload"]);
     springload(["report", "no/such"]).refused(2, &["RUN: cannot read no/such", "; name a"]);
     let nope = springload(["report", "x", "--format", "nope"]);
     nope.refused(2, &["--format", "text, json, csv, hlog, openmetrics, cushion"]);

@@ -4,12 +4,13 @@
 //! wanted change look at the new snapshots and accept them with `INSTA_UPDATE=always`.
 
 mod assets;
+mod numbers;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use springload::engine::Pace;
-use springload::measure::{FailedTimes, Histogram, Spread};
+use springload::measure::{FailedTimes, Histogram, Latency, Spread};
 use springload::op::{Failure, OpKind};
 use springload::plan::{ErrorLatency, MeasurementPlan, StageKind, StagePlan};
 use springload::record::{RunRecord, Verdict};
@@ -48,6 +49,8 @@ fn with_failures() -> RunRecord {
                 };
                 let service = refused(&operation.service.histogram);
                 let response = refused(&operation.response.histogram);
+                operation.service = Latency::new(operation.service.histogram.without(&service));
+                operation.response = Latency::new(operation.response.histogram.without(&response));
                 let times = FailedTimes { service, response };
                 operation.failed_times = BTreeMap::from([(Failure::Conflict, times)]);
             }

@@ -1,6 +1,7 @@
 //! The picture of the live view: a pure function from the model to a frame of any size.
 
-use super::model::{Model, Second, earned};
+use super::model::{Model, Second};
+use crate::measure::earned;
 use crate::op::Failure;
 use crate::report::{grouped, millis};
 use ratatui::Frame;
@@ -127,7 +128,7 @@ struct Curve {
 /// Rate and percentiles over the last seconds.
 fn draw_curves(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let progress = &model.progress;
-    let (samples, fresh) = (progress.requests_per_s, model.fresh());
+    let (samples, fresh) = (progress.timed_per_s, model.fresh());
     let points = |value: fn(&Second) -> u64| -> Vec<Option<u64>> {
         model.seconds.iter().map(|it| it.as_ref().map(value)).collect()
     };
@@ -203,8 +204,8 @@ fn draw_kinds(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let rows = model.progress.kinds.iter().map(|kind| {
         let requests = if model.fresh() { kind.requests_per_s } else { 0 };
         let show = |ns, percentile| {
-            let text = time(ns, earned(requests, percentile));
-            right(if requests == 0 { "-".to_owned() } else { text })
+            let text = time(ns, earned(kind.timed_per_s, percentile));
+            right(if requests == 0 || kind.timed_per_s == 0 { "-".to_owned() } else { text })
         };
         let mut failed = right(grouped(kind.failed));
         if kind.failed > 0 {

@@ -1,6 +1,5 @@
 //! What the live view knows of a run. Pure: it is told, and reads no clock.
 
-use crate::measure::TRUSTED_TAIL;
 use crate::record::RunRecord;
 use crate::run::Progress;
 
@@ -117,14 +116,10 @@ impl Model {
     }
 }
 
-/// Whether enough of `samples` lie beyond a percentile for a report to tell it.
-pub(super) fn earned(samples: u64, percentile: f64) -> bool {
-    samples as f64 * (100.0 - percentile) / 100.0 >= TRUSTED_TAIL - 1e-6
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::earned;
     use crate::record::fixture;
 
     fn told(model: &mut Model, elapsed_s: f64, second: Option<u32>, ok: u64) {

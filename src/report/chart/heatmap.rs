@@ -9,7 +9,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let chart = |part: &super::view::Part<'_>| Chart {
         kind: ChartKind::Heatmap,
         title: view.name(part, "Heat map of response times"),
-        note: "Each cell counts the requests that ended in that time and took that long; what \
+        note: "Each cell counts the requests that succeeded in that time and took that long; what \
                an average hides shows as a second band."
             .to_owned(),
         x: Axis::time(),

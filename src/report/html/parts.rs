@@ -85,12 +85,12 @@ const COLUMNS: [(&str, &str); 11] = [
     ("requests", "requests that ended"),
     ("failed", "documents whose operation failed"),
     ("unfinished", "documents without an answer at the end"),
-    ("p50", "response time, ms"),
-    ("p99", "response time, ms"),
-    ("p99.9", "response time, ms"),
-    ("max", "response time, ms"),
-    ("service p50", "service time, ms"),
-    ("service p99", "service time, ms"),
+    ("p50", "response time of requests that succeeded, ms"),
+    ("p99", "response time of requests that succeeded, ms"),
+    ("p99.9", "response time of requests that succeeded, ms"),
+    ("max", "response time of requests that succeeded, ms"),
+    ("service p50", "service time of requests that succeeded, ms"),
+    ("service p99", "service time of requests that succeeded, ms"),
 ];
 
 /// What was measured, a row for each kind of operation.
@@ -121,28 +121,44 @@ fn load(runs: &[RunRecord], run: usize, stage: &StageRecord) -> Html {
     Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::element("div", &head)))
 }
 
+/// What succeeded; below it, where requests failed, how long these took.
 fn row(operation: &OperationSummary) -> Html {
-    let time = |value: Option<f64>| value.map_or_else(|| "too few".to_owned(), millis);
-    let max = |latency: &Latency| {
-        if latency.samples == 0 { "-".to_owned() } else { millis(latency.max_us) }
-    };
-    let (response, service) = (&operation.response, &operation.service);
-    let cells = [
+    let counts = [
         decimal(operation.throughput_per_s, 0),
         grouped(operation.requests),
         grouped(operation.failed()),
         grouped(operation.unfinished),
+    ];
+    let mut rows = cells(
+        operation.kind.to_string(),
+        counts.into_iter().chain(times(&operation.response, &operation.service)),
+    );
+    if let Some(failed) = operation.failed_latency() {
+        let none = std::iter::repeat_n(String::new(), 4);
+        let name = format!("{}, failed", operation.kind);
+        rows.push(&cells(name, none.chain(times(&failed.response, &failed.service))));
+    }
+    rows
+}
+
+fn times(response: &Latency, service: &Latency) -> [String; 6] {
+    let time = |value: Option<f64>| value.map_or_else(|| "too few".to_owned(), millis);
+    let max = if response.samples == 0 { "-".to_owned() } else { millis(response.max_us) };
+    [
         time(response.p50_us),
         time(response.p99_us),
         time(response.p99_9_us),
-        max(response),
+        max,
         time(service.p50_us),
         time(service.p99_us),
-    ];
-    let mut row = Html::tag("th scope=\"row\"", operation.kind);
+    ]
+}
+
+fn cells(name: String, cells: impl Iterator<Item = String>) -> Html {
+    let mut row = Html::tag("th scope=\"row\"", name);
     let cell =
         |text: String| Html::tag(if text == "too few" { "td class=\"few\"" } else { "td" }, text);
-    row.push(&cells.into_iter().map(cell).collect());
+    row.push(&cells.map(cell).collect());
     Html::element("tr", &row)
 }
 

@@ -125,11 +125,11 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
     for (kind, name) in NAMES {
         let Some(operation) = stage.operations.iter().find(|it| it.kind == kind) else { continue };
         let split = Split { plan, apart: tells_failures(kind) };
-        let all = if intended { &operation.response } else { &operation.service };
+        let succeeded = if intended { &operation.response } else { &operation.service };
         let failed = operation.failed_times.iter().map(|(&class, times)| {
             (class, if intended { times.response.clone() } else { times.service.clone() })
         });
-        let mut times = split.times(all.histogram.clone(), failed);
+        let mut times = split.times(succeeded.histogram.clone(), failed);
         let mut seconds = split.seconds(stage, kind, intended);
         let mut slots = split.slots(stage, kind, intended);
         let mut counts: BTreeMap<&str, u64> = BTreeMap::from([("", operation.ok)]);
@@ -223,16 +223,14 @@ impl Split<'_> {
         }
     }
 
-    /// The times of each section, of all times and of those of failures among them.
+    /// The times of each section, of those of successes and of failures.
     fn times(
         &self,
-        all: Histogram,
+        succeeded: Histogram,
         failed: impl Iterator<Item = (Failure, Histogram)>,
     ) -> BTreeMap<&'static str, Histogram> {
-        let mut times = BTreeMap::from([("", all)]);
-        for (class, part) in failed.filter(|_| self.apart) {
-            let rest = times.entry("").or_default();
-            *rest = rest.without(&part);
+        let mut times = BTreeMap::from([("", succeeded)]);
+        for (class, part) in failed {
             times.entry(self.section(class)).or_default().merge(&part);
         }
         times
@@ -273,8 +271,9 @@ impl Split<'_> {
             let failed = part.failed_times.iter().map(|(&class, times)| {
                 (class, if intended { times.response.get() } else { times.service.get() })
             });
-            let all = if intended { part.response.get() } else { part.service.get() };
-            for (own, times) in self.times(all, failed).into_iter().filter(|it| !it.1.is_empty()) {
+            let succeeded = if intended { part.response.get() } else { part.service.get() };
+            let times = self.times(succeeded, failed).into_iter();
+            for (own, times) in times.filter(|it| !it.1.is_empty()) {
                 seconds.entry(own).or_default().push((row.second, times));
             }
         }

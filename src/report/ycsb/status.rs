@@ -69,10 +69,9 @@ impl Status {
         let all = |operation: &OperationSummary, intended: bool| {
             let times = if intended { &operation.response } else { &operation.service };
             let mut times = times.histogram.clone();
-            if tells_failures(operation.kind) {
+            if !tells_failures(operation.kind) {
                 for failed in operation.failed_times.values() {
-                    let part = if intended { &failed.response } else { &failed.service };
-                    times = times.without(part);
+                    times.merge(if intended { &failed.response } else { &failed.service });
                 }
             }
             times
