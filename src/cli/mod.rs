@@ -33,6 +33,7 @@ mod siege_log;
 mod siege_rc;
 mod signals;
 mod sweep;
+mod sweep_axes;
 mod sweep_plan;
 mod transcript;
 mod tui;

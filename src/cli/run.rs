@@ -129,11 +129,32 @@ pub(super) fn spec_of(
         }
     }
     mistakes.extend(settings.database.mistake(settings.target.as_ref()));
+    mistakes.extend(settings.batch_mistake());
     let ycsb = settings.workload.and_then(|workload| {
         ycsb_spec(workload, &settings).map_err(|mistake| mistakes.push(mistake)).ok()
     });
     let spec = PlanSpec { ycsb, ..spec(settings, command, schemas) };
     (PlanSpec { thresholds: thresholds.to_vec(), ..spec }, mistakes)
+}
+
+impl Settings {
+    /// A batch that leaves connections without a request.
+    fn batch_mistake(&self) -> Option<Invalid> {
+        let (batch, docs, connections) = (self.batch?, self.docs, self.connections);
+        let requests = docs.checked_div(batch)? + u64::from(docs % batch > 0);
+        if batch == 1 || requests == 0 || requests >= connections {
+            return None;
+        }
+        let problem = format!(
+            "{docs} documents are {requests} requests of {batch}, for {connections} connections"
+        );
+        let cure = format!(
+            "give --docs {} or more, --batch {} or less, or --connections {requests}",
+            (connections - 1).saturating_mul(batch).saturating_add(1),
+            (docs / connections).max(1),
+        );
+        Some(Invalid::new("--batch", problem, cure))
+    }
 }
 
 /// A standard workload on as many records and operations as flags say.

@@ -66,7 +66,7 @@ impl Wanted {
                 }
             }
         } else if self.axes.is_empty() {
-            let cure = "give for example -L batch=10,100,1000, or a --preset";
+            let cure = "give for example -L batch=10,100,1000 --ops 0, or a --preset";
             mistakes.push(Invalid::new("-L", "nothing is varied", cure));
         }
         if self.by_size {
@@ -201,6 +201,11 @@ pub(super) fn plans(definition: &Definition, target: Option<&str>) -> Result<Cel
             cells.plans.push(plan.clone());
         }
     }
+    let all: Vec<_> =
+        cells.settings.iter().zip(&cells.plans).map(|((it, _), plan)| (it.clone(), plan)).collect();
+    let rounds = definition.repeat.max(1) as usize;
+    let once: Vec<_> = all.into_iter().step_by(rounds).collect();
+    super::sweep_axes::check(&definition.axes, &once, definition.by_size)?;
     Ok(cells)
 }
 

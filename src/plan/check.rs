@@ -157,7 +157,7 @@ fn check_documents(
     mistakes: &mut Vec<Invalid>,
 ) {
     let Some(crud) = stages.iter().find(|stage| stage.name == "crud") else { return };
-    let bulk = StageKind::BulkInsert { documents: spec.documents, batch: 1 };
+    let bulk = stages.iter().find(|stage| stage.name == "bulk_insert");
     let cushion = spec.order == CrudOrder::Current;
     let (mix, docs) = if cushion {
         ("--delete_weight", "--num_bulk_insert_operations")
@@ -165,7 +165,7 @@ fn check_documents(
         ("--mix", "--docs")
     };
     for k in 0..connections {
-        let keys = bulk.bulk_keys(k, connections);
+        let keys = bulk.map_or(0..0, |stage| stage.kind.bulk_keys(k, connections));
         let inserted = keys.end - keys.start;
         match crud.kind.budget(k, connections) {
             Budget::Counted([creates, reads, updates, deletes]) => {

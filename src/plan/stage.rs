@@ -98,14 +98,17 @@ pub enum CrudOrder {
 }
 
 impl StageKind {
-    /// The documents that connection `k` of `connections` inserts: its run of keys. The first
-    /// connections take one more where the documents do not share out evenly.
+    /// The documents that connection `k` of `connections` inserts: its run of keys. Whole requests
+    /// are shared out, so that only the last one of all may have fewer documents; the first
+    /// connections take one more where they do not share out evenly.
     pub fn bulk_keys(&self, k: usize, connections: usize) -> Range<u64> {
-        let Self::BulkInsert { documents, .. } = self else { return 0..0 };
-        let (k, connections) = (k as u64, connections as u64);
-        let (each, more) = (documents / connections, documents % connections);
-        let start = k * each + k.min(more);
-        start..start + each + u64::from(k < more)
+        let Self::BulkInsert { documents, batch } = self else { return 0..0 };
+        let (k, connections, batch) = (k as u64, connections as u64, u64::from(*batch));
+        let requests = documents.div_ceil(batch);
+        let (each, more) = (requests / connections, requests % connections);
+        let first = k * each + k.min(more);
+        let after = first + each + u64::from(k < more);
+        (first * batch).min(*documents)..(after * batch).min(*documents)
     }
 
     /// Whether operations of this kind are done.
@@ -200,6 +203,7 @@ mod tests {
             for k in 0..connections {
                 let keys = bulk.bulk_keys(k, connections);
                 prop_assert_eq!(keys.start, next);
+                prop_assert!(keys.end == documents || (keys.end - keys.start).is_multiple_of(10));
                 next = keys.end;
             }
             prop_assert_eq!(next, documents);

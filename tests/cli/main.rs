@@ -21,6 +21,7 @@ mod selftest;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod shell;
+mod silence;
 mod springload;
 mod sweeps;
 mod terminal;

@@ -52,10 +52,10 @@ fn threads_do_not_change_what_is_sent() {
     let two = sent(&[&PLAN[..], &["--threads", "2"]].concat());
     let four = sent(&[&PLAN[..], &["--threads", "4"]].concat());
     let counts: Vec<_> = one.iter().map(Vec::len).collect();
-    // Four connections in each of two stages; 51 or 50 documents are three requests.
+    // Four connections in each of two stages; ten requests of 20 documents and one of 3.
     assert_eq!(counts.len(), 8, "{counts:?}");
-    assert_eq!(counts.iter().sum::<usize>(), 4 * 3 + 402);
-    assert_eq!(bulk(&one).len(), 12);
+    assert_eq!(counts.iter().sum::<usize>(), 11 + 402);
+    assert_eq!(bulk(&one).len(), 11);
     assert_eq!(bulk(&one), bulk(&two));
     assert!(one == two, "two threads send something else than one");
     assert!(one == four, "four threads send something else than one");

@@ -89,7 +89,7 @@ fn a_sweep_killed_in_the_middle_goes_on_with_the_same_cells() {
         record["started_at"].as_str().expect("a time").to_owned()
     };
     let moments: Vec<_> = kept.iter().map(|&place| started(&before, place)).collect();
-    let other = ["sweep", "-L", "batch=5,6,7", "-q", output.as_str()];
+    let other = ["sweep", "-L", "batch=5,6,7", "--ops=0", "-q", output.as_str()];
     let refused = springload(other);
     assert!(refused.code == 2 && refused.stderr.contains("holds another sweep"));
     let resume = format!("--resume={}", out.display());

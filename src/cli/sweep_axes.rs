@@ -1,0 +1,71 @@
+//! Whether each setting that a sweep varies has an effect on what the sweep shows.
+
+use crate::plan::{FillPlan, Invalid, Plan, StageKind};
+use crate::sweep::{Axis, Setting};
+use std::collections::HashMap;
+
+/// Refuses settings of which two values make the same run, as far as it is shown: a table of them
+/// would tell of an effect where there is only noise.
+pub(super) fn check(
+    axes: &[Axis],
+    cells: &[(Vec<Setting>, &Plan)],
+    by_size: bool,
+) -> Result<(), Vec<Invalid>> {
+    let shown: Vec<String> = cells.iter().map(|(_, plan)| shown(plan, by_size)).collect();
+    let mut mistakes = Vec::new();
+    for axis in axes {
+        let mut seen: HashMap<(Vec<&str>, &str), &Setting> = HashMap::new();
+        for ((settings, plan), shown) in cells.iter().zip(&shown) {
+            let Some(own) = settings.iter().find(|it| it.name == axis.name) else { continue };
+            let others = settings.iter().filter(|it| it.name != axis.name);
+            let others: Vec<&str> = others.map(|it| it.value.as_str()).collect();
+            if let Some(same) = seen.insert((others, shown), own) {
+                mistakes.push(mistake((same, own), &stage(plan, by_size)));
+                break;
+            }
+        }
+    }
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+}
+
+fn mistake((one, other): (&Setting, &Setting), stage: &str) -> Invalid {
+    let problem = format!(
+        "{name}={} and {name}={} make the same run of the stage {stage}, which is what is shown",
+        one.value,
+        other.value,
+        name = one.name,
+    );
+    let cure = if stage == "bulk_insert" || stage == "load" {
+        "leave it out, or ask for operations after the fill by --ops or --duration"
+    } else {
+        "leave it out, or measure the fill by --ops 0"
+    };
+    Invalid::new("-L", problem, cure)
+}
+
+/// The stage that the sweep shows: the fill, or the last one.
+fn stage(plan: &Plan, by_size: bool) -> String {
+    let mut stages = plan.stages.iter();
+    let stage = if by_size { stages.next() } else { stages.next_back() };
+    stage.map_or_else(String::new, |stage| stage.name.clone())
+}
+
+/// What a plan says of that stage, and of what comes before it and matters to it.
+fn shown(plan: &Plan, by_size: bool) -> String {
+    let mut plan = Plan { command: String::new(), thresholds: Vec::new(), ..plan.clone() };
+    if by_size {
+        plan.stages.truncate(1);
+    }
+    if plan.stages.len() > 1 {
+        // Documents are there when the fill is over; how they came there is forgotten.
+        plan.fill = FillPlan::default();
+        for stage in &mut plan.stages {
+            match &mut stage.kind {
+                StageKind::BulkInsert { batch, .. } => *batch = 1,
+                StageKind::Ycsb(ycsb) if ycsb.records().is_some() => ycsb.batch = 1,
+                _ => {}
+            }
+        }
+    }
+    serde_json::to_string(&plan).expect("a plan is plain data")
+}

@@ -1,0 +1,69 @@
+//! Nothing that is asked for is changed or left out in silence: it is done, refused or told.
+
+use serde_json::Value;
+use springload::embedded::Options;
+
+use crate::proxy::Proxy;
+use crate::servers::Server;
+use crate::springload::{measure, springload};
+
+fn stand_in() -> Server {
+    Server::stand_in(Options::default())
+}
+
+/// How many documents each bulk request had, the fewest first.
+fn batches(proxy: &Proxy) -> Vec<usize> {
+    let exchanges = proxy.exchanges().into_iter();
+    let bulk = exchanges.filter(|it| it.path.ends_with("_bulk_docs"));
+    let documents = |body: &[u8]| {
+        let body: Value = serde_json::from_slice(body).expect("JSON");
+        body["docs"].as_array().expect("documents").len()
+    };
+    let mut sizes: Vec<usize> = bulk.map(|it| documents(&it.body)).collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+#[test]
+fn requests_of_a_fill_have_as_many_documents_as_asked_for() {
+    let server = stand_in();
+    let proxy = Proxy::to(&server.url);
+    measure(["run", &proxy.url, "-c=4", "--docs=203", "--batch=20", "--ops=0"]).passed();
+    assert_eq!(batches(&proxy), [&[3][..], &[20; 10]].concat());
+    let proxy = Proxy::to(&server.url);
+    measure(["bulk-perf", "10", "104", "4", &proxy.url]).passed();
+    assert_eq!(batches(&proxy), [10; 10]);
+}
+
+#[test]
+fn a_batch_that_leaves_connections_idle_is_refused() {
+    let words = ["--batch: ", "4 requests of 250", "; give --docs 1001 or more, --batch 200 or"];
+    measure(["run", "-c=5", "--docs=1k", "--batch=250"]).refused(2, &words);
+    let sweep = ["sweep", "-L", "batch=10,1000", "-c=16", "--docs=4k", "--ops=0"];
+    springload(sweep).refused(2, &["--batch: ", "4 requests of 1000"]);
+}
+
+#[test]
+fn a_sweep_varies_nothing_that_what_it_shows_ignores() {
+    for (axis, flags, name) in [
+        ("rate=100,200", &["--ops=0"][..], "rate"),
+        ("batch=10,20", &["--docs=0", "--ops=100", "--mix=create=1"], "batch"),
+        ("batch=10,20", &["--ops=100"], "batch"),
+        ("rate=100,200", &["--x=docs", "--ops=100"], "rate"),
+        ("threads=1,2,4", &["-c=2", "--ops=0"], "threads"),
+        ("docs=1k,1000", &["--ops=0"], "docs"),
+    ] {
+        let run = springload(["sweep", "-L", axis].iter().chain(flags));
+        assert_eq!((run.code, &run.stdout[..]), (2, ""), "{axis} {flags:?}");
+        assert!(run.stderr.contains(&format!("{name}=")), "{axis} {flags:?}: {}", run.stderr);
+    }
+    let both = ["sweep", "-L", "batch=10,20", "-L", "rate=100,200", "--ops=100", "--dry-run"];
+    springload(both).refused(2, &["-L: batch=10 and batch=20", "stage crud", "by --ops 0"]);
+    for axes in [
+        ["-L", "batch=10,20", "-L", "connections=1,2", "--ops=0"],
+        ["-L", "rate=100,200", "-L", "docs=10k,20k", "--ops=100"],
+    ] {
+        let run = springload(["sweep", "--dry-run"].iter().chain(&axes));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+}
