@@ -93,13 +93,14 @@ pub(super) async fn drive<S: Session, W: Workload>(
     let mut last_done = shared.start;
     let (mut whole, mut first_sent) = (None, None);
     while let Some(op) = next.take() {
-        session.ready().await;
+        // What a late worker's first connection takes is told as such.
+        let reopening = session.ready().await.filter(|_| first_sent.is_some());
         session.prepare(&op, payload);
         let ticket = if op.part == Part::Last {
-            shared.tickets.proceed()
-        } else if let Some(ticket) = shared.tickets.at_once() {
+            shared.tickets.proceed(reopening)
+        } else if let Some(ticket) = shared.tickets.at_once(reopening) {
             ticket
-        } else if let Some(ticket) = shared.tickets.take(connection, last_done).await {
+        } else if let Some(ticket) = shared.tickets.take(connection, last_done, reopening).await {
             ticket
         } else {
             times.idle_ns += shared.clock.now().saturating_sub(last_done);

@@ -38,7 +38,9 @@ impl Target for Server {
 }
 
 impl Session for FakeSession {
-    async fn ready(&mut self) {}
+    async fn ready(&mut self) -> Option<Nanos> {
+        None
+    }
 
     async fn execute(&mut self, _: &Op, _: &mut Payload, probe: &mut Probe) -> Outcome {
         probe.mark_send();
@@ -208,10 +210,11 @@ impl Target for OneShut {
 }
 
 impl Session for MaybeShut {
-    async fn ready(&mut self) {
+    async fn ready(&mut self) -> Option<Nanos> {
         if self.1 {
             std::future::pending::<()>().await;
         }
+        None
     }
 
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
@@ -227,6 +230,56 @@ async fn the_start_waits_so_long_and_tells_who_was_late() {
     let run = run_workloads((server, pace), (lanes, 5), None, Arc::default()).await;
     assert_eq!(run.starts, [(true, Some(0)), (false, Some(0)), (false, Some(0))]);
     assert_eq!(run.reads().ok, 15, "a late worker works all the same");
+}
+
+/// Hangs up after each answer; to connect again takes 30 ms.
+struct HangsUp(Server);
+
+struct HungUp(FakeSession, bool);
+
+impl Target for HangsUp {
+    type Session = HungUp;
+
+    fn session(&self, deadlines: &Rc<Deadlines>) -> HungUp {
+        HungUp(self.0.session(deadlines), false)
+    }
+}
+
+impl Session for HungUp {
+    async fn ready(&mut self) -> Option<Nanos> {
+        if std::mem::replace(&mut self.1, true) {
+            return None;
+        }
+        let since = self.0.clock.now();
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        Some(since)
+    }
+
+    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+        self.1 = false;
+        self.0.execute(op, payload, probe).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_opened_again_belongs_to_the_response() {
+    let closed = |ms| Pace::Closed { think_ns: ms * MS };
+    // A user who pauses connects again meanwhile.
+    for (pace, response_ms, elapsed_s) in [
+        (closed(0), 40.0, 0.01 + 99.0 * 0.04),
+        (closed(20), 20.0, 0.03 + 99.0 * 0.04),
+        (closed(100), 10.0, 100.0 * 0.11),
+        (rate(10.0, 100, 1000), 10.0, 99.0 * 0.1 + 0.01),
+    ] {
+        let lanes = vec![Lane { connection: 0, workload: Reads(100) }];
+        let load = (HangsUp(Server(|sent| Some(sent + 10 * MS))), pace);
+        let run = run_workloads(load, (lanes, 100), None, Arc::default()).await;
+        let reads = run.reads();
+        within(reads.response.p50_us, response_ms * 1e3, 0.01);
+        within(Some(reads.response.min_us), 10_000.0, 0.01);
+        within(reads.service.p50_us, 10_000.0, 0.01);
+        within(Some(run.elapsed_s), elapsed_s, 0.01);
+    }
 }
 
 #[tokio::test(start_paused = true)]

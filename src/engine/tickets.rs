@@ -153,19 +153,27 @@ impl Tickets {
 
     /// The right to begin at once, which a closed loop without pauses gives until the stage is
     /// over. Else, [`Tickets::take`] knows more.
+    ///
+    /// In a closed loop an operation is due when its connection is free: where that had to be
+    /// opened again, when that began, at `reopening`.
     #[inline]
-    pub fn at_once(&self) -> Option<Ticket> {
+    pub fn at_once(&self, reopening: Option<Nanos>) -> Option<Ticket> {
         let endless = self.queue.is_none() && self.pauses.none();
         let now = self.clock.now();
-        (endless && !self.over(now)).then(|| self.begin(now, now))
+        (endless && !self.over(now)).then(|| self.begin((reopening.unwrap_or(now), now), 0))
     }
 
     /// Waits until connection number `connection` of this shard, which had nothing to do since
     /// `free`, may begin an operation. `None`: the stage is over.
-    pub async fn take(&self, connection: usize, free: Nanos) -> Option<Ticket> {
+    pub async fn take(
+        &self,
+        connection: usize,
+        free: Nanos,
+        reopening: Option<Nanos>,
+    ) -> Option<Ticket> {
         let now = self.clock.now();
         let Some(queue) = &self.queue else {
-            return self.take_closed(connection, now).await;
+            return self.take_closed(connection, (reopening, now)).await;
         };
         let due = {
             let mut queue = queue.borrow_mut();
@@ -203,31 +211,36 @@ impl Tickets {
     }
 
     /// The start of the last part of an operation whose first part is done.
-    pub fn proceed(&self) -> Ticket {
+    pub fn proceed(&self, reopening: Option<Nanos>) -> Ticket {
         let now = self.clock.now();
-        Ticket { intended: now, began: now, idle_ns: 0, awaited: false }
+        Ticket { intended: reopening.unwrap_or(now), began: now, idle_ns: 0, awaited: false }
     }
 
-    async fn take_closed(&self, connection: usize, now: Nanos) -> Option<Ticket> {
-        let (asked, mut now) = (now, now);
-        let until = asked + self.pauses.next_ns(connection);
-        if now < until && !self.over(now) {
+    async fn take_closed(
+        &self,
+        connection: usize,
+        (reopening, asked): (Option<Nanos>, Nanos),
+    ) -> Option<Ticket> {
+        // Who pauses opens the connection meanwhile.
+        let until = reopening.unwrap_or(asked) + self.pauses.next_ns(connection);
+        if asked < until && !self.over(asked) {
             self.pauses.sleep(connection, until).await;
-            now = self.clock.now();
         }
+        let now = if asked < until { self.clock.now() } else { asked };
         if self.over(now) {
             return None;
         }
-        Some(self.begin(asked, now))
+        let intended = if asked < until { now } else { until };
+        Some(self.begin((intended, now), now - asked))
     }
 
-    /// Begins an operation of a closed loop `now` that was asked for at `asked`.
-    fn begin(&self, asked: Nanos, now: Nanos) -> Ticket {
+    /// Begins an operation of a closed loop, for which its connection waited `idle_ns`.
+    fn begin(&self, (intended, began): (Nanos, Nanos), idle_ns: Nanos) -> Ticket {
         self.count(|counts| {
             counts.offered += 1;
             counts.begun += 1;
         });
-        Ticket { intended: now, began: now, idle_ns: now - asked, awaited: false }
+        Ticket { intended, began, idle_ns, awaited: false }
     }
 
     /// An answer came `now`, and `can_wait` tells that the kernel noted when and that no request

@@ -91,7 +91,9 @@ impl BasicSession {
 }
 
 impl Session for BasicSession {
-    async fn ready(&mut self) {}
+    async fn ready(&mut self) -> Option<Nanos> {
+        None
+    }
 
     /// Every operation succeeds; the revision after it is one generation higher.
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {

@@ -16,6 +16,7 @@ pub use deadline::{Deadline, Deadlines};
 pub use driver::{Driver, WithTarget};
 pub use payload::Payload;
 
+use crate::clock::Nanos;
 use crate::measure::Probe;
 use crate::op::{Failure, Op, Reply};
 use std::rc::Rc;
@@ -72,9 +73,9 @@ pub trait Target: Sync {
 
 /// One connection to a database, with at most one operation in flight.
 pub trait Session {
-    /// Connects if there is no connection, after the pause that earlier failures ask for.
-    /// A failure shows in the next operation.
-    fn ready(&mut self) -> impl Future<Output = ()>;
+    /// Connects if there is no connection, after the pause that earlier failures ask for, and tells
+    /// since when it has been connecting. A failure shows in the next operation.
+    fn ready(&mut self) -> impl Future<Output = Option<Nanos>>;
 
     /// Spells out what can be sent of `op` before it is due, in `payload` around its document.
     fn prepare(&mut self, _op: &Op, _payload: &mut Payload) {}

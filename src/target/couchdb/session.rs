@@ -389,8 +389,8 @@ const fn looks_up(op: &Op) -> bool {
 }
 
 impl Session for CouchSession {
-    async fn ready(&mut self) {
-        self.connection.ready().await;
+    async fn ready(&mut self) -> Option<crate::clock::Nanos> {
+        self.connection.ready().await
     }
 
     fn prepare(&mut self, op: &Op, payload: &mut Payload) {

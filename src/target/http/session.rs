@@ -363,7 +363,7 @@ const fn judge(status: u16) -> Result<Reply, Failure> {
 }
 
 impl Session for HttpSession {
-    async fn ready(&mut self) {
+    async fn ready(&mut self) -> Option<Nanos> {
         if self.log_in == Step::Wanted {
             self.log_in = Box::pin(self.log_in()).await;
         }
@@ -373,8 +373,9 @@ impl Session for HttpSession {
         // With several servers, or a connection for each request, it is not known or not yet
         // time: the operation itself connects, and its response time tells.
         if self.shared.settings.keep_alive && self.shared.servers.len() == 1 {
-            self.connection(0).ready().await;
+            return self.connection(0).ready().await;
         }
+        None
     }
 
     fn is_one_request(&self, _: &Op) -> bool {

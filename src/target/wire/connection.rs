@@ -117,21 +117,21 @@ impl Connection {
         self.stream = None;
     }
 
-    /// Forgets the last answer. Opens the connection if it is not open, after the pause that
-    /// earlier failures ask for.
-    pub async fn ready(&mut self) {
+    /// Forgets the last answer. Opens the connection if it is not open, and tells since when. After
+    /// failures to connect it pauses instead, and the next request opens it.
+    pub async fn ready(&mut self) -> Option<Nanos> {
         if !self.buffer.is_empty() {
             self.decoder = Decoder::default();
             self.buffers.give(std::mem::take(&mut self.buffer));
         }
-        if self.stream.is_some() {
-            return;
+        if self.stream.is_some() || self.rest().await {
+            return None;
         }
-        if !self.rest().await {
-            self.deadline.arm(self.clock.now());
-            let _ = self.connect().await;
-            self.deadline.disarm();
-        }
+        let since = self.clock.now();
+        self.deadline.arm(since);
+        let _ = self.connect().await;
+        self.deadline.disarm();
+        Some(since)
     }
 
     /// Pauses as long as failures to connect ask for. Tells whether there were any.

@@ -225,3 +225,21 @@ async fn the_limit_is_that_of_the_whole_answer() {
         );
     }
 }
+
+#[tokio::test]
+async fn it_tells_since_when_it_is_opened_again() {
+    let (mut connection, _told) = server(|_, stream, _| {
+        if request(stream) {
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let clock = Clock::system();
+    for _ in 0..3 {
+        let before = clock.now();
+        let since = connection.ready().await.expect("it was closed");
+        assert!((before..=clock.now()).contains(&since));
+        assert_eq!(connection.ready().await, None, "it is open");
+        assert_eq!(get(&mut connection).await, Ok(String::new()));
+    }
+}
