@@ -65,6 +65,7 @@ pub(super) struct Args {
 /// Carries out `springload cushion`.
 pub(super) fn main(args: &Args, command: &str) -> Exit {
     let mut mistakes = weight_mistakes(args);
+    mistakes.extend(path_mistake(&args.database_address));
     let schemas = match (&args.json_document_schema_filename, &args.xml_document_schema_filename) {
         (Some(file), None) => {
             vec![("--json_document_schema_filename", SchemaSource::File(file.clone()), 1)]
@@ -131,6 +132,14 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     };
     let preamble = Some("cushion");
     execute(Execution { spec: &spec, mistakes, output: &args.output, preamble })
+}
+
+/// The address is that of a server: the database has a flag of its own.
+fn path_mistake(address: &str) -> Option<Invalid> {
+    let place = address.split_once("://").map_or(address, |(_, place)| place);
+    let (_, path) = place.split_once('/').filter(|(_, path)| !path.trim_matches('/').is_empty())?;
+    let cure = "give http://host:port alone, and the database as --database_name";
+    Some(Invalid::new("--database_address", format!("/{path} follows the address"), cure))
 }
 
 /// The README's rules for weights.

@@ -131,8 +131,53 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             Verb::Completions(args) => completions::main(&args, command()),
             Verb::Man(args) => completions::man(&args, command()),
         },
-        Err(error) => refuse(&error),
+        Err(error) => refuse_all(arguments, error),
     }
+}
+
+/// Tells every value that cannot be read, not only the first.
+fn refuse_all(mut arguments: Vec<OsString>, mut error: clap::Error) -> Exit {
+    loop {
+        let exit = refuse(&error);
+        if !is_malformed(&error) || !leave_out(&mut arguments, &error) {
+            return exit;
+        }
+        match command().try_get_matches_from(&arguments) {
+            Err(next) if is_malformed(&next) => error = next,
+            _ => return exit,
+        }
+    }
+}
+
+fn is_malformed(error: &clap::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue)
+}
+
+/// Takes the flag that the error is about out of the arguments, with its value.
+fn leave_out(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
+    let told = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let flag = told(ContextKind::InvalidArg).split(' ').next().unwrap_or_default();
+    let value = told(ContextKind::InvalidValue);
+    let short = |word: &str| word.starts_with('-') && !word.starts_with("--");
+    let texts: Vec<_> = arguments.iter().map(|it| it.to_string_lossy().into_owned()).collect();
+    let whole = |word: &str| {
+        let long = word.strip_prefix(flag).and_then(|rest| rest.strip_prefix('='));
+        long == Some(value) || (short(word) && word.len() > value.len() && word.ends_with(value))
+    };
+    for (place, word) in texts.iter().enumerate() {
+        let next = texts.get(place + 1).is_some_and(|next| next == value);
+        let count = match () {
+            () if next && (word == flag || short(word)) => 2,
+            () if whole(word) && !value.is_empty() => 1,
+            () => continue,
+        };
+        arguments.drain(place..place + count);
+        return true;
+    }
+    false
 }
 
 /// The whole grammar. A number below 0 is refused as the value of its flag, not as a stray word.

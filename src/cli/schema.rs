@@ -4,7 +4,7 @@ use super::exit::Exit;
 use super::schema_source;
 use crate::op::Key;
 use crate::plan::{self, SchemaSource};
-use crate::schema::{DEFAULT, Documents, Template};
+use crate::schema::{DEFAULT, Documents, Template, decode};
 use std::io::{self, Write as _};
 
 /// `springload schema`.
@@ -29,8 +29,9 @@ pub(super) fn main(args: &Args) -> Exit {
         None => Ok(DEFAULT.to_owned()),
         Some(place) => match schema_source::read(place, None) {
             Ok((SchemaSource::Text { text, .. }, _)) => Ok(text),
-            Ok((SchemaSource::File(path), _)) => std::fs::read_to_string(&path)
-                .map_err(|error| format!("cannot read {}: {error}", path.display())),
+            Ok((SchemaSource::File(path), _)) => std::fs::read(&path)
+                .map_err(|error| format!("cannot read {}: {error}", path.display()))
+                .and_then(|bytes| decode(&bytes).map_err(|error| error.to_string())),
             Err(mistake) => Err(mistake.to_string()),
         },
     };

@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 
 /// The documents of couchdb-performance-tests by type; it drew words from lists of nine and five.
-const DOCUMENT: &str = include_str!("bulk-perf.json");
+const DOCUMENT: &str = include_str!("bulk-perf.xml");
 /// More runs than anybody waits for.
 const MOST_CELLS: u64 = 10_000;
 

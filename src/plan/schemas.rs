@@ -1,7 +1,7 @@
 //! Which kinds of documents a run makes.
 
 use super::spec::Invalid;
-use crate::schema::{DEFAULT, Documents, Template};
+use crate::schema::{DEFAULT, Documents, Template, decode};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -41,8 +41,14 @@ impl SchemaPlan {
         let (source, text) = match source {
             SchemaSource::File(path) => {
                 let name = path.display().to_string();
-                match std::fs::read_to_string(path) {
-                    Ok(text) => (name, text),
+                match std::fs::read(path) {
+                    Ok(bytes) => {
+                        let text = decode(&bytes).map_err(|error| {
+                            let cure = "give JSON or XML as in docs/schemas.md";
+                            Invalid::new(flag, format!("{name}: {error}"), cure)
+                        })?;
+                        (name, text)
+                    }
                     Err(error) => {
                         let problem = format!("cannot read {name}: {error}");
                         return Err(Invalid::new(flag, problem, "name a readable file"));

@@ -1,14 +1,18 @@
 //! A template as a flat program: literal text, a value, literal text, a value.
 
+use super::bounded::Bounded;
 use super::template::{Shape, Template};
 use super::value::{BOOLEAN_MAX, FLOAT_MAX, INTEGER_MAX, NUMBER_WINDOW, boolean, float, integer};
 use super::words::{Dictionary, STRING_DRAWS, STRING_MAX, STRING_WINDOW};
 use crate::generate::Stream;
+use std::ops::Range;
 
 /// Literal bytes per step; longer text takes several steps. Names are mostly shorter.
 const TEXT: usize = 32;
 /// The room that one step may scribble in.
 pub(super) const WINDOW: usize = TEXT + STRING_WINDOW;
+/// The room for a bounded value.
+pub(super) const BOUNDED_WINDOW: usize = STRING_WINDOW;
 
 /// What a step makes after its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +22,15 @@ enum Value {
     Integer,
     Float,
     String,
+    /// The bounded value of this number.
+    Bounded(u32),
 }
 
 impl Value {
     /// The longest text, in bytes.
-    const fn max_len(self) -> usize {
+    fn max_len(self, bounded: &[Bounded]) -> usize {
         match self {
+            Self::Bounded(index) => bounded[index as usize].max_len(),
             Self::Nothing => 0,
             Self::Boolean => BOOLEAN_MAX,
             Self::Integer => INTEGER_MAX,
@@ -36,7 +43,7 @@ impl Value {
     const fn draws(self) -> u64 {
         match self {
             Self::Nothing => 0,
-            Self::Boolean | Self::Integer | Self::Float => 1,
+            Self::Boolean | Self::Integer | Self::Float | Self::Bounded(_) => 1,
             Self::String => STRING_DRAWS,
         }
     }
@@ -54,7 +61,7 @@ struct Step {
 #[derive(Clone, Debug)]
 struct Part {
     /// Its first step and the one after its last.
-    steps: std::ops::Range<usize>,
+    steps: Range<usize>,
     /// The draws that the entries before it take.
     skip: u64,
 }
@@ -63,6 +70,8 @@ struct Part {
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     steps: Vec<Step>,
+    /// What values are bounded by.
+    bounded: Vec<Bounded>,
     /// One per top-level entry, in order; the steps after the last one close the document.
     parts: Vec<Part>,
     max_len: usize,
@@ -80,8 +89,9 @@ impl Program {
         }
         compiler.text.push(b'}');
         compiler.step(Value::Nothing);
-        let lens = compiler.steps.iter().map(|step| usize::from(step.len) + step.value.max_len());
-        Self { max_len: lens.sum(), parts, steps: compiler.steps }
+        let Compiler { steps, bounded, .. } = compiler;
+        let lens = steps.iter().map(|step| usize::from(step.len) + step.value.max_len(&bounded));
+        Self { max_len: lens.sum(), parts, steps, bounded }
     }
 
     /// The number of top-level entries.
@@ -98,7 +108,7 @@ impl Program {
     ///
     /// `out` is as long as [`Program::room`].
     pub(super) fn run(&self, words: &Dictionary, state: u64, out: &mut [u8]) -> usize {
-        steps(&self.steps, words, Stream::new(state, 0), out)
+        self.steps(0..self.steps.len(), words, Stream::new(state, 0), out)
     }
 
     /// As [`Program::run`], each entry from its own stream, which `state` gives for its number.
@@ -111,43 +121,53 @@ impl Program {
         let mut at = 0;
         for (i, part) in self.parts.iter().enumerate() {
             let stream = Stream::new(state(i), part.skip);
-            at += steps(&self.steps[part.steps.clone()], words, stream, &mut out[at..]);
+            at += self.steps(part.steps.clone(), words, stream, &mut out[at..]);
         }
         let rest = self.parts.last().map_or(0, |part| part.steps.end);
-        at + steps(&self.steps[rest..], words, Stream::new(0, 0), &mut out[at..])
+        at + self.steps(rest..self.steps.len(), words, Stream::new(0, 0), &mut out[at..])
     }
-}
 
-/// The hot loop: some 10 to 30 steps per document.
-fn steps(program: &[Step], words: &Dictionary, mut stream: Stream, out: &mut [u8]) -> usize {
-    let mut at = 0;
-    for step in program {
-        let Some(window) = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<WINDOW>())
-        else {
-            debug_assert!(false, "the room was too small");
-            break;
-        };
-        window[..TEXT].copy_from_slice(&step.text);
-        let len = usize::from(step.len).min(TEXT);
-        let rest = &mut window[len..];
-        let written = match step.value {
-            Value::Nothing => 0,
-            Value::String => {
-                let draws = [stream.draw(), stream.draw()];
-                rest.first_chunk_mut::<STRING_WINDOW>().map_or(0, |w| words.string(draws, w))
-            }
-            number => {
-                let draw = stream.draw();
-                rest.first_chunk_mut::<NUMBER_WINDOW>().map_or(0, |w| match number {
-                    Value::Boolean => boolean(draw, w),
-                    Value::Integer => integer(draw, w),
-                    _ => float(draw, w),
-                })
-            }
-        };
-        at += len + written;
+    /// The hot loop: some 10 to 30 steps per document.
+    fn steps(
+        &self,
+        range: Range<usize>,
+        words: &Dictionary,
+        mut stream: Stream,
+        out: &mut [u8],
+    ) -> usize {
+        let mut at = 0;
+        for step in &self.steps[range] {
+            let Some(window) = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<WINDOW>())
+            else {
+                debug_assert!(false, "the room was too small");
+                break;
+            };
+            window[..TEXT].copy_from_slice(&step.text);
+            let len = usize::from(step.len).min(TEXT);
+            let rest = &mut window[len..];
+            let written = match step.value {
+                Value::Nothing => 0,
+                Value::String => {
+                    let draws = [stream.draw(), stream.draw()];
+                    rest.first_chunk_mut::<STRING_WINDOW>().map_or(0, |w| words.string(draws, w))
+                }
+                Value::Bounded(index) => {
+                    let (bounded, draw) = (&self.bounded[index as usize], stream.draw());
+                    rest.first_chunk_mut().map_or(0, |window| bounded.write(draw, window))
+                }
+                number => {
+                    let draw = stream.draw();
+                    rest.first_chunk_mut::<NUMBER_WINDOW>().map_or(0, |w| match number {
+                        Value::Boolean => boolean(draw, w),
+                        Value::Integer => integer(draw, w),
+                        _ => float(draw, w),
+                    })
+                }
+            };
+            at += len + written;
+        }
+        at
     }
-    at
 }
 
 /// Collects literal text until a value ends the step.
@@ -155,6 +175,7 @@ fn steps(program: &[Step], words: &Dictionary, mut stream: Stream, out: &mut [u8
 struct Compiler {
     text: Vec<u8>,
     steps: Vec<Step>,
+    bounded: Vec<Bounded>,
     draws: u64,
 }
 
@@ -182,6 +203,11 @@ impl Compiler {
         self.shape(shape);
     }
 
+    fn bounded(&mut self, bounded: Bounded) {
+        self.bounded.push(bounded);
+        self.step(Value::Bounded(self.bounded.len() as u32 - 1));
+    }
+
     fn shape(&mut self, shape: &Shape) {
         match shape {
             Shape::Null => self.text.extend_from_slice(b"null"),
@@ -193,6 +219,8 @@ impl Compiler {
                 self.step(Value::String);
                 self.text.push(b'"');
             }
+            Shape::Range(least, most) => self.bounded(Bounded::Range(*least, *most)),
+            Shape::OneOf(texts) => self.bounded(Bounded::one_of(texts)),
             Shape::Array(elements) => {
                 self.text.push(b'[');
                 for (i, element) in elements.iter().enumerate() {

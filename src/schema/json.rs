@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
         Shape::Null => "null",
         Shape::Boolean => "a boolean",
         Shape::Integer | Shape::Float => "a number",
-        Shape::String => "a string",
+        Shape::String | Shape::Range(..) | Shape::OneOf(_) => "a string",
         Shape::Array(_) => "an array",
     };
     Err(SchemaError::NotAnObject { found })

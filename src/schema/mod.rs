@@ -1,12 +1,15 @@
 //! Document templates, and the documents made from them.
 //!
 //! A template gives names, nesting and types; the values are drawn at random. The text of a
-//! template is read by [`Template::parse`] from JSON (`json`) or XML (`xml`); [`Documents`] turns
-//! templates into flat programs (`compile`) of literal text and values (`value`, `words`) and runs
-//! them, under the identifiers of `ids`. Knows nothing of revisions or databases.
+//! template is read by [`Template::parse`] from JSON (`json`) or XML (`xml`), of bytes that
+//! [`decode`] made text; [`Documents`] turns templates into flat programs (`compile`) of literal
+//! text and values (`value`, `words`, `bounded`) and runs them, under the identifiers of `ids`.
+//! Knows nothing of revisions or databases.
 
+mod bounded;
 mod compile;
 mod documents;
+mod encoding;
 mod ids;
 mod json;
 mod template;
@@ -17,6 +20,7 @@ mod words;
 mod xml;
 
 pub use documents::Documents;
+pub use encoding::decode;
 pub use ids::{Ids, Naming};
 pub use template::{Entries, MAX_DEPTH, Position, SchemaError, Shape, Template};
 

@@ -25,6 +25,10 @@ pub enum Shape {
     Float,
     /// One to five words.
     String,
+    /// A whole number from the first to the second.
+    Range(i64, i64),
+    /// One of these texts.
+    OneOf(Vec<String>),
     /// As many elements, each of its own shape.
     Array(Vec<Self>),
     /// The same names, each with its own shape.
@@ -61,6 +65,12 @@ pub enum SchemaError {
         /// What is wrong, and the cure.
         reason: String,
     },
+    /// The bytes are not text of the encoding that they should have.
+    #[error("the schema is not {0}: save it in UTF-8")]
+    NotOf(String),
+    /// The encoding that the declaration names is not read here.
+    #[error("the schema's encoding {0} is not read here: save it in UTF-8")]
+    Encoding(String),
     /// Objects and arrays are nested too deeply.
     #[error("the schema nests deeper than {MAX_DEPTH} levels at {position}: make it flatter")]
     TooDeep {

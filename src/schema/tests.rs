@@ -337,11 +337,48 @@ fn mistakes_say_where_and_what_to_do() {
         let xml = format!("<object><entry><name>a</name><value>{shape}</value></entry></object>");
         Template::parse(&xml).map_err(|error| error.to_string())
     };
+    for (shape, told) in [
+        ("<integer min='0' least='1'/>", "attributes on <integer>: min and max are known"),
+        ("<integer max='x'/>", "max=\"x\": give a whole number"),
+        ("<integer min='5' max='4'/>", "min 5 is above max 4"),
+        ("<string one-of=' '/>", "one-of has no word"),
+        ("<float min='0'/>", "attributes on <float>: none is known"),
+        ("<integer min=0/>", "line 1"),
+    ] {
+        let error = value(shape).unwrap_err();
+        assert!(error.contains(told), "{shape}: {error}");
+    }
+    let long = format!("<string one-of='{}'/>", "x".repeat(99));
+    assert!(value(&long).unwrap_err().contains("at most 100 bytes"));
     assert!(value("").unwrap_err().contains("<value> ends too early"));
     assert!(value("<number/>").unwrap_err().contains("<number> is no type"));
     assert!(value("<null/><null/>").unwrap_err().contains("exactly one type"));
     assert!(value("<string>x</string>").unwrap_err().contains("text in"));
     assert!(value("<array><null/></array>").unwrap_err().contains("instead of <element>"));
+}
+
+#[test]
+fn attributes_bound_what_is_drawn() {
+    let entry = |name, shape| format!("<entry><name>{name}</name><value>{shape}</value></entry>");
+    let entries = entry("a", "<integer min='-2' max='9223372036854775807'/>")
+        + &entry("b", "<string/>")
+        + &entry("c", "<array><element><string one-of='red  g&amp;b'/></element></array>")
+        + &entry("d", "<integer max='-2147483647'/>");
+    let made = documents(5, &format!("<object>{entries}</object>"));
+    let (mut large, mut reds) = (0, 0);
+    for key in 0..200 {
+        let document = parsed(&made, key, (key % 4) as u32);
+        let a = document["a"].as_i64().unwrap();
+        assert!(a >= -2);
+        large += u32::from(a > i64::MAX / 2);
+        let c = document["c"][0].as_str().unwrap();
+        assert!(["red", "g&b"].contains(&c), "{c}");
+        reds += u32::from(c == "red");
+        assert!(document["b"].is_string());
+        assert!([-2_147_483_648, -2_147_483_647].contains(&document["d"].as_i64().unwrap()));
+    }
+    // Six standard deviations from a half of 200.
+    assert!(large.abs_diff(100) < 43 && reds.abs_diff(100) < 43, "{large} {reds}");
 }
 
 #[test]

@@ -8,9 +8,13 @@
 //! TYPE     := object | array | <boolean/> | <integer/> | <float/> | <string/> | <null/>
 //! ```
 //!
+//! Iron Cushion's README keeps attributes for bounds to come. Here `<integer min="0" max="9"/>` and
+//! `<string one-of="red green"/>` have some.
+//!
 //! Stricter than the original, which took any tag for an entry or an element: a mistake is an error
 //! that says where it is. White space around TEXT does not count, and an empty name is one.
 
+use super::bounded::MOST_BYTES;
 use super::template::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -25,7 +29,7 @@ const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
     let mut inner = quick_xml::Reader::from_str(text);
     inner.config_mut().expand_empty_elements = true;
-    let mut reader = Reader { text, inner, at: 0 };
+    let mut reader = Reader { text, inner, at: 0, bounds: Vec::new() };
     let Some(root) = reader.child("the document")? else {
         return Err(reader.wrong("nothing but comments: write <object>...</object>"));
     };
@@ -38,6 +42,9 @@ pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
         Some(_) => Err(reader.wrong("more follows the root </object>: a schema has one root")),
     }
 }
+
+/// A tag's name, and names and values of its attributes.
+type Tag = (String, Vec<(String, String)>);
 
 /// What the grammar is made of.
 enum Token {
@@ -52,6 +59,8 @@ struct Reader<'a> {
     inner: quick_xml::Reader<&'a [u8]>,
     /// Where the latest token begins, in bytes.
     at: u64,
+    /// Names and values of the latest tag's attributes.
+    bounds: Vec<(String, String)>,
 }
 
 impl Reader<'_> {
@@ -96,14 +105,52 @@ impl Reader<'_> {
             "object" => Shape::Object(self.object(depth + 1)?),
             "array" => Shape::Array(self.array(depth + 1)?),
             "boolean" => self.leaf(Shape::Boolean)?,
-            "integer" => self.leaf(Shape::Integer)?,
+            "integer" => {
+                let shape = self.integer()?;
+                self.leaf(shape)?
+            }
             "float" => self.leaf(Shape::Float)?,
-            "string" => self.leaf(Shape::String)?,
+            "string" => {
+                let shape = self.string()?;
+                self.leaf(shape)?
+            }
             "null" => self.leaf(Shape::Null)?,
             _ => return Err(self.wrong(&format!("{} is no type: {TYPES}", tag(&found)))),
         };
         self.closed(parent, "it holds exactly one type")?;
         Ok(shape)
+    }
+
+    /// A whole number, by its attributes.
+    fn integer(&mut self) -> Result<Shape, SchemaError> {
+        let bounds = std::mem::take(&mut self.bounds);
+        if bounds.is_empty() {
+            return Ok(Shape::Integer);
+        }
+        let bound = |name: &str, default: i64| -> Result<i64, SchemaError> {
+            let Some((_, text)) = bounds.iter().find(|it| it.0 == name) else { return Ok(default) };
+            text.trim().parse().map_err(|_| {
+                let text = short(text);
+                self.wrong(&format!("{name}=\"{text}\": give a whole number of 64 bits"))
+            })
+        };
+        // The ends of what an integer without attributes is drawn from.
+        let (least, most) = (bound("min", i32::MIN.into())?, bound("max", i32::MAX.into())?);
+        if least > most {
+            return Err(self.wrong(&format!("min {least} is above max {most}: exchange them")));
+        }
+        Ok(Shape::Range(least, most))
+    }
+
+    /// A text, by its attributes.
+    fn string(&mut self) -> Result<Shape, SchemaError> {
+        let Some((_, texts)) = self.bounds.pop() else { return Ok(Shape::String) };
+        let texts: Vec<String> = texts.split_whitespace().map(str::to_owned).collect();
+        if texts.is_empty() || texts.iter().any(|text| quoted_len(text) > MOST_BYTES) {
+            let cure = format!("give words of at most {MOST_BYTES} bytes, between spaces");
+            return Err(self.wrong(&format!("one-of has no word, or a longer one: {cure}")));
+        }
+        Ok(Shape::OneOf(texts))
     }
 
     fn leaf(&mut self, shape: Shape) -> Result<Shape, SchemaError> {
@@ -184,7 +231,11 @@ impl Reader<'_> {
                 reason: one_line(&error.to_string()),
             })?;
             return Ok(match event {
-                Event::Start(start) => Token::Open(self.opened(&start)?),
+                Event::Start(start) => {
+                    let (name, bounds) = self.opened(&start)?;
+                    self.bounds = bounds;
+                    Token::Open(name)
+                }
                 Event::End(_) => Token::Close,
                 Event::Eof => Token::End,
                 Event::Text(text) => Token::Text(self.decoded(text.xml_content())?),
@@ -199,12 +250,30 @@ impl Reader<'_> {
         }
     }
 
-    fn opened(&self, start: &BytesStart<'_>) -> Result<String, SchemaError> {
+    /// The name of a tag and its attributes.
+    fn opened(&self, start: &BytesStart<'_>) -> Result<Tag, SchemaError> {
         let name = String::from_utf8_lossy(start.name().as_ref()).into_owned();
-        if start.attributes_raw().iter().all(u8::is_ascii_whitespace) {
-            return Ok(name);
+        let known: &[&str] = match name.as_str() {
+            "integer" => &["min", "max"],
+            "string" => &["one-of"],
+            _ => &[],
+        };
+        let mut bounds = Vec::new();
+        for attribute in start.attributes() {
+            let attribute = attribute.map_err(|error| self.wrong(&one_line(&error.to_string())))?;
+            let key = String::from_utf8_lossy(attribute.key.as_ref()).into_owned();
+            if !known.contains(&key.as_str()) {
+                let (name, known) = (tag(&name), known.join(" and "));
+                let cure = if known.is_empty() {
+                    "none is known, so remove them".to_owned()
+                } else {
+                    format!("{known} are known, {} is not", short(&key))
+                };
+                return Err(self.wrong(&format!("attributes on {name}: {cure}")));
+            }
+            bounds.push((key, self.decoded(attribute.unescape_value())?));
         }
-        Err(self.wrong(&format!("attributes on {}: none is known, so remove them", tag(&name))))
+        Ok((name, bounds))
     }
 
     fn resolved(&self, reference: &BytesRef<'_>) -> Result<String, SchemaError> {
@@ -232,6 +301,11 @@ impl Reader<'_> {
     fn position(&self, offset: u64) -> Position {
         Position::of(self.text, usize::try_from(offset).unwrap_or(usize::MAX))
     }
+}
+
+/// How long a text is as JSON, in bytes.
+fn quoted_len(text: &str) -> usize {
+    serde_json::Value::from(text).to_string().len()
 }
 
 /// A tag as it is shown in an error.

@@ -21,6 +21,35 @@ fn cushion(server: &Server, flags: &str) -> Finished {
     measure(fixed.into_iter().chain(flags.split_whitespace()))
 }
 
+#[test]
+fn schemas_in_other_encodings_of_xml_are_read() {
+    let server = Server::stand_in(Options::default());
+    ureq::put(format!("{}/db", server.url)).send_empty().expect("a database");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("schema.xml");
+    let flags = [
+        format!("--database_address={}", server.url),
+        "--database_name=db".to_owned(),
+        format!("--xml_document_schema_filename={}", file.display()),
+        "--num_documents_per_bulk_insert=1".to_owned(),
+        "--num_bulk_insert_operations=1".to_owned(),
+    ];
+    let object = "<object><entry><name>Größe</name><value><null/></value></entry></object>";
+    let text = |name: &str| format!("<?xml version=\"1.0\" encoding=\"{name}\"?>\n{object}");
+    let latin = text("ISO-8859-1").chars().map(|c| u32::from(c) as u8).collect();
+    let wide: Vec<u8> =
+        format!("\u{feff}{}", text("UTF-16")).encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for bytes in [latin, wide] {
+        std::fs::write(&file, bytes).expect("a file");
+        let run = measure(["cushion"].into_iter().chain(flags.iter().map(String::as_str)));
+        assert_ne!(run.code, 2, "{}", run.stderr);
+        let schema = run.record["plan"]["schemas"][0]["text"].as_str().expect("a schema");
+        assert!(schema.contains("<name>Größe</name>"), "{schema}");
+    }
+    let mut told = ureq::get(format!("{}/db/0", server.url)).call().expect("a document");
+    assert!(told.body_mut().read_to_string().expect("a body").contains("\"Größe\":null"));
+}
+
 /// The seed's example, scaled down.
 const EXAMPLE: &str = "--num_connections=10 --num_documents_per_bulk_insert=100 \
     --num_bulk_insert_operations=5 --num_crud_operations=100 \

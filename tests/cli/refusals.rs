@@ -85,8 +85,9 @@ fn schemas_that_are_none() {
     let none = format!("0:{SCHEMA}");
     run_refuses(&["--schema", &none], &["--schema: ", "; give WEIGHT:FILE"]);
     let (_folder, name) = file("\u{fffd}");
-    std::fs::write(Path::new(&name), [0xff, 0xfe]).expect("a file");
-    run_refuses(&["--schema", &name], &["--schema: ", "; name a readable file"]);
+    std::fs::write(Path::new(&name), [0xff, 0xfe, b'<']).expect("a file");
+    run_refuses(&["--schema", &name], &["--schema: ", "not UTF-16: save it in UTF-8"]);
+    springload(["schema", &name]).refused(2, &["SCHEMA: ", "not UTF-16"]);
     let (_folder, name) = file("{");
     springload(["schema", &name]).refused(2, &["SCHEMA: ", "; give a JSON object"]);
 }
@@ -98,6 +99,44 @@ fn cushion_wants_exactly_one_schema() {
     cushion_refuses(&bulk, &[words[0], words[1], "no schema flag"]);
     let (json, xml) = (schema_flag(), format!("--xml_document_schema_filename={SCHEMA}"));
     cushion_refuses(&[bulk[0], bulk[1], &json, &xml], &[words[0], words[1], "both"]);
+}
+
+#[test]
+fn cushion_tells_every_value_that_cannot_be_read() {
+    let quiet = Quiet::new();
+    let address = format!("--database_address={}", quiet.url());
+    let values = ["--num_connections=x", "--seed", "1.5", "--read_weight=-2", "--threads=x"];
+    let fixed = ["cushion", &address, "--database_name=db"];
+    let told = measure(fixed.into_iter().chain(values));
+    assert_eq!((told.code, told.stderr.lines().count()), (2, 4), "{}", told.stderr);
+    for (line, flag) in
+        told.stderr.lines().zip(["num_connections", "seed", "read_weight", "threads"])
+    {
+        assert!(line.starts_with("error: ") && line.contains(&format!("--{flag}")), "{line}");
+    }
+    let told = measure(["run", &quiet.url(), "-c", "x", "-dx", "--docs=x", "-c", "2"]);
+    assert_eq!((told.code, told.stderr.lines().count()), (2, 3), "{}", told.stderr);
+    quiet.undisturbed();
+}
+
+#[test]
+fn cushion_takes_the_address_of_a_server_alone() {
+    let quiet = Quiet::new();
+    let schema = schema_flag();
+    for (path, shown) in [("/foo", "/foo"), ("/foo/", "/foo/"), ("//a/b", "/a/b")] {
+        let address = format!("--database_address={}{path}", quiet.url());
+        let fixed = ["cushion", &address, "--database_name=db", &schema];
+        let bulk = ["--num_documents_per_bulk_insert=1", "--num_bulk_insert_operations=1"];
+        let told = measure(fixed.into_iter().chain(bulk));
+        assert_eq!(told.code, 2, "{}", told.stderr);
+        let first = told.stderr.lines().next().unwrap_or_default();
+        assert!(
+            first.starts_with("error: --database_address: ") && first.contains(shown),
+            "{first}"
+        );
+        assert!(first.contains("--database_name"), "{first}");
+    }
+    quiet.undisturbed();
 }
 
 #[test]

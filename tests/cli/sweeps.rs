@@ -203,6 +203,34 @@ fn bulk_perf_writes_the_series_of_the_original() {
 }
 
 #[test]
+fn bulk_perf_makes_documents_of_the_originals_shape() {
+    let server = Server::stand_in(Options::default());
+    let target = format!("{}/shape", server.url);
+    ended_well(&measure(["bulk-perf", "50", "400", "1", &target, "--keep"]));
+    let mut told = ureq::get(format!("{target}/_all_docs?include_docs=true")).call().expect("rows");
+    let text = told.body_mut().read_to_string().expect("a body");
+    let rows: Value = serde_json::from_str(&text).expect("JSON");
+    let rows = rows["rows"].as_array().expect("rows");
+    let all = |name: &str| -> Vec<&Value> { rows.iter().map(|row| &row["doc"][name]).collect() };
+    assert_eq!(rows.len(), 400);
+    for name in ["name", "tstamp"] {
+        let numbers: Vec<i64> = all(name).iter().map(|it| it.as_i64().expect("a number")).collect();
+        assert!(numbers.iter().all(|&it| it >= 0), "{name}");
+        assert!(numbers.iter().any(|&it| it > i64::MAX / 2), "{name}");
+    }
+    let colors = "reg green blue yellow pink orange gray black white";
+    let types = "machine chemicals human building animal";
+    for (name, words) in [("color", colors), ("type", types)] {
+        let mut words: Vec<&str> = words.split(' ').collect();
+        words.sort_unstable();
+        let mut drawn: Vec<&str> = all(name).iter().map(|it| it.as_str().expect("text")).collect();
+        drawn.sort_unstable();
+        drawn.dedup();
+        assert_eq!(drawn, words);
+    }
+}
+
+#[test]
 fn a_fill_outlives_its_server_and_every_document_is_in_once() {
     let mut servers = vec![Server::stand_in(Options::default())];
     servers.extend(Server::pouchdb());
