@@ -1,6 +1,7 @@
 //! What it costs to read an answer: its HTTP frame, and what CouchDB says in it.
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use springload::schema::{DEFAULT, Documents, Template};
 use springload::target::couchdb::answer;
 use springload::target::wire::{Decoder, Step};
 use std::fmt::Write as _;
@@ -19,6 +20,19 @@ fn framed(body: &str) -> Vec<u8> {
          X-Couch-Request-ID: 3a5f0b1c2d\r\nX-CouchDB-Body-Time: 0\r\n\r\n{body}"
     )
     .into_bytes()
+}
+
+/// Documents as CouchDB stores them; so many that none is learnt by heart.
+fn stored(schema: &str) -> Vec<Vec<u8>> {
+    let template = Template::parse(schema).expect("the schema is valid");
+    let documents = Documents::new(1, vec![(template, 1)]);
+    let head = format!("\"_id\":\"1234567\",\"_rev\":\"{REV}\"");
+    let document = |key| {
+        let mut out = Vec::new();
+        documents.write(key, 0, head.as_bytes(), &mut out);
+        out
+    };
+    (0..1_000).map(document).collect()
 }
 
 fn parser(c: &mut Criterion) {
@@ -48,6 +62,18 @@ fn parser(c: &mut Criterion) {
     group.bench_function("read", |b| {
         b.iter(|| answer::document(black_box(document.as_bytes()), b"1234567"));
     });
+    for (name, schema) in [
+        ("default", DEFAULT),
+        ("example", include_str!("../examples/schemas/example.json")),
+        ("blog-entry", include_str!("../examples/schemas/blog-entry.json")),
+    ] {
+        let documents = stored(schema);
+        let bytes: usize = documents.iter().map(Vec::len).sum();
+        let mut next = documents.iter().cycle();
+        group.bench_function(format!("read, {name}, {} bytes", bytes / documents.len()), |b| {
+            b.iter(|| answer::document(black_box(next.next().expect("some")), b"1234567"));
+        });
+    }
     let mut out = Vec::new();
     group.bench_function(format!("{ROWS} rows"), |b| {
         b.iter(|| answer::rows(black_box(rows.as_bytes()), &names, &mut out));

@@ -1,6 +1,7 @@
 //! What CouchDB's answers say. Each has a fast path for the exact text that CouchDB sends, and
 //! a JSON parser for everything else that means the same.
 
+use super::whole::ends_object;
 use crate::op::{Failure, Revision};
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -22,6 +23,7 @@ pub fn failure(status: u16, body: &[u8]) -> Failure {
 /// The answer to a write, or one row of a bulk answer.
 #[derive(Deserialize)]
 struct Written<'a> {
+    ok: Option<bool>,
     #[serde(borrow)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -30,42 +32,45 @@ struct Written<'a> {
     error: Option<Cow<'a, str>>,
 }
 
-/// Reads the answer to a single write of `id`. With `batch=ok` there is no revision.
-///
-/// # Errors
-/// [`Failure::Protocol`] when it is not the answer to a write of `id`.
-pub fn written(body: &[u8], id: &[u8]) -> Result<Option<Revision>, Failure> {
-    if let Some((revision, [])) = exact_row(body, id) {
-        return Ok(Some(revision));
+impl Written<'_> {
+    fn id(&self) -> Option<&[u8]> {
+        self.id.as_deref().map(str::as_bytes)
     }
-    let row: Written<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
-    if row.id.as_deref().map(str::as_bytes) != Some(id) {
-        return Err(Failure::Protocol);
-    }
-    row.rev.map(|rev| Revision::parse(rev.as_bytes()).ok_or(Failure::Protocol)).transpose()
 }
 
-/// Reads a stored document's revision and checks that it is the one asked for.
+/// Reads the answer to a single write of `id`.
+///
+/// # Errors
+/// What the answer names as its error; [`Failure::Protocol`] when it is not the answer to a write
+/// of `id`, or names no revision.
+pub fn written(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
+    if let Some((revision, [])) = exact_row(body, id) {
+        return Ok(revision);
+    }
+    let row: Written<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    let revision = row_result(&row)?;
+    if row.id() == Some(id) { Ok(revision) } else { Err(Failure::Protocol) }
+}
+
+/// Reads a stored document's revision and checks that it is the one asked for, and whole.
 ///
 /// # Errors
 /// [`Failure::Protocol`] when it is not.
 pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
+    match exact_head(body, id) {
+        Some((revision, rest)) if ends_object(rest) => Ok(revision),
+        _ => parsed_document(body, id),
+    }
+}
+
+/// The same by a JSON parser.
+fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     #[derive(Deserialize)]
     struct Stored<'a> {
         #[serde(borrow, rename = "_id")]
         id: Cow<'a, str>,
         #[serde(borrow, rename = "_rev")]
         rev: Cow<'a, str>,
-    }
-    let exact = body
-        .strip_prefix(b"{\"_id\":\"")
-        .and_then(|rest| rest.strip_prefix(id))
-        .and_then(|rest| rest.strip_prefix(b"\",\"_rev\":\""));
-    if let Some(rest) = exact
-        && let Some((revision, rest)) = revision_until_quote(rest)
-        && rest.trim_ascii_end().ends_with(b"}")
-    {
-        return Ok(revision);
     }
     let stored: Stored<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
     if stored.id.as_bytes() != id {
@@ -75,10 +80,11 @@ pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
 }
 
 /// Reads the rows of a bulk answer into `rows`, in the order of `names`: the identifiers, each
-/// followed by a zero byte.
+/// followed by a zero byte. A document without a row has failed.
 ///
 /// # Errors
-/// [`Failure::Protocol`] when it is no array of rows.
+/// [`Failure::Protocol`] when it is no array of rows, or one with more rows than were asked for, or
+/// rows for others; what a row without an identifier names as its error.
 pub fn rows(
     body: &[u8],
     names: &[u8],
@@ -90,11 +96,26 @@ pub fn rows(
     }
     rows.clear();
     let parsed: Vec<Written<'_>> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
-    let by_id: HashMap<&[u8], &Written<'_>> =
-        parsed.iter().filter_map(|row| Some((row.id.as_deref()?.as_bytes(), row))).collect();
-    let outcome = |id| by_id.get(id).map_or(Err(Failure::Protocol), |row| row_result(row));
-    rows.extend(each(names).map(outcome));
-    Ok(())
+    let in_order = each(names).map(Some).eq(parsed.iter().map(Written::id));
+    if in_order {
+        rows.extend(parsed.iter().map(row_result));
+        return Ok(());
+    }
+    let mut by_id: HashMap<&[u8], Vec<&Written<'_>>> = HashMap::with_capacity(parsed.len());
+    for row in &parsed {
+        let Some(id) = row.id() else {
+            return Err(row_result(row).err().unwrap_or(Failure::Protocol));
+        };
+        by_id.entry(id).or_default().push(row);
+    }
+    let take = |id| by_id.get_mut(id).and_then(Vec::pop).map_or(Err(Failure::Protocol), row_result);
+    rows.extend(each(names).map(take));
+    if by_id.values().all(Vec::is_empty) {
+        Ok(())
+    } else {
+        rows.clear();
+        Err(Failure::Protocol)
+    }
 }
 
 /// The body of the request that looks up the documents in `names` whose rows are conflicts.
@@ -147,7 +168,7 @@ fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Counts the rows of an answer to a scan for at most `limit` documents. Each must come with its
-/// document.
+/// own document.
 ///
 /// # Errors
 /// [`Failure::Protocol`] when it is no such answer.
@@ -165,7 +186,10 @@ pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
         doc: &'a RawValue,
     }
     let Scanned { rows } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
-    let whole = |row: &Row<'_>| row.doc.get().starts_with('{') && !row.id.is_empty();
+    let whole = |row: &Row<'_>| {
+        let (document, id) = (row.doc.get().as_bytes(), row.id.as_bytes());
+        exact_head(document, id).is_some() || parsed_document(document, id).is_ok()
+    };
     let fits = rows.len() <= limit as usize && rows.iter().all(whole);
     if fits { Ok(rows.len() as u32) } else { Err(Failure::Protocol) }
 }
@@ -199,6 +223,7 @@ fn row_result(row: &Written<'_>) -> Result<Revision, Failure> {
         }
         Some("internal_server_error" | "unknown_error" | "timeout") => Err(Failure::ServerError),
         Some(_) => Err(Failure::Rejected),
+        None if row.ok == Some(false) => Err(Failure::Protocol),
         None => row
             .rev
             .as_deref()
@@ -229,6 +254,13 @@ fn exact_row<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
     Some((revision, rest.strip_prefix(b"}")?.trim_ascii_start()))
 }
 
+/// `{"_id":"...","_rev":"..."` and what follows it.
+#[inline]
+fn exact_head<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
+    let rest = body.strip_prefix(b"{\"_id\":\"")?.strip_prefix(id)?;
+    revision_until_quote(rest.strip_prefix(b"\",\"_rev\":\"")?)
+}
+
 #[inline]
 fn revision_until_quote(text: &[u8]) -> Option<(Revision, &[u8])> {
     let end = memchr::memchr(b'"', &text[..text.len().min(64)])?;
@@ -243,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_write_is_read_in_any_spelling_and_checked() {
-        let revision = Revision::parse(REV.as_bytes());
+        let revision = Revision::parse(REV.as_bytes()).unwrap();
         for body in [
             format!("{{\"ok\":true,\"id\":\"7\",\"rev\":\"{REV}\"}}\n"),
             format!("{{ \"rev\": \"{REV}\", \"id\": \"\\u0037\", \"ok\": true }}"),
@@ -251,10 +283,25 @@ mod tests {
             assert_eq!(written(body.as_bytes(), b"7"), Ok(revision));
             assert_eq!(written(body.as_bytes(), b"8"), Err(Failure::Protocol));
         }
-        assert_eq!(written(b"{\"ok\":true,\"id\":\"7\"}", b"7"), Ok(None));
         assert_eq!(written(b"<html>", b"7"), Err(Failure::Protocol));
         let more = format!("{{\"ok\":true,\"id\":\"7\",\"rev\":\"{REV}\"}}{{}}");
         assert_eq!(written(more.as_bytes(), b"7"), Err(Failure::Protocol));
+    }
+
+    #[test]
+    fn a_write_succeeds_by_what_its_answer_says() {
+        let answer = |ok: &str, rest: &str| {
+            let rev = format!("{{\"ok\":{ok},\"id\":\"7\",\"rev\":\"{REV}\"{rest}}}\n");
+            written(rev.as_bytes(), b"7")
+        };
+        assert!(answer("true", "").is_ok() && answer("true", ",\"more\":1").is_ok());
+        assert_eq!(answer("false", ""), Err(Failure::Protocol));
+        assert_eq!(answer("\"yes\"", ""), Err(Failure::Protocol));
+        assert_eq!(answer("true", ",\"error\":\"conflict\""), Err(Failure::Conflict));
+        assert_eq!(answer("true", ",\"error\":\"whatever\""), Err(Failure::Rejected));
+        assert_eq!(written(b"{\"ok\":true,\"id\":\"7\"}", b"7"), Err(Failure::Protocol));
+        let failed = b"{\"error\":\"unknown_error\",\"reason\":\"undefined\"}";
+        assert_eq!(written(failed, b"7"), Err(Failure::ServerError));
     }
 
     #[test]
@@ -266,7 +313,11 @@ mod tests {
         ] {
             assert_eq!(document(body.as_bytes(), b"7"), Ok(revision));
             assert_eq!(document(body.as_bytes(), b"70"), Err(Failure::Protocol));
-            assert_eq!(document(&body.as_bytes()[..60], b"7"), Err(Failure::Protocol));
+            // Cut short, and closed again: in mid-value and within a string.
+            for end in [body.len() - 12, body.len() - 5] {
+                let cut = format!("{}}}", &body[..end]);
+                assert_eq!(document(cut.as_bytes(), b"7"), Err(Failure::Protocol), "{cut}");
+            }
         }
     }
 
@@ -286,13 +337,17 @@ mod tests {
     #[test]
     fn a_scan_counts_the_documents_that_came() {
         let rows = |docs: &str| format!("{{\"total_rows\":9,\"offset\":2,\"rows\":[{docs}]}}");
-        let row =
-            "{\"id\":\"a\",\"key\":\"a\",\"value\":{\"rev\":\"1-0\"},\"doc\":{\"_id\":\"a\"}}";
+        let doc = format!("{{\"_id\":\"a\",\"_rev\":\"{REV}\",\"b\":1}}");
+        let row = format!("{{\"id\":\"a\",\"key\":\"a\",\"value\":{{}},\"doc\":{doc}}}");
         assert_eq!(scanned(rows("").as_bytes(), 3), Ok(0));
         assert_eq!(scanned(rows(&format!("{row},{row}")).as_bytes(), 3), Ok(2));
         assert_eq!(scanned(rows(&format!("{row},{row}")).as_bytes(), 1), Err(Failure::Protocol));
-        let without = row.replace("{\"_id\":\"a\"}", "null");
-        assert_eq!(scanned(rows(&without).as_bytes(), 3), Err(Failure::Protocol));
+        let spaced = row.replace("\"_rev\":", "\"_rev\": ");
+        assert_eq!(scanned(rows(&spaced).as_bytes(), 3), Ok(1));
+        for other in ["null", "{}", &doc.replace("\"a\"", "\"b\"")] {
+            let without = row.replace(&doc, other);
+            assert_eq!(scanned(rows(&without).as_bytes(), 3), Err(Failure::Protocol));
+        }
         assert_eq!(scanned(b"{\"rows\":[", 3), Err(Failure::Protocol));
     }
 
@@ -331,5 +386,30 @@ mod tests {
         rows(format!("[{}]", row(10)).as_bytes(), b"10\x0011\0", &mut out).unwrap();
         assert_eq!(out, [ok, Err(Failure::Protocol)]);
         assert_eq!(rows(b"{}", b"10\0", &mut out), Err(Failure::Protocol));
+        let asked_twice = format!("[{},{}]", row(10), row(10));
+        rows(asked_twice.as_bytes(), b"10\x0010\0", &mut out).unwrap();
+        assert_eq!(out, [ok, ok]);
+    }
+
+    #[test]
+    fn rows_that_nobody_asked_for_make_the_answer_worthless() {
+        let row = |id: u32| format!("{{\"ok\":true,\"id\":\"{id}\",\"rev\":\"{REV}\"}}");
+        let nameless = "{\"error\":\"forbidden\",\"reason\":\"no\"}".to_owned();
+        let mut out = Vec::new();
+        for (answer, failure) in [
+            (vec![row(10), row(11), row(11)], Failure::Protocol),
+            (vec![row(10), row(10), row(11)], Failure::Protocol),
+            (vec![row(10), row(10)], Failure::Protocol),
+            (vec![row(10), row(11), row(12)], Failure::Protocol),
+            (vec![row(10), row(12)], Failure::Protocol),
+            (vec![row(10), nameless], Failure::Rejected),
+        ] {
+            let body = format!("[{}]", answer.join(","));
+            assert_eq!(rows(body.as_bytes(), b"10\x0011\0", &mut out), Err(failure), "{body}");
+            assert!(out.is_empty());
+        }
+        let not_ok = row(11).replace("true", "false");
+        rows(format!("[{},{not_ok}]", row(10)).as_bytes(), b"10\x0011\0", &mut out).unwrap();
+        assert_eq!(out[1], Err(Failure::Protocol));
     }
 }

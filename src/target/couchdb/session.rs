@@ -192,7 +192,7 @@ impl CouchSession {
             OpKind::BulkInsert => answer::rows(body, names, rows)?,
             _ if is_range(op) => reply.rows = answer::scanned(body, op.limit)?,
             OpKind::Read => reply.revision = Some(answer::document(body, names)?),
-            _ => reply.revision = answer::written(body, names)?,
+            _ => reply.revision = Some(answer::written(body, names)?),
         }
         Ok(reply)
     }

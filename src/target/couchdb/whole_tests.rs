@@ -1,0 +1,131 @@
+//! The quick proof against the parser.
+
+use super::super::answer::document;
+use super::ends_object;
+use crate::op::Revision;
+use proptest::prelude::*;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const HEAD: &str = r#"{"_id":"7","_rev":"1-967a00dff5e02add41819138abb3284d""#;
+
+/// What is put into documents to spoil them.
+const SPOILS: &[u8] = b"{}[],:\"\\0123456789-.eEtrufalsn\n \x01\xc3\xa9_idv";
+
+/// A document as a server stores it, its members in any number.
+fn stored() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-1e6..1e6).prop_map(|number: f64| Value::from(number)),
+        "[ -~]{0,40}".prop_map(Value::from),
+        "\\PC{0,10}".prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(4, 24, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map("[a-z_]{0,9}", inner, 0..5)
+                .prop_map(|members| members.into_iter().collect()),
+        ]
+    });
+    prop::collection::btree_map("[a-z]{1,12}", value, 0..6).prop_map(|members| {
+        let members: Value = members.into_iter().collect();
+        let rest = members.to_string();
+        let comma = if rest == "{}" { "" } else { "," };
+        format!("{HEAD}{comma}{}\n", &rest[1..])
+    })
+}
+
+/// What a parser says of the document: whether it is whole, and number 7.
+fn parses(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Stored {
+        #[serde(rename = "_id")]
+        id: String,
+        #[serde(rename = "_rev")]
+        rev: String,
+    }
+    serde_json::from_slice::<Stored>(body)
+        .is_ok_and(|it| it.id == "7" && Revision::parse(it.rev.as_bytes()).is_some())
+}
+
+proptest! {
+    #[test]
+    fn what_a_server_sends_is_whole(body in stored()) {
+        prop_assert!(document(body.as_bytes(), b"7").is_ok());
+    }
+
+    #[test]
+    fn the_parser_agrees_on_what_a_relay_has_spoilt(
+        body in stored(),
+        (at, count) in (any::<prop::sample::Index>(), 0..12_usize),
+        put in prop_oneof![
+            Just(Vec::new()),
+            prop::collection::vec(prop::sample::select(SPOILS), 0..6),
+            Just(br#","_id":"7""#.to_vec()),
+            Just(br#","\u005frev":"1-0""#.to_vec()),
+        ],
+        cut in prop_oneof![Just(false), any::<bool>()],
+    ) {
+        let mut bytes = body.into_bytes();
+        let at = at.index(bytes.len());
+        let end = if cut { bytes.len() } else { (at + count).min(bytes.len()) };
+        bytes.splice(at..end, put);
+        if cut {
+            bytes.push(b'}');
+        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        prop_assert_eq!(document(&bytes, b"7").is_ok(), parses(&bytes), "{}", text);
+    }
+}
+
+#[test]
+fn what_is_common_needs_no_parser() {
+    let long = "x".repeat(100);
+    let value = json!({
+        "a": [1, -2.5, true, false, null, [], {}, {"b": ["c", {"d": {}}]}],
+        "text": "a \"quoted\" line\n", "ünïcode": 0, "e": "ä", "long": long,
+    });
+    let text = format!(",{}\n", &value.to_string()[1..]);
+    assert!(!ends_object(text.as_bytes()), "a key that is not ASCII is left to the parser");
+    let text = text.replace("ünï", "uni");
+    assert!(ends_object(text.as_bytes()), "{text}");
+    assert!(ends_object(b"}") && ends_object(b"} \r\n"));
+    // However it is cut and closed again, it is not whole, but where a member ends.
+    let whole = |end: usize| {
+        let cut = format!("{HEAD}{}}}", &text[..end]);
+        serde_json::from_str::<Value>(&cut).is_ok()
+    };
+    for end in (0..text.len()).filter(|&end| text.is_char_boundary(end)) {
+        let cut = format!("{}}}", &text[..end]);
+        assert_eq!(ends_object(cut.as_bytes()), whole(end), "{cut}");
+    }
+}
+
+#[test]
+fn what_contradicts_itself_is_left_to_the_parser() {
+    for rest in [
+        r#","_id":"8"}"#,
+        r#","_rev":"1-0"}"#,
+        r#","a":01}"#,
+        r#","a":1e5}"#,
+        r#","a":1.}"#,
+        r#","a":-}"#,
+        r#","a":[}"#,
+        r#","a":{]}"#,
+        r#","a":1]"#,
+        r#","a":tru}"#,
+        r#","a""#,
+        r#","a":"\x"}"#,
+        r"}}",
+        r"},",
+        r",}",
+        r"",
+        ",\"a\":\"\u{1}\"}",
+        &format!(",\"a\":{}{}}}", "[".repeat(70), "]".repeat(70)),
+    ] {
+        assert!(!ends_object(rest.as_bytes()), "{rest}");
+    }
+    assert!(ends_object(br#","a":{"_id":1,"_rev":2}}"#));
+}
