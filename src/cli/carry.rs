@@ -1,6 +1,7 @@
 //! Carries out one checked plan into a folder, for verbs that make something of the record
 //! themselves.
 
+use super::descriptors::suffice;
 use super::execute::start_stand_in;
 use super::output::{Folder, OutputArgs, RUNS};
 use super::progress::View;
@@ -47,6 +48,7 @@ pub(super) fn carry_out(
 /// The plan, or every mistake, told on stderr.
 pub(super) fn checked(spec: &PlanSpec, mut mistakes: Vec<Invalid>) -> Option<Plan> {
     let result = check(spec);
+    mistakes.extend(result.as_ref().ok().and_then(|plan| suffice(plan).err()));
     if mistakes.is_empty()
         && let Ok(plan) = result
     {

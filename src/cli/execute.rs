@@ -1,6 +1,7 @@
 //! What every verb that measures does: check, start the stand-in if need be, run, report.
 
 use super::carry::now;
+use super::descriptors::suffice;
 use super::exit::{Exit, not_loaded};
 use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
@@ -62,7 +63,8 @@ pub(super) fn carry_out(checked: Checked<'_>) -> (Exit, Option<RunRecord>) {
         println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is plain data"));
         return (Exit::Passed, None);
     }
-    if let Some(Err(mistake)) = output.format.map(fit_for_stdout) {
+    let fit = output.format.map_or(Ok(()), |format| fit_for_stdout(format).map(drop));
+    if let Err(mistake) = fit.and_then(|()| suffice(&plan)) {
         eprintln!("error: {mistake}");
         return (Exit::Usage, None);
     }

@@ -10,6 +10,7 @@ mod burst;
 mod carry;
 mod completions;
 mod cushion;
+mod descriptors;
 mod execute;
 mod exit;
 mod faults;
@@ -96,6 +97,7 @@ enum Verb {
 
 /// Parses the command line, does what it says, and tells the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    descriptors::raise();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let line = command_line(&arguments);
     let arguments = match ycsb::spelled_out(siege::spelled_out(arguments)) {

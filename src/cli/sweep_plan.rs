@@ -1,6 +1,7 @@
 //! What a sweep is made of: the flags that all cells share, the settings that differ, and the plan
 //! of each cell, which is that of `springload run` with these flags.
 
+use super::descriptors::suffice;
 use super::run::{DEFAULT_CONNECTIONS, DEFAULT_DOCS, Settings, default_batch, spec_of};
 use super::shared::DEFAULT_SEED;
 use super::sweep::Preset;
@@ -235,6 +236,7 @@ fn plan(
         spec.schemas.push(("--schema", document(), 1));
     }
     let plan = check(&spec);
+    mistakes.extend(plan.as_ref().ok().and_then(|plan| suffice(plan).err()));
     if let Ok(plan) = &plan
         && matches!(plan.target.database, DatabasePlan::New { .. } | DatabasePlan::Existing { .. })
     {

@@ -7,6 +7,7 @@ mod counts;
 mod cushion;
 mod databases;
 mod defaults;
+mod descriptors;
 mod endings;
 mod grammar;
 mod identities;

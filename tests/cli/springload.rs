@@ -129,6 +129,19 @@ pub(crate) fn springload<A: AsRef<std::ffi::OsStr>>(
     finish(command, folder)
 }
 
+/// The same in a shell that has done something before, such as to set a limit.
+pub(crate) fn measure_after<'a>(
+    script: &str,
+    arguments: impl IntoIterator<Item = &'a str>,
+) -> Finished {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let mut command = assert_cmd::Command::new("sh");
+    command.args(["-c", &format!("{script} && exec \"$@\""), "sh", BINARY]);
+    command.args(arguments).arg("-q").arg("--output").arg(out);
+    finish(command, folder)
+}
+
 fn finish(mut command: assert_cmd::Command, folder: TempDir) -> Finished {
     let output = command.current_dir(folder.path()).timeout(TIMEOUT).output().expect("it runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
