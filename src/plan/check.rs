@@ -5,7 +5,9 @@ use super::schemas::SchemaPlan;
 use super::spec::{Invalid, LoadSpec, PlanSpec};
 use super::stage::{CrudOrder, StageKind, StagePlan};
 use super::threshold::Threshold;
-use super::{BasicPlan, DatabasePlan, DriverName, MOST_CONNECTIONS, Plan, TargetPlan, ycsb};
+use super::{
+    BasicPlan, DatabasePlan, DriverName, MOST_CONNECTIONS, Making, Plan, TargetPlan, ycsb,
+};
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
 use crate::workload::Budget;
@@ -312,6 +314,7 @@ const fn without_server(spec: &PlanSpec, driver: DriverName, database: DatabaseP
         auth,
         tls_ca: None,
         database,
+        making: Making { q: None, n: None, partitioned: false },
         cached_updates: false,
         basic: None,
     }
@@ -330,15 +333,22 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         return Ok(TargetPlan { server: Some(rest.server.clone()), tls_ca, ..target });
     }
     let wrong = |problem: &str| {
-        let cure = "give http://[user:password@]host:port[/database]";
+        let cure = "give http://[user:password@]host:port[/database][?q=N&n=N&partitioned=true]";
         Invalid::new(spec.target_flag, format!("{problem} in {:?}", redact(text)), cure)
     };
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
         return Err(wrong("not an http or https address"));
     }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("a query or fragment"));
+    if url.fragment().is_some() {
+        return Err(wrong("a fragment"));
+    }
+    let making = Making::read(&url).map_err(|problem| wrong(&problem))?;
+    if url.query().is_some() && spec.use_existing {
+        return Err(wrong("how to make a database, but it must exist,"));
+    }
+    if let Some(problem) = making.mistake(spec) {
+        return Err(wrong(problem));
     }
     let decode =
         |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -362,6 +372,7 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     };
     let mut server = url.clone();
     server.set_path("");
+    server.set_query(None);
     let _ = server.set_username("");
     let _ = server.set_password(None);
     Ok(TargetPlan {
@@ -372,6 +383,7 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         auth: spec.auth,
         tls_ca: spec.tls_ca.clone(),
         database,
+        making,
         cached_updates: spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.cached_updates),
         basic: None,
     })

@@ -4,7 +4,7 @@ use super::check::{check_load, check_max_answer, check_range, pace, thresholds};
 use super::spec::{Invalid, LoadSpec};
 use super::stage::{StageKind, StagePlan};
 use super::urls::{UrlReader, UrlSource};
-use super::{Auth, DatabasePlan, DriverName, FillPlan, MOST_CONNECTIONS, Plan, TargetPlan};
+use super::{Auth, DatabasePlan, DriverName, FillPlan, MOST_CONNECTIONS, Making, Plan, TargetPlan};
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::schema::Ids;
@@ -204,6 +204,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
         auth: Auth::Basic,
         tls_ca: spec.tls_ca.clone(),
         database: DatabasePlan::None,
+        making: Making::default(),
         cached_updates: false,
         basic: None,
     };

@@ -4,6 +4,7 @@
 mod burst;
 mod check;
 mod http;
+mod making;
 mod schemas;
 mod spec;
 mod stage;
@@ -18,6 +19,7 @@ pub use check::check;
 pub use http::{
     BodyPlan, HttpFlags, HttpLoad, HttpPlan, HttpSpec, RequestPlan, check_http, strike_secret,
 };
+pub use making::Making;
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{Invalid, LoadSpec, PlanSpec};
 pub use stage::{CrudOrder, StageKind, StagePlan};
@@ -122,6 +124,9 @@ pub struct TargetPlan {
     pub tls_ca: Option<PathBuf>,
     /// The database.
     pub database: DatabasePlan,
+    /// How it is made, where this run makes it.
+    #[serde(default, skip_serializing_if = "Making::is_default")]
+    pub making: Making,
     /// An update without a revision builds upon what the connection has last seen of the document.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached_updates: bool,

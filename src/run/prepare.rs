@@ -112,12 +112,13 @@ fn prepare_couchdb(
         )));
     }
     let path = format!("/{}", encode_segment(&name));
+    let made = format!("{path}{}", plan.target.making.query());
     let created = match plan.target.database {
         DatabasePlan::New { .. } | DatabasePlan::Scratch { .. } => {
-            make(&mut admin, (&path, &name), stop)?;
+            make(&mut admin, (&made, &name), stop)?;
             true
         }
-        DatabasePlan::Kept { .. } => make_if_missing(&mut admin, &path, stop)?,
+        DatabasePlan::Kept { .. } => make_if_missing(&mut admin, (&path, &made), stop)?,
         DatabasePlan::Existing { .. } | DatabasePlan::None => {
             find(&mut admin, (server, &path, &name), stop)?;
             false
@@ -171,14 +172,18 @@ fn make(admin: &mut Admin, (path, name): (&str, &str), stop: &Stop) -> Result<()
 }
 
 /// Makes a database where there is none; tells whether it did. Another client may be faster.
-fn make_if_missing(admin: &mut Admin, path: &str, stop: &Stop) -> Result<bool, RunError> {
+fn make_if_missing(
+    admin: &mut Admin,
+    (path, made): (&str, &str),
+    stop: &Stop,
+) -> Result<bool, RunError> {
     let (status, body) = block_on(stop, admin.request("GET", path, None))?;
     if status != 404 {
         admin.expect_reply((status, body), &[200], "GET", path)?;
         return Ok(false);
     }
-    let (status, body) = block_on(stop, admin.request("PUT", path, None))?;
-    admin.expect_reply((status, body), &[201, 202, 412], "PUT", path)?;
+    let (status, body) = block_on(stop, admin.request("PUT", made, None))?;
+    admin.expect_reply((status, body), &[201, 202, 412], "PUT", made)?;
     Ok(status != 412)
 }
 

@@ -247,7 +247,11 @@ fn addresses_that_are_none() {
         "127.0.0.1:5984",
         "http://127.0.0.1:99999",
         "http://127.0.0.1/a/b",
-        "http://127.0.0.1/?q=1",
+        "http://127.0.0.1/?q=0",
+        "http://127.0.0.1/?partitioned=maybe",
+        "http://127.0.0.1/?shards=8",
+        "http://127.0.0.1/?partitioned=true",
+        "http://127.0.0.1/#x",
         "nonsense",
     ] {
         let refused = measure(["run", url]).refused(2, &["TARGET: ", "; give http://"]);

@@ -67,3 +67,30 @@ fn a_sweep_varies_nothing_that_what_it_shows_ignores() {
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
 }
+
+#[test]
+fn databases_are_made_as_the_target_says() {
+    let server = stand_in();
+    let made = |path: &str, flags: &[&str]| {
+        let proxy = Proxy::to(&server.url);
+        let url = format!("{}{path}", proxy.url);
+        let fixed = ["run", &url, "-c=2", "--docs=20", "--ops=20"];
+        let run = measure(fixed.into_iter().chain(flags.iter().copied())).passed();
+        assert_eq!(run.record["server"]["deleted"], true);
+        let made = proxy.exchanges().into_iter().find(|it| it.method == "PUT").expect("a PUT");
+        (made.path, run.record["plan"]["target"]["making"].clone())
+    };
+    let (path, making) = made("/?q=8", &[]);
+    assert!(path.starts_with("/springload_") && path.ends_with("?q=8"), "{path}");
+    assert_eq!(making, serde_json::json!({"q": 8}));
+    let (path, _) = made("/named?q=2&n=1&partitioned=true", &["--id", "prefix:p:"]);
+    assert_eq!(path, "/named?q=2&n=1&partitioned=true");
+    let url = format!("{}/named?q=8", server.url);
+    measure(["run", &url, "--use-existing"]).refused(2, &["TARGET: ", "must exist"]);
+}
+
+#[test]
+fn a_shell_takes_no_query() {
+    let shell = ["shell", "http://127.0.0.1:9/db?q=8"];
+    springload(shell).refused(2, &["TARGET: ", "a query", "; give http://"]);
+}

@@ -76,6 +76,9 @@ fn open(args: &Args) -> Result<(Store, String), Invalid> {
         |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
     let tls = TlsOptions { authorities: args.tls_ca.clone() };
     let endpoint = Endpoint::resolve(&url, &tls).map_err(|error| wrong(error.to_string()))?;
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("a query or fragment, which nobody would see".to_owned()));
+    }
     let path = url.path().trim_matches('/');
     if path.contains('/') {
         return Err(wrong("more than one path segment".to_owned()));

@@ -74,6 +74,10 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
         ("processor", format!("{}, {} cores", environment.processor, environment.cores)),
         ("memory", bytes(environment.memory_bytes)),
     ];
+    let made_with = plan.target.making.query();
+    if !made_with.is_empty() {
+        facts.push(("made with", made_with.trim_start_matches('?').to_owned()));
+    }
     if !plan.ids.is_sequential() {
         facts.push(("identifiers", plan.ids.to_string()));
     }

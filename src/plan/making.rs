@@ -1,0 +1,72 @@
+//! How CouchDB is to make a database: what stands after `?` in a target.
+
+use super::spec::PlanSpec;
+use crate::schema::Ids;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// How a database is made; what is left out, the server decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Making {
+    /// Shards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub q: Option<u32>,
+    /// Copies of each document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<u32>,
+    /// Identifiers begin with the name of a partition and a colon.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partitioned: bool,
+}
+
+impl Making {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Reads the parameters of a target; an error is what is wrong with them.
+    pub(super) fn read(url: &Url) -> Result<Self, String> {
+        let mut making = Self::default();
+        for (name, value) in url.query_pairs() {
+            let count = || {
+                let count = value.parse().ok().filter(|&count| count > 0);
+                count.ok_or_else(|| format!("{name}={value}, which is no number from 1 on,"))
+            };
+            match (&*name, &*value) {
+                ("q", _) => making.q = Some(count()?),
+                ("n", _) => making.n = Some(count()?),
+                ("partitioned", "true" | "false") => making.partitioned = value == "true",
+                ("partitioned", _) => return Err("partitioned neither true nor false".to_owned()),
+                _ => return Err(format!("{name}, which is no parameter of a new database,")),
+            }
+        }
+        Ok(making)
+    }
+
+    /// What keeps documents of such names out of such a database.
+    pub(super) fn mistake(&self, spec: &PlanSpec) -> Option<&'static str> {
+        let prefix = match (&spec.ycsb, &spec.ids) {
+            (Some(ycsb), _) => &*ycsb.config.keys.prefix,
+            (None, Ids::Prefix(text)) => text,
+            (None, _) => "",
+        };
+        let in_partition = prefix.find(':').is_some_and(|colon| colon > 0);
+        (self.partitioned && !in_partition)
+            .then_some("partitioned=true, but no ids with a partition (--id prefix:NAME:),")
+    }
+
+    /// The query of the request that makes the database, with its question mark; empty if the
+    /// server decides all.
+    pub fn query(&self) -> String {
+        let mut query = Vec::new();
+        for (name, count) in [("q", self.q), ("n", self.n)] {
+            if let Some(count) = count {
+                query.push(format!("{name}={count}"));
+            }
+        }
+        if self.partitioned {
+            query.push("partitioned=true".to_owned());
+        }
+        if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) }
+    }
+}
