@@ -145,6 +145,8 @@ pub struct Op {
     /// The revision that an update or delete builds upon. Without one, the driver looks it up,
     /// and an update replaces the members of its document in what is stored.
     pub revision: Option<Revision>,
+    /// Of a read: the server may say that `revision` is still the one, and its statuses are told.
+    pub conditional: bool,
     /// Where it stands in a larger operation.
     pub part: Part,
     /// Of a bulk insert: nobody else writes these documents, so that one which is found to exist
@@ -155,8 +157,17 @@ pub struct Op {
 impl Op {
     /// The operation on one document, whole in itself.
     pub const fn single(kind: OpKind, key: Key, revision: Option<Revision>) -> Self {
-        let part = Part::Whole;
-        Self { kind, key, documents: 1, limit: 0, overwrite: false, revision, part, settle: false }
+        Self {
+            kind,
+            key,
+            documents: 1,
+            limit: 0,
+            overwrite: false,
+            revision,
+            conditional: false,
+            part: Part::Whole,
+            settle: false,
+        }
     }
 }
 

@@ -27,6 +27,9 @@ struct Common {
     /// SIZE is that of the whole JSON body on the wire, not of the string in it
     #[arg(long)]
     wire_size: bool,
+    /// Readers send If-None-Match with what they have read, as clients that keep it do
+    #[arg(long)]
+    conditional: bool,
     /// How long the start waits for workers to connect
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = plan::duration_ns)]
     gather: u64,
@@ -127,6 +130,7 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
         length_ns: args.time,
         size: BodySize { bytes: args.size, wire: args.common.wire_size },
         filling,
+        conditional: args.common.conditional,
         gather_ns: args.common.gather,
         rounds: args.repeat,
         every_ns: args.every,
@@ -189,6 +193,7 @@ pub(super) fn original(args: &OriginalArgs, command: &str) -> Exit {
         length_ns: args.seconds.saturating_mul(SECOND_NS),
         size: BodySize { bytes: args.size, wire: common.wire_size },
         filling: common.body.map_or(Filling::Zeros, Filling::from),
+        conditional: common.conditional,
         gather_ns: common.gather,
         rounds: 1,
         every_ns: 0,

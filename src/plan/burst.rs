@@ -20,6 +20,8 @@ pub struct BurstSpec {
     pub size: BodySize,
     /// What they are made of.
     pub filling: Filling,
+    /// Readers name the revision that they have read.
+    pub conditional: bool,
     /// How long the start waits for workers.
     pub gather_ns: Nanos,
     /// How many bursts of each role there are.
@@ -37,6 +39,9 @@ pub struct BurstPlan {
     pub size: BodySize,
     /// What they are made of.
     pub filling: Filling,
+    /// Readers name the revision that they have read, and may be told that it is still the one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub conditional: bool,
     /// How long the start waits for workers, in nanoseconds.
     pub gather_ns: Nanos,
     /// It begins no sooner than so long after the first burst began, in nanoseconds.
@@ -80,6 +85,10 @@ pub(super) fn check(burst: &BurstSpec, ids: &Ids, mistakes: &mut Vec<Invalid>) {
             mistakes.push(Invalid::new(flag, format!("{value} is out of range"), cure));
         }
     }
+    if burst.conditional && !burst.roles.contains(&Role::Read) {
+        let cure = "give --read as well, or leave it out";
+        mistakes.push(Invalid::new("--conditional", "nobody reads", cure));
+    }
     for (flag, value) in [("--time", burst.length_ns), ("--gather", burst.gather_ns)] {
         if value == 0 {
             mistakes.push(Invalid::new(flag, "takes no time", "give 10s or so"));
@@ -91,7 +100,8 @@ pub(super) fn check(burst: &BurstSpec, ids: &Ids, mistakes: &mut Vec<Invalid>) {
 pub(super) fn stages(spec: &PlanSpec, burst: &BurstSpec) -> Vec<StagePlan> {
     let kind = |role, not_before_ns| {
         let BurstSpec { size, filling, gather_ns, .. } = *burst;
-        StageKind::Burst(BurstPlan { role, size, filling, gather_ns, not_before_ns })
+        let conditional = burst.conditional && role == Role::Read;
+        StageKind::Burst(BurstPlan { role, size, filling, conditional, gather_ns, not_before_ns })
     };
     let pace = match &spec.load {
         LoadSpec::Closed { think_ns } => Pace::Closed { think_ns: *think_ns },

@@ -67,7 +67,8 @@ pub fn burst_csv(seconds: &[BurstSecond], per_worker: bool) -> String {
     let mut out = "interval_sec,num_actions\n".to_owned();
     for second in seconds {
         let _ = if per_worker {
-            writeln!(out, "{},{}", second.second, second.average)
+            // As Python prints a float: with a fraction, if only .0.
+            writeln!(out, "{},{:?}", second.second, second.average)
         } else {
             writeln!(out, "{},{}", second.second, second.sum)
         };
@@ -82,6 +83,11 @@ pub fn burst_text(record: &RunRecord, actions: &str) -> String {
         let seconds = planned(record, stage);
         out.push_str(&align(&table(&seconds)));
         let _ = writeln!(out, "Total {actions}: {}", seconds.iter().map(|it| it.sum).sum::<u64>());
+        let statuses = stage.operations.iter().flat_map(|it| &it.statuses);
+        for (status, count) in statuses {
+            let what = if *status == 304 { ", not modified" } else { "" };
+            let _ = writeln!(out, "answered {status}{what}: {count}");
+        }
         let _ = start_line(stage).map(|line| writeln!(out, "{line}"));
     }
     for warning in &record.warnings {
@@ -168,7 +174,7 @@ mod tests {
         assert_eq!(told, [(0, 41, 1, false), (1, 0, 0, false), (2, 30, 0, true)]);
         let sums = "interval_sec,num_actions\n0,41\n1,0\n2,30\n";
         assert_eq!(burst_csv(&seconds, false), sums);
-        assert_eq!(burst_csv(&seconds, true), "interval_sec,num_actions\n0,20.5\n1,0\n2,15\n");
+        assert_eq!(burst_csv(&seconds, true), "interval_sec,num_actions\n0,20.5\n1,0.0\n2,15.0\n");
     }
 
     #[test]

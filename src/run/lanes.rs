@@ -83,7 +83,10 @@ impl<'a> Connections<'a> {
                     worker.named(naming.clone())
                 };
                 workers.extend((workers.len()..connections).map(make));
-                let lanes = workers.into_iter().map(|it| it.with_role(burst.role)).collect();
+                let lanes = workers
+                    .into_iter()
+                    .map(|it| it.with_role(burst.role).conditional(burst.conditional))
+                    .collect();
                 let (record, lanes) = bench.run(stage, lanes, observer)?;
                 self.bursts = lanes;
                 Ok(record)

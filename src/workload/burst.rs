@@ -58,6 +58,10 @@ pub struct Burst {
     /// The last write ended without an answer or was refused: what is stored is not known.
     lost: bool,
     prepared: bool,
+    /// Reads name the revision that the last one brought.
+    conditional: bool,
+    /// That revision.
+    read: Option<Revision>,
 }
 
 impl Burst {
@@ -65,7 +69,20 @@ impl Burst {
     pub fn new(seed: u64, key: Key, (size, filling): (BodySize, Filling)) -> Self {
         let stream = Stream::new(mix(seed, key, BODIES), 0);
         let (role, revision, naming) = (Role::Prepare, None, Naming::default());
-        Self { role, key, naming, size, filling, stream, revision, lost: false, prepared: false }
+        let (lost, prepared, conditional, read) = (false, false, false, None);
+        Self {
+            role,
+            key,
+            naming,
+            size,
+            filling,
+            stream,
+            revision,
+            lost,
+            prepared,
+            conditional,
+            read,
+        }
     }
 
     /// The same worker, its document under another identifier than its number.
@@ -77,6 +94,12 @@ impl Burst {
     pub fn with_role(mut self, role: Role) -> Self {
         (self.role, self.prepared) = (role, self.revision.is_some());
         self
+    }
+
+    /// From now on reads name the revision that the last one brought, if there was one: what a
+    /// client does that keeps what it has read. Or they do not.
+    pub fn conditional(self, conditional: bool) -> Self {
+        Self { conditional, read: None, ..self }
     }
 
     /// Writes the document: identifier, revision, body.
@@ -117,12 +140,16 @@ impl Workload for Burst {
         }
         if self.role == Role::Read || self.lost {
             self.naming.write(self.key, &mut draft.name);
-            return Some(Op::single(OpKind::Read, self.key, None));
+            let read = Op::single(OpKind::Read, self.key, self.read);
+            return Some(Op { conditional: self.conditional && !self.lost, ..read });
         }
         Some(self.write(draft))
     }
 
     fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
+        if op.conditional {
+            self.read = result.ok().and_then(|reply| reply.revision);
+        }
         match (op.kind, result) {
             (_, Ok(Reply { revision: Some(revision), .. })) => {
                 (self.revision, self.lost) = (Some(revision), false);
@@ -169,6 +196,23 @@ mod tests {
         assert_eq!(step(&mut writer, Err(Failure::Reset)).0, OpKind::Update);
         assert_eq!(step(&mut writer, Err(Failure::NotFound)).0, OpKind::Read);
         assert_eq!(step(&mut writer, Ok(1)).0, OpKind::Create);
+    }
+
+    #[test]
+    fn a_conditional_reader_names_what_it_has_read() {
+        let mut reader = burst(10, false, Filling::Zeros).with_role(Role::Read).conditional(true);
+        let mut read = |result: Result<u32, Failure>| {
+            let op = reader.next(&mut Draft::default()).unwrap();
+            let revision = |generation| Some(Revision { generation, hash: [7; 16] });
+            let reply = result.map(|it| Reply { revision: revision(it), ..Reply::default() });
+            reader.observe(&op, reply, &Answered::default());
+            (op.conditional, op.revision.map(|it| it.generation))
+        };
+        assert_eq!(read(Ok(3)), (true, None));
+        assert_eq!(read(Ok(3)), (true, Some(3)));
+        assert_eq!(read(Err(Failure::NotFound)), (true, Some(3)));
+        assert_eq!(read(Ok(4)), (true, None));
+        assert_eq!(read(Ok(4)), (true, Some(4)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use springload::embedded::Options;
 
 use crate::proxy::Proxy;
 use crate::servers::Server;
-use crate::springload::{Finished, measure, number};
+use crate::springload::{Finished, failures, measure, number};
 
 fn stand_in() -> Server {
     Server::stand_in(Options::default())
@@ -48,6 +48,30 @@ fn the_tables_of_the_original_add_up_to_what_the_server_counted() {
         rows(&run, "couchdb_20readers_1sec_10bytes_sum.csv").iter().map(|row| row.1).sum();
     assert_eq!(reads as u64, counters().documents_read);
     assert!(run.stdout.contains("Total reads: "), "{}", run.stdout);
+}
+
+#[test]
+fn a_conditional_reader_is_told_that_nothing_has_changed() {
+    let server = stand_in();
+    let proxy = Proxy::to(&server.url);
+    let words = ["bm-couchdb", "-n", "3", "-t", "1", "--read", "--conditional", &proxy.url];
+    let run = measure(words).passed();
+    let read = run.operation("burst_read", "read");
+    let statuses = &read["statuses"];
+    assert_eq!((statuses["200"].as_u64(), failures(&read)), (Some(3), 0), "{read}");
+    assert_eq!(number(&statuses["304"]) + 3, number(&read["ok"]));
+    let told = format!("answered 304, not modified: {}\n", statuses["304"]);
+    assert!(run.stdout.contains(&told), "{}", run.stdout);
+    let table =
+        std::fs::read_to_string(run.output().join("csv/couchdb_3readers_1sec_10bytes_average.csv"));
+    let table = table.expect("a table");
+    assert!(table.lines().skip(1).all(|line| line.contains('.')), "{table}");
+    // Without it none is sent, and every answer is the document.
+    let run = measure(["bm-couchdb", "-n", "3", "-t", "1", "--read", &server.url]).passed();
+    assert!(run.operation("burst_read", "read")["statuses"].is_null());
+    assert!(!run.stdout.contains("304"), "{}", run.stdout);
+    let words = ["bm-couchdb", "--conditional", &server.url];
+    measure(words).refused(2, &["--conditional: nobody reads"]);
 }
 
 #[test]

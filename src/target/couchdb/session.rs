@@ -29,6 +29,8 @@ pub struct CouchSession {
     inner: Payload,
     /// The documents that updates build upon, where they are kept.
     seen: Option<Seen>,
+    /// The status of the present operation, where it is told.
+    told: Option<u16>,
 }
 
 /// How often an update or delete without a revision is tried when others write meanwhile. With 50
@@ -54,6 +56,7 @@ impl CouchSession {
             host: host.to_owned(),
             inner: Payload::default(),
             seen: None,
+            told: None,
         }
     }
 
@@ -96,6 +99,9 @@ impl CouchSession {
             revision.write(head);
         }
         head.extend_from_slice(&self.common);
+        if op.conditional {
+            write_condition(op, head);
+        }
         if body_bytes > 0 {
             head.extend_from_slice(b"Content-Type: application/json\r\nContent-Length: ");
             head.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
@@ -184,6 +190,9 @@ impl CouchSession {
             _ => matches!(answer.status, 201 | 202),
         };
         if !expected {
+            if op.conditional && answer.status == 304 && op.revision.is_some() {
+                return Ok(Reply { revision: op.revision, ..Reply::default() });
+            }
             return Err(answer::failure(answer.status, body));
         }
         let (names, rows) = payload.names_and_rows();
@@ -206,6 +215,9 @@ impl CouchSession {
         {
             // Rare: kept out of the future that every other operation pays for.
             answer = Box::pin(self.renew(op, payload, (first, probe))).await;
+        }
+        if op.conditional {
+            self.told = answer.ok().map(|answer| answer.status);
         }
         let (result, bytes_received, resent) = match answer {
             Ok(answer) => (self.judge(op, answer, payload), answer.body_bytes, answer.resent),
@@ -354,6 +366,16 @@ impl CouchSession {
     }
 }
 
+/// Appends the header of a read that wants the document only if it has changed. The entity tag of
+/// a document is its revision in quotes.
+#[cold]
+fn write_condition(op: &Op, head: &mut Vec<u8>) {
+    let Some(revision) = op.revision else { return };
+    head.extend_from_slice(b"If-None-Match: \"");
+    revision.write(head);
+    head.extend_from_slice(b"\"\r\n");
+}
+
 /// Appends one segment of a path, percent-encoded where it must be.
 fn write_segment(segment: &[u8], out: &mut Vec<u8>) {
     if segment.iter().all(u8::is_ascii_alphanumeric) {
@@ -409,6 +431,7 @@ impl Session for CouchSession {
 
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         let before = self.connection.sent();
+        self.told = None;
         let mut outcome = if looks_up(op) {
             // Rare and large: boxed, as the other rare ways below are.
             Box::pin(self.on_stored(op, payload, probe)).await
@@ -431,5 +454,9 @@ impl Session for CouchSession {
 
     fn body(&self) -> &[u8] {
         self.connection.body()
+    }
+
+    fn statuses(&self) -> &[u16] {
+        self.told.as_slice()
     }
 }
