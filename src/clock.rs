@@ -3,9 +3,11 @@
 //!
 //! Tests run the engine on tokio's paused time: [`Clock::virtual_time`] reads that instead.
 
+mod machine;
 mod scheduler;
 mod sleeper;
 
+pub use machine::Machine;
 pub use scheduler::{Scheduled, Scheduler};
 pub use sleeper::Sleeper;
 

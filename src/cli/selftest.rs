@@ -1,7 +1,8 @@
-//! `springload selftest`: a table of claims, what was measured, and whether they hold.
+//! `springload selftest`: a table of claims, what was measured, and whether they hold,
+//! do not, or cannot be told on a machine as busy as this one.
 
 use super::exit::Exit;
-use crate::selftest::{Length, claims};
+use crate::selftest::{Length, Outcome, claims};
 
 /// `springload selftest`.
 #[derive(Debug, clap::Args)]
@@ -27,18 +28,31 @@ pub(super) fn main(args: &Args) -> Exit {
         eprintln!("error: --only: no claim of that name; give one of {}", names.join(", "));
         return Exit::Usage;
     }
-    let mut failed = 0;
+    let (mut failed, mut untold) = (0, 0);
     for claim in &chosen {
         println!("{:<16} {}", claim.name, claim.claim);
         let finding = claim.measure(length);
-        let mark = if finding.passed { "pass" } else { "FAIL" };
-        println!("{mark:>14}   {}", finding.measured);
-        failed += u32::from(!finding.passed);
+        let (mark, why) = match finding.outcome {
+            Outcome::Holds => ("pass", String::new()),
+            Outcome::Fails => ("FAIL", String::new()),
+            Outcome::CannotTell(why) => ("cannot tell", format!("{why}: ")),
+        };
+        let again = match finding.attempts {
+            1 => String::new(),
+            attempts => format!(" (attempt {attempts})"),
+        };
+        println!("{mark:>14}   {why}{}{again}", finding.measured);
+        println!("{:>14}   {}", "machine", finding.noise);
+        failed += usize::from(mark == "FAIL");
+        untold += usize::from(mark == "cannot tell");
     }
-    println!(
-        "\n{} of {} claims hold on this machine now",
-        chosen.len() as u32 - failed,
-        chosen.len()
-    );
+    let all = chosen.len();
+    println!("\n{} of {all} claims hold on this machine now", all - failed - untold);
+    if failed > 0 {
+        println!("{failed} of {all} do not hold");
+    }
+    if untold > 0 {
+        println!("{untold} of {all} cannot be told: this machine is too busy; try again later");
+    }
     if failed == 0 { Exit::Passed } else { Exit::Untrustworthy }
 }

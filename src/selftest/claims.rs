@@ -1,8 +1,8 @@
 //! The claims, in the numbering of `docs/selftest.md`.
 
-use super::Finding;
 use super::harness::Broken;
-use super::{merge, replay, shapes};
+use super::noise::{self, Bears, Watch};
+use super::{Finding, Measured, merge, replay, shapes};
 
 /// How long a self-test may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,82 +30,103 @@ pub struct Claim {
     pub name: &'static str,
     /// What is claimed.
     pub claim: &'static str,
-    measure: fn(Length) -> Result<Finding, Broken>,
+    /// The noise that it bears; `None`: it is about counts, which no noise makes wrong.
+    bears: Option<Bears>,
+    measure: Measure,
 }
 
+type Measure = fn(Length) -> Result<Measured, Broken>;
+
 impl Claim {
-    /// Measures it.
+    /// A claim about times.
+    const fn timed(
+        name: &'static str,
+        (bears, measure): (Bears, Measure),
+        claim: &'static str,
+    ) -> Self {
+        Self { name, claim, bears: Some(bears), measure }
+    }
+
+    /// A claim about counts.
+    const fn counted(name: &'static str, measure: Measure, claim: &'static str) -> Self {
+        Self { name, claim, bears: None, measure }
+    }
+
+    /// Measures it, again where the machine may be why it failed.
     pub fn measure(&self, length: Length) -> Finding {
-        (self.measure)(length)
-            .unwrap_or_else(|broken| Finding::new(false, format!("not measured: {broken}")))
+        Finding::settle(self.bears, || {
+            let watch = Watch::start();
+            let measured = (self.measure)(length);
+            (measured.map_err(|broken| broken.to_string()), watch.finish())
+        })
     }
 }
 
 /// Every claim, in order.
 pub const fn claims() -> [Claim; 12] {
     [
-        Claim {
-            name: "T1 pause",
-            claim: "server frozen for 2 % of the run: p99 half the pause, p99.5 three quarters, \
+        Claim::timed(
+            "T1 pause",
+            (noise::PAUSE, shapes::pause),
+            "server frozen for 2 % of the run: p99 half the pause, p99.5 three quarters, \
                     max all of it, ± 2 % or 5 ms; service p99 under 5 ms",
-            measure: shapes::pause,
-        },
-        Claim {
-            name: "T2 schedule",
-            claim: "achieved within 0.1 %; begun late by its own fault p99 ≤ 100 µs, p99.9 ≤ 1 ms; \
+        ),
+        Claim::timed(
+            "T2 schedule",
+            (noise::SCHEDULE, shapes::schedule),
+            "achieved within 0.1 %; begun late by its own fault p99 ≤ 100 µs, p99.9 ≤ 1 ms; \
                     Poisson gaps vary as an exponential, ± 0.02",
-            measure: shapes::schedule,
-        },
-        Claim {
-            name: "T3 latency",
-            claim: "p50, p99, p99.9 within 100 µs or 1 % of the server's own log and what the path \
+        ),
+        Claim::timed(
+            "T3 latency",
+            (noise::TAIL, shapes::latency),
+            "p50, p99, p99.9 within 100 µs or 1 % of the server's own log and what the path \
                     takes without delays, for three laws",
-            measure: shapes::latency,
-        },
-        Claim {
-            name: "T4 capacity",
-            claim: "at half of capacity, p50 at most 50 µs above one request at a time",
-            measure: shapes::capacity,
-        },
-        Claim {
-            name: "T5 conservation",
-            claim: "offered = ok + failed + unfinished + dropped + unsent, and the server's count",
-            measure: shapes::conservation,
-        },
-        Claim {
-            name: "T6 Little",
-            claim: "mean in flight = throughput × mean service time within 1 %",
-            measure: shapes::little,
-        },
-        Claim {
-            name: "T7 end of run",
-            claim: "1 % of answers held back: none lost, p99.5 at least that long",
-            measure: shapes::end_of_run,
-        },
-        Claim {
-            name: "T8 merge",
-            claim: "histograms of parts merge to the bits of the whole; percentiles ascend",
-            measure: merge::merge,
-        },
-        Claim {
-            name: "T9 overload",
-            claim: "at twice the capacity: \"not sustained\", backlog growth within 2 %",
-            measure: shapes::overload,
-        },
-        Claim {
-            name: "T10 client bound",
-            claim: "a starved client calls its own result not valid",
-            measure: shapes::client_bound,
-        },
-        Claim {
-            name: "T11 time-outs",
-            claim: "answers that never come each have their time, at the time-out or above",
-            measure: shapes::timeouts,
-        },
-        Claim {
-            name: "T15 replay",
-            claim: "same seed, other thread counts: the same operations by SHA-256",
-            measure: replay::replay,
-        },
+        ),
+        Claim::timed(
+            "T4 capacity",
+            (noise::MEDIAN, shapes::capacity),
+            "at half of capacity, p50 at most 50 µs above one request at a time",
+        ),
+        Claim::counted(
+            "T5 conservation",
+            shapes::conservation,
+            "offered = ok + failed + unfinished + dropped + unsent, and the server's count",
+        ),
+        Claim::timed(
+            "T6 Little",
+            (noise::MEAN, shapes::little),
+            "mean in flight = throughput × mean service time within 1 %",
+        ),
+        Claim::counted(
+            "T7 end of run",
+            shapes::end_of_run,
+            "1 % of answers held back: none lost, p99.5 at least that long",
+        ),
+        Claim::counted(
+            "T8 merge",
+            merge::merge,
+            "histograms of parts merge to the bits of the whole; percentiles ascend",
+        ),
+        Claim::timed(
+            "T9 overload",
+            (noise::MEAN, shapes::overload),
+            "at twice the capacity: \"not sustained\", backlog growth within 2 %",
+        ),
+        Claim::timed(
+            "T10 client bound",
+            (noise::STARVED, shapes::client_bound),
+            "a starved client calls its own result not valid",
+        ),
+        Claim::counted(
+            "T11 time-outs",
+            shapes::timeouts,
+            "answers that never come each have their time, at the time-out or above",
+        ),
+        Claim::counted(
+            "T15 replay",
+            replay::replay,
+            "same seed, other thread counts: the same operations by SHA-256",
+        ),
     ]
 }

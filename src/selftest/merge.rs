@@ -1,6 +1,6 @@
 //! Merged histograms are those of one recorder.
 
-use super::Finding;
+use super::Measured;
 use super::claims::Length;
 use super::harness::Broken;
 use crate::generate::{Stream, below, mix};
@@ -8,7 +8,7 @@ use crate::measure::Histogram;
 
 /// T8.
 #[allow(clippy::unnecessary_wraps, reason = "every claim is measured by the same signature")]
-pub(super) fn merge(length: Length) -> Result<Finding, Broken> {
+pub(super) fn merge(length: Length) -> Result<Measured, Broken> {
     let samples: u64 = length.pick(1_000_000, 100_000);
     let mut draws = Stream::new(mix(8, 0, 0), 0);
     let (mut whole, mut parts) = (Histogram::default(), vec![Histogram::default(); 7]);
@@ -29,5 +29,5 @@ pub(super) fn merge(length: Length) -> Result<Finding, Broken> {
         [50.0, 90.0, 99.0, 99.9, 100.0].map(|p| merged.percentile(p)).to_vec();
     let ascends = percentiles.is_sorted() && merged.max() >= percentiles[4];
     let measured = format!("{samples} samples in 7 parts: identical {same}, ascending {ascends}");
-    Ok(Finding::new(same && ascends, measured))
+    Ok(Measured::new(same && ascends, measured))
 }

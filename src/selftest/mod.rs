@@ -6,22 +6,26 @@
 mod claims;
 mod harness;
 mod merge;
+mod noise;
+mod outcome;
 mod replay;
 mod shapes;
 
 pub use claims::{Claim, Length, claims};
+pub use noise::Noise;
+pub use outcome::{Finding, Outcome};
 
-/// What became of one claim.
+/// What one measurement of a claim brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+struct Measured {
     /// What was measured.
-    pub measured: String,
+    text: String,
     /// Whether it is as claimed.
-    pub passed: bool,
+    held: bool,
 }
 
-impl Finding {
-    fn new(passed: bool, measured: impl Into<String>) -> Self {
-        Self { measured: measured.into(), passed }
+impl Measured {
+    fn new(held: bool, text: impl Into<String>) -> Self {
+        Self { text: text.into(), held }
     }
 }

@@ -1,6 +1,6 @@
 //! The same seed makes the same operations, however many threads share the connections.
 
-use super::Finding;
+use super::Measured;
 use super::claims::Length;
 use super::harness::Broken;
 use crate::engine::{Lane, ShardPlan, Start, run_shard};
@@ -43,7 +43,7 @@ impl Workload for Digesting {
 }
 
 /// T15.
-pub(super) fn replay(length: Length) -> Result<Finding, Broken> {
+pub(super) fn replay(length: Length) -> Result<Measured, Broken> {
     let operations = length.pick(1_000_000, 100_000);
     let schemas = [SchemaPlan::built_in()];
     let documents = SchemaPlan::documents(42, &schemas).map_err(RunError::Schema)?;
@@ -53,7 +53,7 @@ pub(super) fn replay(length: Length) -> Result<Finding, Broken> {
     let (one, two, five) = (one?, two?, five?);
     let same = one == two && one == five;
     let measured = format!("{operations} operations on 1, 2, 5 threads: {}", &one[..16]);
-    Ok(Finding::new(same, measured))
+    Ok(Measured::new(same, measured))
 }
 
 /// The digest of all operations: each connection's by itself, then of these in order.

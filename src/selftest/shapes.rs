@@ -1,6 +1,6 @@
 //! Claims about runs: each against a server whose delays, stalls and losses are known.
 
-use super::Finding;
+use super::Measured;
 use super::claims::Length;
 use super::harness::{Broken, Load, Seen};
 use crate::embedded::{Delay, Faults, Stall};
@@ -27,7 +27,7 @@ fn near(value: f64, expected: f64, share: f64) -> bool {
 }
 
 /// T1.
-pub(super) fn pause(length: Length) -> Result<Finding, Broken> {
+pub(super) fn pause(length: Length) -> Result<Measured, Broken> {
     let length_ns = length.pick(100 * SECOND, 6 * SECOND);
     let pause_ns = length_ns / 50;
     let stall = Stall { at_ns: length_ns / 2, for_ns: pause_ns, every_ns: None };
@@ -53,7 +53,7 @@ pub(super) fn pause(length: Length) -> Result<Finding, Broken> {
          service p99 {:.2} ms",
         ms(service)
     );
-    Ok(Finding::new(passed, measured))
+    Ok(Measured::new(passed, measured))
 }
 
 /// Measures up to three times until it holds: what else the machine does only ever adds noise.
@@ -74,7 +74,7 @@ fn best_of_three(
 }
 
 /// T2.
-pub(super) fn schedule(length: Length) -> Result<Finding, Broken> {
+pub(super) fn schedule(length: Length) -> Result<Measured, Broken> {
     let (mut passed, mut parts) = (true, Vec::new());
     let length_ns = length.pick(2 * SECOND, SECOND);
     for rate in [1_000.0, 10_000.0, 50_000.0] {
@@ -98,7 +98,7 @@ pub(super) fn schedule(length: Length) -> Result<Finding, Broken> {
     let variation = poisson_variation();
     passed &= (variation - 1.0).abs() <= 0.02;
     parts.push(format!("Poisson CV {variation:.3}"));
-    Ok(Finding::new(passed, parts.join("; ")))
+    Ok(Measured::new(passed, parts.join("; ")))
 }
 
 /// The coefficient of variation of 100,000 Poisson gaps: 1 for an exponential.
@@ -113,7 +113,7 @@ fn poisson_variation() -> f64 {
 }
 
 /// T3.
-pub(super) fn latency(length: Length) -> Result<Finding, Broken> {
+pub(super) fn latency(length: Length) -> Result<Measured, Broken> {
     let laws = [
         ("10 ms", Delay::Constant { ns: 10 * MS }),
         ("1 ms, 1 % 50 ms", Delay::Mix { ns: MS, rare_ns: 50 * MS, rare_fraction: 0.01 }),
@@ -151,11 +151,11 @@ pub(super) fn latency(length: Length) -> Result<Finding, Broken> {
         passed &= held;
         parts.push(part);
     }
-    Ok(Finding::new(passed, parts.join("; ")))
+    Ok(Measured::new(passed, parts.join("; ")))
 }
 
 /// T4.
-pub(super) fn capacity(length: Length) -> Result<Finding, Broken> {
+pub(super) fn capacity(length: Length) -> Result<Measured, Broken> {
     let length_ns = length.pick(2 * SECOND, SECOND);
     let full = Load { length_ns, ..Load::default() }.run()?;
     let rate = Some((1_000.0, Arrivals::Constant));
@@ -170,11 +170,11 @@ pub(super) fn capacity(length: Length) -> Result<Finding, Broken> {
         full.stage().client.cpu_per_request_us,
         median(&alone),
     );
-    Ok(Finding::new(added <= 50.0, measured))
+    Ok(Measured::new(added <= 50.0, measured))
 }
 
 /// T5.
-pub(super) fn conservation(length: Length) -> Result<Finding, Broken> {
+pub(super) fn conservation(length: Length) -> Result<Measured, Broken> {
     let seen = Load {
         connections: 10,
         rate: Some((2_000.0, Arrivals::Poisson)),
@@ -194,11 +194,11 @@ pub(super) fn conservation(length: Length) -> Result<Finding, Broken> {
         load.unsent,
         seen.counted(),
     );
-    Ok(Finding::new(seen.conserved(), measured))
+    Ok(Measured::new(seen.conserved(), measured))
 }
 
 /// T6.
-pub(super) fn little(length: Length) -> Result<Finding, Broken> {
+pub(super) fn little(length: Length) -> Result<Measured, Broken> {
     let seen = Load {
         length_ns: length.pick(6 * SECOND, 2 * SECOND),
         faults: constant(50 * MS),
@@ -212,11 +212,11 @@ pub(super) fn little(length: Length) -> Result<Finding, Broken> {
     let reads = seen.reads();
     let law = reads.requests as f64 / stage.elapsed_s * reads.service.mean_us / 1e6;
     let measured = format!("server held {in_flight:.3}, by Little's law {law:.3}");
-    Ok(Finding::new(near(in_flight, law, 0.01), measured))
+    Ok(Measured::new(near(in_flight, law, 0.01), measured))
 }
 
 /// T7.
-pub(super) fn end_of_run(length: Length) -> Result<Finding, Broken> {
+pub(super) fn end_of_run(length: Length) -> Result<Measured, Broken> {
     let slow_ns = length.pick(5 * SECOND, SECOND / 2);
     let seen = Load {
         connections: 100,
@@ -234,11 +234,11 @@ pub(super) fn end_of_run(length: Length) -> Result<Finding, Broken> {
         ms(p995),
         seen.reads().unfinished
     );
-    Ok(Finding::new(passed, measured))
+    Ok(Measured::new(passed, measured))
 }
 
 /// T9.
-pub(super) fn overload(length: Length) -> Result<Finding, Broken> {
+pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
     let seen = Load {
         connections: 10,
         rate: Some((2_000.0, Arrivals::Constant)),
@@ -249,18 +249,18 @@ pub(super) fn overload(length: Length) -> Result<Finding, Broken> {
     .run()?;
     let stage = seen.stage();
     let Verdict::NotSustained { backlog_per_s, .. } = stage.verdict else {
-        return Ok(Finding::new(false, format!("verdict {:?}", stage.verdict)));
+        return Ok(Measured::new(false, format!("verdict {:?}", stage.verdict)));
     };
     let expected = stage.load.offered_per_s - stage.load.served_per_s;
     let measured = format!(
         "offered {:.0}/s, served {:.0}/s, backlog grew by {backlog_per_s:.0}/s",
         stage.load.offered_per_s, stage.load.served_per_s
     );
-    Ok(Finding::new(near(backlog_per_s, expected, 0.02), measured))
+    Ok(Measured::new(near(backlog_per_s, expected, 0.02), measured))
 }
 
 /// T10.
-pub(super) fn client_bound(length: Length) -> Result<Finding, Broken> {
+pub(super) fn client_bound(length: Length) -> Result<Measured, Broken> {
     let over = Arc::new(AtomicBool::new(false));
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let burners: Vec<_> = (0..cores * 8)
@@ -285,14 +285,14 @@ pub(super) fn client_bound(length: Length) -> Result<Finding, Broken> {
     let seen = result?;
     let late = seen.stage().client.late_p99_us.unwrap_or(0.0) / 1e3;
     let passed = matches!(seen.stage().verdict, Verdict::ClientBound { .. });
-    let verdict = if passed { "client-bound" } else { "valid" };
+    let verdict = seen.stage().verdict.name();
     let measured =
         format!("{} burning threads: begun late p99 {late:.1} ms, called {verdict}", cores * 8);
-    Ok(Finding::new(passed, measured))
+    Ok(Measured::new(passed, measured))
 }
 
 /// T11.
-pub(super) fn timeouts(length: Length) -> Result<Finding, Broken> {
+pub(super) fn timeouts(length: Length) -> Result<Measured, Broken> {
     let timeout_ns = length.pick(SECOND, SECOND / 2);
     let seen = Load {
         connections: 100,
@@ -316,5 +316,5 @@ pub(super) fn timeouts(length: Length) -> Result<Finding, Broken> {
         times.len(),
         ms(least)
     );
-    Ok(Finding::new(passed, measured))
+    Ok(Measured::new(passed, measured))
 }

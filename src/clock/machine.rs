@@ -1,0 +1,74 @@
+//! What the processors of the machine were busy with beside this process: the scheduler's accounts.
+
+/// The accounts of one moment, in the kernel's ticks of usually 10 ms. Only differences have a
+/// meaning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Time of all processors together.
+    all: u64,
+    /// Of it, programs.
+    programs: u64,
+    /// Of it, what a hypervisor gave to others.
+    stolen: u64,
+    /// This process, without its time in the kernel.
+    own: u64,
+    /// Processors.
+    count: u64,
+}
+
+impl Machine {
+    /// The accounts now; `None` where the system does not tell them (on Linux `/proc` does).
+    pub fn now() -> Option<Self> {
+        let stat = std::fs::read_to_string("/proc/stat").ok()?;
+        Self::parse(&stat, &std::fs::read_to_string("/proc/self/stat").ok()?)
+    }
+
+    /// Reads `/proc/stat` and `/proc/self/stat` (proc(5)). Time in the kernel is left out, because
+    /// kernels differ in whom they charge for the network's.
+    fn parse(stat: &str, own: &str) -> Option<Self> {
+        let ticks = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let ticks: Vec<u64> = ticks.split_whitespace().filter_map(|it| it.parse().ok()).collect();
+        // user, nice, system, idle, iowait, irq, softirq, steal; guests' time is in user's.
+        let [user, nice, .., stolen] = *ticks.get(..8)? else { return None };
+        // The name of the program, in parentheses, may hold anything.
+        let own = own.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse().ok()?;
+        let processor = |line: &&str| {
+            line.strip_prefix("cpu").is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let count = stat.lines().filter(processor).count() as u64;
+        Some(Self { all: ticks[..8].iter().sum(), programs: user + nice, stolen, own, count })
+    }
+
+    /// How many processors others had since `before`, on the mean: other programs, and other
+    /// machines on the same host.
+    pub fn others_since(&self, before: &Self) -> f64 {
+        let since = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));
+        let programs = since(|it| it.programs).saturating_sub(since(|it| it.own));
+        let all = since(|it| it.all).max(1) as f64;
+        (programs + since(|it| it.stolen)) as f64 * self.count as f64 / all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(user: u64, idle: u64, stolen: u64, own: u64) -> Machine {
+        let stat = format!(
+            "cpu  {user} 10 30 {idle} 5 0 7 {stolen} 0 0\ncpu0 1 1 1 1\ncpu1 1 1 1 1\nintr 5\n"
+        );
+        let own = format!("77 (a) b c) R 1 2 3 4 5 6 7 8 9 10 {own} 12 0 0");
+        Machine::parse(&stat, &own).expect("the form of proc(5)")
+    }
+
+    #[test]
+    fn what_others_had_is_what_this_process_had_not() {
+        let before = machine(1_000, 1_000, 0, 500);
+        // 200 ticks on two processors: one second. 60 of programs, 50 of these our own.
+        let others = machine(1_060, 1_130, 10, 550).others_since(&before);
+        assert!((others - 0.2).abs() < 1e-9, "{others}");
+        assert!(machine(1_050, 1_150, 0, 560).others_since(&before).abs() < 1e-9);
+        assert!(before.others_since(&before).abs() < 1e-9);
+        assert_eq!(Machine::parse("cpu  1 2 3\n", "1 (a) R"), None);
+    }
+}

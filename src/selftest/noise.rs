@@ -1,0 +1,100 @@
+//! What else the machine did while a claim was measured, and whether a failure may be due to it.
+
+use crate::clock::Machine;
+use crate::measure::{HiccupMeter, Hiccups};
+use std::fmt;
+
+const MS: u64 = 1_000_000;
+
+/// Others that had this much of a processor may be why a timed claim failed.
+const OTHERS: f64 = 0.1;
+
+/// Watches the machine.
+pub(super) struct Watch {
+    hiccups: Option<HiccupMeter>,
+    before: Option<Machine>,
+}
+
+impl Watch {
+    /// Starts to watch.
+    pub(super) fn start() -> Self {
+        Self { hiccups: HiccupMeter::start().ok(), before: Machine::now() }
+    }
+
+    /// Ends, and tells what was seen.
+    pub(super) fn finish(self) -> Noise {
+        let others = Machine::now().zip(self.before).map(|(now, then)| now.others_since(&then));
+        let hiccups = self.hiccups.map(HiccupMeter::finish).unwrap_or_default();
+        Noise { hiccups, others }
+    }
+}
+
+/// What was seen of the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Noise {
+    /// How late a thread woke that only slept.
+    pub hiccups: Hiccups,
+    /// How many processors others had, on the mean; `None`: the system does not tell.
+    pub others: Option<f64>,
+}
+
+/// A percentile of hiccups, and how many nanoseconds there may be why a claim failed.
+pub(super) type Stall = (f64, u64);
+
+/// Which noise may be why a timed claim failed: a stall of one of these, or others on the
+/// processors. `docs/selftest.md` has why.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bears(pub(super) &'static [Stall]);
+
+/// The longest stall moves T1's percentiles of a pause.
+pub(super) const PAUSE: Bears = Bears(&[(100.0, 5 * MS)]);
+/// Operations that were due in stalls began late.
+pub(super) const SCHEDULE: Bears = Bears(&[(99.0, 3 * MS / 10), (99.9, MS)]);
+/// Answers that came in stalls were seen late.
+pub(super) const TAIL: Bears = Bears(&[(99.9, MS / 2)]);
+/// Only what happens all the time moves a median.
+pub(super) const MEDIAN: Bears = Bears(&[(50.0, 3 * MS / 10)]);
+/// Means and sums move by long stalls.
+pub(super) const MEAN: Bears = Bears(&[(99.9, 10 * MS)]);
+/// It stalls the machine itself.
+pub(super) const STARVED: Bears = Bears(&[]);
+
+impl Noise {
+    /// Why a claim that bears so much may have failed; `None`: the machine was quiet.
+    pub(super) fn explains(&self, Bears(stalls): Bears) -> Option<String> {
+        let late = &self.hiccups.late;
+        let stalled =
+            stalls.iter().find(|&&(percentile, least)| late.percentile(percentile) >= least);
+        let others = self.others.filter(|&others| others >= OTHERS);
+        let stalled = stalled.map(|&(percentile, _)| {
+            let ms = late.percentile(percentile) as f64 / 1e6;
+            let at = if percentile < 100.0 { format!(" at p{percentile}") } else { String::new() };
+            format!("this machine stalled for {ms:.1} ms{at}")
+        });
+        let others =
+            others.map(|others| format!("others had {:.0} % of a processor", others * 100.0));
+        let reasons: Vec<String> = stalled.into_iter().chain(others).collect();
+        (!reasons.is_empty()).then(|| reasons.join(", "))
+    }
+}
+
+impl fmt::Display for Noise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let late = &self.hiccups.late;
+        if late.is_empty() {
+            f.write_str("hiccups not measured")?;
+        } else {
+            let ms = |percentile| late.percentile(percentile) as f64 / 1e6;
+            let [p50, p99, p999, most] = [50.0, 99.0, 99.9, 100.0].map(ms);
+            write!(f, "hiccups p50 {p50:.2} p99 {p99:.2} p99.9 {p999:.2} max {most:.2} ms")?;
+        }
+        match self.others {
+            Some(others) => write!(f, "; others had {:.0} % of a processor", others * 100.0),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "noise_tests.rs"]
+mod tests;

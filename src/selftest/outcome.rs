@@ -1,0 +1,136 @@
+//! From measurements of a claim, with what the machine did meanwhile, to what is said of it.
+
+use super::Measured;
+use super::noise::{Bears, Noise};
+
+/// A claim that failed in noise is measured again: so often in all.
+const ATTEMPTS: u32 = 3;
+
+/// What became of one claim.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What is to be said of it.
+    pub outcome: Outcome,
+    /// What was measured last.
+    pub measured: String,
+    /// What the machine did meanwhile.
+    pub noise: Noise,
+    /// How often it was measured.
+    pub attempts: u32,
+}
+
+/// What is to be said of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It holds.
+    Holds,
+    /// It does not, and the machine is no reason why.
+    Fails,
+    /// It did not hold, and this of the machine may be why.
+    CannotTell(String),
+}
+
+impl Outcome {
+    /// What one measurement says. A claim that bears no noise, `None`, is about counts: the
+    /// machine is never why these are wrong.
+    fn of(held: bool, bears: Option<Bears>, noise: &Noise) -> Self {
+        if held {
+            return Self::Holds;
+        }
+        let reason = bears.and_then(|bears| noise.explains(bears));
+        reason.map_or(Self::Fails, Self::CannotTell)
+    }
+}
+
+impl Finding {
+    /// Measures until it is known whether the claim holds, or often enough.
+    pub(super) fn settle(
+        bears: Option<Bears>,
+        mut measure: impl FnMut() -> (Result<Measured, String>, Noise),
+    ) -> Self {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let (result, noise) = measure();
+            let (outcome, measured) = match result {
+                Ok(Measured { text, held }) => (Outcome::of(held, bears, &noise), text),
+                Err(why) => (Outcome::Fails, format!("not measured: {why}")),
+            };
+            if attempts == ATTEMPTS || !matches!(outcome, Outcome::CannotTell(_)) {
+                return Self { outcome, measured, noise, attempts };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::selftest::noise::{MEAN, MEDIAN, PAUSE, SCHEDULE, STARVED, TAIL};
+
+    /// Whether it held, and in which noise.
+    type Attempt = (bool, fn() -> Noise);
+
+    fn quiet() -> Noise {
+        let mut noise = Noise { others: Some(0.05), ..Noise::default() };
+        noise.hiccups.late.record_many(120_000, 2_000);
+        noise
+    }
+
+    fn loud() -> Noise {
+        let mut noise = quiet();
+        noise.hiccups.late.record_many(12_000_000, 3_000);
+        noise
+    }
+
+    #[test]
+    fn what_does_not_hold_is_excused_by_a_loud_machine_alone() {
+        for bears in [PAUSE, SCHEDULE, TAIL, MEDIAN, MEAN] {
+            assert_eq!(Outcome::of(true, Some(bears), &loud()), Outcome::Holds);
+            assert_eq!(Outcome::of(true, Some(bears), &quiet()), Outcome::Holds);
+            assert_eq!(Outcome::of(false, Some(bears), &quiet()), Outcome::Fails, "{bears:?}");
+            let nothing_seen = Outcome::of(false, Some(bears), &Noise::default());
+            assert_eq!(nothing_seen, Outcome::Fails, "{bears:?}");
+            let told = Outcome::of(false, Some(bears), &loud());
+            let Outcome::CannotTell(why) = told else { panic!("{bears:?}: {told:?}") };
+            assert!(why.starts_with("this machine stalled for 12.0 ms"), "{why}");
+        }
+        // A claim that starves the client makes hiccups by itself.
+        assert_eq!(Outcome::of(false, Some(STARVED), &loud()), Outcome::Fails);
+        let busy = Noise { others: Some(0.6), ..quiet() };
+        let why = Outcome::CannotTell("others had 60 % of a processor".to_owned());
+        assert_eq!(Outcome::of(false, Some(STARVED), &busy), why);
+    }
+
+    #[test]
+    fn wrong_counts_are_never_excused() {
+        let loudest = Noise { others: Some(2.0), ..loud() };
+        assert_eq!(Outcome::of(false, None, &loudest), Outcome::Fails);
+        let finding =
+            Finding::settle(None, || (Ok(Measured::new(false, "1 lost")), loudest.clone()));
+        assert_eq!((finding.outcome, finding.attempts), (Outcome::Fails, 1));
+        let finding =
+            Finding::settle(Some(PAUSE), || (Err("no socket".to_owned()), loudest.clone()));
+        assert_eq!((finding.outcome, finding.attempts), (Outcome::Fails, 1));
+        assert_eq!(finding.measured, "not measured: no socket");
+    }
+
+    #[test]
+    fn a_claim_is_measured_again_while_the_machine_may_be_why_it_failed() {
+        let settle = |course: &[Attempt]| {
+            let mut course = course.iter();
+            let finding = Finding::settle(Some(SCHEDULE), || {
+                let (held, noise) = course.next().expect("no more than so often");
+                (Ok(Measured::new(*held, "late")), noise())
+            });
+            assert_eq!(course.len(), 0, "it stopped too early");
+            finding.outcome
+        };
+        assert_eq!(settle(&[(true, loud)]), Outcome::Holds);
+        assert_eq!(settle(&[(false, loud), (true, loud)]), Outcome::Holds);
+        assert_eq!(settle(&[(false, loud), (false, quiet)]), Outcome::Fails);
+        assert_eq!(settle(&[(false, quiet)]), Outcome::Fails);
+        let told = settle(&[(false, loud), (false, loud), (false, loud)]);
+        assert!(matches!(told, Outcome::CannotTell(_)), "{told:?}");
+    }
+}
