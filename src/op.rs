@@ -241,6 +241,10 @@ pub enum Failure {
     Connect,
     /// The peer closed or reset the connection before the whole answer.
     Reset,
+    /// The request may have changed something and has no whole answer: whether it was carried out
+    /// is not known from this. What only reads, or can as well be made again, is a time-out or a
+    /// reset instead.
+    Unanswered,
     /// The answer was not what the protocol allows.
     Protocol,
     /// What was read is not what was written.
@@ -250,11 +254,14 @@ pub enum Failure {
 impl Failure {
     /// Whether an answer told of it: without one, how long it would have taken is not known.
     pub const fn answered(self) -> bool {
-        !matches!(self, Self::Connect | Self::Timeout | Self::Reset | Self::Protocol)
+        !matches!(
+            self,
+            Self::Connect | Self::Timeout | Self::Reset | Self::Unanswered | Self::Protocol
+        )
     }
 
     /// Every class, in report order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Conflict,
         Self::NotFound,
         Self::PreconditionFailed,
@@ -266,6 +273,7 @@ impl Failure {
         Self::Timeout,
         Self::Connect,
         Self::Reset,
+        Self::Unanswered,
         Self::Protocol,
         Self::UnexpectedState,
     ];
@@ -286,6 +294,7 @@ impl Failure {
             Self::Timeout => "timeout",
             Self::Connect => "connect",
             Self::Reset => "reset",
+            Self::Unanswered => "unanswered",
             Self::Protocol => "protocol",
             Self::UnexpectedState => "unexpected_state",
         }

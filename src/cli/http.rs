@@ -6,6 +6,7 @@ use super::load::LoadArgs;
 use super::output::OutputArgs;
 use super::shared::{ClientArgs, drawn_seed};
 use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, UrlSource, check_http};
+use crate::target::http::Retry;
 use crate::workload::UrlOrder;
 use std::path::PathBuf;
 
@@ -52,6 +53,13 @@ pub(super) struct Args {
     /// Open a new connection for each request
     #[arg(long)]
     close: bool,
+    /// Send any request once more when its connection was closed without an answer, even one that
+    /// the server may carry out twice, such as a POST
+    #[arg(long, conflicts_with = "no_retry")]
+    retry: bool,
+    /// Send no request a second time, not even a GET
+    #[arg(long)]
+    no_retry: bool,
     /// Threads to share the users [default: one per core]
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
@@ -85,6 +93,11 @@ pub(super) fn main(args: Args, command: &str) -> Exit {
             follow: !args.no_follow,
             keep_alive: !args.close,
             cookies: !args.no_cookies,
+            retry: match (args.retry, args.no_retry) {
+                (true, _) => Retry::All,
+                (_, true) => Retry::None,
+                _ => Retry::Idempotent,
+            },
             ..HttpPlan::default()
         },
         content_type: args.content_type,

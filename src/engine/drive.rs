@@ -47,7 +47,9 @@ impl Shared {
     fn heed(&self, result: Result<Reply, Failure>) {
         match result {
             Err(Failure::Authentication) => self.stop.raise(StopReason::Authentication),
-            Err(Failure::Connect | Failure::Timeout | Failure::Reset) => self.refused(),
+            Err(Failure::Connect | Failure::Timeout | Failure::Reset | Failure::Unanswered) => {
+                self.refused();
+            }
             _ => self.patience.answered(),
         }
     }
@@ -114,7 +116,12 @@ pub(super) async fn drive<S: Session, W: Workload>(
         }
         let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
         let outcome = session.execute(&op, payload, &mut probe).await;
-        let check = workload.observe(&op, outcome.result, &payload.answered(session.body()));
+        let mut learnt = outcome.result;
+        if learnt == Err(Failure::Unanswered) {
+            // The operation has failed; what it has done is worth knowing all the same.
+            learnt = session.settled().map_or(learnt, Ok);
+        }
+        let check = workload.observe(&op, learnt, &payload.answered(session.body()));
         let timing = probe.finish();
         first_sent = first_sent.or_else(|| Some(timing.done - timing.service_ns));
         let answers = (payload.answered(&[]).rows, session.statuses());
@@ -179,7 +186,11 @@ fn record(
     timing: &Timing,
 ) {
     let mut row_failures = [0; Failure::COUNT];
-    let mut ok = if outcome.result.is_ok() { u64::from(op.documents) } else { 0 };
+    // The rows of a batch without an answer say what was found out later.
+    let (rows, mut ok) = match outcome.result {
+        Ok(_) => (rows, u64::from(op.documents)),
+        Err(_) => (&[][..], 0),
+    };
     for failure in rows.iter().filter_map(|row| row.err()) {
         row_failures[failure.index()] += 1;
         ok -= 1;
@@ -195,6 +206,8 @@ fn record(
         bytes_received: outcome.bytes_received,
         resent: outcome.resent,
         unsolicited: outcome.unsolicited,
+        carried_out: outcome.carried_out,
+        not_carried_out: outcome.not_carried_out,
         http_requests: outcome.http_requests,
         conflict_retries: outcome.conflict_retries,
         statuses,

@@ -51,6 +51,8 @@ impl Session for FakeSession {
             bytes_received: 2,
             resent: false,
             unsolicited: 0,
+            carried_out: 0,
+            not_carried_out: 0,
             http_requests: Some(1),
             conflict_retries: 0,
         };

@@ -68,6 +68,10 @@ pub struct KindInterval {
     pub resent: u64,
     /// How often something was found on a connection that nobody had asked for.
     pub unsolicited: u64,
+    /// Documents without an answer that were found to be written all the same.
+    pub carried_out: u64,
+    /// Documents without an answer that were found not to be written.
+    pub not_carried_out: u64,
     /// HTTP requests that were sent, each try counted; `None`: the driver sends none.
     pub http_requests: Option<u64>,
     /// How often requests were tried again after a conflict.
@@ -103,6 +107,8 @@ impl KindInterval {
         self.rows += other.rows;
         self.resent += other.resent;
         self.unsolicited += other.unsolicited;
+        self.carried_out += other.carried_out;
+        self.not_carried_out += other.not_carried_out;
         if let Some(sent) = other.http_requests {
             *self.http_requests.get_or_insert(0) += sent;
         }

@@ -27,6 +27,10 @@ pub struct Sample<'a> {
     pub resent: bool,
     /// How often something was found on the connection that nobody had asked for.
     pub unsolicited: u32,
+    /// Documents without an answer that were found to be written all the same.
+    pub carried_out: u32,
+    /// Documents without an answer that were found not to be written.
+    pub not_carried_out: u32,
     /// How many HTTP requests were sent for it; `None`: the driver sends none.
     pub http_requests: Option<u32>,
     /// How often it was tried again after a conflict.
@@ -48,6 +52,8 @@ impl<'a> Sample<'a> {
             bytes_received: 0,
             resent: false,
             unsolicited: 0,
+            carried_out: 0,
+            not_carried_out: 0,
             http_requests: None,
             conflict_retries: 0,
             statuses: &[],
@@ -87,6 +93,8 @@ impl Recorder {
         kind.bytes_received += sample.bytes_received;
         kind.resent += u64::from(sample.resent);
         kind.unsolicited += u64::from(sample.unsolicited);
+        kind.carried_out += u64::from(sample.carried_out);
+        kind.not_carried_out += u64::from(sample.not_carried_out);
         if let Some(sent) = sample.http_requests {
             *kind.http_requests.get_or_insert(0) += u64::from(sent);
         }

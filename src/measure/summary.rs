@@ -81,6 +81,14 @@ pub struct OperationSummary {
     /// without a request.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsolicited: u64,
+    /// Of the documents that failed as unanswered: found to be written all the same, when the
+    /// driver looked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub carried_out: u64,
+    /// Of the documents that failed as unanswered: found not to be written. What became of the
+    /// others is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_carried_out: u64,
     /// HTTP requests that were sent for all this, each try counted: an update may take two. `None`
     /// where the driver sends none, and in records of before this was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,6 +186,8 @@ impl OperationSummary {
             failures,
             resent: part.resent,
             unsolicited: part.unsolicited,
+            carried_out: part.carried_out,
+            not_carried_out: part.not_carried_out,
             http_requests: part.http_requests,
             conflict_retries: part.conflict_retries,
             throughput_per_s: if elapsed_s > 0.0 { part.ok as f64 / elapsed_s } else { 0.0 },

@@ -8,6 +8,7 @@ use super::{Auth, DatabasePlan, DriverName, FillPlan, MOST_CONNECTIONS, Making, 
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::schema::Ids;
+use crate::target::http::Retry;
 use crate::workload::{Pattern, UrlOrder};
 use serde::{Deserialize, Serialize, Serializer};
 use std::path::PathBuf;
@@ -33,6 +34,9 @@ pub struct HttpPlan {
     pub keep_alive: bool,
     /// Each user keeps the cookies it is given.
     pub cookies: bool,
+    /// Which requests may be sent twice.
+    #[serde(default, skip_serializing_if = "Retry::is_default")]
+    pub retry: Retry,
 }
 
 /// One entry of the list. Stored without its password, and without the text of its body.

@@ -1,8 +1,19 @@
 //! What helps a fill whose requests the server did not answer in time.
 
 use super::{RunRecord, StageRecord};
+use crate::measure::OperationSummary;
 use crate::op::Failure;
 use crate::plan::StageKind;
+
+/// Documents without an answer within the time-out. Answers that were lost before count only
+/// where some took that long.
+fn late(operation: &OperationSummary, timeout_ns: u64) -> u64 {
+    let count = |class| operation.failures.get(&class).copied().unwrap_or(0);
+    let unanswered = operation.failed_times.get(&Failure::Unanswered);
+    // What is kept of a time is exact to a thousandth.
+    let waited = unanswered.is_some_and(|it| it.response.max() >= timeout_ns / 100 * 99);
+    count(Failure::Timeout) + if waited { count(Failure::Unanswered) } else { 0 }
+}
 
 impl RunRecord {
     /// What to change after a fill whose requests were not answered in time, in one sentence;
@@ -14,9 +25,7 @@ impl RunRecord {
             StageKind::Ycsb(ycsb) if ycsb.records().is_some() => ycsb.batch,
             _ => return None,
         };
-        let late =
-            |it: &crate::measure::OperationSummary| it.failures.get(&Failure::Timeout).copied();
-        let late: u64 = stage.requests().filter_map(late).sum();
+        let late: u64 = stage.requests().map(|it| late(it, self.plan.timeout_ns)).sum();
         if late == 0 {
             return None;
         }

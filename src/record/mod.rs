@@ -13,7 +13,7 @@ mod warning;
 pub use environment::{Calibration, Environment};
 pub use threshold::{Judgement, Unit};
 pub use verdict::Verdict;
-pub use warning::{Code, Warning};
+pub use warning::{Code, Warning, unanswered};
 
 use crate::measure::{Growth, OperationSummary, PhaseTable, Series, Slot};
 use crate::plan::Plan;

@@ -114,7 +114,10 @@ impl Verdict {
 
 /// Failures that say that the server could not serve, not that the request could not be met.
 fn by_server((class, count): (&Failure, &u64)) -> Option<u64> {
-    use Failure::{Connect, Protocol, Reset, ServerError, Timeout, TooManyRequests};
-    matches!(class, Connect | Protocol | Reset | ServerError | Timeout | TooManyRequests)
-        .then_some(*count)
+    use Failure::{Connect, Protocol, Reset, ServerError, Timeout, TooManyRequests, Unanswered};
+    matches!(
+        class,
+        Connect | Protocol | Reset | ServerError | Timeout | TooManyRequests | Unanswered
+    )
+    .then_some(*count)
 }

@@ -1,7 +1,8 @@
 //! What a reader must know before believing a number: data, worked out once from the record.
 
 use super::{RunRecord, StageRecord, Verdict};
-use crate::op::OpKind;
+use crate::measure::OperationSummary;
+use crate::op::{Failure, OpKind};
 use crate::plan::Auth;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,8 @@ pub enum Code {
     Accepted,
     /// Connections were found closed by the server.
     Resent,
+    /// Answers were lost to requests that may have been carried out.
+    Unanswered,
     /// Something came on connections that nobody had asked for.
     Unsolicited,
     /// A database that springload made is still there.
@@ -140,6 +143,9 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
             let message = format!("{failed} of {issued} {kind} failed: {}", classes.join(", "));
             add(Code::Failures, message);
         }
+        if let Some(words) = unanswered(operation) {
+            add(Code::Unanswered, format!("{kind} {words}"));
+        }
         if operation.unfinished > 0 {
             let count = operation.unfinished;
             add(Code::Unfinished, format!("{count} of {issued} {kind} had no answer at the end"));
@@ -171,6 +177,24 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         let message = format!("{} of {planned} planned requests were begun", stage.load.begun);
         add(Code::NotAllBegun, message);
     }
+}
+
+/// What became of the documents whose answers were lost, as far as the driver has found out;
+/// `None`: there are none.
+pub fn unanswered(operation: &OperationSummary) -> Option<String> {
+    let count = operation.failures.get(&Failure::Unanswered).copied().unwrap_or(0);
+    let (done, not) = (operation.carried_out, operation.not_carried_out);
+    if count == 0 && done == 0 {
+        return None;
+    }
+    let unknown = count.saturating_sub(done + not);
+    Some(match (done + not, unknown) {
+        (0, _) => format!("unanswered: {count}; whether they were carried out is not known"),
+        (_, 0) => format!("unanswered: {count}, of which {done} were carried out"),
+        _ => format!(
+            "unanswered: {count}, of which {done} were carried out; of {unknown} it is not known"
+        ),
+    })
 }
 
 /// A stage that was to last `length_s` and had nothing left to do before.

@@ -65,6 +65,7 @@ fn http_target(
         keep_alive: http.keep_alive,
         cookies: http.cookies,
         max_answer: plan.max_answer,
+        retry: http.retry,
         head_becomes_get,
         watcher,
     };

@@ -34,7 +34,7 @@ pub fn gaps(stage: &StageRecord) -> Vec<Gap> {
 }
 
 fn unanswered(row: &SeriesRow) -> bool {
-    let classes = [Failure::Connect, Failure::Timeout, Failure::Reset];
+    let classes = [Failure::Connect, Failure::Timeout, Failure::Reset, Failure::Unanswered];
     row.kinds.values().any(|kind| classes.iter().any(|class| kind.failures.contains_key(class)))
 }
 

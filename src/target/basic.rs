@@ -117,6 +117,8 @@ impl Session for BasicSession {
             bytes_received: 0,
             resent: false,
             unsolicited: 0,
+            carried_out: 0,
+            not_carried_out: 0,
             http_requests: None,
             conflict_retries: 0,
         }

@@ -107,6 +107,11 @@ impl Deadlines {
 }
 
 impl Deadline {
+    /// How long an operation may take, in nanoseconds.
+    pub const fn timeout_ns(&self) -> Nanos {
+        self.timeout_ns
+    }
+
     /// Starts the time of an operation that began at `began`.
     pub fn arm(&self, began: Nanos) {
         self.entry.expired.set(false);

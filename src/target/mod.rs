@@ -34,6 +34,11 @@ pub struct Outcome {
     pub resent: bool,
     /// How often something was found on the connection that nobody had asked for.
     pub unsolicited: u32,
+    /// Of documents whose answer was lost, how many the driver then found to be written, and how
+    /// many not.
+    pub carried_out: u32,
+    /// See `carried_out`.
+    pub not_carried_out: u32,
     /// How many HTTP requests were sent for it, each try counted. `None`: the driver sends none.
     pub http_requests: Option<u32>,
     /// How often the driver tried again because somebody else had changed the document meanwhile.
@@ -50,6 +55,8 @@ impl Outcome {
             bytes_received: before.bytes_received + self.bytes_received,
             resent: before.resent || self.resent,
             unsolicited: before.unsolicited + self.unsolicited,
+            carried_out: before.carried_out + self.carried_out,
+            not_carried_out: before.not_carried_out + self.not_carried_out,
             conflict_retries: before.conflict_retries + self.conflict_retries,
             ..self
         }
@@ -94,6 +101,12 @@ pub trait Session {
         payload: &mut Payload,
         probe: &mut Probe,
     ) -> impl Future<Output = Outcome>;
+
+    /// After an operation that failed as [`Failure::Unanswered`]: what its answer would have said,
+    /// where the driver has found out that it was carried out.
+    fn settled(&self) -> Option<Reply> {
+        None
+    }
 
     /// The body of the last answer, where the driver keeps it.
     fn body(&self) -> &[u8] {

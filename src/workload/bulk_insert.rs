@@ -72,8 +72,10 @@ impl Workload for BulkInsert {
         answered: &Answered<'_>,
     ) -> Check {
         if let Err(failure) = result {
-            let unanswered =
-                matches!(failure, Failure::Connect | Failure::Timeout | Failure::Reset);
+            let unanswered = matches!(
+                failure,
+                Failure::Connect | Failure::Timeout | Failure::Reset | Failure::Unanswered
+            );
             if self.persists && unanswered {
                 self.keys.start = op.key;
             }

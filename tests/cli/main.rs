@@ -11,6 +11,7 @@ mod descriptors;
 mod endings;
 mod grammar;
 mod identities;
+mod lost;
 mod outage;
 mod proxy;
 mod pty;

@@ -3,7 +3,11 @@
 use crate::springload::{failures, measure, number};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use serde_json::json;
 
 /// A server on a free port; each of its connections is served by `serve` on a thread of its own.
 /// It ends with the test's process.
@@ -87,5 +91,40 @@ fn an_answer_larger_than_asked_for_has_failed() {
         let failed = operation["failures"]["protocol"].as_u64().unwrap_or(0);
         assert_eq!((number(&operation["ok"]), failed), (ok, 4 - ok));
         assert_eq!(finished.record["plan"]["max_answer"], 39 + u64::from(ok > 0));
+    }
+}
+
+#[test]
+fn a_post_without_an_answer_is_not_made_again_unless_asked_for() {
+    for (method, flag, sent, failures) in [
+        ("POST", None, 1, json!({ "unanswered": 1 })),
+        ("PATCH", None, 1, json!({ "unanswered": 1 })),
+        ("POST", Some("--retry"), 2, json!({})),
+        ("POST", Some("--no-retry"), 1, json!({ "unanswered": 1 })),
+        ("GET", None, 2, json!({})),
+        ("PUT", None, 2, json!({})),
+        ("DELETE", None, 2, json!({})),
+        ("GET", Some("--no-retry"), 1, json!({ "reset": 1 })),
+    ] {
+        let came = Arc::new(AtomicU64::new(0));
+        let requests = Arc::clone(&came);
+        // Hangs up on the third request, once it has it.
+        let url = server(move |peer| {
+            while peer.request() {
+                if requests.fetch_add(1, Ordering::SeqCst) == 2 {
+                    return;
+                }
+                peer.answer();
+            }
+        });
+        let target = format!("{url}/x {method}");
+        let arguments = [&["http", "-c1", "-n5"][..], flag.as_slice(), &[&target]].concat();
+        let finished = measure(arguments);
+        let operation = finished.operation("urls", "request");
+        assert_eq!(operation["failures"], failures, "{method} {flag:?}");
+        assert_eq!(came.load(Ordering::SeqCst), 4 + sent, "{method} {flag:?}");
+        assert_eq!(number(&operation["resent"]), sent - 1);
+        let told = "request unanswered: 1; whether they were carried out is not known";
+        assert_eq!(finished.stdout.contains(told), failures["unanswered"] == 1);
     }
 }

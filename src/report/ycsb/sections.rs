@@ -52,7 +52,11 @@ pub const fn return_code(class: Failure) -> &'static str {
         Failure::Authentication => "FORBIDDEN",
         Failure::PreconditionFailed | Failure::TooLarge | Failure::Rejected => "BAD_REQUEST",
         Failure::TooManyRequests | Failure::Connect => "SERVICE_UNAVAILABLE",
-        Failure::ServerError | Failure::Timeout | Failure::Reset | Failure::Protocol => "ERROR",
+        Failure::ServerError
+        | Failure::Timeout
+        | Failure::Reset
+        | Failure::Unanswered
+        | Failure::Protocol => "ERROR",
         Failure::UnexpectedState => "UNEXPECTED_STATE",
     }
 }

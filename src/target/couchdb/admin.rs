@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::measure::Probe;
 use crate::op::Failure;
 use crate::target::deadline::Deadlines;
-use crate::target::wire::{Connection, Endpoint};
+use crate::target::wire::{Connection, Endpoint, Request};
 use serde_json::Value;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -108,7 +108,9 @@ impl Admin {
         self.connection.close();
         let clock = self.deadlines.clock();
         let mut probe = Probe::new(clock, clock.now(), clock.now());
-        let exchange = self.connection.exchange(bytes, head_request, &mut probe);
+        // On a fresh connection nothing is sent twice.
+        let request = Request { is_head: head_request, ..Request::reading(bytes) };
+        let exchange = self.connection.exchange(request, &mut probe);
         let answer = tokio::select! {
             answer = exchange => answer,
             () = self.deadlines.clone().sweep() => Err(Failure::Timeout),

@@ -163,7 +163,7 @@ pub(super) fn settled(body: &[u8], names: &[u8], rows: &mut [Result<Revision, Fa
 }
 
 /// The identifiers in `names`.
-fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
     names.split_inclusive(|&byte| byte == 0).map(|name| &name[..name.len() - 1])
 }
 

@@ -5,6 +5,7 @@ pub mod answer;
 mod credentials;
 mod seen;
 mod session;
+mod settle;
 mod whole;
 
 pub use admin::{Admin, AdminError};

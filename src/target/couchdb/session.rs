@@ -6,7 +6,7 @@ use super::{SEGMENT, answer};
 use crate::clock::Clock;
 use crate::measure::Probe;
 use crate::op::{Failure, Op, OpKind, Reply};
-use crate::target::wire::{Answer, Connection};
+use crate::target::wire::{Answer, Connection, Request};
 use crate::target::{Outcome, Payload, Session};
 use percent_encoding::percent_encode;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use std::sync::atomic::Ordering;
 /// A session with a CouchDB database.
 #[derive(Debug)]
 pub struct CouchSession {
-    connection: Connection,
-    clock: Clock,
+    pub(super) connection: Connection,
+    pub(super) clock: Clock,
     credentials: Credentials,
     renewal: Arc<Renewal>,
     /// `/name/`, percent-encoded.
-    path: Arc<[u8]>,
+    pub(super) path: Arc<[u8]>,
     /// All of a head that follows the target, as [`Credentials::common_head`] has it. Shared with
     /// the other sessions until the credentials change.
-    common: Arc<[u8]>,
+    pub(super) common: Arc<[u8]>,
     host: String,
     /// The requests that an operation without a revision is made of.
     inner: Payload,
@@ -31,6 +31,8 @@ pub struct CouchSession {
     seen: Option<Seen>,
     /// The status of the present operation, where it is told.
     told: Option<u16>,
+    /// What the answer that was lost last would have said, where that was found out.
+    pub(super) settled: Option<Reply>,
 }
 
 /// How often an update or delete without a revision is tried when others write meanwhile. With 50
@@ -57,6 +59,7 @@ impl CouchSession {
             inner: Payload::default(),
             seen: None,
             told: None,
+            settled: None,
         }
     }
 
@@ -80,7 +83,12 @@ impl CouchSession {
         });
     }
 
-    fn write_head(&self, (op, name): (&Op, &[u8]), body_bytes: usize, head: &mut Vec<u8>) {
+    pub(super) fn write_head(
+        &self,
+        (op, name): (&Op, &[u8]),
+        body_bytes: usize,
+        head: &mut Vec<u8>,
+    ) {
         let verb: &[u8] = match op.kind {
             OpKind::BulkInsert => b"POST ",
             OpKind::Create | OpKind::Update => b"PUT ",
@@ -130,7 +138,7 @@ impl CouchSession {
             }
             payload.strip_head();
             self.encode(op, payload);
-            answer = self.connection.exchange(payload.bytes(), false, probe).await?;
+            answer = self.connection.exchange(request(op, payload), probe).await?;
         }
         Ok(answer)
     }
@@ -142,7 +150,7 @@ impl CouchSession {
     /// # Errors
     /// [`Failure::Authentication`] when name and password are refused, and no other: what else
     /// fails may succeed for the next operation.
-    async fn log_in(&mut self) -> Result<bool, Failure> {
+    pub(super) async fn log_in(&mut self) -> Result<bool, Failure> {
         let Some(request) = self.credentials.log_in_request(&self.host) else { return Ok(false) };
         let renewal = self.renewal.clone();
         let ended = renewal.ended.load(Ordering::Relaxed);
@@ -157,7 +165,8 @@ impl CouchSession {
         }
         let now = self.clock.now();
         let mut probe = Probe::new(self.clock, now, now);
-        let answer = self.connection.exchange(&request, false, &mut probe).await;
+        let request = Request::reading(&request);
+        let answer = self.connection.exchange(request, &mut probe).await;
         let renewed = answer.and_then(|answer| self.logged_in(answer.status));
         shared.failure = renewed.err();
         if renewed.is_ok() {
@@ -209,7 +218,7 @@ impl CouchSession {
     /// One request and its answer.
     async fn request(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         let bytes_sent = payload.body_len() as u64;
-        let mut answer = self.connection.exchange(payload.bytes(), false, probe).await;
+        let mut answer = self.connection.exchange(request(op, payload), probe).await;
         if let Ok(first) = answer
             && (first.status == 401 || self.connection.set_cookie().is_some())
         {
@@ -227,15 +236,21 @@ impl CouchSession {
             // What is not the answer to this request may be that to another one.
             self.connection.close();
         }
-        Outcome {
+        let outcome = Outcome {
             result,
             bytes_sent,
             bytes_received,
             resent,
             unsolicited: self.connection.take_unsolicited(),
+            carried_out: 0,
+            not_carried_out: 0,
             http_requests: None,
             conflict_retries: 0,
+        };
+        if result == Err(Failure::Unanswered) {
+            return Box::pin(self.look_after(op, payload, outcome)).await;
         }
+        outcome
     }
 
     /// An update or delete on whatever revision is stored: reads it first, and again as long as
@@ -265,44 +280,6 @@ impl CouchSession {
         let update = Op { kind: OpKind::Update, ..*op };
         let outcome = self.on_stored(&update, payload, probe).await.after(&first);
         Outcome { conflict_retries: outcome.conflict_retries + 1, ..outcome }
-    }
-
-    /// Looks up the documents of a bulk insert that are said to exist: those in their first
-    /// revision are in by an earlier request whose answer was lost.
-    async fn settle(
-        &mut self,
-        outcome: Outcome,
-        payload: &mut Payload,
-        probe: &mut Probe,
-    ) -> Outcome {
-        let (names, rows) = payload.names_and_rows();
-        let body = answer::lookup(names, rows);
-        let length = format!("Content-Length: {}\r\n\r\n", body.len());
-        let request = [
-            b"POST ",
-            &*self.path,
-            b"_all_docs",
-            &*self.common,
-            b"Content-Type: application/json\r\n",
-            length.as_bytes(),
-            &body,
-        ]
-        .concat();
-        let bytes_sent = outcome.bytes_sent + body.len() as u64;
-        match self.connection.exchange(&request, false, probe).await {
-            Ok(found) => {
-                if found.status == 200 {
-                    answer::settled(self.connection.body(), names, rows);
-                }
-                let bytes_received = outcome.bytes_received + found.body_bytes;
-                Outcome { bytes_sent, bytes_received, ..outcome }
-            }
-            // As good as no answer to the insert itself: it is sent and settled once more.
-            Err(failure) => {
-                rows.clear();
-                Outcome { result: Err(failure), bytes_sent, ..outcome }
-            }
-        }
     }
 
     /// Tries the document that was last seen, where it is kept; else the stored one.
@@ -400,6 +377,14 @@ fn write_scan(names: &[u8], limit: u32, out: &mut Vec<u8>) {
     }
 }
 
+/// The request of `op` that lies in `payload`. A write is never sent twice.
+fn request<'a>(op: &Op, payload: &'a Payload) -> Request<'a> {
+    match op.kind {
+        OpKind::Read | OpKind::Scan => Request::reading(payload.bytes()),
+        _ => Request::changing(payload.bytes()),
+    }
+}
+
 /// Whether documents are asked for that lie beside each other.
 const fn is_range(op: &Op) -> bool {
     matches!(op.kind, OpKind::Scan) || matches!(op.kind, OpKind::Read) && op.limit > 0
@@ -442,7 +427,7 @@ impl Session for CouchSession {
             outcome = Box::pin(self.overwrite(op, payload, (outcome, probe))).await;
         }
         if op.settle && payload.rows().contains(&Err(Failure::Conflict)) {
-            outcome = Box::pin(self.settle(outcome, payload, probe)).await;
+            outcome = Box::pin(self.settle_conflicts(outcome, payload, probe)).await;
         }
         if let (OpKind::Read, 0, Some(seen), Ok(_)) =
             (op.kind, op.limit, &mut self.seen, outcome.result)
@@ -450,6 +435,10 @@ impl Session for CouchSession {
             seen.keep(payload.name(), self.connection.body());
         }
         outcome.with_http_requests(self.connection.sent() - before)
+    }
+
+    fn settled(&self) -> Option<Reply> {
+        self.settled
     }
 
     fn body(&self) -> &[u8] {

@@ -5,7 +5,7 @@
 mod request;
 mod session;
 
-pub use request::{Request, Server, Settings, Watcher};
+pub use request::{Request, Retry, Server, Settings, Watcher};
 pub use session::{Exchange, HttpSession};
 
 use super::Target;

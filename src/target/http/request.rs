@@ -1,9 +1,10 @@
 //! How a request is spelled: all of its head but the target and what changes with each one.
 
 use super::session::Exchange;
-use crate::target::wire::Endpoint;
+use crate::target::wire::{self, Endpoint};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -37,6 +38,20 @@ pub struct Request {
     pub content_type: Option<String>,
 }
 
+/// Which requests are sent once more when the connection that was kept for them turns out to be
+/// closed without an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retry {
+    /// Those that have the same effect made twice (RFC 9110, 9.2.2).
+    #[default]
+    Idempotent,
+    /// All. The server may carry out a POST twice.
+    All,
+    /// None.
+    None,
+}
+
 /// How requests are sent.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -51,6 +66,8 @@ pub struct Settings {
     pub cookies: bool,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
+    /// Which requests may be sent twice.
+    pub retry: Retry,
     /// What a HEAD leads to by a redirect is a GET.
     pub head_becomes_get: bool,
     /// Is told of each exchange that has ended.
@@ -64,6 +81,14 @@ pub struct Watcher {
     pub sender: Sender<Exchange>,
     /// With what was sent and what came.
     pub whole: bool,
+}
+
+impl Retry {
+    /// Whether it is the default.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Settings {
@@ -111,19 +136,44 @@ fn write(name: &str, value: &str, out: &mut Vec<u8>) {
     }
 }
 
+/// Whether a request made twice has the effect of one made once (RFC 9110, 9.2.2).
+fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
+}
+
 /// An entry, ready to be sent.
 #[derive(Clone, Debug)]
 pub(super) struct Prepared {
     pub(super) request: Request,
     /// What [`Settings::write_head`] makes of it.
     pub(super) head: Vec<u8>,
+    is_head: bool,
+    changes: bool,
+    resend: bool,
 }
 
 impl Prepared {
     pub(super) fn new(request: Request, servers: &[Server], settings: &Settings) -> Self {
         let mut head = Vec::new();
         settings.write_head(&servers[request.server], request.content_type.as_deref(), &mut head);
-        Self { request, head }
+        Self::with_head(request, head, settings)
+    }
+
+    /// The same, where the head is there already.
+    pub(super) fn with_head(request: Request, head: Vec<u8>, settings: &Settings) -> Self {
+        let changes = !is_idempotent(&request.method);
+        let resend = match settings.retry {
+            Retry::Idempotent => !changes,
+            Retry::All => true,
+            Retry::None => false,
+        };
+        Self { is_head: request.method == "HEAD", changes, resend, request, head }
+    }
+
+    /// The request that `bytes` are, as a connection sends it.
+    pub(super) const fn wire<'a>(&self, bytes: &'a [u8]) -> wire::Request<'a> {
+        let Self { is_head, changes, resend, .. } = *self;
+        wire::Request { bytes, is_head, changes, resend }
     }
 
     /// Appends the head up to its empty line.

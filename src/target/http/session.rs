@@ -136,11 +136,11 @@ impl HttpSession {
         self.last = server;
         let watched = self.shared.settings.watcher.is_some();
         let began = if watched { self.deadlines.clock().now() } else { 0 };
-        let is_head = hop.prepared.request.method == "HEAD";
         let keep_alive = self.shared.settings.keep_alive;
         let connection = self.connection(server);
         let before = connection.sent();
-        let answer = connection.exchange(payload.bytes(), is_head, probe).await;
+        let request = hop.prepared.wire(payload.bytes());
+        let answer = connection.exchange(request, probe).await;
         let sent = connection.sent() - before;
         let unsolicited = connection.take_unsolicited();
         if watched {
@@ -225,7 +225,8 @@ impl HttpSession {
         let request = Request { method, server, content_type };
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let target = format!("{}{query}", url.path()).into_bytes();
-        Ok(Some((Prepared { request, head }, target, !get)))
+        let prepared = Prepared::with_head(request, head, &self.shared.settings);
+        Ok(Some((prepared, target, !get)))
     }
 
     /// Makes the request of `hop`, and those that it is redirected to.
@@ -242,6 +243,8 @@ impl HttpSession {
             bytes_received: result.map_or(0, |answer| answer.body_bytes),
             resent: result.is_ok_and(|answer| answer.resent),
             unsolicited: 0,
+            carried_out: 0,
+            not_carried_out: 0,
             http_requests: None,
             conflict_retries: 0,
         };
@@ -321,7 +324,9 @@ impl HttpSession {
         match outcome.result {
             Ok(_) => Step::Done,
             // Nobody was there to refuse: the next request tries again.
-            Err(Failure::Connect | Failure::Reset | Failure::Timeout) => Step::Wanted,
+            Err(Failure::Connect | Failure::Reset | Failure::Timeout | Failure::Unanswered) => {
+                Step::Wanted
+            }
             Err(_) => Step::Refused(Failure::Authentication),
         }
     }
@@ -392,6 +397,8 @@ impl Session for HttpSession {
                 bytes_received: 0,
                 resent: false,
                 unsolicited: 0,
+                carried_out: 0,
+                not_carried_out: 0,
                 http_requests: Some(0),
                 conflict_retries: 0,
             };

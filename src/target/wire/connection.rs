@@ -5,8 +5,8 @@
 //!
 //! An answer that comes while the request is still being sent ends the sending, and after an
 //! error in sending, an answer that is already there is read first: servers that refuse early
-//! answer and hang up. A request that finds its kept connection closed before any byte of an
-//! answer came is sent once more on a fresh one.
+//! answer and hang up. A request that finds its connection closed before any byte of an answer came
+//! is sent once more on a fresh one, if none of it went out or the request says that it may be.
 
 use super::decode::{Decoder, Step};
 use super::endpoint::Endpoint;
@@ -31,6 +31,31 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long a server that has spoken before it was asked is listened to, on a new connection.
 const LISTEN_NS: Nanos = 100_000_000;
+
+/// A request, and what may be done with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Head and body.
+    pub bytes: &'a [u8],
+    /// It is a HEAD: its answer has no body.
+    pub is_head: bool,
+    /// It may change something: where no whole answer comes, it is [`Failure::Unanswered`].
+    pub changes: bool,
+    /// It may be sent once more where the connection that was kept for it turns out to be closed.
+    pub resend: bool,
+}
+
+impl<'a> Request<'a> {
+    /// One that changes nothing.
+    pub const fn reading(bytes: &'a [u8]) -> Self {
+        Self { bytes, is_head: false, changes: false, resend: true }
+    }
+
+    /// One that is carried out each time it is sent.
+    pub const fn changing(bytes: &'a [u8]) -> Self {
+        Self { bytes, is_head: false, changes: true, resend: false }
+    }
+}
 
 /// A whole answer. Its body and headers lie in the connection until the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,14 +166,18 @@ impl Connection {
         true
     }
 
-    /// Sends `request` and reads its answer; `head_request` tells that it is a HEAD.
+    /// How long one operation may take, in nanoseconds.
+    pub const fn timeout_ns(&self) -> Nanos {
+        self.deadline.timeout_ns()
+    }
+
+    /// Sends `request` and reads its answer.
     ///
     /// # Errors
     /// When no whole answer came: which [`Failure`] tells why.
     pub async fn exchange(
         &mut self,
-        request: &[u8],
-        head_request: bool,
+        request: Request<'_>,
         probe: &mut Probe,
     ) -> Result<Answer, Failure> {
         self.deadline.arm(probe.began());
@@ -157,7 +186,8 @@ impl Connection {
             if self.answers == 0 || self.stream.as_ref().is_some_and(Stream::has_news) {
                 self.look();
             }
-            if self.stream.is_some() {
+            let kept = self.stream.is_some();
+            if kept {
                 probe.mark_send_at_once();
             } else {
                 if let Err(failure) = self.connect().await {
@@ -171,23 +201,31 @@ impl Connection {
                 }
                 probe.mark_send();
             }
-            let kept = self.answers > 0;
-            self.decoder = Decoder::new(head_request);
+            self.decoder = Decoder::new(request.is_head);
             self.filled = 0;
             self.sent += 1;
             let mut progress = Progress::Sending(0);
-            let attempt =
-                poll_fn(|context| self.poll_attempt(context, (request, &mut progress), probe));
+            let attempt = poll_fn(|context| {
+                self.poll_attempt(context, (request.bytes, &mut progress), probe)
+            });
             match attempt.await {
                 Ok(()) => break Ok(()),
                 Err(broken) => {
                     self.stream = None;
-                    self.failures += u32::from(!kept);
-                    let stale = kept && broken.unanswered && broken.failure == Failure::Reset;
-                    if !stale || resent {
-                        break Err(broken.failure);
+                    self.failures += u32::from(self.answers == 0);
+                    let Broken { failure, unanswered } = broken;
+                    let went_out = !matches!(progress, Progress::Sending(0));
+                    let stale = kept && unanswered && failure == Failure::Reset;
+                    if stale && !resent && (request.resend || !went_out) {
+                        resent = true;
+                        continue;
                     }
-                    resent = true;
+                    let lost = matches!(failure, Failure::Reset | Failure::Timeout);
+                    break Err(if lost && went_out && request.changes {
+                        Failure::Unanswered
+                    } else {
+                        failure
+                    });
                 }
             }
         };

@@ -70,13 +70,22 @@ async fn wait(told: &Receiver<()>) {
 
 /// The body of the answer to a GET.
 async fn get(connection: &mut Connection) -> Result<String, Failure> {
+    send(connection, Request::reading(GET)).await.map(|(body, _)| body)
+}
+
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+/// The body of the answer to a request, and whether that was sent twice.
+async fn send(
+    connection: &mut Connection,
+    request: Request<'_>,
+) -> Result<(String, bool), Failure> {
     let clock = Clock::system();
     let now = clock.now();
     let mut probe = Probe::new(clock, now, now);
-    let request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-    let exchange = connection.exchange(request, false, &mut probe);
-    tokio::time::timeout(Duration::from_secs(10), exchange).await.expect("an end")?;
-    Ok(String::from_utf8_lossy(connection.body()).into_owned())
+    let exchange = connection.exchange(request, &mut probe);
+    let answer = tokio::time::timeout(Duration::from_secs(10), exchange).await.expect("an end")?;
+    Ok((String::from_utf8_lossy(connection.body()).into_owned(), answer.resent))
 }
 
 #[tokio::test]
@@ -242,4 +251,62 @@ async fn it_tells_since_when_it_is_opened_again() {
         assert_eq!(connection.ready().await, None, "it is open");
         assert_eq!(get(&mut connection).await, Ok(String::new()));
     }
+}
+
+/// What comes of a request whose connection is closed when it has gone out. The connection has
+/// been used before, or only been opened; before it is closed, `part` of an answer comes.
+async fn lost(
+    used: bool,
+    part: &'static str,
+    request: Request<'_>,
+) -> (Result<(String, bool), Failure>, u64) {
+    let (mut connection, _told) = server(move |number, stream, _| {
+        if number > 0 {
+            return serve_all(stream, "again");
+        }
+        if used {
+            assert!(super::tests::request(stream));
+            answer(stream, "first");
+        }
+        assert!(super::tests::request(stream));
+        stream.write_all(part.as_bytes()).unwrap();
+        stream.shutdown(Shutdown::Both).unwrap();
+    });
+    connection.ready().await;
+    if used {
+        get(&mut connection).await.unwrap();
+    }
+    let before = connection.sent();
+    (send(&mut connection, request).await, connection.sent() - before)
+}
+
+#[tokio::test]
+async fn only_what_may_be_sent_twice_is() {
+    let again = || Ok(("again".to_owned(), true));
+    let (reading, changing) = (Request::reading(GET), Request::changing(GET));
+    for used in [false, true] {
+        assert_eq!(lost(used, "", reading).await, (again(), 2));
+        assert_eq!(lost(used, "", changing).await, (Err(Failure::Unanswered), 1));
+        let asked_for = Request { resend: true, ..changing };
+        assert_eq!(lost(used, "", asked_for).await, (again(), 2));
+        let never = Request { resend: false, ..reading };
+        assert_eq!(lost(used, "", never).await, (Err(Failure::Reset), 1));
+        // Once an answer has begun, nothing is.
+        let part = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart";
+        assert_eq!(lost(used, part, reading).await, (Err(Failure::Reset), 1));
+        assert_eq!(lost(used, part, asked_for).await, (Err(Failure::Unanswered), 1));
+    }
+}
+
+#[tokio::test]
+async fn on_a_connection_of_its_own_nothing_is_sent_twice() {
+    let (mut connection, _told) = server(|number, stream, _| {
+        assert!(request(stream));
+        if number > 0 {
+            answer(stream, "again");
+        }
+    });
+    assert_eq!(get(&mut connection).await, Err(Failure::Reset));
+    assert_eq!(connection.sent(), 1);
+    assert_eq!(get(&mut connection).await, Ok("again".to_owned()));
 }

@@ -8,7 +8,7 @@ mod head;
 mod stream;
 mod timestamps;
 
-pub use connection::{Answer, Connection};
+pub use connection::{Answer, Connection, Request};
 pub use decode::{Decoder, Malformed, Step};
 pub use endpoint::{Endpoint, EndpointError, MAX_ANSWER, TlsOptions};
 pub use head::{Head, header_values};

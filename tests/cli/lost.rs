@@ -1,0 +1,116 @@
+//! Answers that get lost on their way: what was carried out is found out, and counted once.
+
+use crate::proxy::Message;
+use crate::springload::{measure, number};
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use springload::embedded::Options;
+
+use crate::servers::Server;
+
+/// Of one kind of request: how many came, how many were carried out although the client got no
+/// answer, and how many were kept from the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Losses {
+    came: u64,
+    carried_out: u64,
+    kept_back: u64,
+}
+
+type Log = Arc<Mutex<BTreeMap<&'static str, Losses>>>;
+
+/// A relay to `server` that hangs up on every tenth request of each kind: by turns after the
+/// server has carried it out, and before it has seen it.
+fn relay(server: &str) -> (String, Log) {
+    let server = server.strip_prefix("http://").expect("an http URL").to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let log = Log::default();
+    let losses = Arc::clone(&log);
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let (server, losses) = (server.clone(), Arc::clone(&losses));
+            // A peer that hangs up ends the relay of this connection.
+            thread::spawn(move || serve(client?, &server, &losses));
+        }
+    });
+    (url, log)
+}
+
+fn serve(client: TcpStream, server: &str, losses: &Log) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    let mut client = BufReader::new(client);
+    let mut server = BufReader::new(TcpStream::connect(server)?);
+    loop {
+        let request = Message::read(&mut client, false)?;
+        let (mut passes, mut answers) = (true, true);
+        if let Some(kind) = kind(&request) {
+            let mut losses = losses.lock().expect("no panic");
+            let losses = losses.entry(kind).or_default();
+            losses.came += 1;
+            answers = losses.came % 10 != 5;
+            passes = answers || losses.came % 20 == 5;
+            losses.carried_out += u64::from(!answers && passes);
+            losses.kept_back += u64::from(!passes);
+        }
+        if passes {
+            server.get_mut().write_all(&request.raw)?;
+            let answer = Message::read(&mut server, true)?;
+            if answers {
+                client.get_mut().write_all(&answer.raw)?;
+                continue;
+            }
+        }
+        return Ok(());
+    }
+}
+
+/// What a write is in springload's words.
+fn kind(request: &Message) -> Option<&'static str> {
+    let mut words = request.first.split(' ');
+    let (method, path) = (words.next()?, words.next()?);
+    let changes = memchr::memmem::find(&request.raw, b"\"_rev\":").is_some();
+    match method {
+        "POST" if path.ends_with("/_bulk_docs") => Some("bulk_insert"),
+        // Else it is about the database.
+        "PUT" if path.matches('/').count() < 2 => None,
+        "PUT" => Some(if changes { "update" } else { "create" }),
+        "DELETE" if path.contains("rev=") => Some("delete"),
+        _ => None,
+    }
+}
+
+#[test]
+fn writes_without_an_answer_are_settled_by_looking() {
+    let server = Server::stand_in(Options::default());
+    let (url, log) = relay(&server.url);
+    let mix = "create=1,read=1,update=2,delete=1";
+    let load = ["-c4", "--docs=400", "--batch=10", "-n2000", "--mix", mix];
+    let finished = measure([&["run", &url][..], &load].concat());
+    let log = log.lock().expect("no panic");
+    for (stage, kind, documents) in [
+        ("bulk_insert", "bulk_insert", 10),
+        ("crud", "create", 1),
+        ("crud", "update", 1),
+        ("crud", "delete", 1),
+    ] {
+        let Losses { came, carried_out, kept_back } = log[kind];
+        let operation = finished.operation(stage, kind);
+        assert!(carried_out > 0 && kept_back > 0, "{kind}: {log:?}");
+        // Sent once each, whatever became of it.
+        assert_eq!(number(&operation["issued"]), came * documents, "{kind}");
+        let lost = (carried_out + kept_back) * documents;
+        // The workload knows what is stored: nothing conflicts, nothing is missing.
+        assert_eq!(operation["failures"], serde_json::json!({ "unanswered": lost }), "{kind}");
+        assert_eq!(number(&operation["carried_out"]), carried_out * documents, "{kind}");
+        assert_eq!(number(&operation["not_carried_out"]), kept_back * documents, "{kind}");
+        let words = format!("{kind} unanswered: {lost}, of which {}", carried_out * documents);
+        assert!(finished.stdout.contains(&words), "no {words:?} in {}", finished.stdout);
+    }
+    let reads = finished.operation("crud", "read");
+    assert_eq!((number(&reads["ok"]), &reads["failures"]), (400, &serde_json::json!({})));
+}
