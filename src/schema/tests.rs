@@ -239,6 +239,49 @@ fn the_dictionary_is_uniform_in_lengths_and_symbols() {
 }
 
 #[test]
+fn words_overlap_with_the_next_three_and_no_others() {
+    let dictionary = words::Dictionary::new(13);
+    let mut agree = [0u32; 2];
+    for index in 0..words::WORDS - 4 {
+        let word = dictionary.word(index);
+        for distance in 1..=3 {
+            let (tail, next) =
+                (&word[(4 * distance).min(word.len())..], dictionary.word(index + distance));
+            let shared = tail.len().min(next.len());
+            assert_eq!(tail[..shared], next[..shared], "{index} and {distance} on");
+        }
+        // Three characters are in every word. One that is four on begins anew.
+        for (place, agree) in agree.iter_mut().enumerate() {
+            *agree += u32::from(word[place] == dictionary.word(index + 4)[place]);
+        }
+    }
+    // Four standard deviations of one in 64: 4 * sqrt(32,764 * 63) / 64 = 90.
+    assert!(agree.iter().all(|count| count.abs_diff(512) < 90), "{agree:?}");
+}
+
+#[test]
+fn which_words_stand_beside_each_other_is_drawn_independently() {
+    let dictionary = words::Dictionary::new(17);
+    let numbers: std::collections::HashMap<&[u8], usize> =
+        (0..words::WORDS).map(|index| (dictionary.word(index), index)).collect();
+    let (mut near, mut pairs) = (0u32, 0u32);
+    let mut stream = crate::generate::Stream::new(crate::generate::mix(1, 2, 3), 0);
+    let mut out = [0; words::STRING_WINDOW];
+    for _ in 0..200_000 {
+        let length = dictionary.string([stream.draw(), stream.draw()], &mut out);
+        let drawn: Vec<usize> =
+            out[..length].split(|&byte| byte == b' ').map(|word| numbers[word]).collect();
+        for pair in drawn.windows(2) {
+            pairs += 1;
+            near += u32::from((1..=3).contains(&pair[0].abs_diff(pair[1])));
+        }
+    }
+    // 6 of 32,768 of about 400,000 pairs are 73; four standard deviations are 34.
+    let expected = f64::from(pairs) * 6.0 / words::WORDS as f64;
+    assert!((f64::from(near) - expected).abs() < 4.0 * expected.sqrt(), "{near} of {pairs}");
+}
+
+#[test]
 fn strings_have_one_to_five_words_from_all_the_dictionary() {
     let documents = documents(2, r#"{"s":""}"#);
     let (mut counts, mut lengths) = ([0; 5], [0; 13]);

@@ -25,7 +25,7 @@ const SLOT: usize = 16;
 
 /// Words begin so many characters apart, in one text: they overlap, so that all of them take an
 /// eighth of a megabyte of a core's second-level cache and leave the rest of it to the kernel,
-/// which has each request's data there.
+/// which has each request's data there. `docs/schemas.md` says what that means for a server.
 const STRIDE: usize = 4;
 
 /// The length of that text, in strides: the last word, too, has room.
