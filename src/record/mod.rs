@@ -4,6 +4,7 @@
 #[path = "fixture_tests.rs"]
 pub(crate) mod fixture;
 
+mod begun;
 mod environment;
 mod fill;
 mod threshold;

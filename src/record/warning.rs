@@ -1,5 +1,6 @@
 //! What a reader must know before believing a number: data, worked out once from the record.
 
+use super::begun::{LASTED, not_all_begun};
 use super::{RunRecord, StageRecord, Verdict};
 use crate::measure::OperationSummary;
 use crate::op::{Failure, OpKind};
@@ -62,9 +63,6 @@ pub struct Warning {
     pub message: String,
 }
 
-/// The share of its planned time that a stage must last not to count as ended early.
-const LASTED: f64 = 0.95;
-
 /// All warnings that the record gives reason for.
 pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -102,6 +100,10 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     }
     for stage in &record.stages {
         of_stage(stage, &mut warnings);
+        if let Some(message) = not_all_begun(record, stage) {
+            let stage = Some(stage.name.clone());
+            warnings.push(Warning { code: Code::NotAllBegun, stage, message });
+        }
         if let Some(message) = record.fill_advice(stage) {
             let stage = Some(stage.name.clone());
             warnings.push(Warning { code: Code::FillTimedOut, stage, message });
@@ -170,12 +172,6 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
              cannot be told from its answer"
         );
         add(Code::Unsolicited, message);
-    }
-    if let Some(planned) = stage.load.planned
-        && stage.load.begun < planned
-    {
-        let message = format!("{} of {planned} planned requests were begun", stage.load.begun);
-        add(Code::NotAllBegun, message);
     }
 }
 

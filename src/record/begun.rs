@@ -1,0 +1,95 @@
+//! Why fewer operations of a stage were begun than planned.
+
+use super::{RunRecord, StageRecord};
+use crate::plan::{CrudOrder, StageKind, StagePlan};
+
+/// The share of its planned time that a stage must last not to count as ended early.
+pub(super) const LASTED: f64 = 0.95;
+
+/// How many operations of the plan were begun and why not all; `None`: all were, or the plan has no
+/// number.
+pub(super) fn not_all_begun(record: &RunRecord, stage: &StageRecord) -> Option<String> {
+    let begun = stage.load.begun;
+    let planned = stage.load.planned.filter(|&planned| begun < planned)?;
+    let plan = record.plan.stages.iter().find(|it| it.name == stage.name);
+    let reason = reason(record, stage, plan, planned - begun);
+    Some(format!("{begun} of {planned} planned requests were begun: {reason}"))
+}
+
+fn reason(
+    record: &RunRecord,
+    stage: &StageRecord,
+    plan: Option<&StagePlan>,
+    missing: u64,
+) -> String {
+    let last = record.stages.last().is_some_and(|it| it.name == stage.name);
+    if record.partial && last {
+        return "the run was stopped".to_owned();
+    }
+    let length_s = plan.and_then(|plan| plan.length_ns).map(|ns| ns as f64 / 1e9);
+    if let Some(length_s) = length_s.filter(|length_s| stage.elapsed_s >= length_s * LASTED) {
+        return format!("the time of {length_s} s was over");
+    }
+    if stage.load.dropped >= missing {
+        return "the others were dropped, too many being due and not done".to_owned();
+    }
+    match plan.map(|plan| &plan.kind) {
+        Some(StageKind::Crud { order: CrudOrder::Uniform, .. }) => {
+            "on some connection there was no document left to work on, after failures or deletes"
+                .to_owned()
+        }
+        Some(StageKind::Crud { .. }) => {
+            "on some connection there was no document left to work on, after failures".to_owned()
+        }
+        Some(StageKind::Ycsb(ycsb)) if ycsb.records().is_some() => {
+            "a failed insert ends its connection".to_owned()
+        }
+        _ => "there was nothing left to do".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::record::{Code, RunRecord, fixture};
+
+    /// The warning about the last stage of a run changed so.
+    fn told(change: impl FnOnce(&mut RunRecord)) -> Option<String> {
+        let mut record = fixture::record(&[]);
+        let stage = record.stages.last_mut().expect("a stage");
+        (stage.load.planned, stage.load.dropped) = (Some(stage.load.begun + 69), 0);
+        change(&mut record);
+        record.refresh_warnings();
+        let mut warnings = record.warnings.into_iter();
+        warnings.find(|it| it.code == Code::NotAllBegun).map(|it| it.message)
+    }
+
+    #[test]
+    fn what_was_not_begun_has_a_reason() {
+        let plan = |record: &mut RunRecord, times: f64| {
+            let stage = record.stages.last().expect("a stage");
+            let length_ns = (stage.elapsed_s * times * 1e9) as u64;
+            let plan = serde_json::json!({
+                "name": stage.name, "workload": "crud", "operations": 10_000, "order": "uniform",
+                "mix": { "create": 0, "read": 1, "update": 1, "delete": 0 },
+                "pace": { "loop": "closed", "think_ns": 0 }, "length_ns": length_ns,
+            });
+            record.plan.stages.push(serde_json::from_value(plan).expect("a stage"));
+        };
+        let ends = |told: Option<String>, reason: &str| {
+            let told = told.expect("a warning");
+            assert!(
+                told.contains(" planned requests were begun: ") && told.contains(reason),
+                "{told}"
+            );
+        };
+        ends(told(|record| plan(record, 1.0)), "was over");
+        ends(told(|record| plan(record, 9.0)), "no document left");
+        ends(told(|record| record.partial = true), "stopped");
+        let dropped = |record: &mut RunRecord| {
+            plan(record, 9.0);
+            record.stages.last_mut().expect("a stage").load.dropped = 69;
+        };
+        ends(told(dropped), "dropped");
+        assert_eq!(told(|it| it.stages.last_mut().unwrap().load.planned = None), None);
+    }
+}
