@@ -61,6 +61,16 @@ fn stages(text: &str) -> Result<Stages, String> {
 }
 
 impl LoadArgs {
+    /// A flag that was given here, if one was.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("--rate", self.rate.is_some()),
+            ("--stages", self.stages.is_some()),
+            ("--think", self.think > 0),
+        ];
+        flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
+    }
+
     /// The load, and how long it lasts where that is left open; `endless`: no count ends it.
     pub(super) fn read(self, endless: bool) -> (LoadSpec, Option<u64>) {
         let arrivals = match self.arrivals {

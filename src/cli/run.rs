@@ -130,6 +130,7 @@ pub(super) fn spec_of(
     }
     mistakes.extend(settings.database.mistake(settings.target.as_ref()));
     mistakes.extend(settings.batch_mistake());
+    mistakes.extend(settings.ignored());
     let ycsb = settings.workload.and_then(|workload| {
         ycsb_spec(workload, &settings).map_err(|mistake| mistakes.push(mistake)).ok()
     });
@@ -138,6 +139,34 @@ pub(super) fn spec_of(
 }
 
 impl Settings {
+    /// Flags about what is not done at all.
+    fn ignored(&self) -> Vec<Invalid> {
+        let mut mistakes = Vec::new();
+        let mut refuse = |given: bool, flag: &str, problem: &str, cure: &str| {
+            if given {
+                mistakes.push(Invalid::new(flag, problem, cure));
+            }
+        };
+        let (problem, cure) = ("--ops 0 does no operations", "leave one of them out");
+        let none = self.ops == Some(0);
+        refuse(none && self.duration.is_some(), "--duration", problem, cure);
+        refuse(none && self.warmup > 0, "--warmup", problem, cure);
+        let load = self.load.given();
+        refuse(none && load.is_some(), load.unwrap_or_default(), problem, cure);
+        let fill = [
+            ("--batch", self.batch.is_some(), false),
+            ("--wait-for-server", self.wait_for_server.is_some(), true),
+            ("--growth", self.growth, true),
+        ];
+        for (flag, given, own) in fill {
+            refuse(given && self.docs == 0, flag, "--docs 0 fills nothing", cure);
+            let problem = "it is about a fill with documents of a schema";
+            let workload = self.workload.is_some() && self.docs > 0;
+            refuse(given && own && workload, flag, problem, "leave out --workload, or this");
+        }
+        mistakes
+    }
+
     /// A batch that leaves connections without a request.
     fn batch_mistake(&self) -> Option<Invalid> {
         let (batch, docs, connections) = (self.batch?, self.docs, self.connections);

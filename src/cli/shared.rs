@@ -84,8 +84,14 @@ impl DatabaseArgs {
     /// What is wrong with these flags for the server that is named.
     pub(super) fn mistake(&self, target: Option<&String>) -> Option<Invalid> {
         let cure = "name the server and database, or leave the flag out";
-        (target.is_none() && self.use_existing)
-            .then(|| Invalid::new("--use-existing", "the stand-in starts empty", cure))
+        let flag = match target {
+            None if self.use_existing => ("--use-existing", "the stand-in starts empty"),
+            None if self.keep => {
+                ("--keep", "the stand-in ends with the run, and all that is in it")
+            }
+            _ => return None,
+        };
+        Some(Invalid::new(flag.0, flag.1, cure))
     }
 }
 

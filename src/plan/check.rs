@@ -91,6 +91,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     ] {
         check_range((flag, value), (least, most), mistakes);
     }
+    mistakes.extend(check_threads(spec.threads, (connections, spec.connections)));
     if let Some(burst) = &spec.burst {
         burst::check(burst, &spec.ids, mistakes);
     }
@@ -109,6 +110,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
         mistakes.push(Invalid::new("--schema", "a weight of zero", cure));
     }
     check_load(&spec.load, mistakes);
+    mistakes.extend(check_length(&spec.load, ("--duration", spec.duration_ns)));
     if spec.duration_ns == Some(0) {
         let cure = "give 10s or so, or --ops 0 for none";
         mistakes.push(Invalid::new("--duration", "no operation fits into no time", cure));
@@ -129,6 +131,27 @@ pub(super) fn check_range(
         let cure = format!("give a number from {least} to {most}");
         mistakes.push(Invalid::new(flag, format!("{value} is out of range"), cure));
     }
+}
+
+/// Refuses a duration that goes on when no rate is left.
+pub(super) fn check_length(
+    load: &LoadSpec,
+    (flag, duration_ns): (&str, Option<u64>),
+) -> Option<Invalid> {
+    let LoadSpec::Open { segments, .. } = load else { return None };
+    let ends = segments.iter().all(|segment| segment.length_ns > 0);
+    let length_ns: u64 = segments.iter().map(|segment| segment.length_ns).sum();
+    (ends && duration_ns? > length_ns).then(|| {
+        let problem = format!("--stages end after {} s", length_ns as f64 / SECOND_NS as f64);
+        Invalid::new(flag, problem, "leave it out, or give longer stages")
+    })
+}
+
+/// Refuses threads that would have no connection.
+pub(super) fn check_threads(threads: Option<u64>, (flag, count): (&str, u64)) -> Option<Invalid> {
+    let threads = threads.filter(|&threads| count > 0 && threads > count)?;
+    let problem = format!("{threads} threads for {count} connections leave some without one");
+    Some(Invalid::new("--threads", problem, format!("give {count} at most, or more {flag}")))
 }
 
 /// Refuses rates that offer nothing.
@@ -320,6 +343,21 @@ const fn without_server(spec: &PlanSpec, driver: DriverName, database: DatabaseP
     }
 }
 
+/// Refuses flags that mean nothing for this target.
+fn without_effect(spec: &PlanSpec, url: &Url) -> Option<Invalid> {
+    if spec.tls_ca.is_some() && url.scheme() == "http" {
+        let problem = "the target is not https, so that no certificate is looked at";
+        return Some(Invalid::new("--tls-ca", problem, "write https://, or leave it out"));
+    }
+    if spec.auth == super::Auth::Basic && url.username().is_empty() {
+        let dialect = spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.kept);
+        let flag = if dialect { "--basic-auth" } else { "--auth" };
+        let cure = "give http://user:password@host:port, or leave it out";
+        return Some(Invalid::new(flag, "basic, but there is no user in the target", cure));
+    }
+    None
+}
+
 fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     let Some(text) = &spec.target else { return Ok(stand_in(spec)) };
     if text == "basic" {
@@ -339,6 +377,9 @@ fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
         return Err(wrong("not an http or https address"));
+    }
+    if let Some(mistake) = without_effect(spec, &url) {
+        return Err(mistake);
     }
     if url.fragment().is_some() {
         return Err(wrong("a fragment"));

@@ -1,6 +1,8 @@
 //! A run of plain HTTP requests: what was asked, and the plan of it.
 
-use super::check::{check_load, check_max_answer, check_range, pace, thresholds};
+use super::check::{
+    check_length, check_load, check_max_answer, check_range, check_threads, pace, thresholds,
+};
 use super::spec::{Invalid, LoadSpec};
 use super::stage::{StageKind, StagePlan};
 use super::urls::{UrlReader, UrlSource};
@@ -168,6 +170,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     let users = spec.users;
     check_range((spec.flags.users, users), (1, MOST_CONNECTIONS), &mut mistakes);
     check_range(("--threads", spec.threads.unwrap_or(1)), (1, 256), &mut mistakes);
+    mistakes.extend(check_threads(spec.threads, (spec.flags.users, users)));
     check_times(spec, &mut mistakes);
     let mut reader = UrlReader {
         content_type: spec.content_type.clone(),
@@ -247,6 +250,7 @@ fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
     }
     if let HttpLoad::Steady(load) = &spec.load {
         check_load(load, mistakes);
+        mistakes.extend(check_length(load, (spec.flags.duration, spec.duration_ns)));
     }
 }
 

@@ -55,7 +55,7 @@ fn a_sweep_varies_nothing_that_what_it_shows_ignores() {
     ] {
         let run = springload(["sweep", "-L", axis].iter().chain(flags));
         assert_eq!((run.code, &run.stdout[..]), (2, ""), "{axis} {flags:?}");
-        assert!(run.stderr.contains(&format!("{name}=")), "{axis} {flags:?}: {}", run.stderr);
+        assert!(run.stderr.contains(name), "{axis} {flags:?}: {}", run.stderr);
     }
     let both = ["sweep", "-L", "batch=10,20", "-L", "rate=100,200", "--ops=100", "--dry-run"];
     springload(both).refused(2, &["-L: batch=10 and batch=20", "stage crud", "by --ops 0"]);
@@ -93,4 +93,42 @@ fn databases_are_made_as_the_target_says() {
 fn a_shell_takes_no_query() {
     let shell = ["shell", "http://127.0.0.1:9/db?q=8"];
     springload(shell).refused(2, &["TARGET: ", "a query", "; give http://"]);
+}
+
+#[test]
+fn flags_that_would_have_no_effect_are_refused() {
+    let url = "http://127.0.0.1:9";
+    for (flags, name) in [
+        (&["--ops=0", "-d=5s"][..], "--duration: "),
+        (&["--ops=0", "--rate=5"], "--rate: "),
+        (&["--ops=0", "--stages=1s:5"], "--stages: "),
+        (&["--ops=0", "--think=1ms"], "--think: "),
+        (&["--ops=0", "--warmup=1s"], "--warmup: "),
+        (&["--docs=0", "--mix=create=1", "--batch=10"], "--batch: "),
+        (&["--docs=0", "--mix=create=1", "--growth"], "--growth: "),
+        (&["--workload=ycsb-a", "--growth"], "--growth: "),
+        (&["--workload=ycsb-a", "--wait-for-server=1m"], "--wait-for-server: "),
+        (&["--stages=10s:5", "--duration=11s"], "--duration: "),
+        (&["-c=2", "--threads=3"], "--threads: "),
+        (&["--auth=basic"], "--auth: "),
+        (&["--tls-ca=some.pem"], "--tls-ca: "),
+    ] {
+        measure(["run", url].iter().chain(flags).copied()).refused(2, &[name, "; "]);
+    }
+    measure(["run", "--keep"]).refused(2, &["--keep: ", "stand-in"]);
+    let page = format!("{url}/");
+    measure(["http", &page, "--stages=1s:5", "-d=2s"]).refused(2, &["--duration: "]);
+    measure(["http", &page, "-c=2", "--threads=3"]).refused(2, &["--threads: "]);
+}
+
+#[test]
+fn why_not_all_was_begun_is_told() {
+    let server = stand_in();
+    let fixed = ["run", &server.url, "-c=2", "--docs=20", "--mix=read=1"];
+    let run = measure(fixed.into_iter().chain(["--ops=1G", "-d=300ms"])).passed();
+    assert!(
+        run.stdout.contains("requests were begun: the time of 0.3 s was over"),
+        "{}",
+        run.stdout
+    );
 }
