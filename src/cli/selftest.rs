@@ -39,7 +39,7 @@ pub(super) fn main(args: &Args) -> Exit {
         };
         let again = match finding.attempts {
             1 => String::new(),
-            attempts => format!(" (attempt {attempts})"),
+            attempts => format!("; measured {attempts} times"),
         };
         println!("{mark:>14}   {why}{}{again}", finding.measured);
         println!("{:>14}   {}", "machine", finding.noise);
