@@ -32,6 +32,12 @@ pub struct RawRow {
 }
 
 impl FailedTimes<Kept> {
+    /// Adds what was measured in other seconds.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.service.merge(&other.service.get());
+        self.response.merge(&other.response.get());
+    }
+
     /// Adds what one shard measured.
     pub(super) fn merge(&mut self, part: &FailedTimes<Histogram>) {
         self.service.merge(&part.service);

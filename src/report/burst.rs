@@ -35,16 +35,22 @@ pub struct BurstSecond {
 pub fn burst_seconds(stage: &StageRecord, length_ns: Option<u64>) -> Vec<BurstSecond> {
     let workers = stage.start.map_or(0, |start| start.workers).max(1);
     let rows = &stage.series.rows;
-    let last = rows.iter().map(|row| row.second).max();
+    let last = rows.iter().map(|row| row.end() - 1).max();
     let length_s = length_ns.map_or(stage.elapsed_s, |ns| ns as f64 / 1e9);
     let whole_s = length_s.min(stage.elapsed_s).floor() as u32;
     let second = |second: u32| {
-        let kinds = rows.iter().filter(|row| row.second == second).flat_map(|row| &row.kinds);
+        let mut covering = rows.iter().filter(|row| (row.second..row.end()).contains(&second));
         let (mut sum, mut failed, mut response) = (0, 0, Histogram::default());
-        for (_, kind) in kinds.filter(|(kind, _)| kind.is_request()) {
-            sum += kind.ok;
-            failed += kind.failed();
-            response.merge(&kind.response.get());
+        if let Some(row) = covering.next() {
+            // Of a row of several seconds, each has an equal part.
+            let place = u64::from(second - row.second);
+            let seconds = u64::from(row.seconds);
+            let part = |all: u64| all * (place + 1) / seconds - all * place / seconds;
+            for (_, kind) in row.kinds.iter().filter(|(kind, _)| kind.is_request()) {
+                sum += part(kind.ok);
+                failed += part(kind.failed());
+                response.merge(&kind.response.get());
+            }
         }
         let micros = |p| response.earns(p).then(|| response.percentile(p) as f64 / 1e3);
         let average = sum as f64 / workers as f64;
@@ -164,6 +170,18 @@ mod tests {
         ];
         let start = StartRecord { workers: 2, last_us: 900.0, ..StartRecord::default() };
         StageRecord { start: Some(start), ..stage("burst_write", parts) }
+    }
+
+    #[test]
+    fn seconds_that_were_joined_share_what_they_did() {
+        let parts = vec![(0, OpKind::Update, part(40, 0)), (4, OpKind::Update, part(10, 0))];
+        let mut stage = stage("burst_write", parts);
+        stage.series.rows[0].seconds = 3;
+        let sums = |of: fn(&BurstSecond) -> u64| -> Vec<u64> {
+            burst_seconds(&stage, None).iter().map(of).collect()
+        };
+        assert_eq!(sums(|it| it.sum), [13, 13, 14, 0, 10]);
+        assert_eq!(sums(|it| it.second.into()), [0, 1, 2, 3, 4]);
     }
 
     #[test]

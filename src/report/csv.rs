@@ -17,7 +17,7 @@ const HEADER: &str = "stage,second,kind,requests,ok,failed,\
     lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us,verdict,\
     failed_response_p50_us,failed_response_p99_us,failed_response_p99_9_us,\
     failed_response_max_us,failed_service_p50_us,failed_service_p99_us,\
-    failed_service_p99_9_us,failed_service_max_us";
+    failed_service_p99_9_us,failed_service_max_us,seconds";
 
 fn render(record: &RunRecord) -> String {
     let mut out = format!("{HEADER}\n");
@@ -35,7 +35,7 @@ fn render(record: &RunRecord) -> String {
                 for histogram in [&failed.response, &failed.service] {
                     write_times(&mut out, histogram);
                 }
-                out.push('\n');
+                let _ = writeln!(out, ",{}", row.seconds);
             }
         }
     }

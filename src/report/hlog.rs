@@ -71,7 +71,8 @@ fn stage(stage: &StageRecord, writer: &mut Writer<'_>) {
         let second = f64::from(row.second);
         let begins = Duration::from_secs_f64(stage.began_s.max(0.0) + second);
         // The last second of a stage is cut short by its end.
-        let length = Duration::from_secs_f64((stage.elapsed_s - second).clamp(0.001, 1.0));
+        let most_s = f64::from(row.seconds);
+        let length = Duration::from_secs_f64((stage.elapsed_s - second).clamp(0.001, most_s));
         for (kind, part) in &row.kinds {
             for (suffix, histogram) in times(part, stage.load.open) {
                 let tag = format!("{prefix}{kind}{suffix}");

@@ -23,8 +23,8 @@ pub fn gaps(stage: &StageRecord) -> Vec<Gap> {
         let unanswered = unanswered(row);
         if unanswered {
             match gaps.last_mut() {
-                Some(gap) if broken || gap.to_s == row.second => gap.to_s = row.second + 1,
-                _ => gaps.push(Gap { from_s: row.second, to_s: row.second + 1 }),
+                Some(gap) if broken || gap.to_s == row.second => gap.to_s = row.end(),
+                _ => gaps.push(Gap { from_s: row.second, to_s: row.end() }),
             }
         }
         let ok = row.kinds.values().any(|kind| kind.ok > 0);
@@ -50,7 +50,7 @@ mod tests {
         let row = |second, ok, failed: bool| {
             let failures = failed.then_some((Failure::Connect, 10)).into_iter().collect();
             let kind = SeriesKind { ok, failures, ..SeriesKind::default() };
-            SeriesRow { second, kinds: [(OpKind::BulkInsert, kind)].into() }
+            SeriesRow { second, seconds: 1, kinds: [(OpKind::BulkInsert, kind)].into() }
         };
         let mut stage = fixture::stage("bulk_insert", Vec::new());
         // From 1 to 6 with a silent stretch, then 8 by itself.

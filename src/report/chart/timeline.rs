@@ -1,7 +1,7 @@
 //! A stage's seconds, joined to as few stretches as a chart can show. Histograms are merged,
 //! percentiles read off what is merged. Knows no charts.
 
-use crate::measure::{Histogram, SeriesKind};
+use crate::measure::{Histogram, SeriesKind, SeriesRow};
 use crate::op::{Failure, OpKind};
 use crate::record::StageRecord;
 use std::collections::BTreeMap;
@@ -81,7 +81,12 @@ impl Timeline {
         let last = stage.series.rows.last().map_or(0, |row| row.second);
         let end_s = stage.elapsed_s.max(f64::from(last) + 1e-3);
         let fits = |width: &u32| end_s / f64::from(*width) <= most as f64;
-        let width_s = WIDTHS_S.into_iter().find(fits).unwrap_or((end_s / most as f64) as u32 + 1);
+        // No row may lie across two stretches: the longer ones begin at multiples of their length.
+        let longest_s = stage.series.rows.iter().map(|row| row.seconds).max().unwrap_or(1);
+        let whole = SeriesRow::length_s(longest_s);
+        let width_s = WIDTHS_S.into_iter().filter(|width| width % whole == 0).find(fits);
+        let width_s =
+            width_s.unwrap_or_else(|| ((end_s / most as f64) as u32 + 1).next_multiple_of(whole));
         let cuts = Cuts::new(end_s, width_s);
         let mut stretches: Vec<Stretch> = (0..cuts.count)
             .map(|index| Stretch { span_s: cuts.span(index), ..Stretch::default() })
@@ -182,5 +187,34 @@ fn climb(climbers: &mut [Climber], second: u32, times: &[Histogram; 2]) {
     let Some((first, others)) = climbers.split_first_mut() else { return };
     if let Some((second, times)) = first.add(second, times) {
         climb(others, second, &times);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::fixture::{part, stage};
+
+    #[test]
+    fn an_even_rate_is_even_in_rows_of_whatever_length() {
+        let mut stage = stage("crud", vec![(0, OpKind::Read, part(1, 0))]);
+        let model = stage.series.rows.remove(0);
+        for (until, seconds) in [(600, 10), (1_200, 2), (1_260, 1)] {
+            let mut second = stage.series.rows.last().map_or(0, SeriesRow::end);
+            while second < until {
+                let mut row = SeriesRow { second, seconds, ..model.clone() };
+                row.kinds.values_mut().for_each(|kind| kind.ok = u64::from(7 * seconds));
+                stage.series.rows.push(row);
+                second += seconds;
+            }
+        }
+        stage.elapsed_s = 1_260.0;
+        for most in [50, 120, 400, 2_000] {
+            let stretches = Timeline::new(&stage, None, most).stretches;
+            assert!(stretches.len() <= most && stretches.len() > 30, "{most}");
+            for stretch in stretches {
+                assert!((stretch.rate(stretch.ok) - 7.0).abs() < 1e-9, "{most}: {stretch:?}");
+            }
+        }
     }
 }

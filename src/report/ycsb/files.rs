@@ -51,10 +51,10 @@ pub fn hdr_logs(record: &RunRecord) -> Vec<(String, String)> {
     let mut logs: IndexMap<String, Vec<Second>> = IndexMap::new();
     for stage in record.measured() {
         for section in sections(plan, stage, record.plan.connections) {
-            let seconds = section.seconds.into_iter().map(|(second, times)| {
-                let second = f64::from(second);
+            let seconds = section.seconds.into_iter().map(|((second, seconds), times)| {
+                let (second, most_s) = (f64::from(second), f64::from(seconds));
                 let begins = Duration::from_secs_f64((stage.began_s + second).max(0.0));
-                let length = (stage.elapsed_s - second).clamp(0.001, 1.0);
+                let length = (stage.elapsed_s - second).clamp(0.001, most_s);
                 (begins, Duration::from_secs_f64(length), times)
             });
             logs.entry(section.name).or_default().extend(seconds);

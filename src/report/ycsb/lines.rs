@@ -172,7 +172,7 @@ impl Lines<'_> {
             return;
         }
         let mut rows: BTreeMap<u64, Histogram> = BTreeMap::new();
-        for (second, times) in &self.section.seconds {
+        for ((second, _), times) in &self.section.seconds {
             let row = u64::from(second / self.plan.granularity_s);
             let offset_ms = row * u64::from(self.plan.granularity_s) * 1000;
             rows.entry(offset_ms).or_default().merge(times);

@@ -6,6 +6,9 @@ use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType};
 use crate::record::StageRecord;
 use std::collections::BTreeMap;
 
+/// A row of a stage's series: its second, how many it covers, and times.
+type Row = ((u32, u32), Histogram);
+
 /// One section.
 pub(super) struct Section {
     pub(super) name: String,
@@ -20,7 +23,7 @@ pub(super) struct Section {
     /// HTTP requests that were sent, and how often operations were tried again after a conflict.
     pub(super) wire: [u64; 2],
     /// The times of each second.
-    pub(super) seconds: Vec<(u32, Histogram)>,
+    pub(super) seconds: Vec<Row>,
     /// Of each step of another length, by its milliseconds: requests and the sum of their times in
     /// microseconds.
     pub(super) slots: BTreeMap<u64, (u64, f64)>,
@@ -264,7 +267,7 @@ impl Split<'_> {
         stage: &StageRecord,
         kind: OpKind,
         intended: bool,
-    ) -> BTreeMap<&'static str, Vec<(u32, Histogram)>> {
+    ) -> BTreeMap<&'static str, Vec<Row>> {
         let mut seconds: BTreeMap<_, Vec<_>> = BTreeMap::new();
         let series = self.plan.measurement == MeasurementType::TimeSeries;
         if !series && self.plan.hdr_prefix.is_none() {
@@ -278,7 +281,7 @@ impl Split<'_> {
             let succeeded = if intended { part.response.get() } else { part.service.get() };
             let times = self.times(succeeded, failed).into_iter();
             for (own, times) in times.filter(|it| !it.1.is_empty()) {
-                seconds.entry(own).or_default().push((row.second, times));
+                seconds.entry(own).or_default().push(((row.second, row.seconds), times));
             }
         }
         seconds
