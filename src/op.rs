@@ -321,6 +321,62 @@ impl Failure {
     }
 }
 
+/// What was said about a failure, by the server or by the system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The status of the answer; `None`: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The words, cleaned.
+    pub reason: String,
+}
+
+impl Reason {
+    /// The most characters that are kept.
+    pub const MOST: usize = 200;
+
+    /// Cleans `text`: one line without control characters and credentials, not too long.
+    pub fn new(status: Option<u16>, text: &str) -> Self {
+        let spaced = |c: char| c.is_control() || c.is_whitespace();
+        let (mut reason, mut after_scheme) = (String::new(), false);
+        for word in text.split(spaced).filter(|word| !word.is_empty()) {
+            if reason.len() > 4 * Self::MOST {
+                break;
+            }
+            if !reason.is_empty() {
+                reason.push(' ');
+            }
+            if after_scheme {
+                reason.push('…');
+            } else {
+                reason.push_str(&without_secrets(word));
+            }
+            after_scheme = ["basic", "bearer"].iter().any(|it| it.eq_ignore_ascii_case(word));
+        }
+        if let Some((end, _)) = reason.char_indices().nth(Self::MOST) {
+            let last = reason[..end].char_indices().next_back().map_or(0, |(at, _)| at);
+            reason.replace_range(last.., "…");
+        }
+        Self { status, reason }
+    }
+}
+
+/// A word without the credentials of an address or of a session.
+fn without_secrets(word: &str) -> String {
+    let mut clean = word.to_owned();
+    if let Some(start) = clean.find("://").map(|at| at + 3) {
+        let end = clean[start..].find('/').map_or(clean.len(), |at| start + at);
+        if let Some(at) = clean[start..end].rfind('@') {
+            clean.replace_range(start..start + at, "…");
+        }
+    }
+    if let Some(start) = clean.find("AuthSession=").map(|at| at + "AuthSession=".len()) {
+        let end = clean[start..].find(';').map_or(clean.len(), |at| start + at);
+        clean.replace_range(start..end, "…");
+    }
+    clean
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -335,6 +391,19 @@ mod tests {
     fn tables_follow_the_enum_order() {
         assert!(OpKind::ALL.iter().enumerate().all(|(i, kind)| kind.index() == i));
         assert!(Failure::ALL.iter().enumerate().all(|(i, class)| class.index() == i));
+    }
+
+    #[test]
+    fn a_reason_is_one_short_line_without_secrets() {
+        let clean = |text: &str| Reason::new(None, text).reason;
+        assert_eq!(clean("  a\n\tb\u{7}c\u{1b}[31m\r\n"), "a b c [31m");
+        assert_eq!(clean("at http://ann:se@cret@host/x now"), "at http://…@host/x now");
+        assert_eq!(clean("Authorization: Basic YTpi, ok"), "Authorization: Basic … ok");
+        assert_eq!(clean("Cookie: AuthSession=YTpi; x"), "Cookie: AuthSession=…; x");
+        assert_eq!(clean(&"ü".repeat(200)), "ü".repeat(200));
+        assert_eq!(clean(&"ü".repeat(201)), format!("{}…", "ü".repeat(199)));
+        assert_eq!(clean(&"word ".repeat(1_000)).chars().count(), 200);
+        assert_eq!(clean(""), "");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::carry::now;
 use super::descriptors::suffice;
-use super::exit::{Exit, not_loaded};
+use super::exit::{Exit, none_succeeded, not_loaded};
 use super::metrics::Metrics;
 use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
 use super::progress::View;
@@ -192,7 +192,9 @@ fn tell(
         let database = &record.server.database;
         eprintln!("error: database {database} could not be removed: {reason}");
     }
-    if let Some((missing, records)) = not_loaded(record) {
+    if let Some(why) = none_succeeded(record).filter(|_| !record.partial) {
+        eprintln!("error: {why}");
+    } else if let Some((missing, records)) = not_loaded(record) {
         eprintln!("error: {missing} of {records} records were not loaded");
     }
     if let Err(error) = written {

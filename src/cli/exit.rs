@@ -1,5 +1,6 @@
 //! The exit statuses, for every verb and dialect.
 
+use crate::measure::failure_words;
 use crate::plan::StageKind;
 use crate::record::{Code, RunRecord};
 use crate::run::RunError;
@@ -32,10 +33,10 @@ impl Exit {
         if record.partial {
             return Self::Interrupted;
         }
-        let none_succeeded = record.measured().any(|stage| {
-            !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
-        });
-        if none_succeeded || record.server.left.is_some() || not_loaded(record).is_some() {
+        if none_succeeded(record).is_some()
+            || record.server.left.is_some()
+            || not_loaded(record).is_some()
+        {
             Self::Target
         } else if record.warnings.iter().any(|warning| warning.code == Code::DataWrong) {
             Self::DataWrong
@@ -57,6 +58,17 @@ impl Exit {
             _ => Self::Failed,
         }
     }
+}
+
+/// Why a stage of which no operation succeeded did so badly, in one line; `None`: there is none.
+pub(super) fn none_succeeded(record: &RunRecord) -> Option<String> {
+    let stage = record.measured().find(|stage| {
+        !stage.operations.is_empty() && stage.operations.iter().all(|operation| operation.ok == 0)
+    })?;
+    let unfinished: u64 = stage.operations.iter().map(|operation| operation.unfinished).sum();
+    let why = Some(failure_words(&stage.operations)).filter(|words| !words.is_empty());
+    let why = why.unwrap_or_else(|| format!("{unfinished} had no answer at the end"));
+    Some(format!("no operation of stage {} succeeded: {why}", stage.name))
 }
 
 /// How many records of a load phase are not in the database, of how many; `None`: all are.

@@ -125,7 +125,9 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let timing = probe.finish();
         first_sent = first_sent.or_else(|| Some(timing.done - timing.service_ns));
         let answers = (payload.answered(&[]).rows, session.statuses());
-        record(shared, &mut times, (&op, &outcome), answers, &timing);
+        if !record(shared, &mut times, (&op, &outcome), answers, &timing) {
+            tell(shared, (&op, &outcome), answers.0, session);
+        }
         last_done = timing.done;
         times.noted_answers += u64::from(probe.noted());
         shared.tickets.expect(one_request && probe.can_wait(), timing.done);
@@ -176,7 +178,8 @@ fn checked(shared: &Shared, found: Result<(), Failure>, since: Nanos) {
     shared.note(OpKind::Verify, found.map(|()| Reply::default()), &timing);
 }
 
-/// Puts one finished operation on the record of the shard and of its connection.
+/// Puts one finished operation on the record of the shard and of its connection. Tells whether all
+/// of it succeeded.
 #[inline]
 fn record(
     shared: &Shared,
@@ -184,7 +187,7 @@ fn record(
     (op, outcome): (&Op, &Outcome),
     (rows, statuses): (&[Result<Revision, Failure>], &[u16]),
     timing: &Timing,
-) {
+) -> bool {
     let mut row_failures = [0; Failure::COUNT];
     // The rows of a batch without an answer say what was found out later.
     let (rows, mut ok) = match outcome.result {
@@ -213,4 +216,21 @@ fn record(
         statuses,
         ..Sample::single(op.kind, timing, outcome.result)
     });
+    ok == u64::from(op.documents)
+}
+
+/// Keeps what was said about an operation that failed, where it is the first of its sort.
+#[cold]
+fn tell(
+    shared: &Shared,
+    (op, outcome): (&Op, &Outcome),
+    rows: &[Result<Revision, Failure>],
+    session: &impl Session,
+) {
+    let mut recorder = shared.recorder.borrow_mut();
+    let mut tell = |failure| recorder.tell((op.kind, failure), || session.reason(failure));
+    match outcome.result {
+        Ok(_) => rows.iter().filter_map(|row| row.err()).for_each(tell),
+        Err(failure) => tell(failure),
+    }
 }

@@ -3,7 +3,7 @@
 use super::histogram::{Histogram, Kept};
 use super::probe::Timing;
 use crate::clock::Nanos;
-use crate::op::{Failure, OpKind};
+use crate::op::{Failure, OpKind, Reason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -84,6 +84,8 @@ pub struct KindInterval {
     pub conflict_retries: u64,
     /// Answers per status, where the driver tells them.
     pub statuses: BTreeMap<u16, u64>,
+    /// What was said about the first failure of each class.
+    pub reasons: BTreeMap<Failure, Reason>,
     /// From send to the last byte of the answer, of requests that succeeded at least in part.
     pub service: Histogram,
     /// From the intended start to the last byte of the answer, of the same.
@@ -121,6 +123,9 @@ impl KindInterval {
         self.conflict_retries += other.conflict_retries;
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
+        }
+        for (&class, reason) in &other.reasons {
+            self.reasons.entry(class).or_insert_with(|| reason.clone());
         }
         if let Some(times) = &other.per_row {
             self.per_row.get_or_insert_default().merge(times);

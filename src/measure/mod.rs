@@ -24,4 +24,4 @@ pub use recorder::{Recorder, Sample};
 pub use series::{Series, SeriesKind, SeriesRow};
 pub use slots::{Slot, SlotSums};
 pub use spread::Spread;
-pub use summary::{Latency, OperationSummary, Totals};
+pub use summary::{Latency, OperationSummary, Totals, failure_words};

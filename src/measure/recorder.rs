@@ -3,7 +3,7 @@
 use super::interval::{Interval, RawRow};
 use super::probe::Timing;
 use crate::clock::{Nanos, SECOND_NS};
-use crate::op::{Failure, OpKind, Reply};
+use crate::op::{Failure, OpKind, Reason, Reply};
 use std::sync::mpsc::Sender;
 
 /// Everything that is recorded of one finished request.
@@ -68,14 +68,26 @@ pub struct Recorder {
     boundary: Nanos,
     interval: Interval,
     raw: bool,
+    /// Of each kind, the classes of failure whose reason is known: a bit for each.
+    told: [u16; OpKind::COUNT],
     sink: Sender<Interval>,
 }
+
+// A bit for each class.
+const _: () = assert!(Failure::COUNT <= u16::BITS as usize);
 
 impl Recorder {
     /// A recorder for a stage that starts at `start`; full intervals go to `sink`, with each
     /// request by itself where `raw` is wanted.
     pub fn new(start: Nanos, raw: bool, sink: Sender<Interval>) -> Self {
-        Self { start, boundary: start + SECOND_NS, interval: Interval::new(0), raw, sink }
+        Self {
+            start,
+            boundary: start + SECOND_NS,
+            interval: Interval::new(0),
+            raw,
+            told: [0; OpKind::COUNT],
+            sink,
+        }
     }
 
     /// Records one finished request in the second in which it was done.
@@ -122,6 +134,23 @@ impl Recorder {
                 kind.failures[failure.index()] += ok;
                 kind.fail(failure, sample.timing);
             }
+        }
+    }
+
+    /// Keeps what was said about the first operation of a kind that failed in one way; `reason` is
+    /// asked only if nothing has been said so far.
+    #[cold]
+    pub fn tell(
+        &mut self,
+        (kind, class): (OpKind, Failure),
+        reason: impl FnOnce() -> Option<Reason>,
+    ) {
+        let (told, class_bit) = (&mut self.told[kind.index()], 1 << class.index());
+        if *told & class_bit == 0
+            && let Some(reason) = reason().filter(|it| it.status.is_some() || !it.reason.is_empty())
+        {
+            *told |= class_bit;
+            self.interval.kind_mut(kind).reasons.insert(class, reason);
         }
     }
 

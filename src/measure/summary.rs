@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 use super::interval::{FailedTimes, Interval, KindInterval};
-use crate::op::{Failure, OpKind};
+use crate::op::{Failure, OpKind, Reason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -106,6 +106,9 @@ pub struct OperationSummary {
     /// Answers per HTTP status, where the driver tells them; those of redirects are counted too.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<u16, u64>,
+    /// What was said about the first failure of each class, where anything was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<Failure, Reason>,
     /// From send to the last byte of the answer, of requests that succeeded at least in part.
     pub service: Latency,
     /// From the intended start to the last byte of the answer, of the same.
@@ -132,6 +135,11 @@ impl OperationSummary {
     /// Documents that failed, over all classes.
     pub fn failed(&self) -> u64 {
         self.failures.values().sum()
+    }
+
+    /// The classes of failures: how many, and what was said about the first.
+    pub fn failure_words(&self) -> String {
+        failure_words(std::slice::from_ref(self))
     }
 
     /// Times of the requests that failed as a whole, of all classes together. `None`: none did.
@@ -194,6 +202,7 @@ impl OperationSummary {
             bytes_sent: part.bytes_sent,
             bytes_received: part.bytes_received,
             statuses: part.statuses.clone(),
+            reasons: part.reasons.clone(),
             service: Latency::new(part.service.clone()),
             response: Latency::new(part.response.clone()),
             lag: Latency::new(part.lag.clone()),
@@ -202,6 +211,27 @@ impl OperationSummary {
             failed_times: part.failed_times.clone(),
         }
     }
+}
+
+/// The classes of failures over `operations`: how many, and what was said about the first of each.
+pub fn failure_words(operations: &[OperationSummary]) -> String {
+    let mut classes = BTreeMap::<Failure, (u64, Option<&Reason>)>::new();
+    for operation in operations {
+        for (&class, &count) in &operation.failures {
+            let (sum, reason) = classes.entry(class).or_default();
+            *sum += count;
+            *reason = reason.or_else(|| operation.reasons.get(&class));
+        }
+    }
+    let told = classes.values().any(|(_, reason)| reason.is_some());
+    let words = classes.into_iter().map(|(class, (count, reason))| match reason {
+        None => format!("{count} {class}"),
+        Some(Reason { status, reason }) => {
+            let status = status.map_or(String::new(), |status| format!(" (status {status})"));
+            format!("{count} {class}: {reason}{status}")
+        }
+    });
+    words.collect::<Vec<_>>().join(if told { "; " } else { ", " })
 }
 
 /// The sum of all intervals of a stage.
@@ -250,6 +280,26 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_reason_of_each_class_is_kept_and_told() {
+        let part = |class: Failure, reason: Option<&str>| {
+            let mut interval = Interval::new(0);
+            let part = interval.kind_mut(OpKind::Create);
+            part.failures[class.index()] = 2;
+            part.reasons.extend(reason.map(|text| (class, Reason::new(Some(400), text))));
+            interval
+        };
+        let mut totals = Totals::default();
+        totals.issued[OpKind::Create.index()] = 6;
+        totals.add(&part(Failure::Rejected, Some("illegal_docid: no colon")));
+        totals.add(&part(Failure::Rejected, Some("something else")));
+        let words = |totals: &Totals| failure_words(&totals.summarise(1.0));
+        assert_eq!(words(&totals), "4 rejected: illegal_docid: no colon (status 400)");
+        totals.add(&part(Failure::Timeout, None));
+        let both = "4 rejected: illegal_docid: no colon (status 400); 2 timeout";
+        assert_eq!(words(&totals), both);
+    }
 
     #[test]
     fn what_did_not_end_is_unfinished() {

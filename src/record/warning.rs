@@ -137,12 +137,8 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         let (kind, issued) = (operation.kind, operation.issued);
         let failed = operation.failed();
         if failed > 0 {
-            let classes: Vec<_> = operation
-                .failures
-                .iter()
-                .map(|(class, count)| format!("{count} {class}"))
-                .collect();
-            let message = format!("{failed} of {issued} {kind} failed: {}", classes.join(", "));
+            let words = operation.failure_words();
+            let message = format!("{failed} of {issued} {kind} failed: {words}");
             add(Code::Failures, message);
         }
         if let Some(words) = unanswered(operation) {

@@ -9,6 +9,7 @@ mod deadline;
 mod driver;
 pub mod http;
 mod payload;
+mod reason;
 pub mod wire;
 
 pub use buffers::Buffers;
@@ -18,7 +19,7 @@ pub use payload::Payload;
 
 use crate::clock::Nanos;
 use crate::measure::Probe;
-use crate::op::{Failure, Op, Reply};
+use crate::op::{Failure, Op, Reason, Reply};
 use std::rc::Rc;
 
 /// How one request ended, and what it cost in bytes.
@@ -111,6 +112,12 @@ pub trait Session {
     /// The body of the last answer, where the driver keeps it.
     fn body(&self) -> &[u8] {
         &[]
+    }
+
+    /// What was said about the last operation, or about one document of it, having failed so.
+    /// Only asked once in a while: it may take its time.
+    fn reason(&self, _failure: Failure) -> Option<Reason> {
+        None
     }
 
     /// The HTTP status of each answer to the last operation, where the driver tells them.

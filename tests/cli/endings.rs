@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use springload::embedded::Options;
 
-use crate::proxy::Proxy;
+use crate::proxy::{Message, Proxy};
 use crate::servers::Server;
 use crate::springload::{Running, failures, measure, number, springload};
 
@@ -200,4 +200,57 @@ fn a_run_without_documents_left_says_that_it_ended_early() {
         .collect();
     assert!(codes.iter().any(|code| code == "ran_dry"), "{codes:?}");
     assert_eq!(run.sum("delete", "ok"), 200);
+}
+
+/// A relay that refuses to store single documents, as a partitioned database does, and quotes the
+/// password that it was sent.
+fn refusing(server: &Server) -> Proxy {
+    let answers = |request: &Message| {
+        let (method, path) = request.words();
+        let body = "{\"error\":\"illegal_docid\",\"reason\":\"doc id must be of form \
+            partition:id\\n, pass-word\"}\n";
+        let single = method == "PUT" && path.matches('/').count() == 2;
+        single.then(|| {
+            let length = body.len();
+            let head = format!("HTTP/1.1 400 Bad Request\r\nContent-Length: {length}\r\n\r\n");
+            format!("{head}{body}").into_bytes()
+        })
+    };
+    Proxy::with_answers(&server.url, Box::new(answers))
+}
+
+#[test]
+fn the_server_s_own_reason_stands_wherever_failures_do() {
+    let admin = Some(("ann".to_owned(), "pass-word".to_owned()));
+    let server = Server::stand_in(Options { admin, ..Options::default() });
+    let proxy = refusing(&server);
+    let url = proxy.url.replace("http://", "http://ann:pass-word@");
+    let run =
+        measure(["run", &url, "-c", "2", "--docs", "20", "--ops", "200", "--mix", "create=1"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let said = "illegal_docid: doc id must be of form partition:id , …";
+    let reason = &run.operation("crud", "create")["reasons"]["rejected"];
+    assert_eq!(*reason, serde_json::json!({ "status": 400, "reason": said }));
+    let words = format!("200 rejected: {said} (status 400)");
+    assert!(run.stdout.contains(&words), "{}", run.stdout);
+    for format in ["html", "cushion"] {
+        let stdout = run.report(format).stdout;
+        assert!(stdout.contains(&words), "{format}: {stdout}");
+    }
+    let line = format!("error: no operation of stage crud succeeded: {words}");
+    assert!(run.stderr.lines().any(|it| it == line), "{}", run.stderr);
+    assert_eq!(run.operation("bulk_insert", "bulk_insert")["reasons"], Value::Null);
+    assert!(!run.record.to_string().contains("pass-word"));
+}
+
+#[test]
+fn what_the_system_says_is_told_where_nobody_answers() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    drop(listener);
+    let run = measure(["http", &url, "-c", "1", "--ops", "3"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let lines: Vec<_> = run.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(lines.len(), 1, "{}", run.stderr);
+    assert!(lines[0].contains("onnection refused"), "{}", run.stderr);
 }

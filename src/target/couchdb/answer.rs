@@ -3,6 +3,7 @@
 
 use super::whole::ends_object;
 use crate::op::{Failure, Revision};
+use crate::target::reason::Told;
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -116,6 +117,20 @@ pub fn rows(
         rows.clear();
         Err(Failure::Protocol)
     }
+}
+
+/// What a bulk answer says about the first document that has failed so.
+pub(super) fn row_reason(body: &[u8], failure: Failure) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Row<'a> {
+        #[serde(borrow, flatten)]
+        written: Written<'a>,
+        #[serde(borrow)]
+        reason: Option<Cow<'a, str>>,
+    }
+    let rows: Vec<Row<'_>> = serde_json::from_slice(body).ok()?;
+    let row = rows.into_iter().find(|row| row_result(&row.written) == Err(failure))?;
+    Told { error: row.written.error, reason: row.reason }.words()
 }
 
 /// The body of the request that looks up the documents in `names` whose rows are conflicts.
@@ -389,6 +404,19 @@ mod tests {
         let asked_twice = format!("[{},{}]", row(10), row(10));
         rows(asked_twice.as_bytes(), b"10\x0010\0", &mut out).unwrap();
         assert_eq!(out, [ok, ok]);
+    }
+
+    #[test]
+    fn a_row_tells_why_it_failed() {
+        let body = "[{\"ok\":true,\"id\":\"1\",\"rev\":\"1-x\"},\
+            {\"id\":\"2\",\"error\":\"conflict\",\"reason\":\"Document update conflict.\"},\
+            {\"id\":\"3\",\"error\":\"forbidden\",\"reason\":\"no\"}]";
+        let reason = |failure| row_reason(body.as_bytes(), failure);
+        let conflict = "conflict: Document update conflict.";
+        assert_eq!(reason(Failure::Conflict).as_deref(), Some(conflict));
+        assert_eq!(reason(Failure::Rejected).as_deref(), Some("forbidden: no"));
+        assert_eq!(reason(Failure::TooLarge), None);
+        assert_eq!(row_reason(b"{}", Failure::Conflict), None);
     }
 
     #[test]

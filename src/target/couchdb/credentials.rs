@@ -1,6 +1,6 @@
 //! How requests prove who sends them: not at all, with Basic, or with a session cookie.
 
-use crate::op::Failure;
+use crate::op::{Failure, Reason};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::sync::Arc;
@@ -106,6 +106,17 @@ impl Credentials {
             body.len()
         );
         Some([head.as_bytes(), body.as_bytes()].concat())
+    }
+
+    /// The same without the password, should the server have repeated it. One so short that it may
+    /// well be part of other words is left.
+    pub(super) fn hide(&self, said: Reason) -> Reason {
+        match self {
+            Self::Basic { password, .. } | Self::Cookie { password, .. } if password.len() > 3 => {
+                Reason { reason: said.reason.replace(password, "…"), ..said }
+            }
+            _ => said,
+        }
     }
 
     /// The present cookie, as it is sent; empty without one.

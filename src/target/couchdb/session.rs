@@ -5,9 +5,9 @@ use super::seen::Seen;
 use super::{SEGMENT, answer};
 use crate::clock::Clock;
 use crate::measure::Probe;
-use crate::op::{Failure, Op, OpKind, Reply};
+use crate::op::{Failure, Op, OpKind, Reason, Reply};
 use crate::target::wire::{Answer, Connection, Request};
-use crate::target::{Outcome, Payload, Session};
+use crate::target::{Outcome, Payload, Session, reason};
 use percent_encoding::percent_encode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -447,5 +447,20 @@ impl Session for CouchSession {
 
     fn statuses(&self) -> &[u16] {
         self.told.as_slice()
+    }
+
+    fn reason(&self, failure: Failure) -> Option<Reason> {
+        let status = self.connection.status();
+        let row = match (status, failure) {
+            // The last answer may be that to a look at what is stored.
+            (_, Failure::Unanswered) | (Some(200), Failure::Conflict) => return None,
+            (Some(201 | 202), _) => answer::row_reason(self.connection.body(), failure),
+            _ => None,
+        };
+        let said = match row {
+            Some(text) => Reason::new(status, &text),
+            None => reason::of(&self.connection)?,
+        };
+        Some(self.credentials.hide(said))
     }
 }

@@ -4,10 +4,10 @@ use super::request::{Prepared, Request};
 use super::{LogIn, Shared};
 use crate::clock::Nanos;
 use crate::measure::Probe;
-use crate::op::{Failure, Op, Reply};
+use crate::op::{Failure, Op, Reason, Reply};
 use crate::target::deadline::Deadlines;
 use crate::target::wire::{Answer, Connection, header_values};
-use crate::target::{Outcome, Payload, Session};
+use crate::target::{Outcome, Payload, Session, reason};
 use cookie_store::CookieStore;
 use std::fmt;
 use std::rc::Rc;
@@ -418,6 +418,10 @@ impl Session for HttpSession {
 
     fn body(&self) -> &[u8] {
         self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::body)
+    }
+
+    fn reason(&self, _: Failure) -> Option<Reason> {
+        self.connections.get(self.last).and_then(Option::as_ref).and_then(reason::of)
     }
 
     fn statuses(&self) -> &[u16] {

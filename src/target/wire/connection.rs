@@ -87,6 +87,8 @@ pub struct Connection {
     wary: bool,
     /// Attempts in a row that brought no connection, or one that gave no answer.
     failures: u32,
+    /// Why there is no connection, or no answer, where more is known than the class of failure.
+    trouble: Option<Box<str>>,
     buffers: Rc<Buffers>,
     timestamps: Option<Rc<Timestamps>>,
     /// What the present answer is read into, and how much of it has been. Empty between answers.
@@ -120,6 +122,7 @@ impl Connection {
             stream: None,
             answers: 0,
             failures: 0,
+            trouble: None,
             sent: 0,
             unsolicited: 0,
             wary: false,
@@ -230,7 +233,11 @@ impl Connection {
             }
         };
         self.deadline.disarm();
-        result.inspect_err(|_| probe.mark_failed())?;
+        if let Err(failure) = result {
+            probe.mark_failed();
+            self.decoder = Decoder::default();
+            return Err(failure);
+        }
         self.answers += 1;
         self.failures = 0;
         let head = self.decoder.head();
@@ -278,6 +285,16 @@ impl Connection {
         self.sent
     }
 
+    /// The status of the last answer; `None`: the last exchange brought none.
+    pub fn status(&self) -> Option<u16> {
+        Some(self.decoder.head().status).filter(|&status| status > 0)
+    }
+
+    /// Why the last exchange brought none, where more is known than the class of failure.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
     /// The body of the last answer.
     pub fn body(&self) -> &[u8] {
         &self.buffer[self.decoder.body()]
@@ -299,14 +316,18 @@ impl Connection {
         // Rare, and large: kept out of the futures that every exchange pays for.
         let noting = self.timestamps.is_some();
         let mut connecting = Box::pin(Stream::connect(&endpoint, self.failures, noting));
-        let deadline = &self.deadline;
+        let (deadline, mut trouble) = (&self.deadline, None);
         let result = poll_fn(|context| {
             if deadline.poll_expired(context) {
                 return Poll::Ready(Err(Failure::Timeout));
             }
-            connecting.as_mut().poll(context).map_err(|_| Failure::Connect)
+            connecting.as_mut().poll(context).map_err(|error| {
+                trouble = Some(error.to_string().into());
+                Failure::Connect
+            })
         })
         .await;
+        self.trouble = trouble;
         self.failures += u32::from(result.is_err());
         self.answers = 0;
         self.stream = Some(result?);
@@ -397,7 +418,14 @@ impl Connection {
                     Ok(Step::More(more)) if more <= self.max_answer.saturating_sub(self.filled) => {
                         wanted = more;
                     }
-                    Ok(_) | Err(_) => return Poll::Ready(Err(Failure::Protocol)),
+                    Ok(_) => {
+                        self.trouble = Some("the answer is larger than --max-answer".into());
+                        return Poll::Ready(Err(Failure::Protocol));
+                    }
+                    Err(malformed) => {
+                        self.trouble = Some(malformed.to_string().into());
+                        return Poll::Ready(Err(Failure::Protocol));
+                    }
                 }
             }
             // What a head announces is not yet there: memory follows what arrives. The byte more
