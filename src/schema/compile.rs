@@ -142,7 +142,8 @@ impl Program {
                 debug_assert!(false, "the room was too small");
                 break;
             };
-            window[..TEXT].copy_from_slice(&step.text);
+            let Some(front) = window.first_chunk_mut::<TEXT>() else { break };
+            *front = step.text;
             let len = usize::from(step.len).min(TEXT);
             let rest = &mut window[len..];
             let written = match step.value {

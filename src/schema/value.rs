@@ -17,12 +17,21 @@ pub(super) const BOOLEAN_MAX: usize = 5;
 /// ASCII zeros.
 const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
 
+/// Copies a text of a fixed length into the window. As an array it is a move or two, whatever the
+/// compiler makes of calls.
+#[inline]
+fn put<const N: usize>(out: &mut [u8; NUMBER_WINDOW], at: usize, text: [u8; N]) {
+    if let Some(place) = out[at..].first_chunk_mut() {
+        *place = text;
+    }
+}
+
 /// Writes `true` or `false` by the draw's highest bit.
 #[inline]
 pub(super) fn boolean(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
     let yes = draw >> 63 == 1;
     let text = if yes { *b"true    " } else { *b"false   " };
-    out[..8].copy_from_slice(&text);
+    put(out, 0, text);
     5 - usize::from(yes)
 }
 
@@ -40,7 +49,7 @@ pub(super) fn integer(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
     // Zeros in front go; the last digit stays, so that 0 has one.
     let leading = (digits.trailing_zeros() / 8).min(9);
     let text = (digits | (u128::from(ZEROS) << 16) | 0x3030) >> (8 * leading);
-    out[sign..sign + 16].copy_from_slice(&text.to_le_bytes());
+    put(out, sign, text.to_le_bytes());
     sign + 10 - leading as usize
 }
 
@@ -59,8 +68,8 @@ pub(super) fn float(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
     }
     let digits = digits(fraction);
     let trailing = (digits.leading_zeros() / 8).min(7) as usize;
-    out[..2].copy_from_slice(b"0.");
-    out[2..10].copy_from_slice(&(digits | ZEROS).to_le_bytes());
+    put(out, 0, *b"0.");
+    put(out, 2, (digits | ZEROS).to_le_bytes());
     10 - trailing
 }
 

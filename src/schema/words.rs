@@ -28,15 +28,15 @@ const SLOT: usize = 16;
 /// which has each request's data there. `docs/schemas.md` says what that means for a server.
 const STRIDE: usize = 4;
 
-/// The length of that text, in strides: the last word, too, has room.
-const TEXT: usize = WORDS + SLOT / STRIDE - 1;
+/// The length of that text: the last word, too, has room.
+const TEXT: usize = WORDS * STRIDE + SLOT - STRIDE;
 
 /// Bits that choose one word.
 const WORD_BITS: u32 = WORDS.trailing_zeros();
 
 /// A fixed number of random words.
 pub(super) struct Dictionary {
-    text: Box<[[u8; STRIDE]; TEXT]>,
+    text: Box<[u8; TEXT]>,
     /// Where the sequence of lengths begins.
     lengths: u32,
 }
@@ -47,8 +47,7 @@ impl Dictionary {
         let mut stream = Stream::new(state, 0);
         let lengths = stream.draw() as u32;
         let mut symbol = || ALPHABET[stream.draw() as usize % ALPHABET.len()];
-        let text: Vec<[u8; STRIDE]> =
-            (0..TEXT).map(|_| std::array::from_fn(|_| symbol())).collect();
+        let text: Vec<u8> = (0..TEXT).map(|_| symbol()).collect();
         let Ok(text) = text.try_into() else { unreachable!("as many symbols were drawn") };
         Self { text, lengths }
     }
@@ -67,9 +66,7 @@ impl Dictionary {
     /// The word numbered `index`, with what follows it in the text.
     #[inline]
     fn slot(&self, index: usize) -> &[u8; SLOT] {
-        let slot: &[[u8; STRIDE]; SLOT / STRIDE] =
-            self.text[index..].first_chunk().expect("the last word has all of its room");
-        slot.as_flattened().first_chunk().expect("of one size")
+        self.text[index * STRIDE..].first_chunk().expect("the last word has all of its room")
     }
 
     /// Writes one to five words, joined by single spaces; returns the length.
@@ -88,8 +85,8 @@ impl Dictionary {
             let index = bits as usize % WORDS;
             // Never over 64; the remainder spares the check of bounds.
             let at = end % 128;
-            let target = &mut out[at..at + SLOT];
-            target.copy_from_slice(self.slot(index));
+            let target: &mut [u8; SLOT] = out[at..].first_chunk_mut().expect("room for a word");
+            *target = *self.slot(index);
             let word = self.length(index);
             target[word] = b' ';
             end += word;
