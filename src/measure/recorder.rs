@@ -249,6 +249,35 @@ mod tests {
     }
 
     #[test]
+    fn what_befell_requests_on_the_wire_adds_up_over_shards_and_seconds() {
+        let mut whole = crate::measure::Interval::new(0);
+        for _ in 0..2 {
+            let (sink, source) = std::sync::mpsc::channel();
+            let mut recorder = Recorder::new(0, false, sink);
+            for done in [5, SECOND_NS + 5] {
+                let timing = timing(done);
+                let lost = Sample {
+                    result: Err(Failure::Unanswered),
+                    documents: 10,
+                    unsolicited: 3,
+                    carried_out: 4,
+                    not_carried_out: 5,
+                    ..sample(&timing)
+                };
+                recorder.record(&lost);
+            }
+            recorder.finish();
+            drop(recorder);
+            for interval in &source {
+                whole.merge(&interval);
+            }
+        }
+        let kind = whole.kind(OpKind::Read).unwrap();
+        assert_eq!((kind.unsolicited, kind.carried_out, kind.not_carried_out), (12, 16, 20));
+        assert_eq!((kind.ok, kind.failures[Failure::Unanswered.index()]), (0, 40));
+    }
+
+    #[test]
     fn rows_that_failed_are_taken_from_the_documents_that_succeeded() {
         let (sink, source) = std::sync::mpsc::channel();
         let mut recorder = Recorder::new(0, true, sink);

@@ -238,3 +238,63 @@ impl crate::plan::Plan {
         self.target.user.is_some() && self.target.auth == Auth::Basic
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::KindInterval;
+    use crate::record::{ClientRecord, LoadRecord, fixture};
+
+    /// A stage of 1,000 updates, of which so many were lost, found to be written, and found not to
+    /// be; and so many bytes came that nobody had asked for.
+    fn stage([lost, done, not, unsolicited]: [u64; 4]) -> StageRecord {
+        let mut part = KindInterval {
+            requests: 1_000,
+            ok: 1_000 - lost,
+            carried_out: done,
+            not_carried_out: not,
+            unsolicited,
+            ..KindInterval::default()
+        };
+        part.failures[Failure::Unanswered.index()] = lost;
+        fixture::stage("crud", vec![(0, OpKind::Update, part)])
+    }
+
+    #[test]
+    fn what_became_of_lost_answers_is_told_as_far_as_it_is_known() {
+        for (counts, words) in [
+            ([0, 0, 0, 0], None),
+            ([11, 0, 0, 0], Some("unanswered: 11; whether they were carried out is not known")),
+            ([11, 9, 2, 0], Some("unanswered: 11, of which 9 were carried out")),
+            ([11, 0, 11, 0], Some("unanswered: 11, of which 0 were carried out")),
+            (
+                [11, 9, 1, 0],
+                Some("unanswered: 11, of which 9 were carried out; of 1 it is not known"),
+            ),
+        ] {
+            let stage = stage(counts);
+            assert_eq!(unanswered(&stage.operations[0]).as_deref(), words);
+            let mut warnings = Vec::new();
+            of_stage(&stage, &mut warnings);
+            let told = warnings.iter().find(|warning| warning.code == Code::Unanswered);
+            let message = told.map(|warning| warning.message.clone());
+            assert_eq!(message, words.map(|words| format!("update {words}")));
+        }
+    }
+
+    #[test]
+    fn lost_answers_and_such_as_nobody_asked_for_degrade_a_stage() {
+        for (counts, degraded) in [
+            ([100, 100, 0, 0], false),
+            ([101, 101, 0, 0], true),
+            ([0, 0, 0, 100], false),
+            ([0, 0, 0, 101], true),
+            ([60, 0, 0, 60], true),
+        ] {
+            let operations = stage(counts).operations;
+            let verdict =
+                Verdict::of(&LoadRecord::default(), &ClientRecord::default(), &operations, 2.5);
+            assert_eq!(matches!(verdict, Verdict::Degraded { .. }), degraded, "{counts:?}");
+        }
+    }
+}
