@@ -194,7 +194,8 @@ fn tell(
     }
     if let Some(why) = none_succeeded(record).filter(|_| !record.partial) {
         eprintln!("error: {why}");
-    } else if let Some((missing, records)) = not_loaded(record) {
+    }
+    if let Some((missing, records)) = not_loaded(record) {
         eprintln!("error: {missing} of {records} records were not loaded");
     }
     if let Err(error) = written {
