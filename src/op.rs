@@ -315,6 +315,20 @@ impl Failure {
         }
     }
 
+    /// Whether it says that the server could not serve, not that the request could not be met.
+    pub const fn by_server(self) -> bool {
+        matches!(
+            self,
+            Self::Connect
+                | Self::Protocol
+                | Self::Reset
+                | Self::ServerError
+                | Self::Timeout
+                | Self::TooManyRequests
+                | Self::Unanswered
+        )
+    }
+
     /// The index into per-class tables.
     pub const fn index(self) -> usize {
         self as usize

@@ -48,7 +48,7 @@ fn a_broken_threshold_ends_in_4_and_tells_the_value() {
     let mut record = record(folder.path());
     let judged = record.thresholds.clone();
     assert_eq!(judged.iter().map(|it| it.broken).collect::<Vec<_>>(), [true, false]);
-    record.judge_thresholds();
+    record.conclude();
     assert_eq!(record.thresholds, judged, "the record can be judged again");
 }
 

@@ -2,7 +2,7 @@
 //! themselves.
 
 use super::descriptors::suffice;
-use super::execute::start_stand_in;
+use super::execute::{complain, start_stand_in};
 use super::output::{Folder, OutputArgs, RUNS};
 use super::progress::View;
 use super::signals::{self, Asked};
@@ -39,8 +39,10 @@ pub(super) fn carry_out(
     let mut view = View::new(output, (folder, None), asked.clone(), None);
     let result = run(plan, (&url, stand_in.is_some()), stop, &mut view);
     view.clear();
+    let (_, unsaved) = view.finish();
     if let Ok(record) = &result {
-        folder.save_page(record)?;
+        folder.tell(record, unsaved, true);
+        complain(record);
     }
     result
 }

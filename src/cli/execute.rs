@@ -2,9 +2,9 @@
 
 use super::carry::now;
 use super::descriptors::suffice;
-use super::exit::{Exit, none_succeeded, not_loaded};
+use super::exit::Exit;
 use super::metrics::Metrics;
-use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, print};
+use super::output::{Folder, OutputArgs, RUNS, fit_for_stdout, write};
 use super::progress::View;
 use super::signals;
 use super::transcript::Transcript;
@@ -137,13 +137,19 @@ fn measure(
     view.exchanges = transcript.as_mut().and_then(Transcript::watcher);
     let result = run(plan, (&url, stand_in.is_some()), &stop, &mut view);
     view.clear();
-    let ycsb = view.into_ycsb();
+    let (ycsb, unsaved) = view.finish();
     if let Some(transcript) = transcript {
         transcript.finish();
     }
     match result {
         Ok(record) => {
-            let exit = tell(&record, (output, preamble), folder, ycsb.as_ref());
+            let told = tell(&record, (output, preamble), ycsb.as_ref());
+            let saved = folder.tell(&record, unsaved, output.quiet);
+            // What went wrong with the run says more than that it could not be written down.
+            let exit = match Exit::of_record(&record) {
+                Exit::Passed if !(told && saved) => Exit::Failed,
+                exit => exit,
+            };
             (exit, Some(record))
         }
         Err(error) => {
@@ -156,21 +162,18 @@ fn measure(
     }
 }
 
-/// Prints the report and whatever else must be known of a run that left a record.
+/// Prints the report and whatever else must be known of a run that left a record. Tells whether
+/// all of it could be written.
 fn tell(
     record: &RunRecord,
     (output, preamble): (&OutputArgs, Option<&'static str>),
-    folder: &Folder,
     ycsb: Option<&Outputs>,
-) -> Exit {
+) -> bool {
     let format = output.format.or_else(|| report::format(preamble.unwrap_or("text")));
     let rendered = format.map(|format| format.render(std::slice::from_ref(record), None));
     let written = match (rendered, ycsb) {
         (Some(Ok(bytes)), Some(ycsb)) => ycsb.report(record, &bytes),
-        (Some(Ok(bytes)), None) => {
-            print(&bytes);
-            Ok(())
-        }
+        (Some(Ok(bytes)), None) => write(&bytes),
         (Some(Err(unfit)), _) => {
             eprintln!("error: {unfit}");
             Ok(())
@@ -180,27 +183,21 @@ fn tell(
     for line in report::threshold_lines(record).iter().filter(|it| it.starts_with('✗')) {
         eprintln!("--fail-if: {line}");
     }
-    if !output.quiet {
-        eprintln!("record: {}", folder.file().display());
+    complain(record);
+    if let Err(error) = &written {
+        eprintln!("error: the report cannot be written: {error}");
     }
-    match folder.save_page(record) {
-        Ok(page) if !output.quiet => eprintln!("page: {}", page.display()),
-        Ok(_) => {}
-        Err(error) => eprintln!("error: report.html cannot be written: {error}"),
+    written.is_ok()
+}
+
+/// Says on stderr why a run did not pass.
+pub(super) fn complain(record: &RunRecord) {
+    let result = record.result();
+    if let Some(reason) = &result.reason {
+        eprintln!("error: {}: {reason}", result.kind.words());
     }
-    if let Some(reason) = &record.server.left {
-        let database = &record.server.database;
-        eprintln!("error: database {database} could not be removed: {reason}");
+    let left = record.server.left.as_ref();
+    if let Some(why) = left.filter(|_| !result.reason.is_some_and(|it| it.contains("removed"))) {
+        eprintln!("error: database {} could not be removed: {why}", record.server.database);
     }
-    if let Some(why) = none_succeeded(record).filter(|_| !record.partial) {
-        eprintln!("error: {why}");
-    }
-    if let Some((missing, records)) = not_loaded(record) {
-        eprintln!("error: {missing} of {records} records were not loaded");
-    }
-    if let Err(error) = written {
-        eprintln!("error: {error}");
-        return Exit::Failed;
-    }
-    Exit::of_record(record)
 }

@@ -44,10 +44,23 @@ pub(super) struct OutputArgs {
 }
 
 /// Writes to stdout. Whoever reads may stop whenever it likes: a closed pipe is no failure.
-pub(super) fn print(bytes: &[u8]) {
+///
+/// # Errors
+/// When it cannot be written for another reason, such as a full disk.
+pub(super) fn write(bytes: &[u8]) -> io::Result<()> {
     use io::Write as _;
     let mut out = io::stdout().lock();
-    let _ = out.write_all(bytes).and_then(|()| out.flush());
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The same where nothing can be done about it but to say so.
+pub(super) fn print(bytes: &[u8]) {
+    if let Err(error) = write(bytes) {
+        eprintln!("error: stdout: {error}");
+    }
 }
 
 /// Refuses to print on a terminal what only programs can read.
@@ -114,9 +127,41 @@ impl Folder {
         let bytes = format.render(slice::from_ref(record), None).map_err(io::Error::other)?;
         let (new, file) = (format!(".{name}.new"), self.file.with_file_name(name));
         let new = self.file.with_file_name(new);
-        fs::write(&new, bytes)?;
+        // Somebody may have taken the folder away meanwhile.
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&new, bytes).inspect_err(|_| {
+            let _ = fs::remove_file(&new);
+        })?;
         fs::rename(&new, &file)?;
         Ok(file)
+    }
+
+    /// Saves the page, and says where everything is: in the folder or, where the record could not
+    /// be saved there for the reason `unsaved`, among temporary files. Tells whether all of it is
+    /// where it was to be.
+    pub(super) fn tell(&self, record: &RunRecord, unsaved: Option<io::Error>, quiet: bool) -> bool {
+        let Some(error) = unsaved else {
+            if !quiet {
+                eprintln!("record: {}", self.file.display());
+            }
+            let page = self.save_page(record);
+            match &page {
+                Ok(page) if !quiet => eprintln!("page: {}", page.display()),
+                Ok(_) => {}
+                Err(error) => eprintln!("error: {PAGE} cannot be written: {error}"),
+            }
+            return page.is_ok();
+        };
+        eprintln!("error: {} cannot be written: {error}", self.file.display());
+        let place = std::env::temp_dir().join(format!("springload-{}", std::process::id()));
+        let rescue = Self { file: place.join("run.json") };
+        match rescue.save(record).and_then(|()| rescue.save_page(record)) {
+            Ok(_) => eprintln!("record: {}", rescue.file.display()),
+            Err(error) => eprintln!("error: nor can {}: {error}", rescue.file.display()),
+        }
+        false
     }
 }
 

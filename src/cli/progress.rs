@@ -31,6 +31,8 @@ pub(super) struct View<'a> {
     /// Where each exchange is told to, if somebody wants to see it.
     pub(super) exchanges: Option<Watcher>,
     ycsb: Option<Outputs>,
+    /// Why the record could not be saved the last time.
+    unsaved: Option<io::Error>,
 }
 
 enum Mode {
@@ -80,12 +82,13 @@ impl<'a> View<'a> {
                 Mode::Tui(Box::new(Tui::new(colour, asked)))
             }
         };
-        Self { folder, metrics, mode, stage: String::new(), exchanges: None, ycsb }
+        Self { folder, metrics, mode, stage: String::new(), exchanges: None, ycsb, unsaved: None }
     }
 
-    /// Ends the view. Leaves what the dialect writes at the end, where it is YCSB's.
-    pub(super) fn into_ycsb(self) -> Option<Outputs> {
-        self.ycsb
+    /// Ends the view. Leaves what the dialect writes at the end, where it is YCSB's, and why the
+    /// record could not be saved, where that failed at last.
+    pub(super) fn finish(self) -> (Option<Outputs>, Option<io::Error>) {
+        (self.ycsb, self.unsaved)
     }
 
     /// Takes away whatever is shown, so that others can print.
@@ -185,14 +188,14 @@ impl Observer for View<'_> {
         }
     }
 
-    fn keep(&mut self, record: &RunRecord) -> io::Result<()> {
+    fn keep(&mut self, record: &RunRecord) {
         if let Some(ycsb) = &mut self.ycsb {
             ycsb.keep(record);
         }
         if let Some(metrics) = self.metrics {
             metrics.keep(record);
         }
-        self.folder.save(record)
+        self.unsaved = self.folder.save(record).err();
     }
 }
 

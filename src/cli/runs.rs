@@ -109,6 +109,7 @@ impl Outline {
             _ if self.thresholds.iter().any(|it| it.broken) => "threshold missed",
             Some(Verdict::Sustained) => "sustained",
             Some(Verdict::Closed) => "valid",
+            Some(Verdict::TooShort) => "too short to judge",
         }
     }
 }

@@ -120,7 +120,7 @@ fn an_outline_agrees_with_the_record() {
     let rate: f64 = last.operations.iter().map(|it| it.throughput_per_s).sum();
     assert_eq!(outline(&record).ok_per_s(), Some(rate));
     assert_eq!(outline(&record).verdict(), "valid");
-    record.stages[0].verdict = Verdict::Degraded { failed_share: 0.5 };
+    record.stages[0].verdict = Verdict::Degraded { failed_share: 0.5, outage_s: 0.0 };
     assert_eq!(outline(&record).verdict(), "degraded");
     record.partial = true;
     assert_eq!(outline(&record).verdict(), "partial");

@@ -301,7 +301,7 @@ impl Bench {
                 Exit::of_error(&error)
             })?;
         if record.partial || ending.0.reason() == Some(StopReason::Interrupted) {
-            return Err(Exit::Interrupted);
+            return Err(Exit::of_record(&record));
         }
         self.sweep.cells[place].result = Headline::of(&record, self.sweep.definition.by_size);
         save(&self.folder, &self.sweep).map_err(failed)?;

@@ -2,8 +2,9 @@
 
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
+use super::watch::Watch;
 use crate::clock::{Clock, Nanos};
-use crate::measure::{ConnectionTimes, FillLog, Histogram, Probe, Recorder, Sample, Timing};
+use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
 use crate::op::{Failure, Op, OpKind, Part, Reply, Revision};
 use crate::target::{Outcome, Payload, Session};
 use crate::workload::{Check, Workload};
@@ -20,8 +21,7 @@ pub(super) struct Shared {
     pub(super) recorder: RefCell<Recorder>,
     /// Documents for which an operation was begun, per kind.
     pub(super) issued: [Cell<u64>; OpKind::COUNT],
-    /// How late operations were begun that a connection was waiting for.
-    pub(super) lateness: RefCell<Histogram>,
+    pub(super) watch: Watch,
     pub(super) stop: Arc<Stop>,
     pub(super) patience: Arc<Patience>,
     /// Documents inserted in bulk, where they are logged.
@@ -38,8 +38,8 @@ impl Shared {
     /// Counts an operation that is begun, and how late that is by this side's fault.
     fn begin(&self, op: &Op, ticket: &Ticket) {
         self.issue(op.kind, op.documents);
-        if ticket.awaited {
-            self.lateness.borrow_mut().record(ticket.began - ticket.intended);
+        if op.part != Part::Last {
+            self.watch.begin(ticket);
         }
     }
 
@@ -93,7 +93,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
     let mut times = ConnectionTimes::default();
     let Prepared { payload, op: next } = first;
     let mut last_done = shared.start;
-    let (mut whole, mut first_sent) = (None, None);
+    let (mut whole, mut first_sent, mut spell) = (None, None, None);
     while let Some(op) = next.take() {
         // What a late worker's first connection takes is told as such.
         let reopening = session.ready().await.filter(|_| first_sent.is_some());
@@ -131,6 +131,8 @@ pub(super) async fn drive<S: Session, W: Workload>(
         last_done = timing.done;
         times.noted_answers += u64::from(probe.noted());
         shared.tickets.expect(one_request && probe.can_wait(), timing.done);
+        let ended = (op.part, outcome.result);
+        shared.watch.ended(ended, (ticket.began, &timing), (&mut spell, &mut times));
         if let Check::Checked(found) = check {
             checked(shared, found, timing.done);
         }
@@ -157,7 +159,9 @@ pub(super) async fn drive<S: Session, W: Workload>(
         // The document is made before the wait, so that an operation that is due is sent at once.
         *next = workload.next(payload.draft());
     }
-    times.close(shared.clock.now().saturating_sub(shared.start));
+    let now = shared.clock.now();
+    shared.watch.leave(&mut spell, now, &mut times);
+    times.close(now.saturating_sub(shared.start));
     (times, first_sent)
 }
 

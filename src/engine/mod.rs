@@ -3,13 +3,16 @@
 //! Pace, stop, workload, session and recorder are arguments. Knows no database by name.
 
 mod drive;
+mod heartbeat;
 mod pace;
 mod pauses;
 mod shard;
 mod stop;
 mod tickets;
+mod watch;
 
 pub use pace::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
 pub use shard::{Lane, LaneResult, ShardPlan, ShardResult, Start, run_shard};
 pub use stop::{Patience, Stop, StopReason};
 pub use tickets::{LoadCounts, Ticket, Tickets};
+pub use watch::Watched;

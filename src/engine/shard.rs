@@ -2,11 +2,13 @@
 //! wish to stop and the moment at which they start.
 
 use super::drive::{Prepared, Shared, drive};
+use super::heartbeat::beat;
 use super::pace::Pace;
 use super::stop::{Patience, Stop};
 use super::tickets::{LoadCounts, Share, Tickets};
+use super::watch::{Watch, Watched};
 use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
-use crate::measure::{ConnectionTimes, FillLog, Histogram, Interval, Recorder};
+use crate::measure::{ConnectionTimes, FillLog, Interval, Pulse, Recorder};
 use crate::op::OpKind;
 use crate::target::{Deadlines, Session, Target};
 use crate::workload::Workload;
@@ -58,6 +60,11 @@ pub struct ShardPlan {
     pub pace: Pace,
     /// How long operations may be begun, in nanoseconds; `None`: as long as there are any.
     pub length_ns: Option<Nanos>,
+    /// How long operations are begun by the plan, in nanoseconds: what ends later is no part of
+    /// any rate. `None`: the plan does not tell.
+    pub window_ns: Option<Nanos>,
+    /// What the shards of this stage know of each other.
+    pub pulse: Arc<Pulse>,
     /// How long one operation may take, in nanoseconds.
     pub timeout_ns: Nanos,
     /// How long the server may answer nothing at all, to any shard.
@@ -89,6 +96,8 @@ impl ShardPlan {
             operations: None,
             pace: Pace::Closed { think_ns: 0 },
             length_ns: None,
+            window_ns: None,
+            pulse: Arc::new(Pulse::new(shard.1)),
             timeout_ns: SECOND_NS,
             patience: Arc::new(Patience::new(SECOND_NS)),
             gather_ns: SECOND_NS,
@@ -135,8 +144,8 @@ pub struct ShardResult<W> {
     pub issued: [u64; OpKind::COUNT],
     /// What became of the operations that were due.
     pub load: LoadCounts,
-    /// How late operations were begun that a connection was waiting for.
-    pub lateness: Histogram,
+    /// What was seen of the client, the server and what was due.
+    pub watched: Watched,
     /// Documents inserted in bulk, as they were.
     pub fill: FillLog,
     /// When the last connection was done, from the common start, in nanoseconds.
@@ -189,6 +198,8 @@ where
     let cpu_before = thread_cpu_ns();
     let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
     let stop = (plan.clock, plan.stop.clone());
+    let window_end = plan.window_ns.map_or(Nanos::MAX, |length| start + length);
+    let open = matches!(plan.pace, Pace::Open { .. });
     let share = Share {
         shard: plan.shard,
         own: lanes.len(),
@@ -199,9 +210,9 @@ where
         clock: plan.clock,
         start,
         tickets: Tickets::new(stop, &plan.pace, share, (start, end)),
-        recorder: RefCell::new(Recorder::new(start, plan.raw, plan.sink.clone())),
+        recorder: RefCell::new(Recorder::new((start, window_end), plan.raw, plan.sink.clone())),
         issued: Default::default(),
-        lateness: RefCell::default(),
+        watch: Watch::new((start, window_end), open, (plan.pulse.clone(), plan.shard.0)),
         stop: plan.stop.clone(),
         patience: plan.patience.clone(),
         fill: plan.fill_chunk.map(|chunk| RefCell::new(FillLog::new(chunk))),
@@ -210,7 +221,7 @@ where
         let shared = shared.clone();
         async move { shared.tickets.pace().await }
     });
-    let ticker = tokio::task::spawn_local(tick(shared.clone()));
+    let ticker = tokio::task::spawn_local(beat(shared.clone()));
     let tasks: Vec<_> = lanes
         .into_iter()
         .zip(firsts)
@@ -235,9 +246,11 @@ where
     let issued = shared.issued.each_ref().map(Cell::get);
     let load = shared.tickets.counts();
     shared.recorder.borrow_mut().finish();
-    let lateness = shared.lateness.take();
+    shared.watch.left_over(shared.tickets.left_over().into_iter());
     let fill = shared.fill.as_ref().map(RefCell::take).unwrap_or_default();
-    Ok(ShardResult { lanes: done, issued, load, lateness, fill, elapsed_ns, cpu_ns })
+    let shared = Rc::into_inner(shared).ok_or_else(|| io::Error::other("a task is left"))?;
+    let watched = shared.watch.finish(plan.clock);
+    Ok(ShardResult { lanes: done, issued, load, watched, fill, elapsed_ns, cpu_ns })
 }
 
 #[allow(
@@ -291,14 +304,6 @@ where
         }
     }
     Ok(sessions)
-}
-
-/// Hands out full seconds even when nothing ends in the next one.
-async fn tick(shared: Rc<Shared>) {
-    loop {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        shared.recorder.borrow_mut().rotate(shared.clock.now());
-    }
 }
 
 #[cfg(test)]

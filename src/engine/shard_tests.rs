@@ -155,6 +155,8 @@ where
         operations: ops.checked_mul(connections as u64),
         pace,
         length_ns: seconds.map(|seconds| seconds * SECOND_NS),
+        window_ns: seconds.map(|seconds| seconds * SECOND_NS),
+        pulse: Arc::new(Pulse::new(1)),
         timeout_ns: 2 * SECOND_NS,
         patience: Arc::new(Patience::new(2 * SECOND_NS)),
         gather_ns: 2 * SECOND_NS,

@@ -340,6 +340,13 @@ impl Tickets {
         }
     }
 
+    /// When operations fell due that are still waiting.
+    pub(super) fn left_over(&self) -> Vec<Nanos> {
+        self.queue
+            .as_ref()
+            .map_or_else(Vec::new, |queue| queue.borrow().due.iter().copied().collect())
+    }
+
     /// What became of the operations, once the stage is over.
     pub fn counts(&self) -> LoadCounts {
         let mut counts = self.counts.get();

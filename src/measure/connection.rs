@@ -18,6 +18,9 @@ pub struct ConnectionTimes {
     pub receive_ns: Nanos,
     /// Waiting for operations to fall due, in an open loop.
     pub idle_ns: Nanos,
+    /// From the first operation that failed by the server's fault to the next one that did not, or
+    /// the stage's end, each time.
+    pub down_ns: Nanos,
     /// Answers whose arrival the kernel has noted.
     pub noted_answers: u64,
     /// What belongs to each kind.
@@ -77,6 +80,10 @@ pub struct PhaseTable {
     /// Time of each connection from sent to the last byte of answers, per kind.
     #[serde(default)]
     pub answer_s: BTreeMap<OpKind, Vec<f64>>,
+    /// Time of each connection from operations that failed by the server's fault to the next one
+    /// that did not; absent where none failed so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub down_s: Vec<f64>,
     /// Documents that succeeded on each connection, per kind.
     pub ok: BTreeMap<OpKind, Vec<u64>>,
     /// When each connection was done, from the stage's start.
@@ -96,6 +103,9 @@ impl PhaseTable {
             ended_s: column(&|c| c.ended_ns),
             ..Self::default()
         };
+        if connections.iter().any(|c| c.down_ns > 0) {
+            table.down_s = column(&|c| c.down_ns);
+        }
         for &kind in kinds {
             table.remote_s.insert(kind, column(&|c| c.kinds[kind.index()].remote_ns));
             table.answer_s.insert(kind, column(&|c| c.kinds[kind.index()].answer_ns));

@@ -58,6 +58,10 @@ pub struct KindInterval {
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
+    /// Of the requests, those that ended when no more operations were begun.
+    pub drained: u64,
+    /// Of the documents that succeeded, those of such requests.
+    pub drained_ok: u64,
     /// Of these, documents answered with 202: accepted, not yet on a quorum.
     pub accepted: u64,
     /// Documents per failure class.
@@ -106,6 +110,8 @@ impl KindInterval {
     pub fn merge(&mut self, other: &Self) {
         self.requests += other.requests;
         self.ok += other.ok;
+        self.drained += other.drained;
+        self.drained_ok += other.drained_ok;
         self.accepted += other.accepted;
         for (sum, part) in self.failures.iter_mut().zip(other.failures) {
             *sum += part;
@@ -185,6 +191,8 @@ pub struct Interval {
     pub second: u32,
     /// Each request, in the order in which they were done, where the plan asks for it.
     pub raw: Vec<RawRow>,
+    /// How long load threads waited for a processor, in nanoseconds, where the system tells.
+    pub waited_ns: Nanos,
     kinds: [Option<Box<KindInterval>>; OpKind::COUNT],
 }
 
@@ -212,7 +220,7 @@ impl Interval {
 
     /// Whether nothing was measured.
     pub fn is_empty(&self) -> bool {
-        self.kinds.iter().all(Option::is_none)
+        self.waited_ns == 0 && self.kinds.iter().all(Option::is_none)
     }
 
     /// Fills in what was recorded once for several times.
@@ -222,6 +230,7 @@ impl Interval {
 
     /// Adds another shard's or second's measurements. The second stays this interval's.
     pub fn merge(&mut self, other: &Self) {
+        self.waited_ns += other.waited_ns;
         for (kind, part) in other.iter() {
             self.kind_mut(kind).merge(part);
         }

@@ -2,26 +2,40 @@
 //!
 //! Knows nothing of databases, plans or reports.
 
+mod backlog;
 mod connection;
 mod growth;
 mod hiccup;
 mod histogram;
 mod interval;
+mod loss;
+mod outage;
 mod probe;
 mod recorder;
 mod series;
 mod slots;
+mod spans;
 mod spread;
 mod summary;
 
+pub use backlog::Backlog;
 pub use connection::{ConnectionTimes, PhaseTable};
 pub use growth::{FillLog, Growth, GrowthPoint, SizePoint};
 pub use hiccup::{HiccupMeter, Hiccups};
 pub use histogram::{Histogram, HistogramError, Kept, earned};
 pub use interval::{FailedTimes, Interval, KindInterval, RawRow};
+pub use loss::{PAUSE_NS, Pause, ThreadLoss};
+pub use outage::{Outage, OutageLog, Pulse, Spell};
 pub use probe::{OLDEST_NOTE_NS, Probe, Timing};
 pub use recorder::{Recorder, Sample};
 pub use series::{Series, SeriesKind, SeriesRow};
 pub use slots::{Slot, SlotSums};
+pub use spans::{Span, Spans};
 pub use spread::Spread;
 pub use summary::{Latency, OperationSummary, Totals, failure_words};
+
+/// Whether a stored value says nothing: such keys are left out of records, so that those of before
+/// there was the key read and write the same.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

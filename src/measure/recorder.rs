@@ -65,6 +65,8 @@ impl<'a> Sample<'a> {
 #[derive(Debug)]
 pub struct Recorder {
     start: Nanos,
+    /// No more operations are begun from here on.
+    end: Nanos,
     boundary: Nanos,
     interval: Interval,
     raw: bool,
@@ -77,11 +79,12 @@ pub struct Recorder {
 const _: () = assert!(Failure::COUNT <= u16::BITS as usize);
 
 impl Recorder {
-    /// A recorder for a stage that starts at `start`; full intervals go to `sink`, with each
+    /// A recorder for a stage from `start` to `end`; full intervals go to `sink`, with each
     /// request by itself where `raw` is wanted.
-    pub fn new(start: Nanos, raw: bool, sink: Sender<Interval>) -> Self {
+    pub fn new((start, end): (Nanos, Nanos), raw: bool, sink: Sender<Interval>) -> Self {
         Self {
             start,
+            end,
             boundary: start + SECOND_NS,
             interval: Interval::new(0),
             raw,
@@ -101,6 +104,7 @@ impl Recorder {
         }
         let kind = self.interval.kind_mut(sample.kind);
         kind.requests += 1;
+        kind.drained += u64::from(sample.timing.done > self.end);
         kind.bytes_sent += sample.bytes_sent;
         kind.bytes_received += sample.bytes_received;
         kind.resent += u64::from(sample.resent);
@@ -125,6 +129,9 @@ impl Recorder {
                     }
                 }
                 kind.ok += ok;
+                if sample.timing.done > self.end {
+                    kind.drained_ok += ok;
+                }
                 if reply.rows > 0 {
                     kind.add_rows(u64::from(reply.rows), sample.timing.service_ns);
                 }
@@ -179,6 +186,15 @@ impl Recorder {
         let _ = self.sink.send(full);
     }
 
+    /// Hands out how long the thread waited for a processor in a second that is over.
+    pub fn waited(&self, second: u32, waited_ns: Nanos) {
+        if waited_ns > 0 {
+            let mut interval = Interval::new(second);
+            interval.waited_ns = waited_ns;
+            let _ = self.sink.send(interval);
+        }
+    }
+
     /// Hands out what is left.
     pub fn finish(&mut self) {
         let mut left = std::mem::take(&mut self.interval);
@@ -211,7 +227,7 @@ mod tests {
     #[test]
     fn an_operation_belongs_to_the_second_in_which_it_was_done() {
         let (sink, source) = std::sync::mpsc::channel();
-        let mut recorder = Recorder::new(100, false, sink);
+        let mut recorder = Recorder::new((100, Nanos::MAX), false, sink);
         for done in [101, SECOND_NS + 99, SECOND_NS + 100, 3 * SECOND_NS + 100] {
             recorder.record(&sample(&timing(done)));
         }
@@ -228,7 +244,7 @@ mod tests {
         let late = Timing { lag_ns: 9_000, response_ns: 60_000, ..timing(6) };
         for timings in [vec![prompt; 3], vec![prompt, late, prompt], vec![late, prompt]] {
             let (sink, source) = std::sync::mpsc::channel();
-            let mut recorder = Recorder::new(0, false, sink);
+            let mut recorder = Recorder::new((0, Nanos::MAX), false, sink);
             for timing in &timings {
                 recorder.record(&sample(timing));
             }
@@ -280,7 +296,7 @@ mod tests {
     #[test]
     fn rows_that_failed_are_taken_from_the_documents_that_succeeded() {
         let (sink, source) = std::sync::mpsc::channel();
-        let mut recorder = Recorder::new(0, true, sink);
+        let mut recorder = Recorder::new((0, Nanos::MAX), true, sink);
         let mut rows = [0; Failure::COUNT];
         rows[Failure::Conflict.index()] = 3;
         let timing = timing(5);

@@ -3,6 +3,7 @@
 
 use super::histogram::{Histogram, Kept};
 use super::interval::{FailedTimes, Interval, KindInterval};
+use crate::clock::SECOND_NS;
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,6 +45,9 @@ pub struct SeriesRow {
     /// How many seconds it covers.
     #[serde(default = "one_second", skip_serializing_if = "is_one_second")]
     pub seconds: u32,
+    /// How long load threads waited for a processor, in seconds of all threads.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub waited_s: f64,
     /// The kinds that occurred.
     pub kinds: BTreeMap<OpKind, SeriesKind>,
 }
@@ -76,13 +80,15 @@ impl Series {
         let covers = |row: &SeriesRow| second < row.end();
         let index = after.checked_sub(1).filter(|&index| covers(&self.rows[index]));
         let index = index.unwrap_or_else(|| {
-            self.rows.insert(after, SeriesRow { second, seconds: 1, kinds: BTreeMap::new() });
+            let row = SeriesRow { second, seconds: 1, waited_s: 0.0, kinds: BTreeMap::new() };
+            self.rows.insert(after, row);
             after
         });
         // Shards hand in a second within a fraction of the next: older ones are complete.
         if let Some(old) = index.checked_sub(3) {
             self.rows[old].kinds.values_mut().for_each(SeriesKind::pack);
         }
+        self.rows[index].waited_s += interval.waited_ns as f64 / SECOND_NS as f64;
         for (kind, part) in interval.iter() {
             self.rows[index].kinds.entry(kind).or_default().merge(part);
         }

@@ -69,6 +69,12 @@ pub struct OperationSummary {
     pub issued: u64,
     /// Documents that succeeded.
     pub ok: u64,
+    /// Of the requests, those that ended when no more were begun: rates do not count them.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub drained: u64,
+    /// Of the documents that succeeded, those of such requests.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub drained_ok: u64,
     /// Of these, answered with 202: accepted, not yet on a quorum.
     pub accepted: u64,
     /// Documents that failed, per class.
@@ -79,15 +85,15 @@ pub struct OperationSummary {
     pub resent: u64,
     /// How often something was found on a connection that nobody had asked for, such as an answer
     /// without a request.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub unsolicited: u64,
     /// Of the documents that failed as unanswered: found to be written all the same, when the
     /// driver looked.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub carried_out: u64,
     /// Of the documents that failed as unanswered: found not to be written. What became of the
     /// others is not known.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub not_carried_out: u64,
     /// HTTP requests that were sent for all this, each try counted: an update may take two. `None`
     /// where the driver sends none, and in records of before this was counted.
@@ -95,9 +101,9 @@ pub struct OperationSummary {
     pub http_requests: Option<u64>,
     /// How often an operation was tried again because somebody else had changed the document
     /// between its read and its write.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub conflict_retries: u64,
-    /// Documents that succeeded, per second of the stage.
+    /// Documents that succeeded while operations were begun, per second of that time.
     pub throughput_per_s: f64,
     /// Bytes of JSON sent.
     pub bytes_sent: u64,
@@ -116,7 +122,7 @@ pub struct OperationSummary {
     /// From the intended start to the real one, of all requests.
     pub lag: Latency,
     /// Documents that scans brought.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub rows: u64,
     /// Service times of scans that brought documents, over the number of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,11 +130,6 @@ pub struct OperationSummary {
     /// Times of requests that failed as a whole, per class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_times: BTreeMap<Failure, FailedTimes<Histogram>>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl OperationSummary {
@@ -139,7 +140,7 @@ impl OperationSummary {
 
     /// The classes of failures: how many, and what was said about the first.
     pub fn failure_words(&self) -> String {
-        failure_words(std::slice::from_ref(self))
+        failure_words([self])
     }
 
     /// Times of the requests that failed as a whole, of all classes together. `None`: none did.
@@ -178,7 +179,7 @@ impl OperationSummary {
         }
     }
 
-    fn new(kind: OpKind, part: &KindInterval, issued: u64, elapsed_s: f64) -> Self {
+    fn new(kind: OpKind, part: &KindInterval, issued: u64, measured_s: f64) -> Self {
         let failures: BTreeMap<_, _> = Failure::ALL
             .into_iter()
             .map(|class| (class, part.failures[class.index()]))
@@ -189,6 +190,8 @@ impl OperationSummary {
             requests: part.requests,
             issued,
             ok: part.ok,
+            drained: part.drained,
+            drained_ok: part.drained_ok,
             accepted: part.accepted,
             unfinished: issued.saturating_sub(part.ok + part.failed()),
             failures,
@@ -198,7 +201,11 @@ impl OperationSummary {
             not_carried_out: part.not_carried_out,
             http_requests: part.http_requests,
             conflict_retries: part.conflict_retries,
-            throughput_per_s: if elapsed_s > 0.0 { part.ok as f64 / elapsed_s } else { 0.0 },
+            throughput_per_s: if measured_s > 0.0 {
+                (part.ok - part.drained_ok) as f64 / measured_s
+            } else {
+                0.0
+            },
             bytes_sent: part.bytes_sent,
             bytes_received: part.bytes_received,
             statuses: part.statuses.clone(),
@@ -214,7 +221,7 @@ impl OperationSummary {
 }
 
 /// The classes of failures over `operations`: how many, and what was said about the first of each.
-pub fn failure_words(operations: &[OperationSummary]) -> String {
+pub fn failure_words<'a>(operations: impl IntoIterator<Item = &'a OperationSummary>) -> String {
     let mut classes = BTreeMap::<Failure, (u64, Option<&Reason>)>::new();
     for operation in operations {
         for (&class, &count) in &operation.failures {
@@ -266,12 +273,13 @@ impl Totals {
         self.sum.iter().map(summary).collect()
     }
 
-    /// The summaries of all kinds that were issued, over a stage of `elapsed_s` seconds.
-    pub fn summarise(&self, elapsed_s: f64) -> Vec<OperationSummary> {
+    /// The summaries of all kinds that were issued in a stage that began operations for
+    /// `measured_s` seconds.
+    pub fn summarise(&self, measured_s: f64) -> Vec<OperationSummary> {
         let none = KindInterval::default();
         let summary = |kind: OpKind| {
             let part = self.sum.kind(kind).unwrap_or(&none);
-            OperationSummary::new(kind, part, self.issued[kind.index()], elapsed_s)
+            OperationSummary::new(kind, part, self.issued[kind.index()], measured_s)
         };
         self.kinds().into_iter().map(summary).collect()
     }

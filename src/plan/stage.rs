@@ -1,7 +1,7 @@
 //! One measured step of a run.
 
 use super::burst::BurstPlan;
-use super::ycsb::YcsbStage;
+use super::ycsb::{YcsbPhase, YcsbStage};
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
@@ -131,6 +131,11 @@ impl StageKind {
         matches!(self, Self::Ycsb(stage) if stage.bodies == Bodies::Shown)
     }
 
+    /// Whether connections write the same documents, so that some writes must meet a conflict.
+    pub fn provokes_conflicts(&self) -> bool {
+        matches!(self, Self::Ycsb(stage) if stage.phase == YcsbPhase::Run)
+    }
+
     /// How many operations connection `k` of `connections` is to do, where they are counted.
     pub fn operations(&self, k: usize, connections: usize) -> Option<u64> {
         if let Self::Burst(burst) = self {
@@ -150,6 +155,19 @@ impl StageKind {
         match self.budget(k, connections) {
             Budget::Counted(left) => Some(left.iter().sum()),
             Budget::Shared(_) | Budget::Endless(_) => None,
+        }
+    }
+
+    /// Operations and documents that `connections` are to do together, where they are counted.
+    pub fn planned(&self, connections: usize) -> Option<(u64, u64)> {
+        let operations =
+            (0..connections).map(|k| self.operations(k, connections)).sum::<Option<_>>()?;
+        match self {
+            Self::BulkInsert { documents, .. } => Some((operations, *documents)),
+            Self::Crud { .. } | Self::Burst(_) | Self::Urls { .. } => {
+                Some((operations, operations))
+            }
+            Self::Ycsb(ycsb) => Some((operations, ycsb.records().unwrap_or(operations))),
         }
     }
 

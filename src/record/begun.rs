@@ -24,7 +24,8 @@ fn reason(
 ) -> String {
     let last = record.stages.last().is_some_and(|it| it.name == stage.name);
     if record.partial && last {
-        return "the run was stopped".to_owned();
+        let ended = record.ended.as_ref();
+        return ended.map_or_else(|| "the run was stopped".to_owned(), |it| it.message.clone());
     }
     let length_s = plan.and_then(|plan| plan.length_ns).map(|ns| ns as f64 / 1e9);
     if let Some(length_s) = length_s.filter(|length_s| stage.elapsed_s >= length_s * LASTED) {

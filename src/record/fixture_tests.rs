@@ -27,6 +27,8 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
         name: name.to_owned(),
         began_s: 0.25,
         elapsed_s,
+        measured_s: elapsed_s,
+        outage: crate::measure::Outage::default(),
         load: LoadRecord::default(),
         client,
         verdict: Verdict::Closed,
@@ -92,8 +94,9 @@ pub(crate) fn record(thresholds: &[&str]) -> RunRecord {
         ],
         warnings: Vec::new(),
         thresholds: Vec::new(),
+        ended: None,
+        result: None,
     };
-    record.refresh_warnings();
-    record.judge_thresholds();
+    record.conclude();
     record
 }

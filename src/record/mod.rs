@@ -7,16 +7,20 @@ pub(crate) mod fixture;
 mod begun;
 mod environment;
 mod fill;
+mod result;
 mod threshold;
 mod verdict;
 mod warning;
 
 pub use environment::{Calibration, Environment};
+pub use result::{Ended, EndedBy, ResultKind, RunResult};
 pub use threshold::{Judgement, Unit};
 pub use verdict::Verdict;
 pub use warning::{Code, Warning, unanswered};
 
-use crate::measure::{Growth, OperationSummary, PhaseTable, Series, Slot};
+use crate::measure::{
+    Growth, OperationSummary, Outage, PhaseTable, Series, Slot, Span, is_default,
+};
 use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +49,12 @@ pub struct RunRecord {
     /// What became of the plan's thresholds; empty until the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Judgement>,
+    /// Why and when it ended, where not all of the plan was carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+    /// What it came to; `None` until it has ended, and in records of before there was a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<RunResult>,
 }
 
 /// The server and database of a run.
@@ -82,12 +92,19 @@ pub struct StageRecord {
     pub began_s: f64,
     /// From the common start to the last answer, in seconds.
     pub elapsed_s: f64,
+    /// What rates are over: the same without the time in which the last operations were waited
+    /// for, where the plan tells how long operations are begun.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub measured_s: f64,
     /// What became of the operations that were due.
     pub load: LoadRecord,
     /// What springload itself needed.
     pub client: ClientRecord,
     /// Whether the numbers can be believed.
     pub verdict: Verdict,
+    /// How long nothing succeeded, where that happened.
+    #[serde(default, skip_serializing_if = "Outage::is_none")]
+    pub outage: Outage,
     /// The measurements of each kind of operation.
     pub operations: Vec<OperationSummary>,
     /// Where the connections' time went.
@@ -160,22 +177,51 @@ pub struct LoadRecord {
     pub unsent: u64,
     /// Requests that fell due per second of the schedule.
     pub offered_per_s: f64,
-    /// Requests that ended per second.
+    /// Requests that ended per second of it.
     pub served_per_s: f64,
+    /// By how many per second what was due and not done grew from the middle of the schedule to
+    /// its end; 0 where that could be chance.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub backlog_growth_per_s: f64,
 }
 
-/// What springload itself needed in a stage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// What springload itself needed in a stage, and what it lost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientRecord {
     /// CPU time of all threads that put load on the server, in seconds.
     pub cpu_s: f64,
     /// The same per request, in microseconds.
     pub cpu_per_request_us: f64,
-    /// The share of the stage that the busiest thread was computing, 0 to 1.
+    /// The share of the time that the busiest thread was computing, 0 to 1.
     pub busiest_thread: f64,
+    /// The same with the time that a thread was ready to run and had no processor.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub occupied_thread: f64,
+    /// How long threads were ready to run and had no processor, in seconds of all threads; `null`:
+    /// the system does not tell.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub waited_s: Option<f64>,
+    /// How often threads were taken off their processors while they had work.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub preempted: Option<u64>,
+    /// The share of the time that a thread stood still for 5 ms or more at a time, 0 to 1, of the
+    /// one that did most.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub paused_thread: f64,
+    /// When a thread did: the hundred longest times, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<Span>,
+    /// How late a thread woke that only slept, in microseconds: 99 % of its wake-ups were at most
+    /// this late.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub hiccup_p99_us: Option<f64>,
+    /// The same, the latest.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub hiccup_max_us: Option<f64>,
     /// How late operations were begun, in microseconds: 99 % were at most this late.
     pub lag_p99_us: Option<f64>,
-    /// The same for operations that a free connection was waiting for: the client's own fault.
+    /// The same, as far as the client itself is at fault: a connection was free, or the thread
+    /// stood still.
     #[serde(default)]
     pub late_p99_us: Option<f64>,
     /// The same, 99.9 %.
@@ -188,6 +234,11 @@ pub struct ClientRecord {
 }
 
 impl StageRecord {
+    /// What rates are over, in seconds: all of the stage in records of before that was kept apart.
+    pub fn rates_over_s(&self) -> f64 {
+        if self.measured_s > 0.0 { self.measured_s } else { self.elapsed_s }
+    }
+
     /// Whether it only prepares what is measured.
     pub fn is_preparation(&self) -> bool {
         matches!(self.name.as_str(), "warm_up" | "burst_prepare")
@@ -205,9 +256,16 @@ impl RunRecord {
         self.warnings = warning::all(self);
     }
 
-    /// Judges the plan's thresholds anew by what is on record.
-    pub fn judge_thresholds(&mut self) {
+    /// Judges a run that has ended: warnings, thresholds, and what it came to.
+    pub fn conclude(&mut self) {
+        self.refresh_warnings();
         self.thresholds = threshold::judge(self);
+        self.result = Some(result::of(self));
+    }
+
+    /// What the run came to: as it was stored, or as the record tells.
+    pub fn result(&self) -> RunResult {
+        self.result.clone().unwrap_or_else(|| result::of(self))
     }
 
     /// The stages whose numbers count: all but the warm-up and the making of what bursts read.

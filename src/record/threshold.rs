@@ -1,6 +1,6 @@
 //! Whether the plan's thresholds hold: worked out once from the record, over all measured stages.
 
-use super::RunRecord;
+use super::{RunRecord, StageRecord};
 use crate::measure::{Histogram, OperationSummary};
 use crate::plan::{Limit, Metric, Span, Statistic, Threshold};
 use serde::{Deserialize, Serialize};
@@ -111,10 +111,10 @@ fn value(record: &RunRecord, threshold: &Threshold) -> Result<f64, String> {
             let elapsed_s: f64 = record
                 .measured()
                 .filter(|stage| stage.operations.iter().any(concerned))
-                .map(|stage| stage.elapsed_s)
+                .map(StageRecord::rates_over_s)
                 .sum();
             if elapsed_s > 0.0 {
-                Ok(sum(&|operation| operation.ok) as f64 / elapsed_s)
+                Ok(sum(&|operation| operation.ok - operation.drained_ok) as f64 / elapsed_s)
             } else {
                 Err("nothing was measured".to_owned())
             }

@@ -63,7 +63,7 @@ fn no_time_holds_for_requests_without_an_answer() {
         let reads = &mut record.stages[2].operations[0];
         let times = std::mem::take(&mut reads.failed_times).into_values().next();
         reads.failed_times.insert(class, times.expect("30 failed"));
-        record.judge_thresholds();
+        record.conclude();
         record.thresholds.iter().map(|it| it.broken).collect::<Vec<_>>()
     };
     assert_eq!(judged(&mut record, Failure::Conflict), [false; 4]);
@@ -87,7 +87,7 @@ fn they_survive_storing() {
     assert_eq!(json["plan"]["thresholds"][0], "update.p99 > 9s");
     let mut again: RunRecord = serde_json::from_value(json.clone()).unwrap();
     again.thresholds.clear();
-    again.judge_thresholds();
+    again.conclude();
     assert_eq!(again.thresholds, record.thresholds);
     assert_eq!(serde_json::to_value(&again).unwrap(), json);
 }

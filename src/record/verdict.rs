@@ -1,22 +1,32 @@
 //! Whether a stage's numbers can be believed.
 
-use super::{ClientRecord, LoadRecord};
+use super::StageRecord;
 use crate::measure::OperationSummary;
-use crate::op::Failure;
 use serde::{Deserialize, Serialize};
 
-/// A thread that computes this share of the time has no room to be on time.
-const BUSY: f64 = 0.95;
+/// A thread that computes, or waits for a processor, for this share of the time has no room to be
+/// on time.
+const OCCUPIED: f64 = 0.95;
 /// In an open loop a client must keep up with the clock, which takes more room.
-const BUSY_OPEN: f64 = 0.80;
+const OCCUPIED_OPEN: f64 = 0.80;
+/// A closed loop whose client stood still for this share of the time, and for [`SHORT_S`], measured
+/// itself.
+const PAUSED: f64 = 0.05;
 /// The share of operations that may fail by the server's fault before a stage counts as degraded.
 const DEGRADED: f64 = 0.10;
+/// So long may nothing succeed, in seconds ...
+const OUTAGE_S: f64 = 1.0;
+/// ... and for this share of the stage.
+const OUTAGE_SHARE: f64 = 0.01;
 /// The share of offered operations that may be left over before a load counts as not sustained.
 const LEFT_OVER: f64 = 0.005;
 /// Operations begun later than this by the client's own fault spoil an open loop's latencies ...
 const LATE_US: f64 = 1_000.0;
 /// ... if that is at least this share of what was measured.
 const LATE_SHARE: f64 = 0.10;
+/// In less time than this, in seconds, a few wake-ups and the warming up of caches are all that
+/// CPU time tells of.
+const SHORT_S: f64 = 0.1;
 
 /// A stage's verdict. The first that applies, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,10 +41,13 @@ pub enum Verdict {
         /// How late operations were begun by the client's own fault, 99th percentile.
         late_p99_us: f64,
     },
-    /// A large part of the operations failed by the server's fault.
+    /// The server could not serve: a large part of the operations, or for a while.
     Degraded {
-        /// The share that did, 0 to 1.
+        /// The share of the operations that failed by the server's fault, 0 to 1.
         failed_share: f64,
+        /// How long nothing succeeded, in seconds.
+        #[serde(default)]
+        outage_s: f64,
     },
     /// Less was served than was offered.
     NotSustained {
@@ -42,55 +55,62 @@ pub enum Verdict {
         offered_per_s: f64,
         /// Requests served per second.
         served_per_s: f64,
-        /// Growth of what was waiting or dropped, per second.
+        /// Growth of what was waiting, under way or dropped, per second.
         backlog_per_s: f64,
     },
     /// All that was offered was served.
     Sustained,
     /// A closed loop: the server set the pace.
     Closed,
+    /// A closed loop over too soon to tell whether the client was the limit.
+    TooShort,
 }
 
 impl Verdict {
-    /// Judges a stage in which operations fell due for `elapsed_s` seconds.
-    pub fn of(
-        load: &LoadRecord,
-        client: &ClientRecord,
-        operations: &[OperationSummary],
-        elapsed_s: f64,
-    ) -> Self {
-        let operations: Vec<_> = operations.iter().filter(|it| it.kind.is_request()).collect();
-        if operations.is_empty() || elapsed_s <= 0.0 {
+    /// Judges a stage by all that is on its record but its verdict. Where there is no server,
+    /// springload itself is what is measured, and being its own limit is no fault.
+    pub fn of(stage: &StageRecord, without_server: bool) -> Self {
+        let operations: Vec<_> = stage.requests().collect();
+        if operations.is_empty() || stage.elapsed_s <= 0.0 {
             return Self::Empty;
         }
-        let failures = operations.iter().flat_map(|o| &o.failures).filter_map(by_server);
-        let unsolicited = operations.iter().map(|o| o.unsolicited);
-        let failed: u64 = failures.chain(unsolicited).sum();
-        let issued: u64 = operations.iter().map(|o| o.issued).sum();
-        let failed_share = failed as f64 / issued.max(1) as f64;
-        if failed_share > DEGRADED {
-            return Self::Degraded { failed_share };
+        if let Some(degraded) = degraded(stage, &operations) {
+            return degraded;
         }
-        let busiest_thread = client.busiest_thread;
+        let client = &stage.client;
         let late_p99_us = client.late_p99_us.unwrap_or(0.0);
-        let client_bound = Self::ClientBound { busiest_thread, late_p99_us };
+        let client_bound = Self::ClientBound { busiest_thread: client.busiest_thread, late_p99_us };
+        let occupied = client.occupied_thread.max(client.busiest_thread);
+        let load = &stage.load;
         if !load.open {
-            return if busiest_thread > BUSY { client_bound } else { Self::Closed };
+            let paused_s = client.paused_thread * stage.rates_over_s();
+            let paused = client.paused_thread > PAUSED && paused_s > SHORT_S;
+            let bound = occupied > OCCUPIED || paused;
+            return match bound && !without_server {
+                true if stage.elapsed_s < SHORT_S => Self::TooShort,
+                true => client_bound,
+                false => Self::Closed,
+            };
         }
         let left = load.dropped + load.unsent;
-        let sustained = (left as f64) <= load.offered as f64 * LEFT_OVER;
-        let response = operations.iter().filter_map(|o| o.response.p99_us).fold(0.0, f64::max);
-        let late = late_p99_us > LATE_US && late_p99_us > response * LATE_SHARE;
-        if late || (busiest_thread > BUSY_OPEN && !sustained) {
+        let sustained = (left as f64) <= load.offered as f64 * LEFT_OVER
+            && load.backlog_growth_per_s <= load.offered_per_s * LEFT_OVER;
+        let slowest = |o: &&OperationSummary| o.response.histogram.percentile(99.0) as f64 / 1e3;
+        let response_us = operations.iter().map(slowest).fold(0.0, f64::max);
+        let late = late_p99_us > LATE_US && late_p99_us > response_us * LATE_SHARE;
+        if (late || (occupied > OCCUPIED_OPEN && !sustained)) && !without_server {
             return client_bound;
         }
         if sustained {
             return Self::Sustained;
         }
+        let per_s = |count: u64| count as f64 / stage.rates_over_s();
         Self::NotSustained {
             offered_per_s: load.offered_per_s,
             served_per_s: load.served_per_s,
-            backlog_per_s: left as f64 / elapsed_s,
+            // What is unsent was due and not done: the growth has it in it, unless it is too
+            // little to be told from chance.
+            backlog_per_s: per_s(load.dropped) + per_s(load.unsent).max(load.backlog_growth_per_s),
         }
     }
 
@@ -103,21 +123,30 @@ impl Verdict {
             Self::NotSustained { .. } => "not_sustained",
             Self::Sustained => "sustained",
             Self::Closed => "closed",
+            Self::TooShort => "too_short",
         }
     }
 
-    /// Whether the numbers mean what they say.
+    /// Whether nothing speaks against the numbers.
     pub const fn trustworthy(&self) -> bool {
-        matches!(self, Self::Sustained | Self::Closed)
+        matches!(self, Self::Sustained | Self::Closed | Self::TooShort)
     }
 }
 
-/// Failures that say that the server could not serve, not that the request could not be met.
-fn by_server((class, count): (&Failure, &u64)) -> Option<u64> {
-    use Failure::{Connect, Protocol, Reset, ServerError, Timeout, TooManyRequests, Unanswered};
-    matches!(
-        class,
-        Connect | Protocol | Reset | ServerError | Timeout | TooManyRequests | Unanswered
-    )
-    .then_some(*count)
+/// Whether the server could not serve, by the share that failed or by the time.
+fn degraded(stage: &StageRecord, operations: &[&OperationSummary]) -> Option<Verdict> {
+    let by_server = |o: &&OperationSummary| -> u64 {
+        o.failures.iter().filter(|(class, _)| class.by_server()).map(|(_, count)| count).sum()
+    };
+    let unsolicited: u64 = operations.iter().map(|o| o.unsolicited).sum();
+    let failed = operations.iter().map(by_server).sum::<u64>() + unsolicited;
+    let issued: u64 = operations.iter().map(|o| o.issued).sum();
+    let failed_share = failed as f64 / issued.max(1) as f64;
+    let outage_s = stage.outage.total_s;
+    let away = outage_s > OUTAGE_S || outage_s > stage.rates_over_s() * OUTAGE_SHARE;
+    (failed_share > DEGRADED || away).then_some(Verdict::Degraded { failed_share, outage_s })
 }
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;

@@ -1,11 +1,12 @@
 //! What a reader must know before believing a number: data, worked out once from the record.
 
 use super::begun::{LASTED, not_all_begun};
-use super::{RunRecord, StageRecord, Verdict};
-use crate::measure::OperationSummary;
+use super::{ClientRecord, RunRecord, StageRecord, Verdict};
+use crate::measure::{OperationSummary, Outage, Span};
 use crate::op::{Failure, OpKind};
 use crate::plan::Auth;
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 
 /// What a warning is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -21,8 +22,12 @@ pub enum Code {
     SameMachine,
     /// The client was the limit.
     ClientBound,
-    /// Much failed by the server's fault.
+    /// Much failed by the server's fault, or nothing succeeded for a while.
     Degraded,
+    /// Nothing succeeded for a while.
+    Outage,
+    /// springload itself stood still for a while.
+    ClientPaused,
     /// What was read is not what was written.
     DataWrong,
     /// The server did not keep up.
@@ -63,6 +68,11 @@ pub struct Warning {
     pub message: String,
 }
 
+/// A pause of the client of this length, in seconds, is told ...
+const LONG_PAUSE_S: f64 = 0.1;
+/// ... as are shorter ones that come to as much and to this share of the time.
+const MUCH_PAUSED: f64 = 0.01;
+
 /// All warnings that the record gives reason for.
 pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -71,7 +81,8 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
             warnings.push(Warning { code, stage: None, message: message.to_owned() });
         }
     };
-    run(record.partial, Code::Partial, "the run was stopped early: this is a partial result");
+    let early = record.ended.as_ref().map_or("the run was stopped early", |it| &it.message);
+    run(record.partial, Code::Partial, &format!("{early}: this is a partial result"));
     run(
         record.environment.debug_build,
         Code::DebugBuild,
@@ -122,8 +133,14 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     let mut add = |code, message| {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
     };
-    if let Some((code, message)) = of_verdict(&stage.verdict) {
+    if let Some((code, message)) = of_verdict(stage) {
         add(code, message);
+    }
+    if let Some(words) = outage_words(&stage.outage) {
+        add(Code::Outage, words);
+    }
+    if let Some(words) = pause_words(stage) {
+        add(Code::ClientPaused, words);
     }
     for operation in stage.operations.iter().filter(|it| it.kind == OpKind::Verify) {
         let (failed, issued) = (operation.failed(), operation.issued);
@@ -201,15 +218,16 @@ fn ran_dry(stage: &StageRecord, length_s: f64, warnings: &mut Vec<Warning>) {
     }
 }
 
-fn of_verdict(verdict: &Verdict) -> Option<(Code, String)> {
-    Some(match *verdict {
+pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
+    Some(match stage.verdict {
         Verdict::ClientBound { busiest_thread, late_p99_us } => (
             Code::ClientBound,
             format!(
                 "client-bound, result not valid: springload's busiest thread computed {:.0} % of \
-                 the time and began operations up to {:.1} ms late by its own fault (p99); use \
+                 the time{} and began operations up to {:.1} ms late by its own fault (p99); use \
                  more --threads, a quieter machine, or another one",
                 busiest_thread * 100.0,
+                kept_waiting(&stage.client),
                 late_p99_us / 1e3,
             ),
         ),
@@ -221,16 +239,63 @@ fn of_verdict(verdict: &Verdict) -> Option<(Code, String)> {
                  of the run"
             ),
         ),
-        Verdict::Degraded { failed_share } => (
-            Code::Degraded,
-            format!(
-                "degraded: {:.0} % of the operations failed by the server's fault; percentiles \
-                 include how long these took",
+        Verdict::Degraded { failed_share, outage_s } => {
+            let mut words = format!(
+                "degraded: {:.1} % of the operations failed by the server's fault",
                 failed_share * 100.0
-            ),
-        ),
-        Verdict::Empty | Verdict::Sustained | Verdict::Closed => return None,
+            );
+            if outage_s > 0.0 {
+                let _ = write!(words, ", and nothing succeeded for {outage_s:.1} s");
+                if !stage.load.open {
+                    words.push_str(
+                        "; a closed loop sends little meanwhile, so that counts and \
+                                    percentiles understate it",
+                    );
+                }
+            }
+            (Code::Degraded, words)
+        }
+        Verdict::Empty | Verdict::Sustained | Verdict::Closed | Verdict::TooShort => return None,
     })
+}
+
+/// The share of the time that threads had no processor or stood still, where that is much.
+fn kept_waiting(client: &ClientRecord) -> String {
+    let waited = client.occupied_thread - client.busiest_thread;
+    let mut words = String::new();
+    if waited >= 0.05 {
+        let _ = write!(words, ", waited for a processor {:.0} %", waited * 100.0);
+    }
+    if client.paused_thread >= 0.01 {
+        let _ = write!(words, ", stood still {:.0} %", client.paused_thread * 100.0);
+    }
+    words
+}
+
+/// When nothing succeeded: the longest time, and how often and how long in all.
+pub(super) fn outage_words(outage: &Outage) -> Option<String> {
+    let longest = outage.longest()?;
+    let what = if outage.answered { "nothing succeeded" } else { "no answer" };
+    let mut words = format!("{what} {}", span_words(longest));
+    if outage.spans.len() > 1 {
+        let _ = write!(words, "; {} times, {:.1} s in all", outage.spans.len(), outage.total_s);
+    }
+    Some(words)
+}
+
+/// When the client stood still, where that was long enough to be told.
+fn pause_words(stage: &StageRecord) -> Option<String> {
+    let pauses = &stage.client.pauses;
+    let longest = pauses.iter().copied().max_by(|a, b| a.length_s.total_cmp(&b.length_s))?;
+    let paused_s = stage.client.paused_thread * stage.rates_over_s();
+    let much = longest.length_s >= LONG_PAUSE_S
+        || paused_s >= LONG_PAUSE_S && stage.client.paused_thread >= MUCH_PAUSED;
+    let words = || format!("springload itself stood still {}", span_words(longest));
+    much.then(words)
+}
+
+fn span_words(span: Span) -> String {
+    format!("for {:.1} s from {:.1} s on", span.length_s, span.from_s)
 }
 
 impl crate::plan::Plan {

@@ -17,10 +17,11 @@ const HEADER: &str = "stage,second,kind,requests,ok,failed,\
     lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us,verdict,\
     failed_response_p50_us,failed_response_p99_us,failed_response_p99_9_us,\
     failed_response_max_us,failed_service_p50_us,failed_service_p99_us,\
-    failed_service_p99_9_us,failed_service_max_us,seconds";
+    failed_service_p99_9_us,failed_service_max_us,seconds,result";
 
 fn render(record: &RunRecord) -> String {
     let mut out = format!("{HEADER}\n");
+    let result = record.result().kind;
     for stage in &record.stages {
         for row in &stage.series.rows {
             for (kind, part) in &row.kinds {
@@ -35,7 +36,7 @@ fn render(record: &RunRecord) -> String {
                 for histogram in [&failed.response, &failed.service] {
                     write_times(&mut out, histogram);
                 }
-                let _ = writeln!(out, ",{}", row.seconds);
+                let _ = writeln!(out, ",{},{}", row.seconds, result.words());
             }
         }
     }

@@ -47,6 +47,7 @@ fn render(record: &RunRecord) -> String {
         }
         out.push('\n');
     }
+    let _ = writeln!(out, "RESULT:\n  {}\n", record.result().words());
     out
 }
 

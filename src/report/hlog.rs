@@ -56,6 +56,7 @@ fn head(record: &RunRecord) -> String {
     for line in threshold_lines(record) {
         builder.add_comment(&format!("[Threshold: {line}]"));
     }
+    builder.add_comment(&format!("[Result: {}]", record.result().words()));
     let started: Option<jiff::Timestamp> = record.started_at.parse().ok();
     builder.with_start_time(started.map_or(SystemTime::UNIX_EPOCH, SystemTime::from));
     let (mut head, mut serializer) = (Vec::new(), V2DeflateSerializer::new());

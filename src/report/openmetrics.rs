@@ -246,6 +246,12 @@ fn judgements(record: &RunRecord, out: &mut Writer) {
         let stage = warning.stage.as_deref().unwrap_or("");
         out.sample(&[("stage", stage), ("message", &warning.message)], 1);
     }
+    // Until the run has ended there is none.
+    if let Some(result) = &record.result {
+        let help = "What springload exits with for the run: 0 where it passed.";
+        out.family(gauge("springload_exit_status", "", help));
+        out.sample(&[("result", &result.words())], result.exit_status);
+    }
     out.family(gauge("springload_threshold_broken", "", "1 where the run fails by a threshold."));
     for judgement in &record.thresholds {
         let expression = judgement.expression.to_string();

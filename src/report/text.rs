@@ -4,7 +4,7 @@ use super::burst::section;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
-use super::words::{fate, loop_words, place, trust_lines, warning_lines};
+use super::words::{fate, loop_words, place, result_line, trust_lines, warning_lines};
 use super::{Format, Render};
 use crate::measure::{Latency, OperationSummary};
 use crate::record::{RunRecord, StageRecord};
@@ -28,11 +28,12 @@ fn render(record: &RunRecord) -> String {
     out
 }
 
-/// For each stage whether to believe it.
+/// For each stage whether to believe it, and what the run came to.
 pub(super) fn trust(record: &RunRecord, out: &mut String) {
     for line in trust_lines(record) {
         let _ = writeln!(out, "trust: {line}");
     }
+    let _ = writeln!(out, "{}", result_line(record));
 }
 
 /// What a reader must know before believing a number.
@@ -166,8 +167,8 @@ fn counts(stage: &StageRecord) -> Vec<Vec<String>> {
 pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
     let mut rows =
         vec![cells(["time per request, ms", "p50", "p90", "p95", "p99", "p99.9", "max"])];
-    let row = |name: &str, operation: &OperationSummary, latency: &Latency| {
-        let mut row = vec![format!("{} {name}", operation.kind)];
+    let row = |name: String, latency: &Latency| {
+        let mut row = vec![name];
         for percentile in
             [latency.p50_us, latency.p90_us, latency.p95_us, latency.p99_us, latency.p99_9_us]
         {
@@ -177,12 +178,17 @@ pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
         row
     };
     for operation in &stage.operations {
-        rows.push(row("response", operation, &operation.response));
-        rows.push(row("service", operation, &operation.service));
+        let kind = operation.kind;
+        rows.push(row(format!("{kind} response"), &operation.response));
+        rows.push(row(format!("{kind} service"), &operation.service));
         if let Some(failed) = operation.failed_latency() {
-            rows.push(row("failed, response", operation, &failed.response));
-            rows.push(row("failed, service", operation, &failed.service));
+            rows.push(row(format!("{kind} failed, response"), &failed.response));
+            rows.push(row(format!("{kind} failed, service"), &failed.service));
         }
+    }
+    // Operations that were never begun have no time; what their connections lived through has.
+    if let Some(waits) = &stage.outage.waits {
+        rows.push(row(format!("{} waits for the server", grouped(waits.samples)), waits));
     }
     rows
 }

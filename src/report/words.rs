@@ -46,14 +46,54 @@ pub(super) fn warning_lines(record: &RunRecord) -> impl Iterator<Item = String> 
     })
 }
 
-/// A stage's verdict, in a few words.
-pub(super) fn verdict_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
+/// What the run came to: the line that every format has.
+pub(super) fn result_line(record: &RunRecord) -> String {
+    format!("result: {}", record.result().words())
+}
+
+/// What is to be thought of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Good,
+    /// Its numbers depend on the length of the run.
+    Fair,
+    Bad,
+    /// There is too little to tell.
+    Unknown,
+}
+
+/// What is to be thought of a stage, by its verdict and by what failed.
+pub(super) fn standing(record: &RunRecord, stage: &StageRecord) -> Standing {
+    match stage.verdict {
+        Verdict::ClientBound { .. } | Verdict::Degraded { .. } => Standing::Bad,
+        _ if record.failing(stage) => Standing::Bad,
+        Verdict::NotSustained { .. } => Standing::Fair,
+        Verdict::Empty | Verdict::TooShort => Standing::Unknown,
+        Verdict::Sustained | Verdict::Closed => Standing::Good,
+    }
+}
+
+/// A stage's verdict, in a few words: where its numbers can be believed, but tell of little but
+/// failures, that.
+pub(super) fn verdict_words(record: &RunRecord, stage: &StageRecord) -> String {
+    let words = trusted_words(record, stage);
+    if !(stage.verdict.trustworthy() && record.failing(stage)) {
+        return words.to_owned();
+    }
+    let (failed, issued) = stage.requests().fold((0, 0), |(failed, issued), operation| {
+        (failed + operation.failed(), issued + operation.issued)
+    });
+    format!("{} of {} operations failed", grouped(failed), grouped(issued))
+}
+
+fn trusted_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
     match stage.verdict {
         Verdict::Empty => "nothing measured",
         Verdict::ClientBound { .. } => "client-bound, result not valid",
         Verdict::Degraded { .. } => "degraded, result not valid",
         Verdict::NotSustained { .. } => "not sustained",
         Verdict::Sustained => "sustained",
+        Verdict::TooShort => "too short to judge",
         Verdict::Closed if record.plan.target.driver == DriverName::Basic => {
             "valid (no server: what springload itself costs)"
         }

@@ -4,6 +4,7 @@
 //! happens is told to an [`Observer`].
 
 mod calibrate;
+mod collect;
 mod http;
 mod lanes;
 mod live;
@@ -19,7 +20,7 @@ use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::engine::{Stop, StopReason};
 use crate::measure::RawRow;
 use crate::plan::{Plan, SchemaPlan, StageKind};
-use crate::record::{Environment, RunRecord, Running, SCHEMA_VERSION};
+use crate::record::{Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION};
 use crate::schema::{Documents, SchemaError};
 use crate::target::basic::Echo;
 use crate::target::couchdb::AdminError;
@@ -56,11 +57,9 @@ pub trait Observer {
     /// Requests one by one, where the plan asks for them: those of a second of one thread at a
     /// time. Their `done` and `epoch_ns` together are nanoseconds since 1970.
     fn raw(&mut self, _rows: &[RawRow], _epoch_ns: Nanos) {}
-    /// A stage has ended, or the whole run: the record so far, to be kept.
-    ///
-    /// # Errors
-    /// When it could not be kept. The run goes on; the last such error ends it.
-    fn keep(&mut self, record: &RunRecord) -> io::Result<()>;
+    /// A stage has ended, or the whole run: the record so far, to be kept. Where it cannot be, the
+    /// run goes on all the same.
+    fn keep(&mut self, record: &RunRecord);
 }
 
 /// Why a run could not be carried out.
@@ -75,17 +74,6 @@ pub enum RunError {
     /// The database is not as the plan says.
     #[error("{0}")]
     Database(String),
-    /// The server refused the credentials in the middle of the run.
-    #[error(
-        "the server refuses the credentials (401 or 403); stopped before it locks the user out"
-    )]
-    Authentication,
-    /// The server went away in the middle of the run.
-    #[error("the server answers nothing any more; gave up after the time-out{0}")]
-    Unreachable(
-        /// What helps, after a semicolon, or nothing.
-        String,
-    ),
     /// The user asked twice to leave.
     #[error("left at once; a scratch database may remain")]
     Aborted,
@@ -107,8 +95,9 @@ impl RunError {
 /// Carries out `plan` on the server at `server`. `stand_in` tells that it is the embedded one.
 ///
 /// # Errors
-/// When the server or database cannot be used, or the operating system refuses something. What
-/// was measured until then has been kept.
+/// When nothing could be begun: the server or database cannot be used, or the operating system
+/// refuses something; or when the user asked twice to leave. Whatever else ends a run stands in its
+/// record, with all that was measured until then.
 pub fn run(
     plan: &Plan,
     (server, stand_in): (&str, bool),
@@ -135,32 +124,58 @@ pub fn run(
         stages: Vec::new(),
         warnings: Vec::new(),
         thresholds: Vec::new(),
+        ended: None,
+        result: None,
     };
     observer.run_begins(&record);
     let inspect = prepared.inspect.as_ref();
     let target = &prepared.target;
     let bench = Bench { plan, target, stop, began, began_wall, pinned: stand_in, inspect };
     let result = stages(&bench, documents, &mut record, observer);
+    let at_s = (Clock::system().now() - began) as f64 / SECOND_NS as f64;
     if stop.reason() != Some(StopReason::Aborted) {
-        record.partial = result.is_err() || stop.reason().is_some();
+        let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
+        record.ended = ended((result.err(), stop.reason()), at_s, advice);
+        record.partial = record.ended.is_some();
         match prepared.tear_down(plan, stop) {
             Ok(deleted) => record.server.deleted = deleted,
             Err(error) => record.server.left = Some(error.to_string()),
         }
-        record.refresh_warnings();
-        record.judge_thresholds();
-        observer.keep(&record)?;
-        result?;
+        record.conclude();
+        observer.keep(&record);
     }
-    match stop.reason() {
-        Some(StopReason::Aborted) => Err(RunError::Aborted),
-        Some(StopReason::Authentication) => Err(RunError::Authentication),
-        Some(StopReason::Unreachable) => {
-            let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
-            Err(RunError::Unreachable(advice.map_or_else(String::new, |it| format!("; {it}"))))
+    if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
+}
+
+/// Why a run ended before its plan was carried out, if it did.
+fn ended(
+    why: (Option<RunError>, Option<StopReason>),
+    at_s: f64,
+    advice: Option<String>,
+) -> Option<Ended> {
+    let (by, message) = match why {
+        (Some(error), _) => {
+            let by = if error.is_targets() { EndedBy::Unreachable } else { EndedBy::Springload };
+            (by, format!("ended after {at_s:.1} s: {error}"))
         }
-        Some(StopReason::Interrupted) | None => Ok(record),
-    }
+        (None, Some(StopReason::Authentication)) => (
+            EndedBy::Authentication,
+            format!(
+                "the server refused the credentials (401 or 403) after {at_s:.1} s; stopped \
+                 before it locks the user out"
+            ),
+        ),
+        (None, Some(StopReason::Unreachable)) => (
+            EndedBy::Unreachable,
+            format!(
+                "the server answers nothing any more; gave up after {at_s:.1} s{}",
+                advice.map_or_else(String::new, |it| format!("; {it}"))
+            ),
+        ),
+        (None, Some(_)) => (EndedBy::User, format!("stopped by the user after {at_s:.1} s")),
+        (None, None) => return None,
+    };
+    Some(Ended { by, at_s, message })
 }
 
 fn stages(
@@ -183,7 +198,7 @@ fn stages(
         observer.stage_begins(&stage.name);
         record.stages.push(connections.run_stage(bench, stage, observer)?);
         record.refresh_warnings();
-        observer.keep(record)?;
+        observer.keep(record);
     }
     Ok(())
 }

@@ -1,42 +1,23 @@
 //! One stage: shares the connections out to threads, collects what they measure.
 
+use super::collect::{Collected, Frame, window_ns};
 use super::live::LiveStage;
 use super::sizes::{Inspect, Sizes};
 use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::engine::{
-    Lane, LaneResult, LoadCounts, Pace, Patience, ShardPlan, ShardResult, Start, Stop, StopReason,
-    run_shard,
-};
-use crate::measure::{
-    ConnectionTimes, FillLog, Growth, Histogram, Interval, PhaseTable, Series, SlotSums, Totals,
-};
-use crate::op::OpKind;
+use crate::engine::{Lane, Patience, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard};
+use crate::measure::{Growth, HiccupMeter, Interval, Pulse, Series, SlotSums, Totals};
 use crate::plan::{DriverName, MeasurementPlan, Plan, StageKind, StagePlan};
-use crate::record::{ClientRecord, LoadRecord, StageRecord, StartRecord, Verdict};
+use crate::record::StageRecord;
 use crate::target::{Driver, Target, WithTarget};
 use crate::workload::Workload;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
-/// What all shards of a stage left behind.
-struct Collected<W> {
-    lanes: Vec<LaneResult<W>>,
-    totals: Totals,
-    series: Series,
-    load: LoadCounts,
-    elapsed_s: f64,
-    cpu_s: f64,
-    busiest_thread: f64,
-    lateness: Histogram,
-    fills: Vec<FillLog>,
-}
 
 /// What one thread does, with whatever driver.
 struct ShardWork<W> {
@@ -76,10 +57,7 @@ impl Bench<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(StageRecord, Vec<W>), RunError> {
         let threads = stage.shards(self.plan.threads);
-        let mut shards: Vec<Vec<Lane<W>>> = (0..threads).map(|_| Vec::new()).collect();
-        for (connection, workload) in workloads.into_iter().enumerate() {
-            shards[connection % threads].push(Lane { connection, workload });
-        }
+        let shards = dealt(workloads, threads);
         let window = self.window(stage);
         let measurement = self.plan.ycsb.as_ref();
         let raw = measurement.is_some_and(|it| it.measurement.is_raw());
@@ -87,6 +65,8 @@ impl Bench<'_> {
         let mut slots = slots_ms.map(|ms| SlotSums::new(ms.into()));
         let (sink, source) = channel();
         let start = Arc::new(Start::new(threads));
+        let pulse = Arc::new(Pulse::new(threads));
+        let hiccups = HiccupMeter::start()?;
         let patience = Arc::new(Patience::new(self.patience_ns()));
         let handles: Vec<_> = shards
             .into_iter()
@@ -99,6 +79,8 @@ impl Bench<'_> {
                     operations: counted(&stage.kind, &lanes, self.plan.connections),
                     pace: stage.pace.clone(),
                     length_ns: stage.length_ns,
+                    window_ns: window_ns(stage, self.plan.connections),
+                    pulse: pulse.clone(),
                     timeout_ns: self.plan.timeout_ns,
                     patience: patience.clone(),
                     gather_ns: gather_ns(&stage.kind),
@@ -125,25 +107,22 @@ impl Bench<'_> {
         let epoch_ns = self.began_wall.saturating_sub(self.began);
         let watch = Watch { stage, connections, start: start.clone(), stop: self.stop, epoch_ns };
         let (totals, series) = watch.collect(&source, observer, slots.as_mut())?;
-        let mut collected = join(handles, totals, series)?;
-        collected.lanes.sort_by_key(|lane| lane.connection);
-        let mut record = stage_record(stage, &collected);
+        let mut collected = Collected::new(totals, series);
+        for handle in handles {
+            collected.add(handle.join().map_err(|_| io::Error::other("a load thread panicked"))??);
+        }
+        let mut record = collected.record(&Frame {
+            plan: stage,
+            connections,
+            began: [self.began, start.moment().unwrap_or(self.began)],
+            hiccups: hiccups.finish(),
+            without_server: self.plan.target.driver == DriverName::Basic,
+        });
         record.slots = slots.map(|slots| slots.finish()).unwrap_or_default();
         record.growth = window.map(|window| Growth {
             sizes: sizes.map(Sizes::finish).unwrap_or_default(),
             ..Growth::new(&collected.fills, window)
         });
-        if matches!(stage.kind, StageKind::Burst(_)) {
-            record.start = Some(start_record(&collected.lanes));
-        }
-        let waited_ns = start.moment().map_or(0, |moment| moment.saturating_sub(self.began));
-        if self.plan.target.driver == DriverName::Basic
-            && matches!(record.verdict, Verdict::ClientBound { .. })
-        {
-            // There is no server: springload itself is what is measured.
-            record.verdict = Verdict::Closed;
-        }
-        record.began_s = waited_ns as f64 / SECOND_NS as f64;
         Ok((record, collected.lanes.into_iter().map(|lane| lane.workload).collect()))
     }
 }
@@ -162,6 +141,15 @@ impl Bench<'_> {
     fn patience_ns(&self) -> Nanos {
         self.plan.fill.wait_for_server_ns.unwrap_or(self.plan.timeout_ns)
     }
+}
+
+/// The connections of each thread: dealt out one by one.
+fn dealt<W>(workloads: Vec<W>, threads: usize) -> Vec<Vec<Lane<W>>> {
+    let mut shards: Vec<Vec<Lane<W>>> = (0..threads).map(|_| Vec::new()).collect();
+    for (connection, workload) in workloads.into_iter().enumerate() {
+        shards[connection % threads].push(Lane { connection, workload });
+    }
+    shards
 }
 
 /// How long the start waits for connections; where nobody asked, as long as connecting may take.
@@ -192,7 +180,7 @@ impl Watch<'_> {
     ) -> Result<(Totals, Series), RunError> {
         let (mut totals, mut series) = (Totals::default(), Series::default());
         let mut progress = Progress {
-            planned: planned(&self.stage.kind, self.connections).map(|(_, documents)| documents),
+            planned: self.stage.kind.planned(self.connections).map(|(_, documents)| documents),
             length_s: self.stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
             ..Progress::default()
         };
@@ -231,124 +219,7 @@ impl Watch<'_> {
     }
 }
 
-fn join<W>(
-    handles: Vec<JoinHandle<io::Result<ShardResult<W>>>>,
-    mut totals: Totals,
-    series: Series,
-) -> Result<Collected<W>, RunError> {
-    let mut lanes = Vec::new();
-    let mut fills = Vec::new();
-    let (mut load, mut lateness) = (LoadCounts::default(), Histogram::default());
-    let (mut elapsed_ns, mut cpu_ns, mut busiest_thread) = (0, 0, 0.0f64);
-    for handle in handles {
-        let shard = handle.join().map_err(|_| io::Error::other("a load thread panicked"))??;
-        for (sum, part) in totals.issued.iter_mut().zip(shard.issued) {
-            *sum += part;
-        }
-        lateness.merge(&shard.lateness);
-        fills.push(shard.fill);
-        load.offered += shard.load.offered;
-        load.begun += shard.load.begun;
-        load.dropped += shard.load.dropped;
-        load.unsent += shard.load.unsent;
-        elapsed_ns = shard.elapsed_ns.max(elapsed_ns);
-        cpu_ns += shard.cpu_ns;
-        let busy = shard.cpu_ns as f64 / shard.elapsed_ns.max(1) as f64;
-        busiest_thread = busiest_thread.max(busy);
-        lanes.extend(shard.lanes);
-    }
-    let seconds = |ns: u64| ns as f64 / SECOND_NS as f64;
-    let (elapsed_s, cpu_s) = (seconds(elapsed_ns), seconds(cpu_ns));
-    Ok(Collected { lanes, totals, series, load, elapsed_s, cpu_s, busiest_thread, lateness, fills })
-}
-
 /// The operations that these connections are to do, where they are counted.
 fn counted<W>(kind: &StageKind, lanes: &[Lane<W>], connections: usize) -> Option<u64> {
     lanes.iter().map(|lane| kind.operations(lane.connection, connections)).sum()
-}
-
-/// Operations and documents that a stage's plan asks for, where it gives a number.
-fn planned(kind: &StageKind, connections: usize) -> Option<(u64, u64)> {
-    let operations =
-        (0..connections).map(|k| kind.operations(k, connections)).sum::<Option<_>>()?;
-    match kind {
-        StageKind::BulkInsert { documents, .. } => Some((operations, *documents)),
-        StageKind::Crud { .. } | StageKind::Burst(_) | StageKind::Urls { .. } => {
-            Some((operations, operations))
-        }
-        StageKind::Ycsb(ycsb) => Some((operations, ycsb.records().unwrap_or(operations))),
-    }
-}
-
-fn stage_record<W>(stage: &StagePlan, collected: &Collected<W>) -> StageRecord {
-    let Collected { totals, series, load, elapsed_s, .. } = collected;
-    let operations = totals.summarise(*elapsed_s);
-    let of = |wanted: fn(OpKind) -> bool| -> u64 {
-        operations.iter().filter(|it| wanted(it.kind)).map(|it| it.requests).sum()
-    };
-    let requests = of(OpKind::is_request);
-    // A read-modify-write falls due once and makes two requests.
-    let served = requests - of(|kind| kind == OpKind::ReadModifyWrite);
-    let open = matches!(stage.pace, Pace::Open { .. });
-    let schedule_s = stage.length_ns.map_or(*elapsed_s, |ns| ns as f64 / SECOND_NS as f64);
-    let per_s = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-    let load = LoadRecord {
-        open,
-        planned: planned(&stage.kind, collected.lanes.len()).map(|(requests, _)| requests),
-        offered: load.offered,
-        begun: load.begun,
-        dropped: load.dropped,
-        unsent: load.unsent,
-        offered_per_s: per_s(load.offered, schedule_s.min(*elapsed_s)),
-        served_per_s: per_s(served, *elapsed_s),
-    };
-    let mut lag = Histogram::default();
-    for operation in &operations {
-        lag.merge(&operation.lag.histogram);
-    }
-    let micros = |it: &Histogram, p| it.earns(p).then(|| it.percentile(p) as f64 / 1e3);
-    let client = ClientRecord {
-        cpu_s: collected.cpu_s,
-        cpu_per_request_us: per_s((collected.cpu_s * 1e6) as u64, requests as f64),
-        busiest_thread: collected.busiest_thread,
-        lag_p99_us: micros(&lag, 99.0),
-        late_p99_us: micros(&collected.lateness, 99.0),
-        late_p99_9_us: micros(&collected.lateness, 99.9),
-        noted_answers: collected.lanes.iter().map(|lane| lane.times.noted_answers).sum(),
-    };
-    let times: Vec<ConnectionTimes> =
-        collected.lanes.iter().map(|lane| lane.times.clone()).collect();
-    let kinds: Vec<OpKind> = totals.kinds();
-    StageRecord {
-        name: stage.name.clone(),
-        began_s: 0.0,
-        elapsed_s: *elapsed_s,
-        verdict: Verdict::of(&load, &client, &operations, schedule_s.min(*elapsed_s)),
-        load,
-        client,
-        operations,
-        connections: PhaseTable::new(&times, &kinds),
-        series: series.clone(),
-        slots: Vec::new(),
-        growth: None,
-        start: None,
-    }
-}
-
-/// When the workers sent their first requests: by rank, exactly.
-fn start_record<W>(lanes: &[LaneResult<W>]) -> StartRecord {
-    let mut sent: Vec<Nanos> = lanes.iter().filter_map(|lane| lane.first_sent_ns).collect();
-    sent.sort_unstable();
-    let rank = |share: f64| {
-        let place = (share * sent.len() as f64).ceil() as usize;
-        sent.get(place.max(1) - 1).map_or(0.0, |&ns| ns as f64 / 1e3)
-    };
-    StartRecord {
-        workers: sent.len() as u64,
-        late: lanes.iter().filter(|lane| lane.late).count() as u64,
-        first_us: rank(0.0),
-        p50_us: rank(0.5),
-        p99_us: rank(0.99),
-        last_us: rank(1.0),
-    }
 }

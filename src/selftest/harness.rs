@@ -61,9 +61,7 @@ struct Silent;
 impl Observer for Silent {
     fn stage_begins(&mut self, _: &str) {}
     fn progress(&mut self, _: &Progress) {}
-    fn keep(&mut self, _: &RunRecord) -> io::Result<()> {
-        Ok(())
-    }
+    fn keep(&mut self, _: &RunRecord) {}
 }
 
 impl Load {

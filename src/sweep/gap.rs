@@ -50,7 +50,12 @@ mod tests {
         let row = |second, ok, failed: bool| {
             let failures = failed.then_some((Failure::Connect, 10)).into_iter().collect();
             let kind = SeriesKind { ok, failures, ..SeriesKind::default() };
-            SeriesRow { second, seconds: 1, kinds: [(OpKind::BulkInsert, kind)].into() }
+            SeriesRow {
+                second,
+                seconds: 1,
+                waited_s: 0.0,
+                kinds: [(OpKind::BulkInsert, kind)].into(),
+            }
         };
         let mut stage = fixture::stage("bulk_insert", Vec::new());
         // From 1 to 6 with a silent stretch, then 8 by itself.

@@ -144,6 +144,9 @@ fn reported_exactly(server: &Server) {
             &operations,
             "--mix",
             "create=1,read=2,update=4,delete=1",
+            // More fail than a run is to have unless told so.
+            "--fail-if",
+            "err > 90%",
         ]);
         ended.store(true, Ordering::SeqCst);
         // Should the run have failed early, let the other client go.

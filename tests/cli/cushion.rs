@@ -174,13 +174,15 @@ fn block(
     values
 }
 
-/// The last block: one line for each stage.
-fn trusts<'a>(lines: &mut impl Iterator<Item = &'a str>, stages: &[&str]) {
+/// The last blocks: one line for each stage, and what the run came to.
+fn trusts<'a>(lines: &mut impl Iterator<Item = &'a str>, stages: &[&str], result: &str) {
     assert_eq!(lines.next(), Some("TRUST:"));
     for stage in stages {
         let line = lines.next().expect("a line for the stage");
         assert!(line.starts_with(&format!("  {stage} · lag p99 ")), "{line}");
     }
+    assert_eq!((lines.next(), lines.next()), (Some(""), Some("RESULT:")));
+    assert_eq!(lines.next(), Some(format!("  {result}").as_str()));
     assert_eq!((lines.next(), lines.next()), (Some(""), None), "no further block");
 }
 
@@ -282,7 +284,7 @@ fn the_example_does_exactly_what_it_says_and_prints_the_original_blocks() {
     no_errors(&mut lines);
     let crud = block(&mut lines, "CRUD BENCHMARK RESULTS:", &CRUD);
     no_errors(&mut lines);
-    trusts(&mut lines, &["bulk_insert", "crud"]);
+    trusts(&mut lines, &["bulk_insert", "crud"], "passed");
     equals_record(&bulk, run.stage("bulk_insert"));
     equals_record(&crud, run.stage("crud"));
 }
@@ -298,7 +300,7 @@ fn a_stage_that_is_not_asked_for_has_no_block() {
     let mut lines = run.stdout.lines();
     let bulk = block(&mut lines, "BULK INSERT BENCHMARK RESULTS:", &BULK);
     no_errors(&mut lines);
-    trusts(&mut lines, &["bulk_insert"]);
+    trusts(&mut lines, &["bulk_insert"], "passed");
     equals_record(&bulk, run.stage("bulk_insert"));
     assert_eq!(server.as_stand_in().unwrap().counters().documents_bulk, 120);
 }
@@ -351,5 +353,6 @@ fn a_second_run_collides_and_says_so_below_the_block() {
     assert_eq!(lines.next(), Some("  40 of 40 bulk_insert failed: 40 conflict"));
     assert_eq!(lines.next(), Some(""));
     no_errors(&mut lines);
-    trusts(&mut lines, &["bulk_insert"]);
+    let result = "failed: no operation of bulk_insert succeeded: 40 conflict";
+    trusts(&mut lines, &["bulk_insert"], result);
 }

@@ -230,7 +230,7 @@ fn a_log_in_that_fails_in_passing_is_no_refusal() {
 fn a_log_in_that_is_refused_in_mid_run_ends_it() {
     let (run, proxy) = with_expired_cookie(|_| Some(NOBODY));
     assert_eq!(run.code, 3, "{}", run.stderr);
-    assert!(run.stderr.contains("refuses the credentials"), "{}", run.stderr);
+    assert!(run.stderr.contains("refused the credentials"), "{}", run.stderr);
     // Nobody asks again but the end of the run: the server counts refusals.
     assert_eq!(log_ins(&proxy), [200, 401, 401]);
 }

@@ -43,7 +43,7 @@ fn a_key_stops_the_run_and_the_report_follows_on_a_terminal_as_before() {
         let shown = pty.shown();
         let (_, after) = shown.rsplit_once(LEAVE).expect("the first screen is shown again");
         assert!(shown.contains("\x1b[?25l") && after.contains("\x1b[?25h"), "the cursor is back");
-        assert!(after.contains("the run was stopped early: this is a partial result"), "{after}");
+        assert!(after.contains(" s: this is a partial result"), "{after}");
         assert!(after.contains("record: "), "{after}");
         // One screen, entered once: nothing else was printed on it.
         assert_eq!((shown.matches(ENTER).count(), shown.matches(LEAVE).count()), (1, 1));

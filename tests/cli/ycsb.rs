@@ -190,7 +190,11 @@ fn failures_fail() {
     ycsb(&server, "load", &words).passed();
     let again = ycsb(&server, "load", &words);
     assert_eq!(again.code, 3, "{}", again.stderr);
-    assert!(again.stderr.contains("error: 10 of 10 records were not loaded\n"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("error: failed: 10 of 10 records were not loaded: 1 conflict\n"),
+        "{}",
+        again.stderr
+    );
     // A connection ends with its first failure, or goes on if told so.
     assert_eq!(again.operation("load", "create")["failures"]["conflict"], 1);
     let on = "core_workload_insertion_keep_going_on_error=true";

@@ -74,7 +74,7 @@ fn not_sustained() -> RunRecord {
     (crud.load.offered, crud.load.dropped, crud.load.unsent) = (12_345, 6_000, 345);
     crud.load.offered_per_s = 12_345.0 / crud.elapsed_s;
     crud.client.lag_p99_us = Some(25_430.7);
-    crud.verdict = Verdict::of(&crud.load, &crud.client, &crud.operations, crud.elapsed_s);
+    crud.verdict = Verdict::of(crud, false);
     assert!(matches!(crud.verdict, Verdict::NotSustained { .. }), "{:?}", crud.verdict);
     record.refresh_warnings();
     record

@@ -87,7 +87,7 @@ fn record(truth: &BTreeMap<OpKind, Seconds>) -> RunRecord {
     let thresholds = ["read.p95 > 90m", "update.p99.9 > 90m", "update.service.max > 90m"];
     record.plan.thresholds = thresholds.map(|text| text.parse().expect("a threshold")).to_vec();
     record.refresh_warnings();
-    record.judge_thresholds();
+    record.conclude();
     record
 }
 

@@ -309,9 +309,7 @@ fn requests_are_told_one_by_one_where_they_are_asked_for() {
             self.0.extend_from_slice(rows);
             self.1 = epoch_ns;
         }
-        fn keep(&mut self, _: &RunRecord) -> std::io::Result<()> {
-            Ok(())
-        }
+        fn keep(&mut self, _: &RunRecord) {}
     }
     let mut plan = record("measurementtype=raw").plan;
     plan.target.driver = DriverName::Basic;

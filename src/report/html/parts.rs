@@ -2,11 +2,13 @@
 
 use super::escape::Html;
 use crate::measure::{Latency, OperationSummary};
-use crate::record::{RunRecord, StageRecord, Verdict};
+use crate::record::{ResultKind, RunRecord, StageRecord};
 use crate::report::chart::label;
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::threshold::threshold_lines;
-use crate::report::words::{loop_words, place, trust_line, verdict_words, warning_lines};
+use crate::report::words::{
+    Standing, loop_words, place, result_line, standing, trust_line, verdict_words, warning_lines,
+};
 
 /// The page's name.
 pub(super) fn title(runs: &[RunRecord]) -> Html {
@@ -42,6 +44,14 @@ pub(super) fn letter(runs: &[RunRecord], run: usize) -> Html {
 pub(super) fn trust(runs: &[RunRecord]) -> Html {
     let card = |(run, record): (usize, &RunRecord)| {
         let mut inside = Html::default();
+        let colour = match record.result().kind {
+            ResultKind::Passed => "good",
+            ResultKind::Stopped => "none",
+            ResultKind::Failed | ResultKind::NotTrustworthy => "bad",
+        };
+        let mut line = letter(runs, run);
+        line.push(&Html::tag(&format!("strong class=\"badge {colour}\""), result_line(record)));
+        inside.push(&Html::element("p class=\"result\"", &line));
         for stage in record.measured() {
             let mut line = letter(runs, run);
             line.push(&badge(record, stage));
@@ -67,15 +77,16 @@ pub(super) fn trust(runs: &[RunRecord]) -> Html {
 }
 
 fn badge(record: &RunRecord, stage: &StageRecord) -> Html {
-    let colour = match stage.verdict {
-        Verdict::Sustained | Verdict::Closed => "good",
-        Verdict::NotSustained { .. } => "fair",
-        Verdict::ClientBound { .. } | Verdict::Degraded { .. } => "bad",
-        Verdict::Empty => "none",
+    let standing = standing(record, stage);
+    let colour = match standing {
+        Standing::Good => "good",
+        Standing::Fair => "fair",
+        Standing::Bad => "bad",
+        Standing::Unknown => "none",
     };
     let words = verdict_words(record, stage);
-    let short = words.split([',', ' ']).next().filter(|_| stage.verdict.trustworthy());
-    let text = format!("{} {}", stage.name, short.unwrap_or(words));
+    let short = words.split([',', ' ']).next().filter(|_| standing == Standing::Good);
+    let text = format!("{} {}", stage.name, short.unwrap_or(&words));
     Html::tag(&format!("span class=\"badge {colour}\""), text)
 }
 

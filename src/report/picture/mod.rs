@@ -6,7 +6,7 @@ mod draw;
 
 use super::chart::{Chart, ChartKind, foremost, label, stages};
 use super::threshold::threshold_lines;
-use super::words::{place, trust_lines, warning_lines};
+use super::words::{place, result_line, trust_lines, warning_lines};
 use super::{Format, Render};
 use crate::record::RunRecord;
 use plotters::backend::{BitMapBackend, SVGBackend};
@@ -48,6 +48,9 @@ impl Sheet {
         for (run, record) in runs.iter().enumerate() {
             let name = if runs.len() > 1 { label(run) + " · " } else { String::new() };
             lines.push(format!("{name}{} · {}", record.started_at, record.plan.command));
+            let result = result_line(record);
+            let sign = if record.result().exit_status == 0 { "" } else { "✗ " };
+            lines.push(format!("{sign}{result}"));
             lines.extend(trust_lines(record).map(|line| format!("trust: {line}")));
             lines.extend(warning_lines(record).map(|line| format!("! {line}")));
             lines.extend(threshold_lines(record));

@@ -12,7 +12,7 @@ pub use sections::return_code;
 pub use status::Status;
 
 use super::threshold::threshold_lines;
-use super::words::{trust_line, warning_lines};
+use super::words::{result_line, trust_line, warning_lines};
 use super::{Format, Render};
 use crate::plan::MeasurementPlan;
 use crate::record::{RunRecord, StageRecord};
@@ -68,6 +68,7 @@ fn text(record: &RunRecord) -> String {
     for line in threshold_lines(record) {
         let _ = writeln!(out, "# threshold: {line}");
     }
+    let _ = writeln!(out, "# {}", result_line(record));
     out
 }
 
@@ -87,6 +88,7 @@ fn objects(record: &RunRecord) -> Vec<serde_json::Value> {
     if let Some(first) = objects.first_mut() {
         let warnings: Vec<_> = warning_lines(record).collect();
         let thresholds = threshold_lines(record);
+        first["result"] = record.result().words().into();
         for (name, lines) in [("warnings", warnings), ("thresholds", thresholds)] {
             if !lines.is_empty() {
                 first[name] = lines.into();

@@ -1,0 +1,186 @@
+//! Stretches of time: in order, apart from each other, and never too many to keep.
+
+use crate::clock::{Nanos, SECOND_NS};
+use serde::{Deserialize, Serialize};
+
+/// As many are kept one by one. With more, those that lie close together become one.
+const MOST: usize = 4_096;
+/// Spans closer than this are one from the start.
+const CLOSE_NS: Nanos = 1_000_000;
+
+/// A stretch of a stage's time, in seconds from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// When it began.
+    pub from_s: f64,
+    /// How long it lasted.
+    pub length_s: f64,
+}
+
+/// Stretches of time on the clock of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spans {
+    spans: Vec<(Nanos, Nanos)>,
+    close_ns: Nanos,
+}
+
+impl Default for Spans {
+    fn default() -> Self {
+        Self { spans: Vec::new(), close_ns: CLOSE_NS }
+    }
+}
+
+impl Spans {
+    /// Adds the time from `from` to `to`, in whatever order.
+    pub fn add(&mut self, from: Nanos, to: Nanos) {
+        if to <= from {
+            return;
+        }
+        let close_ns = self.close_ns;
+        // Those that it touches: from the first that ends no earlier to the last that begins no
+        // later.
+        let first = self.spans.partition_point(|&(_, end)| end + close_ns < from);
+        let behind = self.spans.partition_point(|&(begin, _)| begin <= to + close_ns);
+        let touched = &self.spans[first..behind];
+        let begin = touched.first().map_or(from, |&(begin, _)| begin.min(from));
+        let end = touched.last().map_or(to, |&(_, end)| end.max(to));
+        self.spans.splice(first..behind, [(begin, end)]);
+        while self.spans.len() > MOST {
+            self.coarsen();
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.close_ns = self.close_ns.max(other.close_ns);
+        for &(from, to) in &other.spans {
+            self.add(from, to);
+        }
+    }
+
+    /// What is left without the time in `other`.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let mut left = Self { close_ns: 0, ..Self::default() };
+        let mut cuts = other.spans.as_slice();
+        for &(mut from, to) in &self.spans {
+            while let [(_, end), rest @ ..] = cuts
+                && *end <= from
+            {
+                cuts = rest;
+            }
+            for &(begin, end) in cuts.iter().take_while(|(begin, _)| *begin < to) {
+                left.spans.extend((from < begin).then_some((from, begin)));
+                from = from.max(end);
+            }
+            left.spans.extend((from < to).then_some((from, to)));
+        }
+        left
+    }
+
+    /// The same without what is shorter than `least_ns`.
+    #[must_use]
+    pub fn of_at_least(mut self, least_ns: Nanos) -> Self {
+        self.spans.retain(|(from, to)| to - from >= least_ns);
+        self
+    }
+
+    /// How much time it is, in nanoseconds.
+    pub fn total_ns(&self) -> Nanos {
+        self.spans.iter().map(|(from, to)| to - from).sum()
+    }
+
+    /// The `most` longest, in the order of time, from `start` on.
+    pub fn longest(&self, start: Nanos, most: usize) -> Vec<Span> {
+        let mut longest = self.spans.clone();
+        longest.sort_by_key(|(from, to)| std::cmp::Reverse(to - from));
+        longest.truncate(most);
+        longest.sort_unstable();
+        let seconds = |ns: Nanos| ns as f64 / SECOND_NS as f64;
+        let span = |(from, to): (Nanos, Nanos)| Span {
+            from_s: seconds(from.saturating_sub(start)),
+            length_s: seconds(to - from),
+        };
+        longest.into_iter().map(span).collect()
+    }
+
+    /// Joins what lies closest together, twice as far apart as before.
+    #[cold]
+    fn coarsen(&mut self) {
+        self.close_ns *= 2;
+        let close_ns = self.close_ns;
+        let mut joined: Vec<(Nanos, Nanos)> = Vec::with_capacity(self.spans.len());
+        for &(from, to) in &self.spans {
+            match joined.last_mut() {
+                Some((_, end)) if *end + close_ns >= from => *end = to,
+                _ => joined.push((from, to)),
+            }
+        }
+        self.spans = joined;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: Nanos = 1_000_000;
+
+    fn spans(parts: &[(u64, u64)]) -> Spans {
+        let mut spans = Spans::default();
+        for (from, to) in parts {
+            spans.add(from * MS, to * MS);
+        }
+        spans
+    }
+
+    #[test]
+    fn what_touches_is_one() {
+        let spans = spans(&[(10, 20), (30, 40), (5, 8), (19, 31), (9, 9)]);
+        assert_eq!(spans.total_ns(), 33 * MS);
+        let longest = spans.longest(0, 9);
+        assert_eq!(longest.len(), 2);
+        assert!(
+            (longest[1].from_s - 0.010).abs() < 1e-9 && (longest[1].length_s - 0.030).abs() < 1e-9
+        );
+    }
+
+    #[test]
+    fn what_was_covered_is_taken_out() {
+        let left =
+            spans(&[(0, 100), (200, 300)]).without(&spans(&[(10, 20), (90, 250), (400, 500)]));
+        assert_eq!(left.spans, [(0, 10 * MS), (20 * MS, 90 * MS), (250 * MS, 300 * MS)]);
+        assert_eq!(left.of_at_least(50 * MS).total_ns(), 120 * MS);
+    }
+
+    #[test]
+    fn memory_has_an_end() {
+        let mut spans = Spans::default();
+        for i in 0..100_000 {
+            spans.add(i * 10 * MS, (i * 10 + 3) * MS);
+        }
+        assert!(spans.spans.len() <= MOST);
+        assert!(spans.total_ns() >= 300_000 * MS, "nothing that was added is lost");
+    }
+
+    proptest! {
+        #[test]
+        fn each_millisecond_is_in_or_out(
+            parts in proptest::collection::vec((0u64..400, 0u64..60), 0..30),
+            cuts in proptest::collection::vec((0u64..400, 0u64..60), 0..30),
+        ) {
+            // Four milliseconds apart, so that nothing is joined for being close.
+            let scale = |parts: &[(u64, u64)]| -> Vec<(u64, u64)> {
+                parts.iter().map(|(from, length)| (from * 4, (from + length) * 4)).collect()
+            };
+            let (parts, cuts) = (scale(&parts), scale(&cuts));
+            let within =
+                |parts: &[(u64, u64)], ms: u64| parts.iter().any(|(a, b)| *a <= ms && ms < *b);
+            let in_and_out = |&ms: &u64| within(&parts, ms) && !within(&cuts, ms);
+            let expected = (0..2_000).filter(in_and_out).count();
+            let left = spans(&parts).without(&spans(&cuts));
+            prop_assert_eq!(left.total_ns(), expected as u64 * MS);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What a run came to: one result, in the same words in every report, and the exit status.
+
+use super::{Code, RunRecord, StageRecord};
+use crate::measure::failure_words;
+use crate::op::Failure;
+use crate::plan::{Metric, StageKind};
+use serde::{Deserialize, Serialize};
+
+/// The share of a stage's operations that may fail before the run does, unless the plan has
+/// thresholds for errors of its own.
+const FAILED: f64 = 0.01;
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Its name.
+    pub kind: ResultKind,
+    /// What springload exits with for it; `ARCHITECTURE.md` has the list.
+    pub exit_status: u8,
+    /// Why, in a sentence; `None` where it passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The name of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultKind {
+    /// All was done, little failed, and the numbers can be believed.
+    Passed,
+    /// The server, or what was asked of it, is not as it should be.
+    Failed,
+    /// It was measured, but the numbers cannot be believed.
+    NotTrustworthy,
+    /// The user ended it.
+    Stopped,
+}
+
+/// Why a run ended before all of its plan was carried out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// What ended it.
+    pub by: EndedBy,
+    /// When, in seconds from the run's start.
+    pub at_s: f64,
+    /// The same in a sentence.
+    pub message: String,
+}
+
+/// What ended a run early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The user.
+    User,
+    /// The server refused the credentials.
+    Authentication,
+    /// The server answered nothing any more.
+    Unreachable,
+    /// springload itself, or the operating system.
+    Springload,
+}
+
+impl RunResult {
+    const PASSED: Self = Self { kind: ResultKind::Passed, exit_status: 0, reason: None };
+
+    fn failed(exit_status: u8, reason: String) -> Self {
+        Self { kind: ResultKind::Failed, exit_status, reason: Some(reason) }
+    }
+
+    /// In words, such as `failed: read p99 > 50ms`.
+    pub fn words(&self) -> String {
+        match &self.reason {
+            Some(reason) => format!("{}: {reason}", self.kind.words()),
+            None => self.kind.words().to_owned(),
+        }
+    }
+}
+
+impl ResultKind {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::NotTrustworthy => "not trustworthy",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// What `record` came to, by all else that is on it. The first that applies counts.
+pub(super) fn of(record: &RunRecord) -> RunResult {
+    ended(record)
+        .or_else(|| unusable(record))
+        .or_else(|| data_wrong(record))
+        .or_else(|| not_trustworthy(record))
+        .or_else(|| threshold(record))
+        .or_else(|| failures(record))
+        .unwrap_or(RunResult::PASSED)
+}
+
+fn ended(record: &RunRecord) -> Option<RunResult> {
+    let Some(Ended { by, message, .. }) = &record.ended else {
+        // Records of before it was told why, and runs that are going on.
+        let reason = || Some("the run was stopped early".to_owned());
+        let stopped =
+            || RunResult { kind: ResultKind::Stopped, exit_status: 130, reason: reason() };
+        return record.partial.then(stopped);
+    };
+    let (kind, exit_status) = match by {
+        EndedBy::User => (ResultKind::Stopped, 130),
+        EndedBy::Authentication | EndedBy::Unreachable => (ResultKind::Failed, 3),
+        EndedBy::Springload => (ResultKind::Failed, 1),
+    };
+    Some(RunResult { kind, exit_status, reason: Some(message.clone()) })
+}
+
+/// The server was of no use: nothing succeeded, or it is not left as it should be.
+fn unusable(record: &RunRecord) -> Option<RunResult> {
+    let none_ok = |stage: &&StageRecord| {
+        !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
+    };
+    if let Some((stage, missing, records)) = not_loaded(record) {
+        let why = stage.failures();
+        let reason = format!("{missing} of {records} records were not loaded: {why}");
+        return Some(RunResult::failed(3, reason.trim_end_matches(": ").to_owned()));
+    }
+    if let Some(stage) = record.measured().find(none_ok) {
+        let reason = format!("no operation of {} succeeded: {}", stage.name, stage.failures());
+        return Some(RunResult::failed(3, reason));
+    }
+    let database = &record.server.database;
+    let left = |why| format!("database {database} could not be removed: {why}");
+    record.server.left.as_ref().map(|why| RunResult::failed(3, left(why)))
+}
+
+/// How many records of a load phase are not in the database, of how many; `None`: all are.
+fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
+    let planned = record.plan.stages.iter();
+    let mut loads = planned.filter_map(|stage| match &stage.kind {
+        StageKind::Ycsb(ycsb) => Some((&stage.name, ycsb.records()?)),
+        _ => None,
+    });
+    let (name, records) = loads.next()?;
+    let stage = record.stages.iter().find(|stage| stage.name == *name)?;
+    let loaded: u64 = stage.operations.iter().map(|operation| operation.ok).sum();
+    (loaded < records).then(|| (stage, records - loaded, records))
+}
+
+fn data_wrong(record: &RunRecord) -> Option<RunResult> {
+    let wrong = record.warnings.iter().find(|warning| warning.code == Code::DataWrong)?;
+    Some(RunResult::failed(6, wrong.message.clone()))
+}
+
+/// Before thresholds: judged by numbers that mean little, they mean little.
+fn not_trustworthy(record: &RunRecord) -> Option<RunResult> {
+    let stage = record.measured().find(|stage| !stage.verdict.trustworthy())?;
+    let why =
+        super::warning::of_verdict(stage).map_or("nothing was measured".to_owned(), |it| it.1);
+    let reason = Some(format!("{}: {why}", stage.name));
+    Some(RunResult { kind: ResultKind::NotTrustworthy, exit_status: 5, reason })
+}
+
+fn threshold(record: &RunRecord) -> Option<RunResult> {
+    let broken: Vec<_> = record.thresholds.iter().filter(|it| it.broken).collect();
+    let first = broken.first()?;
+    let mut reason = first.expression.to_string();
+    if broken.len() > 1 {
+        reason = format!("{reason} and {} more", broken.len() - 1);
+    }
+    Some(RunResult::failed(4, reason))
+}
+
+/// More failed than a run is to have, where the plan says nothing else.
+fn failures(record: &RunRecord) -> Option<RunResult> {
+    let says_else = |threshold: &crate::plan::Threshold| threshold.metric == Metric::Errors;
+    if record.plan.thresholds.iter().any(says_else) {
+        return None;
+    }
+    let stage = record.measured().find(|stage| record.failing(stage))?;
+    let (failed, issued) = (record.unprovoked(stage), stage.issued());
+    let reason = format!(
+        "{failed} of {issued} operations of {} failed: {}; --fail-if 'err > N%' allows more than 1 %",
+        stage.name,
+        stage.failures(),
+    );
+    Some(RunResult::failed(4, reason))
+}
+
+impl StageRecord {
+    /// Documents for which an operation was begun.
+    fn issued(&self) -> u64 {
+        self.requests().map(|operation| operation.issued).sum()
+    }
+
+    /// The failures of all kinds, with what was said about them; where there are none, how many
+    /// had no answer.
+    fn failures(&self) -> String {
+        let words = failure_words(self.requests());
+        let unfinished: u64 = self.requests().map(|operation| operation.unfinished).sum();
+        match words.is_empty() && unfinished > 0 {
+            true => format!("{unfinished} had no answer at the end"),
+            false => words,
+        }
+    }
+}
+
+impl RunRecord {
+    /// Whether more of a stage's operations failed than a run is to have.
+    pub fn failing(&self, stage: &StageRecord) -> bool {
+        self.unprovoked(stage) as f64 > stage.issued() as f64 * FAILED
+    }
+
+    /// Operations that failed, but for conflicts that the plan itself provokes.
+    fn unprovoked(&self, stage: &StageRecord) -> u64 {
+        let plan = self.plan.stages.iter().find(|plan| plan.name == stage.name);
+        let provokes = plan.is_some_and(|plan| plan.kind.provokes_conflicts());
+        let failures = stage.requests().flat_map(|operation| &operation.failures);
+        let counts = |(class, _): &(&Failure, &u64)| !provokes || **class != Failure::Conflict;
+        failures.filter(counts).map(|(_, count)| count).sum()
+    }
+}
+
+#[cfg(test)]
+#[path = "result_tests.rs"]
+mod tests;

@@ -1,0 +1,228 @@
+//! What the shards of a stage left behind, made into its record.
+
+use crate::clock::{Nanos, SECOND_NS};
+use crate::engine::{LaneResult, LoadCounts, Pace, ShardResult};
+use crate::measure::{
+    Backlog, ConnectionTimes, FillLog, Hiccups, Histogram, OutageLog, PhaseTable, Series,
+    ThreadLoss, Totals,
+};
+use crate::op::OpKind;
+use crate::plan::{StageKind, StagePlan};
+use crate::record::{ClientRecord, LoadRecord, StageRecord, StartRecord, Verdict};
+
+/// As many of the client's pauses are listed.
+const MOST_LISTED: usize = 100;
+
+/// What all shards of a stage left behind.
+pub(super) struct Collected<W> {
+    pub(super) lanes: Vec<LaneResult<W>>,
+    totals: Totals,
+    series: Series,
+    load: LoadCounts,
+    elapsed_ns: Nanos,
+    cpu_ns: Nanos,
+    threads: Vec<ThreadLoss>,
+    outage: OutageLog,
+    backlog: Backlog,
+    pub(super) fills: Vec<FillLog>,
+}
+
+/// How the stage stood in the run.
+pub(super) struct Frame<'a> {
+    pub(super) plan: &'a StagePlan,
+    pub(super) connections: usize,
+    /// When the run began, and the stage, on the clock of the run.
+    pub(super) began: [Nanos; 2],
+    /// How well this machine let a thread wake up.
+    pub(super) hiccups: Hiccups,
+    /// There is no server: springload itself is what is measured.
+    pub(super) without_server: bool,
+}
+
+impl<W> Collected<W> {
+    /// Nothing of any shard yet; `totals` and `series` are what all have sent.
+    pub(super) fn new(totals: Totals, series: Series) -> Self {
+        Self {
+            lanes: Vec::new(),
+            totals,
+            series,
+            load: LoadCounts::default(),
+            elapsed_ns: 0,
+            cpu_ns: 0,
+            threads: Vec::new(),
+            outage: OutageLog::default(),
+            backlog: Backlog::default(),
+            fills: Vec::new(),
+        }
+    }
+
+    /// Adds what one shard left behind.
+    pub(super) fn add(&mut self, shard: ShardResult<W>) {
+        for (sum, part) in self.totals.issued.iter_mut().zip(shard.issued) {
+            *sum += part;
+        }
+        self.fills.push(shard.fill);
+        self.load.offered += shard.load.offered;
+        self.load.begun += shard.load.begun;
+        self.load.dropped += shard.load.dropped;
+        self.load.unsent += shard.load.unsent;
+        self.elapsed_ns = shard.elapsed_ns.max(self.elapsed_ns);
+        self.cpu_ns += shard.cpu_ns;
+        self.outage.merge(&shard.watched.outage);
+        if let Some(backlog) = &shard.watched.backlog {
+            self.backlog.merge(backlog);
+        }
+        self.threads.push(shard.watched.loss);
+        self.lanes.extend(shard.lanes);
+        self.lanes.sort_by_key(|lane| lane.connection);
+    }
+
+    /// The record of the stage, with its verdict.
+    pub(super) fn record(&self, frame: &Frame<'_>) -> StageRecord {
+        let stage = frame.plan;
+        let elapsed_s = seconds(self.elapsed_ns);
+        let measured_s = window_ns(stage, frame.connections).map_or(elapsed_s, seconds);
+        let measured_s = measured_s.min(elapsed_s);
+        let operations = self.totals.summarise(measured_s);
+        let requests: u64 =
+            operations.iter().filter(|it| it.kind.is_request()).map(|it| it.requests).sum();
+        let mut lag = Histogram::default();
+        for operation in &operations {
+            lag.merge(&operation.lag.histogram);
+        }
+        let start = frame.began[1];
+        let times: Vec<ConnectionTimes> =
+            self.lanes.iter().map(|lane| lane.times.clone()).collect();
+        let mut record = StageRecord {
+            name: stage.name.clone(),
+            began_s: seconds(start.saturating_sub(frame.began[0])),
+            elapsed_s,
+            measured_s,
+            load: self.load(stage, (measured_s, frame.connections)),
+            client: self.client((requests, &lag), start, &frame.hiccups),
+            verdict: Verdict::Empty,
+            outage: self.outage.finish(start),
+            connections: PhaseTable::new(&times, &self.totals.kinds()),
+            operations,
+            series: self.series.clone(),
+            slots: Vec::new(),
+            growth: None,
+            start: matches!(stage.kind, StageKind::Burst(_)).then(|| start_record(&self.lanes)),
+        };
+        record.verdict = Verdict::of(&record, frame.without_server);
+        record
+    }
+
+    /// What became of the operations that were due.
+    fn load(&self, stage: &StagePlan, (measured_s, connections): (f64, usize)) -> LoadRecord {
+        let LoadCounts { offered, begun, dropped, unsent } = self.load;
+        let kinds = self.totals.sum().iter();
+        // A read-modify-write falls due once and makes two requests.
+        let served: i64 = kinds
+            .map(|(kind, part)| {
+                let ended = (part.requests - part.drained).cast_signed();
+                match kind {
+                    OpKind::ReadModifyWrite => -ended,
+                    kind if kind.is_request() => ended,
+                    _ => 0,
+                }
+            })
+            .sum();
+        let per_s = |count: f64| if measured_s > 0.0 { (count / measured_s).max(0.0) } else { 0.0 };
+        LoadRecord {
+            open: matches!(stage.pace, Pace::Open { .. }),
+            planned: stage.kind.planned(connections).map(|(requests, _)| requests),
+            offered,
+            begun,
+            dropped,
+            unsent,
+            offered_per_s: per_s(offered as f64),
+            served_per_s: per_s(served as f64),
+            backlog_growth_per_s: self.growth(stage, measured_s),
+        }
+    }
+
+    /// By how many operations per second what was due and not done has grown.
+    fn growth(&self, stage: &StagePlan, measured_s: f64) -> f64 {
+        let Pace::Open { schedule, .. } = &stage.pace else { return 0.0 };
+        let due_by = |eighths: f64| {
+            schedule.due_by((measured_s * eighths / 8.0 * SECOND_NS as f64) as Nanos)
+        };
+        let rates = Backlog::WINDOWS.map(|(from, to)| due_by(to as f64) - due_by(from as f64));
+        let (grown, in_s) = self.backlog.growth(rates);
+        if in_s > 0.0 { grown / in_s } else { 0.0 }
+    }
+
+    fn client(
+        &self,
+        (requests, lag): (u64, &Histogram),
+        start: Nanos,
+        hiccups: &Hiccups,
+    ) -> ClientRecord {
+        let most =
+            |share: &dyn Fn(&ThreadLoss) -> f64| self.threads.iter().map(share).fold(0.0, f64::max);
+        let sum = |part: fn(&ThreadLoss) -> Option<u64>| -> Option<u64> {
+            self.threads.iter().map(part).sum()
+        };
+        let mut late = Histogram::default();
+        let mut pauses = crate::measure::Spans::default();
+        for thread in &self.threads {
+            late.merge(&thread.late);
+            pauses.merge(&thread.pauses);
+        }
+        let micros = |ns: Nanos| ns as f64 / 1e3;
+        let late_us = |p| (!late.is_empty()).then(|| micros(late.percentile(p)));
+        let cpu_s = seconds(self.cpu_ns);
+        ClientRecord {
+            cpu_s,
+            cpu_per_request_us: if requests > 0 { cpu_s * 1e6 / requests as f64 } else { 0.0 },
+            busiest_thread: most(&ThreadLoss::busy),
+            occupied_thread: most(&|thread| thread.busy() + thread.waited().unwrap_or(0.0)),
+            waited_s: sum(|thread| thread.scheduled.waited_ns).map(seconds),
+            preempted: sum(|thread| thread.scheduled.preempted),
+            paused_thread: most(&ThreadLoss::paused),
+            pauses: pauses.longest(start, MOST_LISTED),
+            hiccup_p99_us: (!hiccups.late.is_empty())
+                .then(|| micros(hiccups.late.percentile(99.0))),
+            hiccup_max_us: (!hiccups.late.is_empty()).then(|| micros(hiccups.longest_ns())),
+            lag_p99_us: lag.earns(99.0).then(|| micros(lag.percentile(99.0))),
+            late_p99_us: late_us(99.0),
+            late_p99_9_us: late_us(99.9),
+            noted_answers: self.lanes.iter().map(|lane| lane.times.noted_answers).sum(),
+        }
+    }
+}
+
+fn seconds(ns: Nanos) -> f64 {
+    ns as f64 / SECOND_NS as f64
+}
+
+/// How long operations are begun by the plan: as long as the stage may last, or until the last one
+/// of an open loop falls due. `None`: the plan does not tell.
+pub(super) fn window_ns(stage: &StagePlan, connections: usize) -> Option<Nanos> {
+    let Pace::Open { schedule, .. } = &stage.pace else { return stage.length_ns };
+    let planned = stage.kind.planned(connections).map(|(operations, _)| operations);
+    let last = planned.and_then(|operations| schedule.due(operations as f64));
+    match (stage.length_ns, last) {
+        (Some(length), Some(last)) => Some(length.min(last)),
+        (length, last) => length.or(last),
+    }
+}
+
+/// When the workers sent their first requests: by rank, exactly.
+fn start_record<W>(lanes: &[LaneResult<W>]) -> StartRecord {
+    let mut sent: Vec<Nanos> = lanes.iter().filter_map(|lane| lane.first_sent_ns).collect();
+    sent.sort_unstable();
+    let rank = |share: f64| {
+        let place = (share * sent.len() as f64).ceil() as usize;
+        sent.get(place.max(1) - 1).map_or(0.0, |&ns| ns as f64 / 1e3)
+    };
+    StartRecord {
+        workers: sent.len() as u64,
+        late: lanes.iter().filter(|lane| lane.late).count() as u64,
+        first_us: rank(0.0),
+        p50_us: rank(0.5),
+        p99_us: rank(0.99),
+        last_us: rank(1.0),
+    }
+}
