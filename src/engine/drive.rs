@@ -116,12 +116,8 @@ pub(super) async fn drive<S: Session, W: Workload>(
         }
         let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
         let outcome = session.execute(&op, payload, &mut probe).await;
-        let mut learnt = outcome.result;
-        if learnt == Err(Failure::Unanswered) {
-            // The operation has failed; what it has done is worth knowing all the same.
-            learnt = session.settled().map_or(learnt, Ok);
-        }
-        let check = workload.observe(&op, learnt, &payload.answered(session.body()));
+        let answered = payload.answered(session.body());
+        let check = workload.observe(&op, learnt(&outcome, session), &answered);
         let timing = probe.finish();
         first_sent = first_sent.or_else(|| Some(timing.done - timing.service_ns));
         let answers = (payload.answered(&[]).rows, session.statuses());
@@ -163,6 +159,15 @@ pub(super) async fn drive<S: Session, W: Workload>(
     shared.watch.leave(&mut spell, now, &mut times);
     times.close(now.saturating_sub(shared.start));
     (times, first_sent)
+}
+
+/// What became of an operation: one that failed for want of an answer may have been carried out,
+/// which is worth knowing all the same.
+fn learnt(outcome: &Outcome, session: &impl Session) -> Result<Reply, Failure> {
+    match outcome.result {
+        Err(Failure::Unanswered) => session.settled().map_or(outcome.result, Ok),
+        result => result,
+    }
 }
 
 /// Waits as a workload asks to, but not beyond the end.

@@ -269,7 +269,7 @@ mod tests {
         let mut whole = crate::measure::Interval::new(0);
         for _ in 0..2 {
             let (sink, source) = std::sync::mpsc::channel();
-            let mut recorder = Recorder::new(0, false, sink);
+            let mut recorder = Recorder::new((0, Nanos::MAX), false, sink);
             for done in [5, SECOND_NS + 5] {
                 let timing = timing(done);
                 let lost = Sample {

@@ -199,10 +199,10 @@ impl StageRecord {
     fn failures(&self) -> String {
         let words = failure_words(self.requests());
         let unfinished: u64 = self.requests().map(|operation| operation.unfinished).sum();
-        match words.is_empty() && unfinished > 0 {
-            true => format!("{unfinished} had no answer at the end"),
-            false => words,
+        if words.is_empty() && unfinished > 0 {
+            return format!("{unfinished} had no answer at the end");
         }
+        words
     }
 }
 

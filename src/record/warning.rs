@@ -308,7 +308,7 @@ impl crate::plan::Plan {
 mod tests {
     use super::*;
     use crate::measure::KindInterval;
-    use crate::record::{ClientRecord, LoadRecord, fixture};
+    use crate::record::fixture;
 
     /// A stage of 1,000 updates, of which so many were lost, found to be written, and found not to
     /// be; and so many bytes came that nobody had asked for.
@@ -356,9 +356,7 @@ mod tests {
             ([0, 0, 0, 101], true),
             ([60, 0, 0, 60], true),
         ] {
-            let operations = stage(counts).operations;
-            let verdict =
-                Verdict::of(&LoadRecord::default(), &ClientRecord::default(), &operations, 2.5);
+            let verdict = Verdict::of(&stage(counts), false);
             assert_eq!(matches!(verdict, Verdict::Degraded { .. }), degraded, "{counts:?}");
         }
     }
