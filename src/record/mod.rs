@@ -197,6 +197,10 @@ pub struct ClientRecord {
     /// The same with the time that a thread was ready to run and had no processor.
     #[serde(default, skip_serializing_if = "is_default")]
     pub occupied_thread: f64,
+    /// The share of the time that a thread was ready to run and had no processor, 0 to 1, of the
+    /// one that waited most.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub waited_thread: f64,
     /// How long threads were ready to run and had no processor, in seconds of all threads; `null`:
     /// the system does not tell.
     #[serde(default, skip_serializing_if = "is_default")]

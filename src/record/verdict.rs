@@ -9,6 +9,11 @@ use serde::{Deserialize, Serialize};
 const OCCUPIED: f64 = 0.95;
 /// In an open loop a client must keep up with the clock, which takes more room.
 const OCCUPIED_OPEN: f64 = 0.80;
+/// A closed loop whose client waited for a processor for this share of the time spent more of each
+/// response on that than on the server.
+const WAITED: f64 = 0.50;
+/// A client that waited so long cannot blame the server for what an open loop left over.
+const WAITED_OPEN: f64 = 0.20;
 /// A closed loop whose client stood still for this share of the time, and for [`SHORT_S`], measured
 /// itself.
 const PAUSED: f64 = 0.05;
@@ -85,7 +90,7 @@ impl Verdict {
         if !load.open {
             let paused_s = client.paused_thread * stage.rates_over_s();
             let paused = client.paused_thread > PAUSED && paused_s > SHORT_S;
-            let bound = occupied > OCCUPIED || paused;
+            let bound = occupied > OCCUPIED || client.waited_thread > WAITED || paused;
             return match bound && !without_server {
                 true if stage.elapsed_s < SHORT_S => Self::TooShort,
                 true => client_bound,
@@ -98,7 +103,8 @@ impl Verdict {
         let slowest = |o: &&OperationSummary| o.response.histogram.percentile(99.0) as f64 / 1e3;
         let response_us = operations.iter().map(slowest).fold(0.0, f64::max);
         let late = late_p99_us > LATE_US && late_p99_us > response_us * LATE_SHARE;
-        if (late || (occupied > OCCUPIED_OPEN && !sustained)) && !without_server {
+        let starved = occupied > OCCUPIED_OPEN || client.waited_thread > WAITED_OPEN;
+        if (late || (starved && !sustained)) && !without_server {
             return client_bound;
         }
         if sustained {

@@ -41,7 +41,7 @@ fn fail(stage: &mut StageRecord, class: Failure, count: u64) {
 #[test]
 fn a_closed_loop_is_judged_by_both_sides() {
     type Case = (&'static str, fn(&mut StageRecord));
-    let cases: [Case; 21] = [
+    let cases: [Case; 23] = [
         ("closed", |_| {}),
         ("empty", |it| it.operations.clear()),
         ("empty", |it| it.operations[0].kind = OpKind::Verify),
@@ -57,6 +57,8 @@ fn a_closed_loop_is_judged_by_both_sides() {
         ("closed", |it| it.client.busiest_thread = 0.95),
         ("client_bound", |it| it.client.busiest_thread = 0.96),
         ("client_bound", |it| it.client.occupied_thread = 0.96),
+        ("closed", |it| it.client.waited_thread = 0.50),
+        ("client_bound", |it| it.client.waited_thread = 0.51),
         ("closed", |it| it.client.paused_thread = 0.05),
         ("client_bound", |it| it.client.paused_thread = 0.06),
         ("closed", |it| (it.measured_s, it.client.paused_thread) = (1.0, 0.09)),
@@ -73,7 +75,7 @@ fn a_closed_loop_is_judged_by_both_sides() {
 #[test]
 fn an_open_loop_must_be_on_time_and_keep_up() {
     type Case = (&'static str, fn(&mut StageRecord));
-    let cases: [Case; 14] = [
+    let cases: [Case; 17] = [
         ("sustained", |_| {}),
         ("sustained", |it| it.load.unsent = 50),
         ("not_sustained", |it| it.load.unsent = 51),
@@ -97,6 +99,9 @@ fn an_open_loop_must_be_on_time_and_keep_up() {
             it.client.late_p99_us = Some(2_000.0);
         }),
         ("sustained", |it| it.client.occupied_thread = 0.99),
+        ("sustained", |it| it.client.waited_thread = 0.9),
+        ("not_sustained", |it| (it.client.waited_thread, it.load.unsent) = (0.20, 51)),
+        ("client_bound", |it| (it.client.waited_thread, it.load.unsent) = (0.21, 51)),
         ("not_sustained", |it| (it.client.occupied_thread, it.load.unsent) = (0.80, 51)),
         ("client_bound", |it| (it.client.occupied_thread, it.load.unsent) = (0.81, 51)),
         ("degraded", |it| (it.client.occupied_thread, it.outage.total_s) = (0.81, 2.0)),

@@ -261,7 +261,7 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
 
 /// The share of the time that threads had no processor or stood still, where that is much.
 fn kept_waiting(client: &ClientRecord) -> String {
-    let waited = client.occupied_thread - client.busiest_thread;
+    let waited = client.waited_thread;
     let mut words = String::new();
     if waited >= 0.05 {
         let _ = write!(words, ", waited for a processor {:.0} %", waited * 100.0);

@@ -178,6 +178,7 @@ impl<W> Collected<W> {
             cpu_per_request_us: if requests > 0 { cpu_s * 1e6 / requests as f64 } else { 0.0 },
             busiest_thread: most(&ThreadLoss::busy),
             occupied_thread: most(&|thread| thread.busy() + thread.waited().unwrap_or(0.0)),
+            waited_thread: most(&|thread| thread.waited().unwrap_or(0.0)),
             waited_s: sum(|thread| thread.scheduled.waited_ns).map(seconds),
             preempted: sum(|thread| thread.scheduled.preempted),
             paused_thread: most(&ThreadLoss::paused),
