@@ -224,11 +224,10 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
             Code::ClientBound,
             format!(
                 "client-bound, result not valid: springload's busiest thread computed {:.0} % of \
-                 the time{} and began operations up to {:.1} ms late by its own fault (p99); use \
-                 more --threads, a quieter machine, or another one",
+                 the time{}{}; use more --threads, a quieter machine, or another one",
                 busiest_thread * 100.0,
                 kept_waiting(&stage.client),
-                late_p99_us / 1e3,
+                begun_late(stage.load.open, late_p99_us),
             ),
         ),
         Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => (
@@ -270,6 +269,14 @@ fn kept_waiting(client: &ClientRecord) -> String {
         let _ = write!(words, ", stood still {:.0} %", client.paused_thread * 100.0);
     }
     words
+}
+
+/// How late operations were begun, where they were due at given times.
+fn begun_late(open: bool, late_p99_us: f64) -> String {
+    if !open {
+        return String::new();
+    }
+    format!(" and began operations up to {:.1} ms late by its own fault (p99)", late_p99_us / 1e3)
 }
 
 /// When nothing succeeded: the longest time, and how often and how long in all.

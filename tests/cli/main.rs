@@ -27,4 +27,5 @@ mod silence;
 mod springload;
 mod sweeps;
 mod terminal;
+mod verdicts;
 mod ycsb;

@@ -192,9 +192,19 @@ impl Running {
 
     /// Presses Ctrl-C.
     pub(crate) fn interrupt(&self) {
+        self.signal(rustix::process::Signal::INT);
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let child = self.child.as_ref().expect("it runs");
         let id = rustix::process::Pid::from_child(child);
-        rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
+        rustix::process::kill_process(id, signal).expect("it runs");
+    }
+
+    /// The folder that `--output` names.
+    pub(crate) fn output(&self) -> PathBuf {
+        self.folder.as_ref().expect("a folder").path().join("out")
     }
 
     /// Presses Ctrl-C until it has left.

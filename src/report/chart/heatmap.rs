@@ -17,6 +17,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
         lines: Vec::new(),
         cells: Some(cells(&part.timeline.stretches)),
         map: None,
+        bands: Vec::new(),
     };
     view.parts.iter().map(chart).collect()
 }

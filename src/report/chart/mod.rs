@@ -3,6 +3,7 @@
 //!
 //! A further chart is a file with a function from [`View`] to [`Chart`], and a place in `charts`.
 
+mod bands;
 mod errors;
 mod heatmap;
 mod latency;
@@ -74,6 +75,29 @@ pub(super) struct Chart {
     pub(super) cells: Option<Cells>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) map: Option<Map>,
+    /// Stretches of time behind all else.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) bands: Vec<Band>,
+}
+
+/// A stretch of time that the rest must be read by.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Band {
+    pub(super) from_s: f64,
+    pub(super) to_s: f64,
+    pub(super) what: What,
+    /// In words, with its length.
+    pub(super) text: String,
+}
+
+/// Whose fault a stretch of time was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum What {
+    /// Nothing succeeded, by the server's.
+    Outage,
+    /// springload itself stood still.
+    Pause,
 }
 
 /// An axis. Its title ends in its unit.
@@ -162,6 +186,10 @@ fn charts(view: &View<'_>) -> Vec<Chart> {
     charts.extend(seconds::chart(view));
     charts.extend(heatmap::charts(view));
     charts.push(errors::chart(view));
+    let bands = bands::of(view);
+    for chart in charts.iter_mut().filter(|chart| chart.x.scale == Scale::Time) {
+        chart.bands.clone_from(&bands);
+    }
     charts
 }
 

@@ -42,5 +42,6 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         lines,
         cells: None,
         map: None,
+        bands: Vec::new(),
     })
 }

@@ -10,7 +10,17 @@ fn solid(name: String, tone: usize, (x, y): (Vec<f64>, Vec<Option<f64>>)) -> Lin
 
 fn chart(title: String, note: &str, (x, y): (Axis, &str), lines: Vec<Line>) -> Chart {
     let (kind, note) = (ChartKind::Throughput, note.to_owned());
-    Chart { kind, title, note, x, y: Axis::new(y, Scale::Linear), lines, cells: None, map: None }
+    Chart {
+        kind,
+        title,
+        note,
+        x,
+        y: Axis::new(y, Scale::Linear),
+        lines,
+        cells: None,
+        map: None,
+        bands: Vec::new(),
+    }
 }
 
 /// Points of one line: more than a picture can show apart only make it ragged.
@@ -159,6 +169,7 @@ fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
         lines: Vec::new(),
         cells: None,
         map: Some(Map { rates: down.values.iter().map(row).collect() }),
+        bands: Vec::new(),
     })
 }
 

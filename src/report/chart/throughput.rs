@@ -37,6 +37,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         lines,
         cells: None,
         map: None,
+        bands: Vec::new(),
     }
 }
 

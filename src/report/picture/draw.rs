@@ -2,12 +2,12 @@
 
 use super::axis::{Places, place};
 use super::{CHART_HEIGHT, LINE_HEIGHT, Sheet, WIDTH};
-use crate::report::chart::{Cells, Chart, Line, Scale, Stroke};
+use crate::report::chart::{Cells, Chart, Line, Scale, Stroke, What};
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
-use plotters::element::{PathElement, Rectangle, Text};
+use plotters::element::{EmptyElement, PathElement, Rectangle, Text};
 use plotters::prelude::DrawingBackend;
 use plotters::series::{DashedLineSeries, LineSeries};
 use plotters::style::{Color, IntoFont, RGBColor, ShapeStyle, WHITE};
@@ -99,10 +99,30 @@ fn chart<DB: DrawingBackend>(chart: &Chart, end_s: f64, area: &Area<DB>) -> Draw
     if let Some(cells) = &chart.cells {
         self::cells(cells, (chart.x.scale, chart.y.scale), (&mut context, &side))?;
     }
+    bands(chart, &mut context)?;
     for line in chart.lines.iter().filter(|line| !line.hidden) {
         self::line(line, (chart.x.scale, chart.y.scale), &mut context)?;
     }
     legend(chart, &side)
+}
+
+/// Stretches of time that the rest must be read by, with their words.
+fn bands<'a, DB: DrawingBackend + 'a>(chart: &Chart, context: &mut Context<'a, DB>) -> Drawn<DB> {
+    let (bottom, top) = (context.y_range().start, context.y_range().end);
+    for (band, row) in chart.bands.iter().zip(0i32..) {
+        let colour = match band.what {
+            What::Outage => RGBColor(179, 32, 42),
+            What::Pause => RGBColor(138, 109, 29),
+        };
+        let (from, to) = (place(chart.x.scale, band.from_s), place(chart.x.scale, band.to_s));
+        let shape = Rectangle::new([(from, bottom), (to, top)], colour.mix(0.18).filled());
+        context.draw_series([shape])?;
+        let font = ("sans-serif", 13).into_font().color(&colour);
+        let text = EmptyElement::at((from, top))
+            + Text::new(band.text.clone(), (4, 4 + 14 * (row % 4)), font);
+        context.draw_series([text])?;
+    }
+    Ok(())
 }
 
 /// The names of the lines beside them, where they hide nothing.

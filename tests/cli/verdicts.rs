@@ -1,0 +1,199 @@
+//! What must not pass: servers that go away, clients that stand still, requests that make no sense.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use springload::embedded::Options;
+
+use crate::outage::relay;
+use crate::proxy::Proxy;
+use crate::servers::Server;
+use crate::springload::{BINARY, Finished, Running, measure, number};
+
+/// Formats for people and programs: each has the result in the same words.
+const FORMATS: [&str; 6] = ["text", "cushion", "html", "ycsb", "hlog", "siege"];
+
+/// Asserts one result everywhere: on record, as exit status, and in every format.
+#[track_caller]
+fn came_to(run: &Finished, kind: &str, status: i32, words: &[&str]) {
+    let result = &run.record["result"];
+    assert_eq!(result["kind"], kind, "{result}, stderr: {}", run.stderr);
+    assert_eq!((run.code, &result["exit_status"]), (status, &Value::from(status)));
+    let reason = result["reason"].as_str().unwrap_or_default();
+    for word in words {
+        assert!(reason.contains(word), "no {word:?} in {reason:?}");
+    }
+    let named = kind.replace('_', " ");
+    let told = if reason.is_empty() { named } else { format!("{named}: {reason}") };
+    for format in FORMATS {
+        let rendered = run.report(format).stdout;
+        let rendered = rendered.replace("&#39;", "'").replace("&gt;", ">").replace("&quot;", "\"");
+        assert!(rendered.contains(&told), "no {told:?} in {format}");
+    }
+}
+
+fn seconds(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no time"))
+}
+
+#[test]
+fn a_server_that_was_away_is_told_and_spoils_a_closed_loop() {
+    let server = Server::stand_in(Options::default());
+    let relay = relay(&server.url, 3, Duration::from_millis(1_500));
+    let flags = ["-c", "2", "--docs", "400", "--batch", "20", "--ops", "0"];
+    let run = measure([&["run", &*relay, "--wait-for-server", "1m"][..], &flags].concat());
+    let stage = run.stage("bulk_insert");
+    let outage = &stage["outage"];
+    let total_s = seconds(&outage["total_s"]);
+    assert!(total_s >= 1.0 && total_s <= seconds(&stage["elapsed_s"]), "{outage}");
+    let longest = outage["spans"].as_array().expect("a list").iter();
+    let longest = longest.map(|span| seconds(&span["length_s"])).fold(0.0, f64::max);
+    assert!(longest >= 1.0, "{outage}");
+    assert!(number(&outage["waits"]["samples"]) >= 1, "{outage}");
+    assert!(run.stdout.contains("waits for the server"), "{}", run.stdout);
+    assert!(run.stdout.contains(&format!("no answer for {longest:.1} s from")), "{}", run.stdout);
+    came_to(&run, "not_trustworthy", 5, &["degraded", "nothing succeeded for"]);
+    let page = run.report("html").stdout;
+    assert!(page.contains("\"what\":\"outage\""), "the charts show it");
+}
+
+#[test]
+fn a_server_that_stays_away_leaves_the_report_of_what_was_measured() {
+    let server = Server::stand_in(Options::default());
+    let relay = relay(&server.url, 3, Duration::from_secs(600));
+    let flags = ["-c", "2", "--docs", "400", "--batch", "20", "--timeout", "1s"];
+    let run = measure([&["run", &*relay][..], &flags].concat());
+    assert_eq!(run.record["ended"]["by"], "unreachable", "{}", run.stderr);
+    assert!(seconds(&run.record["ended"]["at_s"]) >= 1.0);
+    assert!(number(&run.operation("bulk_insert", "bulk_insert")["ok"]) >= 40);
+    assert!(run.stdout.contains("bulk_insert response"), "{}", run.stdout);
+    came_to(&run, "failed", 3, &["the server answers nothing any more; gave up after"]);
+}
+
+/// A relay that tells the path of each request.
+fn watched(server: &Server) -> (Proxy, mpsc::Receiver<String>) {
+    let (tell, told) = mpsc::channel();
+    let tell = std::sync::Mutex::new(tell);
+    // Nobody listens any more once enough came.
+    let hook = move |_: &str, path: &str| {
+        let _ = tell.lock().expect("no panic").send(path.to_owned());
+    };
+    (Proxy::with_hook(&server.url, Box::new(hook)), told)
+}
+
+/// A run that is stopped for `length` once it has sent a few requests.
+fn stopped_client(flags: &[&str], length: Duration) -> Finished {
+    let server = Server::stand_in(Options::default());
+    let (proxy, told) = watched(&server);
+    let run = Running::start([&["run", &*proxy.url][..], flags].concat());
+    let begun = std::iter::from_fn(|| told.recv_timeout(Duration::from_secs(60)).ok());
+    let reads = begun.filter(|path| path.starts_with("/springload_"));
+    assert_eq!(reads.take(100).count(), 100, "requests come");
+    run.signal(Signal::STOP);
+    std::thread::sleep(length);
+    run.signal(Signal::CONT);
+    run.finish()
+}
+
+#[test]
+fn a_client_that_was_stopped_does_not_blame_the_server() {
+    let loops: [&[&str]; 2] = [&[], &["--rate", "200"]];
+    for pace in loops {
+        let flags = ["-c", "4", "--docs", "40", "-d", "3s", "--mix", "read=1"];
+        let run = stopped_client(&[&flags[..], pace].concat(), Duration::from_millis(700));
+        let client = &run.stage("crud")["client"];
+        let pauses = client["pauses"].as_array().expect("pauses").iter();
+        let longest = pauses.map(|span| seconds(&span["length_s"])).fold(0.0, f64::max);
+        assert!(longest >= 0.6, "{client}");
+        assert!(seconds(&client["hiccup_max_us"]) >= 600e3, "{client}");
+        assert!(run.stdout.contains("springload itself stood still for"), "{}", run.stdout);
+        came_to(&run, "not_trustworthy", 5, &["crud: client-bound", "stood still"]);
+    }
+}
+
+/// A run whose client was not the limit: on a busy machine that may take more than one.
+fn unbound(mut run: impl FnMut() -> Finished) -> Finished {
+    let bound = |it: &Finished| it.stages().any(|it| it["verdict"]["kind"] == "client_bound");
+    (0..9).map(|_| run()).find(|it| !bound(it)).unwrap_or_else(run)
+}
+
+#[test]
+fn a_database_that_is_deleted_fails_the_run() {
+    let run = unbound(deleted_in_mid_run);
+    came_to(&run, "failed", 4, &["operations of crud failed", "not_found"]);
+    assert!(run.stdout.contains("operations failed\n"), "{}", run.stdout);
+    assert!(!run.report("html").stdout.contains("badge good\">crud"), "nothing green");
+}
+
+fn deleted_in_mid_run() -> Finished {
+    let server = Server::stand_in(Options::default());
+    let (proxy, told) = watched(&server);
+    let flags = ["-c", "2", "--docs", "200", "-d", "2s", "--mix", "create=1,read=1"];
+    let run = Running::start([&["run", &*proxy.url][..], &flags].concat());
+    let reads = std::iter::from_fn(|| told.recv_timeout(Duration::from_secs(60)).ok());
+    let read = reads.filter(|it| it.starts_with("/springload_")).nth(50).expect("reads");
+    let database = read.split('/').nth(1).expect("a database");
+    ureq::delete(format!("{}/{database}", server.url)).call().expect("it is there");
+    run.finish()
+}
+
+#[test]
+fn a_page_over_refusals_alone_is_not_green() {
+    let server = Server::stand_in(Options::default());
+    let url = format!("{}/nowhere", server.url);
+    let run = unbound(|| measure(["http", &url, "-c", "2", "--ops", "50"]));
+    came_to(&run, "failed", 3, &["no operation of urls succeeded: 50 not_found"]);
+    let page = run.report("html").stdout;
+    assert!(page.contains("badge bad") && !page.contains("badge good"), "nothing green");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_fails_a_run_that_passed() {
+    let command = "\"$0\" run --docs 20 --ops 20 -c 1 -q -o \"$1\" >/dev/full";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = std::process::Command::new("sh")
+        .args(["-c", command, BINARY])
+        .arg(folder.path().join("out"))
+        .output()
+        .expect("a shell");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("error: the report cannot be written: "), "{stderr}");
+    assert!(folder.path().join("out/run.json").exists());
+}
+
+#[test]
+fn a_folder_that_is_taken_away_costs_nothing_of_what_was_measured() {
+    let server = Server::stand_in(Options::default());
+    for lost_for_good in [false, true] {
+        let (proxy, told) = watched(&server);
+        let flags = ["-c", "2", "--docs", "20", "-d", "1s"];
+        let run = Running::start([&["run", &*proxy.url][..], &flags].concat());
+        for _ in 0..50 {
+            told.recv_timeout(Duration::from_secs(60)).expect("requests");
+        }
+        let out = run.output();
+        // Stages may be saved meanwhile.
+        while out.exists() {
+            let _ = std::fs::remove_dir_all(&out);
+        }
+        if lost_for_good {
+            std::fs::write(&out, b"in the way").expect("a file");
+        }
+        let run = run.finish();
+        assert!(run.stdout.contains("result: "), "{}", run.stderr);
+        if lost_for_good {
+            assert!(run.stderr.contains("run.json cannot be written: "), "{}", run.stderr);
+            let rescued = run.stderr.lines().find_map(|line| line.strip_prefix("record: "));
+            let rescued = std::path::Path::new(rescued.expect("another place"));
+            let record = std::fs::read_to_string(rescued).expect("a record");
+            assert!(record.contains("\"result\""));
+            std::fs::remove_dir_all(rescued.parent().expect("a folder")).expect("it is ours");
+            assert_ne!(run.code, 0);
+        } else {
+            assert_eq!(run.record["partial"], false, "{}", run.stderr);
+        }
+    }
+}
