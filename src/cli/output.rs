@@ -63,6 +63,12 @@ pub(super) fn print(bytes: &[u8]) {
     }
 }
 
+/// Writes a line to stderr, if anybody reads it.
+pub(super) fn remark(line: &str) {
+    use io::Write as _;
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
 /// Refuses to print on a terminal what only programs can read.
 pub(super) fn fit_for_stdout(format: report::Format) -> Result<(), Invalid> {
     if format.binary() && io::stdout().is_terminal() {

@@ -105,6 +105,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
         }
         let seen = meter.finish();
-        assert!(seen.late.len() >= 10, "{} of 12 wake-ups", seen.late.len());
+        // Each wake-up stands for less than two periods: what it was late by and did not swallow.
+        assert!(seen.late.len() >= 5, "{} of 12 wake-ups", seen.late.len());
     }
 }

@@ -350,9 +350,10 @@ fn a_second_run_collides_and_says_so_below_the_block() {
     let mut lines = again.stdout.lines();
     block(&mut lines, "BULK INSERT BENCHMARK RESULTS:", &BULK);
     assert_eq!(lines.next(), Some("ERRORS:"));
-    assert_eq!(lines.next(), Some("  40 of 40 bulk_insert failed: 40 conflict"));
+    let why = "40 conflict: conflict: Document update conflict. (status 201)";
+    assert_eq!(lines.next(), Some(format!("  40 of 40 bulk_insert failed: {why}").as_str()));
     assert_eq!(lines.next(), Some(""));
     no_errors(&mut lines);
-    let result = "failed: no operation of bulk_insert succeeded: 40 conflict";
-    trusts(&mut lines, &["bulk_insert"], result);
+    let result = format!("failed: no operation of bulk_insert succeeded: {why}");
+    trusts(&mut lines, &["bulk_insert"], &result);
 }

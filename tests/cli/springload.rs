@@ -39,13 +39,13 @@ impl Finished {
         self.folder.path().join("out")
     }
 
-    /// Asserts that the run was carried out. The client may have been the limit: the tests share
-    /// a machine with their servers, and a debug build is slow.
+    /// Asserts that the run was carried out and passed. The client may have been the limit: the
+    /// tests share a machine with their servers, and a debug build is slow. That has a status of
+    /// its own, and must be said.
     #[track_caller]
     pub(crate) fn passed(self) -> Self {
-        let bound = self.stages().any(|stage| stage["verdict"]["kind"] == "client_bound");
-        let good = if bound { 5 } else { 0 };
-        assert_eq!(self.code, good, "stderr: {}", self.stderr);
+        let bound = self.code == 5 && self.stderr.contains(": client-bound, result not valid: ");
+        assert!(self.code == 0 || bound, "status {}, stderr: {}", self.code, self.stderr);
         self
     }
 

@@ -197,3 +197,16 @@ fn a_folder_that_is_taken_away_costs_nothing_of_what_was_measured() {
         }
     }
 }
+
+#[test]
+fn a_reader_of_messages_that_leaves_ends_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let command = "\"$0\" run --docs 20 --ops 20 -c 1 -o \"$1\" 2>&1 >/dev/null | true";
+    let output = std::process::Command::new("bash")
+        .args(["-c", &format!("{command}; exit ${{PIPESTATUS[0]}}"), BINARY])
+        .arg(folder.path().join("out"))
+        .output()
+        .expect("a shell");
+    assert!(matches!(output.status.code(), Some(0 | 5)), "{:?}", output.status);
+    assert!(folder.path().join("out/report.html").exists());
+}

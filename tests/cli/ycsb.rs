@@ -191,7 +191,7 @@ fn failures_fail() {
     let again = ycsb(&server, "load", &words);
     assert_eq!(again.code, 3, "{}", again.stderr);
     assert!(
-        again.stderr.contains("error: failed: 10 of 10 records were not loaded: 1 conflict\n"),
+        again.stderr.contains("error: failed: 10 of 10 records were not loaded: 1 conflict: "),
         "{}",
         again.stderr
     );

@@ -76,7 +76,7 @@ fn tell(shown: &Shown, args: &Args, rc: &Rc) -> Exit {
             print(if args.print { &exchange.body } else { &exchange.head });
             print(b"\n");
         }
-        eprint!("{figures}");
+        eprintln!("{}", figures.trim_end());
     }
     match shown.result {
         Ok(()) => Exit::Passed,
