@@ -1,6 +1,6 @@
 //! Answers that nobody asked for, and answers that do not come.
 
-use crate::springload::{failures, measure, number};
+use crate::springload::{Finished, failures, measure, number};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -94,37 +94,102 @@ fn an_answer_larger_than_asked_for_has_failed() {
     }
 }
 
-#[test]
-fn a_post_without_an_answer_is_not_made_again_unless_asked_for() {
-    for (method, flag, sent, failures) in [
-        ("POST", None, 1, json!({ "unanswered": 1 })),
-        ("PATCH", None, 1, json!({ "unanswered": 1 })),
-        ("POST", Some("--retry"), 2, json!({})),
-        ("POST", Some("--no-retry"), 1, json!({ "unanswered": 1 })),
-        ("GET", None, 2, json!({})),
-        ("PUT", None, 2, json!({})),
-        ("DELETE", None, 2, json!({})),
-        ("GET", Some("--no-retry"), 1, json!({ "reset": 1 })),
-    ] {
-        let came = Arc::new(AtomicU64::new(0));
-        let requests = Arc::clone(&came);
-        // Hangs up on the third request, once it has it.
-        let url = server(move |peer| {
-            while peer.request() {
-                if requests.fetch_add(1, Ordering::SeqCst) == 2 {
-                    return;
-                }
-                peer.answer();
+/// How a server fails to answer a request that it has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// It hangs up before any byte of an answer.
+    Closed,
+    /// It resets the connection instead.
+    Reset,
+    /// It hangs up in the middle of the head.
+    InHead,
+    /// It hangs up in the middle of the body.
+    InBody,
+    /// It says nothing.
+    Silent,
+}
+
+impl Ending {
+    const ALL: [Self; 5] = [Self::Closed, Self::Reset, Self::InHead, Self::InBody, Self::Silent];
+
+    /// Ends so on `peer`.
+    fn play(self, peer: &mut Peer) {
+        let stream = peer.0.get_mut();
+        let part: &[u8] = match self {
+            Self::Closed | Self::Reset | Self::Silent => b"",
+            Self::InHead => b"HTTP/1.1 200 OK\r\nContent-Le",
+            Self::InBody => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no",
+        };
+        stream.write_all(part).expect("a client");
+        match self {
+            Self::Reset => {
+                let socket = socket2::SockRef::from(&*stream);
+                socket.set_linger(Some(Duration::ZERO)).expect("a socket");
             }
-        });
-        let target = format!("{url}/x {method}");
-        let arguments = [&["http", "-c1", "-n5"][..], flag.as_slice(), &[&target]].concat();
-        let finished = measure(arguments);
-        let operation = finished.operation("urls", "request");
-        assert_eq!(operation["failures"], failures, "{method} {flag:?}");
-        assert_eq!(came.load(Ordering::SeqCst), 4 + sent, "{method} {flag:?}");
-        assert_eq!(number(&operation["resent"]), sent - 1);
-        let told = "request unanswered: 1; whether they were carried out is not known";
-        assert_eq!(finished.stdout.contains(told), failures["unanswered"] == 1);
+            // Until the client hangs up.
+            Self::Silent => drop(peer.request()),
+            _ => {}
+        }
+    }
+}
+
+/// Makes five requests, of which the third ends so; tells how often it was sent, and the record of
+/// all.
+fn third_ends(ending: Ending, method: &str, flag: Option<&str>) -> (u64, Finished) {
+    let came = Arc::new(AtomicU64::new(0));
+    let requests = Arc::clone(&came);
+    let url = server(move |peer| {
+        while peer.request() {
+            if requests.fetch_add(1, Ordering::SeqCst) == 2 {
+                ending.play(peer);
+                return;
+            }
+            peer.answer();
+        }
+    });
+    let target = format!("{url}/x {method}");
+    let fixed = ["http", "-c1", "-n5", "--timeout=300ms"];
+    let finished = measure([&fixed[..], flag.as_slice(), &[&target]].concat());
+    (came.load(Ordering::SeqCst) - 4, finished)
+}
+
+#[test]
+fn no_post_is_sent_twice_and_nothing_that_was_answered_in_part() {
+    for ending in Ending::ALL {
+        for (method, flag) in [
+            ("POST", None),
+            ("PATCH", None),
+            ("POST", Some("--retry")),
+            ("POST", Some("--no-retry")),
+            ("GET", None),
+            ("PUT", None),
+            ("DELETE", None),
+            ("GET", Some("--no-retry")),
+            ("DELETE", Some("--no-retry")),
+        ] {
+            let case = format!("{ending:?} {method} {flag:?}");
+            let (sent, finished) = third_ends(ending, method, flag);
+            let operation = finished.operation("urls", "request");
+            // Only where not a byte came back, and the connection is known to be gone.
+            let unseen = matches!(ending, Ending::Closed | Ending::Reset);
+            let may_repeat = match flag {
+                Some("--retry") => true,
+                None => matches!(method, "GET" | "PUT" | "DELETE"),
+                _ => false,
+            };
+            let again = unseen && may_repeat;
+            let class = match (method, ending) {
+                ("POST" | "PATCH", _) => "unanswered",
+                (_, Ending::Silent) => "timeout",
+                _ => "reset",
+            };
+            let failures = if again { json!({}) } else { json!({ class: 1 }) };
+            assert_eq!(sent, 1 + u64::from(again), "{case}");
+            assert_eq!(operation["failures"], failures, "{case}");
+            assert_eq!(number(&operation["resent"]), sent - 1, "{case}");
+            let told = "request unanswered: 1; whether they were carried out is not known";
+            let lost = !again && class == "unanswered";
+            assert_eq!(finished.stdout.contains(told), lost, "{case}");
+        }
     }
 }

@@ -49,7 +49,7 @@ fn redirects_are_followed_by_the_rules_of_each_status() {
 }
 
 #[test]
-fn what_was_created_is_not_fetched_and_no_post_is_sent_twice() {
+fn what_was_created_is_not_fetched() {
     let server = Server::start();
     let url = format!("{}/redirect/201?/landed POST {{}}", server.url);
     let finished = siege(&["-c2", "-r3", &url]).passed();
