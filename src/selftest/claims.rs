@@ -111,7 +111,8 @@ pub const fn claims() -> [Claim; 12] {
         Claim::timed(
             "T9 overload",
             (noise::MEAN, shapes::overload),
-            "at twice the capacity: \"not sustained\", backlog growth within 2 %",
+            "at twice the capacity: \"not sustained\", backlog growth within 2 % of the schedule \
+                    less the server's count",
         ),
         Claim::timed(
             "T10 client bound",

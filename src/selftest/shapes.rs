@@ -239,24 +239,39 @@ pub(super) fn end_of_run(length: Length) -> Result<Measured, Broken> {
 
 /// T9.
 pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
+    const RATE: f64 = 2_000.0;
+    let length_ns = length.pick(5 * SECOND, 2 * SECOND);
+    let connections = 10;
     let seen = Load {
-        connections: 10,
-        rate: Some((2_000.0, Arrivals::Constant)),
-        length_ns: length.pick(5 * SECOND, 2 * SECOND),
+        connections,
+        rate: Some((RATE, Arrivals::Constant)),
+        length_ns,
         faults: constant(10 * MS),
         ..Load::default()
     }
     .run()?;
     let stage = seen.stage();
-    let Verdict::NotSustained { backlog_per_s, .. } = stage.verdict else {
+    let Verdict::NotSustained { backlog_per_s, offered_per_s, served_per_s } = stage.verdict else {
         return Ok(Measured::new(false, format!("verdict {:?}", stage.verdict)));
     };
-    let expected = stage.load.offered_per_s - stage.load.served_per_s;
+    // What each connection had under way at the end was answered after it.
+    let answered = seen.counters.documents_read.saturating_sub(connections);
+    let told = [offered_per_s, served_per_s, backlog_per_s];
+    let held = grew_by_the_rest(told, RATE, answered as f64 * SECOND as f64 / length_ns as f64);
     let measured = format!(
-        "offered {:.0}/s, served {:.0}/s, backlog grew by {backlog_per_s:.0}/s",
-        stage.load.offered_per_s, stage.load.served_per_s
+        "offered {offered_per_s:.0}/s, served {served_per_s:.0}/s, backlog grew by \
+         {backlog_per_s:.0}/s; the server answered {answered} until the end"
     );
-    Ok(Measured::new(near(backlog_per_s, expected, 0.02), measured))
+    Ok(Measured::new(held, measured))
+}
+
+/// Whether what is told of offered, served and growth, per second, is what the schedule asks for,
+/// what the server has counted, and the difference of these two.
+fn grew_by_the_rest(told: [f64; 3], schedule: f64, server: f64) -> bool {
+    let [offered, served, growth] = told;
+    near(offered, schedule, 0.001)
+        && near(served, server, 0.02)
+        && near(growth, schedule - server, 0.02)
 }
 
 /// T10.
@@ -317,4 +332,20 @@ pub(super) fn timeouts(length: Length) -> Result<Measured, Broken> {
         ms(least)
     );
     Ok(Measured::new(passed, measured))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overload_is_held_against_schedule_and_server() {
+        let holds = |told| grew_by_the_rest(told, 2_000.0, 950.0);
+        assert!(holds([2_000.0, 950.0, 1_050.0]) && holds([2_001.0, 960.0, 1_060.0]));
+        // Each agrees with itself, and not with what was asked or what the server says.
+        assert!(!holds([1_500.0, 950.0, 550.0]), "offered is what was begun");
+        assert!(!holds([2_000.0, 1_900.0, 100.0]), "served is more than was answered");
+        assert!(!holds([2_000.0, 950.0, 900.0]), "the growth is too small");
+        assert!(!holds([2_000.0, 950.0, 1_200.0]), "the growth is too large");
+    }
 }

@@ -1,4 +1,5 @@
-//! The self-test, as far as it counts. What it times is no test: the machine may be busy.
+//! The self-test: what it counts holds on any machine; what it times holds, or cannot be told
+//! because the machine is busy. The claims that would fail for a slow machine alone are left out.
 
 use crate::springload::springload;
 
@@ -12,6 +13,21 @@ fn claims_that_count_hold_on_any_machine() {
         assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
         let last = "1 of 1 claims hold on this machine now\n";
         assert!(run.stdout.starts_with(name) && run.stdout.ends_with(last), "{}", run.stdout);
+    }
+}
+
+/// Timed claims that a debug build on a busy machine can keep: pauses and overloads of the server
+/// are long against its delays, and who starves the client is the claim itself.
+const TIMED: [&str; 3] = ["T1", "T9", "T10"];
+
+#[test]
+fn claims_that_are_timed_do_not_fail() {
+    for name in TIMED {
+        let run = springload(["selftest", "--quick", "--only", name]);
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+        let outcome = run.stdout.lines().nth(1).unwrap_or_default().trim_start();
+        let told = outcome.starts_with("pass ") || outcome.starts_with("cannot tell ");
+        assert!(run.stdout.starts_with(name) && told, "{}", run.stdout);
     }
 }
 
