@@ -97,23 +97,100 @@ fn a_preparation_may_fail() {
     assert_eq!(result.result().kind, ResultKind::Passed);
 }
 
-#[test]
-fn conflicts_that_the_plan_provokes_are_no_failures_of_the_run() {
-    let properties = Properties::default();
-    let ycsb = YcsbStage {
-        phase: YcsbPhase::Run,
+/// The stage "crud" as one of YCSB's, of 1,000 records.
+fn ycsb(phase: YcsbPhase) -> StagePlan {
+    let mut config =
+        CoreConfig::read(&Properties::default(), false, &|_| Err(String::new())).unwrap();
+    config.insert_count = 1_000;
+    let stage = YcsbStage {
+        phase,
         batch: 1,
         operations: Some(10),
         bodies: Bodies::Json,
-        config: CoreConfig::read(&properties, false, &|_| Err(String::new())).unwrap(),
+        config,
         class: Class::default(),
     };
-    let stage = StagePlan {
+    StagePlan {
         name: "crud".to_owned(),
-        kind: StageKind::Ycsb(Box::new(ycsb)),
+        kind: StageKind::Ycsb(Box::new(stage)),
         pace: Pace::Closed { think_ns: 0 },
         length_ns: None,
+    }
+}
+
+#[test]
+fn a_load_phase_must_load_all_records() {
+    let of = |phase, loaded: u64, failures: &[(Failure, u64)]| {
+        let record = record(|record| {
+            // A stage before it is none of its own.
+            record.plan.stages = vec![ycsb(phase)];
+            let operations = &mut crud(record).operations;
+            operations.truncate(1);
+            let inserts = &mut operations[0];
+            (inserts.kind, inserts.ok, inserts.issued) = (OpKind::Create, loaded, 1_000);
+            inserts.failures = failures.iter().copied().collect();
+        });
+        (record.result().exit_status, record.result().reason)
     };
+    assert_eq!(of(YcsbPhase::Load, 1_000, &[]), (0, None));
+    assert_eq!(of(YcsbPhase::Load, 1_001, &[]), (0, None));
+    let left_out = "1 of 1000 records were not loaded";
+    assert_eq!(of(YcsbPhase::Load, 999, &[]), (3, Some(left_out.to_owned())));
+    let why = Some(format!("{left_out}: 1 conflict"));
+    assert_eq!(of(YcsbPhase::Load, 999, &[(Failure::Conflict, 1)]), (3, why));
+    assert_eq!(of(YcsbPhase::Run, 999, &[]), (0, None), "nothing is loaded");
+}
+
+#[test]
+fn data_that_is_wrong_goes_before_what_is_not_trustworthy() {
+    let result = record(|record| {
+        let stage = crud(record);
+        stage.verdict = Verdict::Empty;
+        let mut verify = stage.operations[0].clone();
+        verify.kind = OpKind::Verify;
+        verify.failures.insert(Failure::UnexpectedState, 2);
+        stage.operations.push(verify);
+    });
+    let result = result.result();
+    assert_eq!((result.exit_status, result.kind), (6, ResultKind::Failed));
+    assert!(result.words().starts_with("failed: data wrong: 2 of 3000 "), "{}", result.words());
+}
+
+#[test]
+fn the_reason_counts_the_thresholds_and_what_had_no_answer() {
+    let words = |thresholds: &[&str]| {
+        record(|record| {
+            record.plan.thresholds = thresholds.iter().map(|it| it.parse().unwrap()).collect();
+        })
+        .result()
+        .words()
+    };
+    assert_eq!(words(&["read.max > 1us"]), "failed: read.max > 1us");
+    let two = ["read.max > 1us", "read.max > 9s", "update.max > 1us"];
+    assert_eq!(words(&two), "failed: read.max > 1us and 1 more");
+    let nothing = |class: Option<Failure>| {
+        let record = record(|record| {
+            for operation in &mut crud(record).operations {
+                (operation.ok, operation.unfinished) = (0, 2);
+                operation.failures = class.map(|class| (class, 7)).into_iter().collect();
+            }
+        });
+        record.result().words()
+    };
+    let none = "failed: no operation of crud succeeded: ";
+    assert_eq!(nothing(None), format!("{none}4 had no answer at the end"));
+    assert_eq!(nothing(Some(Failure::Reset)), format!("{none}14 reset"));
+    let empty = record(|record| {
+        for operation in &mut crud(record).operations {
+            operation.ok = 0;
+        }
+    });
+    assert_eq!(empty.result().words(), none);
+}
+
+#[test]
+fn conflicts_that_the_plan_provokes_are_no_failures_of_the_run() {
+    let stage = ycsb(YcsbPhase::Run);
     let of = |class| {
         let record = record(|record| {
             record.plan.stages = vec![stage.clone()];

@@ -40,6 +40,24 @@ fn values_are_those_of_the_measured_stages() {
 }
 
 #[test]
+fn values_have_units_and_base_units() {
+    for (expression, unit, limit_in_base) in [
+        ("read.max > 1ms", Unit::Us, 0.001_97),
+        ("read.err > 30", Unit::Count, 30.0),
+        ("update.conflict > 4%", Unit::Percent, 0.05),
+        ("bulk_insert.throughput <= 800", Unit::PerSecond, 800.0),
+    ] {
+        let judgement = record(&[expression]).thresholds.remove(0);
+        assert_eq!(judgement.unit, unit, "{expression}");
+        let value = judgement.in_base_units().expect("a value");
+        let off = (value - limit_in_base).abs() / limit_in_base;
+        assert!(off < 0.01, "{expression}: {value} of {limit_in_base}");
+    }
+    let untold = record(&["delete.mean > 9s"]).thresholds.remove(0);
+    assert_eq!(untold.in_base_units(), None);
+}
+
+#[test]
 fn what_cannot_be_told_is_broken_and_says_so() {
     for (expression, says) in [
         ("update.p99 > 9s", "too few samples: 95 of at least 1000"),

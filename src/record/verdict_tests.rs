@@ -41,7 +41,7 @@ fn fail(stage: &mut StageRecord, class: Failure, count: u64) {
 #[test]
 fn a_closed_loop_is_judged_by_both_sides() {
     type Case = (&'static str, fn(&mut StageRecord));
-    let cases: [Case; 23] = [
+    let cases: [Case; 26] = [
         ("closed", |_| {}),
         ("empty", |it| it.operations.clear()),
         ("empty", |it| it.operations[0].kind = OpKind::Verify),
@@ -66,6 +66,10 @@ fn a_closed_loop_is_judged_by_both_sides() {
         ("closed", |it| it.client.late_p99_us = Some(90_000.0)),
         ("too_short", |it| (it.elapsed_s, it.client.busiest_thread) = (0.09, 1.0)),
         ("client_bound", |it| (it.elapsed_s, it.client.busiest_thread) = (0.11, 1.0)),
+        // What may be is just not too much.
+        ("client_bound", |it| (it.elapsed_s, it.client.busiest_thread) = (0.1, 1.0)),
+        ("closed", |it| (it.measured_s, it.client.paused_thread) = (1.0, 0.1)),
+        ("closed", |it| it.outage.total_s = 1.0),
     ];
     for (number, (expected, change)) in cases.into_iter().enumerate() {
         assert_eq!(name(change, good()), expected, "case {number}");
@@ -75,7 +79,7 @@ fn a_closed_loop_is_judged_by_both_sides() {
 #[test]
 fn an_open_loop_must_be_on_time_and_keep_up() {
     type Case = (&'static str, fn(&mut StageRecord));
-    let cases: [Case; 17] = [
+    let cases: [Case; 19] = [
         ("sustained", |_| {}),
         ("sustained", |it| it.load.unsent = 50),
         ("not_sustained", |it| it.load.unsent = 51),
@@ -105,6 +109,15 @@ fn an_open_loop_must_be_on_time_and_keep_up() {
         ("not_sustained", |it| (it.client.occupied_thread, it.load.unsent) = (0.80, 51)),
         ("client_bound", |it| (it.client.occupied_thread, it.load.unsent) = (0.81, 51)),
         ("degraded", |it| (it.client.occupied_thread, it.outage.total_s) = (0.81, 2.0)),
+        // What may be is just not too much.
+        ("sustained", |it| it.client.late_p99_us = Some(1_000.0)),
+        ("sustained", |it| {
+            let mut times = crate::measure::Histogram::default();
+            times.record_many(50_000_000, 10_000);
+            let tenth = times.percentile(99.0) as f64 / 1e3 * 0.10;
+            it.operations[0].response = crate::measure::Latency::new(times);
+            it.client.late_p99_us = Some(tenth);
+        }),
     ];
     for (number, (expected, change)) in cases.into_iter().enumerate() {
         assert_eq!(name(change, open()), expected, "case {number}");
