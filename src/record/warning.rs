@@ -239,12 +239,14 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
             ),
         ),
         Verdict::Degraded { failed_share, outage_s } => {
-            let mut words = format!(
-                "degraded: {:.1} % of the operations failed by the server's fault",
-                failed_share * 100.0
-            );
+            let percent = failed_share * 100.0;
+            let failed = format!("{percent:.1} % of the operations failed by the server's fault");
+            let mut words = format!("degraded: {failed}");
             if outage_s > 0.0 {
-                let _ = write!(words, ", and nothing succeeded for {outage_s:.1} s");
+                words = format!("degraded: nothing succeeded for {outage_s:.1} s");
+                if percent >= 0.1 {
+                    let _ = write!(words, ", {failed}");
+                }
                 if !stage.load.open {
                     words.push_str(
                         "; a closed loop sends little meanwhile, so that counts and \
@@ -297,8 +299,14 @@ fn pause_words(stage: &StageRecord) -> Option<String> {
     let paused_s = stage.client.paused_thread * stage.rates_over_s();
     let much = longest.length_s >= LONG_PAUSE_S
         || paused_s >= LONG_PAUSE_S && stage.client.paused_thread >= MUCH_PAUSED;
-    let words = || format!("springload itself stood still {}", span_words(longest));
-    much.then(words)
+    if much && longest.length_s < LONG_PAUSE_S {
+        let longest_ms = longest.length_s * 1e3;
+        return Some(format!(
+            "springload itself stood still for {paused_s:.1} s in all, up to {longest_ms:.0} ms at \
+             a time"
+        ));
+    }
+    much.then(|| format!("springload itself stood still {}", span_words(longest)))
 }
 
 fn span_words(span: Span) -> String {

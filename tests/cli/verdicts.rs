@@ -57,6 +57,7 @@ fn a_server_that_was_away_is_told_and_spoils_a_closed_loop() {
     came_to(&run, "not_trustworthy", 5, &["degraded", "nothing succeeded for"]);
     let page = run.report("html").stdout;
     assert!(page.contains("\"what\":\"outage\""), "the charts show it");
+    assert!(page.contains(" waits for the server</th>"), "it stands beside the percentiles");
 }
 
 #[test]

@@ -115,6 +115,7 @@ pub(super) fn summary(runs: &[RunRecord]) -> Html {
         for stage in record.measured() {
             rows.push(&load(runs, run, stage));
             rows.push(&stage.operations.iter().map(row).collect());
+            rows.push(&waits(stage));
         }
     }
     let table =
@@ -150,6 +151,15 @@ fn row(operation: &OperationSummary) -> Html {
         rows.push(&cells(name, none.chain(times(&failed.response, &failed.service))));
     }
     rows
+}
+
+/// What connections lived through while operations failed: few of these were ever begun.
+fn waits(stage: &StageRecord) -> Html {
+    let Some(waits) = &stage.outage.waits else { return Html::default() };
+    let none = std::iter::repeat_n(String::new(), 4);
+    let service = std::iter::repeat_n(String::new(), 2);
+    let name = format!("{} waits for the server", grouped(waits.samples));
+    cells(name, none.chain(times(waits, waits).into_iter().take(4)).chain(service))
 }
 
 fn times(response: &Latency, service: &Latency) -> [String; 6] {
