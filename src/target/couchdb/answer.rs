@@ -270,7 +270,8 @@ fn exact_row<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
 }
 
 /// `{"_id":"...","_rev":"..."` and what follows it.
-#[inline]
+#[allow(clippy::inline_always, reason = "on the path of each read; a scan's call would forbid it")]
+#[inline(always)]
 fn exact_head<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
     let rest = body.strip_prefix(b"{\"_id\":\"")?.strip_prefix(id)?;
     revision_until_quote(rest.strip_prefix(b"\",\"_rev\":\"")?)

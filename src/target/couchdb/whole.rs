@@ -193,6 +193,15 @@ fn marks<const KEY: bool>(word: [u8; 8]) -> u64 {
     }
     marks & LOW << 7
 }
+
+/// Whether any of these is a quote, a backslash or a control character, again with 0x20 and 0x22
+/// exchanged: one test for all 16 where the processor has vectors, a third of what [`marks`] takes.
+#[inline]
+fn stops(block: &[u8; 16]) -> bool {
+    let stop = |byte: u8| u8::from(byte ^ 2 < 0x21) | u8::from(byte == b'\\');
+    block.iter().fold(0, |any, &byte| any | stop(byte)) > 0
+}
+
 /// The text before the first byte that [`marks`] looks for, and from it on.
 #[inline]
 fn find<const KEY: bool>(text: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -206,6 +215,10 @@ fn find<const KEY: bool>(text: &[u8]) -> Option<(&[u8], &[u8])> {
         rest = after;
         if !KEY {
             while let Some((block, after)) = rest.split_first_chunk::<16>() {
+                if !stops(block) {
+                    rest = after;
+                    continue;
+                }
                 let (words, _) = block.as_chunks::<8>();
                 let (one, two) = (marks::<KEY>(words[0]), marks::<KEY>(words[1]));
                 if one | two != 0 {
