@@ -127,16 +127,32 @@ impl Program {
         at + self.steps(rest..self.steps.len(), words, Stream::new(0, 0), &mut out[at..])
     }
 
-    /// The hot loop: some 10 to 30 steps per document.
     fn steps(
         &self,
         range: Range<usize>,
+        words: &Dictionary,
+        stream: Stream,
+        out: &mut [u8],
+    ) -> usize {
+        // A loop without bounded values has no calls, and keeps all it needs in registers.
+        if self.bounded.is_empty() {
+            self.each::<false>(&self.steps[range], words, stream, out)
+        } else {
+            self.each::<true>(&self.steps[range], words, stream, out)
+        }
+    }
+
+    /// The hot loop: some 10 to 30 steps per document. `BOUNDED` tells that values may be bounded.
+    #[inline(never)]
+    fn each<const BOUNDED: bool>(
+        &self,
+        steps: &[Step],
         words: &Dictionary,
         mut stream: Stream,
         out: &mut [u8],
     ) -> usize {
         let mut at = 0;
-        for step in &self.steps[range] {
+        for step in steps {
             let Some(window) = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<WINDOW>())
             else {
                 debug_assert!(false, "the room was too small");
@@ -152,7 +168,7 @@ impl Program {
                     let draws = [stream.draw(), stream.draw()];
                     rest.first_chunk_mut::<STRING_WINDOW>().map_or(0, |w| words.string(draws, w))
                 }
-                Value::Bounded(index) => {
+                Value::Bounded(index) if BOUNDED => {
                     let (bounded, draw) = (&self.bounded[index as usize], stream.draw());
                     rest.first_chunk_mut().map_or(0, |window| bounded.write(draw, window))
                 }
