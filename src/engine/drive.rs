@@ -44,10 +44,11 @@ impl Shared {
     }
 
     /// Sees whether there is still a server to speak to.
-    fn heed(&self, result: Result<Reply, Failure>) {
-        match result {
-            Err(Failure::Authentication) => self.stop.raise(StopReason::Authentication),
-            Err(Failure::Connect | Failure::Timeout | Failure::Reset | Failure::Unanswered) => {
+    #[inline]
+    fn heed(&self, failure: Option<Failure>) {
+        match failure {
+            Some(Failure::Authentication) => self.stop.raise(StopReason::Authentication),
+            Some(Failure::Connect | Failure::Timeout | Failure::Reset | Failure::Unanswered) => {
                 self.refused();
             }
             _ => self.patience.answered(),
@@ -127,7 +128,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         last_done = timing.done;
         times.noted_answers += u64::from(probe.noted());
         shared.tickets.expect(one_request && probe.can_wait(), timing.done);
-        let ended = (op.part, outcome.result);
+        let ended = (op.part, outcome.result.err());
         shared.watch.ended(ended, (ticket.began, &timing), (&mut spell, &mut times));
         if let Check::Checked(found) = check {
             checked(shared, found, timing.done);
@@ -146,7 +147,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
                 }
             }
         }
-        shared.heed(outcome.result);
+        shared.heed(outcome.result.err());
         payload.clear();
         let pause_ns = workload.pause_ns();
         if pause_ns > 0 {
@@ -163,6 +164,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
 
 /// What became of an operation: one that failed for want of an answer may have been carried out,
 /// which is worth knowing all the same.
+#[inline]
 fn learnt(outcome: &Outcome, session: &impl Session) -> Result<Reply, Failure> {
     match outcome.result {
         Err(Failure::Unanswered) => session.settled().map_or(outcome.result, Ok),

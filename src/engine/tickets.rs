@@ -254,13 +254,18 @@ impl Tickets {
     }
 
     /// An operation that was begun was done at `done`.
+    #[inline]
     pub fn done(&self, done: Nanos) {
         if let Some(queue) = &self.queue {
-            let mut queue = queue.borrow_mut();
-            // What fell due until then met one operation more in flight.
-            self.fill(&mut queue, done);
-            queue.in_flight -= 1;
+            self.done_in(queue, done);
         }
+    }
+
+    fn done_in(&self, queue: &RefCell<Queue>, done: Nanos) {
+        let mut queue = queue.borrow_mut();
+        // What fell due until then met one operation more in flight.
+        self.fill(&mut queue, done);
+        queue.in_flight -= 1;
     }
 
     fn count(&self, change: impl FnOnce(&mut LoadCounts)) {

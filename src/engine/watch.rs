@@ -7,7 +7,7 @@ use crate::clock::Nanos;
 use crate::measure::{
     Backlog, ConnectionTimes, Histogram, OutageLog, Pause, Pulse, Spell, ThreadLoss, Timing,
 };
-use crate::op::{Failure, Part, Reply};
+use crate::op::{Failure, Part};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -85,15 +85,29 @@ impl Watch {
         }
     }
 
-    /// A request that was begun at `began` has ended.
+    /// A request that was begun at `began` has ended. In a closed loop where all is well there is
+    /// little to note, and that is done without a call.
     #[inline]
     pub(super) fn ended(
         &self,
-        (part, result): (Part, Result<Reply, Failure>),
+        ended: (Part, Option<Failure>),
+        times: (Nanos, &Timing),
+        connection: (&mut Option<Spell>, &mut ConnectionTimes),
+    ) {
+        let served = ended.1.is_none() && connection.0.is_none();
+        if served && self.open.is_none() && self.pulse.beats(self.shard, times.1.done) {
+            return;
+        }
+        self.note(ended, times, connection);
+    }
+
+    fn note(
+        &self,
+        (part, failure): (Part, Option<Failure>),
         (began, timing): (Nanos, &Timing),
         connection: (&mut Option<Spell>, &mut ConnectionTimes),
     ) {
-        self.heed(result, (began, timing.done), connection);
+        self.heed(failure, (began, timing.done), connection);
         // The last part of an operation was due when the first one was.
         if let (Some(open), Part::Whole | Part::First) = (&self.open, part) {
             let mut backlog = open.backlog.get();
@@ -106,12 +120,12 @@ impl Watch {
     #[inline]
     fn heed(
         &self,
-        result: Result<Reply, Failure>,
+        failure: Option<Failure>,
         (began, done): (Nanos, Nanos),
         (spell, times): (&mut Option<Spell>, &mut ConnectionTimes),
     ) {
-        match result {
-            Err(failure) if failure.by_server() => {
+        match failure {
+            Some(failure) if failure.by_server() => {
                 let mut log = self.outage.borrow_mut();
                 log.failed(&self.pulse, spell, (began, failure.answered()));
             }

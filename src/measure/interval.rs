@@ -174,6 +174,15 @@ impl KindInterval {
         self.per_row.get_or_insert_default().record(service_ns / rows);
     }
 
+    /// Counts what seldom befalls a request on the wire: what came that nobody had asked for, and
+    /// how many documents without an answer were written and not.
+    #[cold]
+    pub(super) fn befell(&mut self, unsolicited: u32, (carried_out, not): (u32, u32)) {
+        self.unsolicited += u64::from(unsolicited);
+        self.carried_out += u64::from(carried_out);
+        self.not_carried_out += u64::from(not);
+    }
+
     /// Adds the times of a request that failed.
     #[cold]
     pub(super) fn fail(&mut self, class: Failure, timing: &Timing) {

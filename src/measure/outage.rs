@@ -42,6 +42,13 @@ impl Pulse {
         self.down.load(Ordering::Relaxed) > 0
     }
 
+    /// An operation of a shard has succeeded at `done`. Tells whether all others do, too.
+    #[inline]
+    pub fn beats(&self, shard: usize, done: Nanos) -> bool {
+        self.shards[shard].0.store(done, Ordering::Relaxed);
+        !self.anybody_down()
+    }
+
     fn last_ok(&self) -> Nanos {
         self.shards.iter().map(|shard| shard.0.load(Ordering::Relaxed)).max().unwrap_or(0)
     }
@@ -75,8 +82,7 @@ impl OutageLog {
         spell: &mut Option<Spell>,
         (began, done): (Nanos, Nanos),
     ) -> Nanos {
-        pulse.shards[shard].0.store(done, Ordering::Relaxed);
-        if spell.is_none() && !pulse.anybody_down() {
+        if pulse.beats(shard, done) && spell.is_none() {
             return 0;
         }
         log.borrow_mut().served_meanwhile(pulse, spell, (began, done))

@@ -108,9 +108,9 @@ impl Recorder {
         kind.bytes_sent += sample.bytes_sent;
         kind.bytes_received += sample.bytes_received;
         kind.resent += u64::from(sample.resent);
-        kind.unsolicited += u64::from(sample.unsolicited);
-        kind.carried_out += u64::from(sample.carried_out);
-        kind.not_carried_out += u64::from(sample.not_carried_out);
+        if sample.unsolicited | sample.carried_out | sample.not_carried_out > 0 {
+            kind.befell(sample.unsolicited, (sample.carried_out, sample.not_carried_out));
+        }
         if let Some(sent) = sample.http_requests {
             *kind.http_requests.get_or_insert(0) += u64::from(sent);
         }

@@ -96,6 +96,7 @@ impl Session for BasicSession {
     }
 
     /// Every operation succeeds; the revision after it is one generation higher.
+    #[inline]
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         if let Some(delay) = self.target.delay {
             // A rare shape: kept out of the future that every other operation pays for.

@@ -20,11 +20,13 @@ pub struct Buffers {
 
 impl Buffers {
     /// The buffer that was given back last, or a fresh one. Its content is arbitrary.
+    #[inline]
     pub fn take(&self) -> Vec<u8> {
         self.answers.borrow_mut().pop().unwrap_or_else(|| vec![0; SIZE])
     }
 
     /// Takes a buffer back. One that a large answer was read into is not kept.
+    #[inline]
     pub fn give(&self, buffer: Vec<u8>) {
         if buffer.len() <= MOST_KEPT {
             self.answers.borrow_mut().push(buffer);

@@ -51,6 +51,7 @@ pub(super) fn write_document(
 }
 
 /// The read, update or delete of a document that is stored; an update's next version is written.
+#[inline]
 pub(super) fn on_stored(
     documents: &Documents,
     (kind, entry): (OpKind, &Entry),
@@ -103,12 +104,15 @@ impl Crud {
     /// updates that are still to come, unless a create can replace it.
     fn draw(&mut self) -> Option<OpKind> {
         let (known, readable) = (self.live.known(), self.live.readable());
-        let needed = self.budget.left(OpKind::Read) + self.budget.left(OpKind::Update) > 0
-            && self.budget.left(OpKind::Create) == 0;
-        self.budget.draw(&mut self.stream, |kind| match kind {
+        let budget = &self.budget;
+        let needed = || {
+            budget.left(OpKind::Read) + budget.left(OpKind::Update) > 0
+                && budget.left(OpKind::Create) == 0
+        };
+        budget.draw(&mut self.stream, |kind| match kind {
             OpKind::Read => readable > 0,
             OpKind::Update => known > 0,
-            OpKind::Delete => known > usize::from(needed),
+            OpKind::Delete => known > 1 || known == 1 && !needed(),
             _ => true,
         })
     }
@@ -132,6 +136,7 @@ impl Workload for Crud {
         Some(on_stored(&self.documents, (kind, &entry), &mut self.members, draft))
     }
 
+    #[inline]
     fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
         let place = self.place;
         match (op.kind, result) {

@@ -83,6 +83,7 @@ impl CouchSession {
         });
     }
 
+    #[inline]
     pub(super) fn write_head(
         &self,
         (op, name): (&Op, &[u8]),
@@ -215,7 +216,8 @@ impl CouchSession {
         Ok(reply)
     }
 
-    /// One request and its answer.
+    /// One request and its answer. Where that was lost, the caller looks after it: not here, in
+    /// the future that every operation pays for.
     async fn request(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         let bytes_sent = payload.body_len() as u64;
         let mut answer = self.connection.exchange(request(op, payload), probe).await;
@@ -236,7 +238,7 @@ impl CouchSession {
             // What is not the answer to this request may be that to another one.
             self.connection.close();
         }
-        let outcome = Outcome {
+        Outcome {
             result,
             bytes_sent,
             bytes_received,
@@ -246,11 +248,7 @@ impl CouchSession {
             not_carried_out: 0,
             http_requests: None,
             conflict_retries: 0,
-        };
-        if result == Err(Failure::Unanswered) {
-            return Box::pin(self.look_after(op, payload, outcome)).await;
         }
-        outcome
     }
 
     /// An update or delete on whatever revision is stored: reads it first, and again as long as
@@ -305,7 +303,10 @@ impl CouchSession {
     /// Sends a write that names its revision, and keeps what is stored then.
     async fn write(&mut self, op: &Op, inner: &mut Payload, probe: &mut Probe) -> Outcome {
         self.encode(op, inner);
-        let written = self.request(op, inner, probe).await;
+        let mut written = self.request(op, inner, probe).await;
+        if written.result == Err(Failure::Unanswered) {
+            written = Box::pin(self.look_after(op, inner, written)).await;
+        }
         if let Some(seen) = &mut self.seen {
             let revision = written.result.ok().and_then(|reply| reply.revision);
             inner.strip_head();
@@ -417,12 +418,16 @@ impl Session for CouchSession {
     async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
         let before = self.connection.sent();
         self.told = None;
-        let mut outcome = if looks_up(op) {
+        let mut outcome;
+        if looks_up(op) {
             // Rare and large: boxed, as the other rare ways below are.
-            Box::pin(self.on_stored(op, payload, probe)).await
+            outcome = Box::pin(self.on_stored(op, payload, probe)).await;
         } else {
-            self.request(op, payload, probe).await
-        };
+            outcome = self.request(op, payload, probe).await;
+            if outcome.result == Err(Failure::Unanswered) {
+                outcome = Box::pin(self.look_after(op, payload, outcome)).await;
+            }
+        }
         if op.overwrite && outcome.result == Err(Failure::Conflict) {
             outcome = Box::pin(self.overwrite(op, payload, (outcome, probe))).await;
         }
