@@ -5,7 +5,7 @@ use crate::springload::{measure, number};
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use springload::embedded::Options;
@@ -113,4 +113,96 @@ fn writes_without_an_answer_are_settled_by_looking() {
     }
     let reads = finished.operation("crud", "read");
     assert_eq!((number(&reads["ok"]), &reads["failures"]), (400, &serde_json::json!({})));
+}
+
+/// Who is told that a document was looked for, by its path.
+type Looks = Arc<Mutex<BTreeMap<String, Vec<mpsc::Sender<()>>>>>;
+
+/// A relay to `server` that leaves every fifteenth write without an answer: by turns passes it on
+/// once its document has been looked for, and never.
+fn late_relay(server: &str) -> (String, Log) {
+    let server = server.strip_prefix("http://").expect("an http URL").to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let (log, looks) = (Log::default(), Looks::default());
+    let losses = Arc::clone(&log);
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let (server, losses, looks) = (server.clone(), Arc::clone(&losses), Arc::clone(&looks));
+            // A peer that hangs up ends the relay of this connection.
+            thread::spawn(move || serve_late(client?, &server, (&losses, &looks)));
+        }
+    });
+    (url, log)
+}
+
+fn serve_late(client: TcpStream, server: &str, (losses, looks): (&Log, &Looks)) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    let mut client = BufReader::new(client);
+    let mut server = BufReader::new(TcpStream::connect(server)?);
+    loop {
+        let request = Message::read(&mut client, false)?;
+        let mut lost = None;
+        if let Some(kind) = kind(&request) {
+            let mut losses = losses.lock().expect("no panic");
+            let losses = losses.entry(kind).or_default();
+            losses.came += 1;
+            lost = (losses.came % 15 == 5).then_some(losses.came % 30 == 5);
+            losses.carried_out += u64::from(lost == Some(true));
+            losses.kept_back += u64::from(lost == Some(false));
+        }
+        let (method, path) = request.words();
+        let path = path.split('?').next().unwrap_or_default().replace("_all_docs", "_bulk_docs");
+        match lost {
+            Some(true) => {
+                let (looked, wait) = mpsc::channel();
+                looks.lock().expect("no panic").entry(path).or_default().push(looked);
+                let _ = wait.recv();
+                server.get_mut().write_all(&request.raw)?;
+                Message::read(&mut server, true)?;
+                return Ok(());
+            }
+            // Until the client hangs up.
+            Some(false) => return Message::read(&mut client, false).map(|_| ()),
+            None => {}
+        }
+        server.get_mut().write_all(&request.raw)?;
+        let answer = Message::read(&mut server, true)?;
+        client.get_mut().write_all(&answer.raw)?;
+        if kind(&request).is_none() && method != "PUT" {
+            // Whoever waited may have gone.
+            let waiting = looks.lock().expect("no panic").remove(&path).unwrap_or_default();
+            for looked in waiting {
+                let _ = looked.send(());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_write_is_not_said_to_be_lost_while_a_server_may_carry_it_out() {
+    let server = Server::stand_in(Options::default());
+    let (url, log) = late_relay(&server.url);
+    let mix = "create=1,read=1,update=1,delete=1";
+    let load = ["-c4", "--docs=300", "--batch=10", "-n120", "--timeout=1s", "--mix", mix];
+    let finished = measure([&["run", &url][..], &load].concat());
+    let log = log.lock().expect("no panic");
+    for (stage, kind, documents) in [
+        ("bulk_insert", "bulk_insert", 10),
+        ("crud", "create", 1),
+        ("crud", "update", 1),
+        ("crud", "delete", 1),
+    ] {
+        let Losses { carried_out, kept_back, .. } = log[kind];
+        let operation = finished.operation(stage, kind);
+        assert!(carried_out > 0 && kept_back > 0, "{kind}: {log:?}");
+        let lost = (carried_out + kept_back) * documents;
+        let unanswered = serde_json::json!({ "unanswered": lost });
+        assert_eq!(operation["failures"], unanswered, "{kind}");
+        assert_eq!(operation["carried_out"], carried_out * documents, "{kind}");
+        // What was kept back might still come.
+        assert_eq!(operation.get("not_carried_out"), None, "{kind}");
+        let words = format!("of {} it is not known", kept_back * documents);
+        assert!(finished.stdout.contains(&words), "no {words:?} in {}", finished.stdout);
+    }
 }

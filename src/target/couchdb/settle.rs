@@ -5,6 +5,7 @@
 
 use super::answer::{self, each};
 use super::session::CouchSession;
+use crate::clock::Nanos;
 use crate::measure::Probe;
 use crate::op::{Failure, Op, OpKind, Reply, Revision};
 use crate::target::wire::Request;
@@ -16,6 +17,10 @@ use std::time::Duration;
 
 /// The pause after a look that brought nothing, where the server is there.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Where a write may still come, the pause doubles up to this ...
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// ... and is looked for, for so long at most.
+const STILL_COMING_NS: Nanos = 5_000_000_000;
 
 /// What is known of a write whose answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,11 +52,34 @@ impl CouchSession {
         lost: Outcome,
     ) -> Outcome {
         self.settled = None;
-        let is_bulk = op.kind == OpKind::BulkInsert;
         // A batch that is sent again until it has an answer is settled then.
         if op.settle {
             return lost;
         }
+        // A server that was slow, or stood still, may read the request after it was given up, and
+        // answer a look before that.
+        let may_come = self.connection.timed_out();
+        let patience_ns = self.connection.timeout_ns().min(STILL_COMING_NS);
+        let mut last_look = None;
+        let mut pause = PAUSE;
+        loop {
+            let found = self.look_once(op, payload, lost).await;
+            if !may_come || found.not_carried_out == 0 {
+                return found;
+            }
+            // From the first answer on: until then the server may have stood still.
+            let now = self.clock.now();
+            if now >= *last_look.get_or_insert(now.saturating_add(patience_ns)) {
+                return Outcome { not_carried_out: 0, ..found };
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Looks once what became of `op`, as soon as the server answers.
+    async fn look_once(&mut self, op: &Op, payload: &mut Payload, lost: Outcome) -> Outcome {
+        let is_bulk = op.kind == OpKind::BulkInsert;
         let keys = is_bulk.then(|| keys(each(payload.name())));
         let Some((status, received)) = self.ask(payload.name(), keys.as_deref()).await else {
             return lost;

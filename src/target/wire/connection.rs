@@ -85,6 +85,8 @@ pub struct Connection {
     unsolicited: u32,
     /// A server has spoken as soon as it was connected to.
     wary: bool,
+    /// The last request had no whole answer in time.
+    timed_out: bool,
     /// Attempts in a row that brought no connection, or one that gave no answer.
     failures: u32,
     /// Why there is no connection, or no answer, where more is known than the class of failure.
@@ -121,6 +123,7 @@ impl Connection {
             deadline: deadlines.register(),
             stream: None,
             answers: 0,
+            timed_out: false,
             failures: 0,
             trouble: None,
             sent: 0,
@@ -167,6 +170,11 @@ impl Connection {
         let Some(doublings) = self.failures.checked_sub(1) else { return false };
         tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
         true
+    }
+
+    /// Whether the last request without an answer ran out of time, on a connection that held.
+    pub const fn timed_out(&self) -> bool {
+        self.timed_out
     }
 
     /// How long one operation may take, in nanoseconds.
@@ -217,6 +225,7 @@ impl Connection {
                     self.stream = None;
                     self.failures += u32::from(self.answers == 0);
                     let Broken { failure, unanswered } = broken;
+                    self.timed_out = failure == Failure::Timeout;
                     let went_out = !matches!(progress, Progress::Sending(0));
                     let stale = kept && unanswered && failure == Failure::Reset;
                     if stale && !resent && (request.resend || !went_out) {
