@@ -5,6 +5,7 @@ use crate::measure::failure_words;
 use crate::op::Failure;
 use crate::plan::{Metric, StageKind};
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 
 /// The share of a stage's operations that may fail before the run does, unless the plan has
 /// thresholds for errors of its own.
@@ -158,7 +159,14 @@ fn not_trustworthy(record: &RunRecord) -> Option<RunResult> {
     let stage = record.measured().find(|stage| !stage.verdict.trustworthy())?;
     let why =
         super::warning::of_verdict(stage).map_or("nothing was measured".to_owned(), |it| it.1);
-    let reason = Some(format!("{}: {why}", stage.name));
+    let mut reason = format!("{}: {why}", stage.name);
+    // What else went wrong may be the cause: a database that somebody has deleted, say.
+    let (failed, issued) = (record.unprovoked(stage, |class| !class.by_server()), stage.issued());
+    if failed as f64 > issued as f64 * FAILED {
+        let words = stage.failures();
+        let _ = write!(reason, "; {failed} of {issued} failed otherwise: {words}");
+    }
+    let reason = Some(reason);
     Some(RunResult { kind: ResultKind::NotTrustworthy, exit_status: 5, reason })
 }
 
@@ -179,7 +187,7 @@ fn failures(record: &RunRecord) -> Option<RunResult> {
         return None;
     }
     let stage = record.measured().find(|stage| record.failing(stage))?;
-    let (failed, issued) = (record.unprovoked(stage), stage.issued());
+    let (failed, issued) = (record.unprovoked(stage, |_| true), stage.issued());
     let reason = format!(
         "{failed} of {issued} operations of {} failed: {}; --fail-if 'err > N%' allows more than 1 %",
         stage.name,
@@ -209,15 +217,18 @@ impl StageRecord {
 impl RunRecord {
     /// Whether more of a stage's operations failed than a run is to have.
     pub fn failing(&self, stage: &StageRecord) -> bool {
-        self.unprovoked(stage) as f64 > stage.issued() as f64 * FAILED
+        self.unprovoked(stage, |_| true) as f64 > stage.issued() as f64 * FAILED
     }
 
-    /// Operations that failed, but for conflicts that the plan itself provokes.
-    fn unprovoked(&self, stage: &StageRecord) -> u64 {
+    /// Operations that failed in a way that is asked for, but for conflicts that the plan itself
+    /// provokes.
+    fn unprovoked(&self, stage: &StageRecord, asked: impl Fn(Failure) -> bool) -> u64 {
         let plan = self.plan.stages.iter().find(|plan| plan.name == stage.name);
         let provokes = plan.is_some_and(|plan| plan.kind.provokes_conflicts());
         let failures = stage.requests().flat_map(|operation| &operation.failures);
-        let counts = |(class, _): &(&Failure, &u64)| !provokes || **class != Failure::Conflict;
+        let counts = |(class, _): &(&Failure, &u64)| {
+            asked(**class) && (!provokes || **class != Failure::Conflict)
+        };
         failures.filter(counts).map(|(_, count)| count).sum()
     }
 }

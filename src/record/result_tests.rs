@@ -74,6 +74,22 @@ fn the_first_reason_counts() {
 }
 
 #[test]
+fn what_the_server_is_not_to_blame_for_is_told_beside_a_verdict() {
+    let told = |class| {
+        let result = record(|it| {
+            fail(it, class, 500);
+            crud(it).verdict = Verdict::Degraded { failed_share: 0.01, outage_s: 0.1 };
+        });
+        result.result().reason.unwrap()
+    };
+    let reason = told(Failure::NotFound);
+    assert!(reason.contains("degraded") && reason.contains("; 500 of 3100 failed"), "{reason}");
+    assert!(reason.contains("500 not_found"), "{reason}");
+    let reason = told(Failure::ServerError);
+    assert!(reason.contains("degraded") && !reason.contains("500"), "{reason}");
+}
+
+#[test]
 fn thresholds_say_how_much_may_fail() {
     let judged = |threshold: &str, failures| {
         let record = record(|record| {

@@ -73,6 +73,9 @@ const LONG_PAUSE_S: f64 = 0.1;
 /// ... as are shorter ones that come to as much and to this share of the time.
 const MUCH_PAUSED: f64 = 0.01;
 
+/// More threads help where one of them computes so much of the time.
+const BUSY: f64 = 0.5;
+
 /// All warnings that the record gives reason for.
 pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -224,10 +227,11 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
             Code::ClientBound,
             format!(
                 "client-bound, result not valid: springload's busiest thread computed {:.0} % of \
-                 the time{}{}; use more --threads, a quieter machine, or another one",
+                 the time{}{}; use {}a quieter machine, or another one",
                 busiest_thread * 100.0,
                 kept_waiting(&stage.client),
                 begun_late(stage.load.open, late_p99_us),
+                if busiest_thread >= BUSY { "more --threads, " } else { "" },
             ),
         ),
         Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => (
@@ -310,6 +314,9 @@ fn pause_words(stage: &StageRecord) -> Option<String> {
 }
 
 fn span_words(span: Span) -> String {
+    if span.length_s < 0.1 {
+        return format!("for {:.0} ms from {:.1} s on", span.length_s * 1e3, span.from_s);
+    }
     format!("for {:.1} s from {:.1} s on", span.length_s, span.from_s)
 }
 
@@ -338,6 +345,20 @@ mod tests {
         };
         part.failures[Failure::Unanswered.index()] = lost;
         fixture::stage("crud", vec![(0, OpKind::Update, part)])
+    }
+
+    #[test]
+    fn words_about_a_client_fit_its_figures() {
+        let mut stage = stage([0; 4]);
+        let mut told = |busiest_thread| {
+            stage.verdict = Verdict::ClientBound { busiest_thread, late_p99_us: 0.0 };
+            of_verdict(&stage).unwrap().1
+        };
+        assert!(told(0.96).ends_with("; use more --threads, a quieter machine, or another one"));
+        assert!(told(0.01).ends_with("; use a quieter machine, or another one"));
+        let words = |length_s| span_words(Span { from_s: 0.81, length_s });
+        assert_eq!(words(0.038), "for 38 ms from 0.8 s on");
+        assert_eq!(words(14.09), "for 14.1 s from 0.8 s on");
     }
 
     #[test]
