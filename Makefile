@@ -1,4 +1,4 @@
-.PHONY: test test-servers check-seed fuzz bench fmt lint
+.PHONY: test test-servers check-seed fuzz mutants bench fmt lint
 
 # Everything, ending in one line: N passed, M failed, K skipped.
 test: test-servers
@@ -29,6 +29,11 @@ fuzz:
 	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	        -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 || exit 1; \
 	done
+
+# Changes the code here and there, and lists the changes that the library's tests do not notice;
+# docs/mutants.md. Needs cargo-mutants.
+mutants:
+	@tests/mutants.sh
 
 # Client CPU per request beside other tools, where installed; writes docs/benchmarks.md.
 bench:

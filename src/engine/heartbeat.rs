@@ -97,3 +97,7 @@ pub(super) async fn beat(shared: Rc<Shared>) {
         recorder.rotate(now);
     }
 }
+
+#[cfg(test)]
+#[path = "heartbeat_tests.rs"]
+mod tests;

@@ -439,6 +439,17 @@ mod tests {
     use crate::engine::pace::{Arrivals, Schedule, Segment};
 
     #[test]
+    fn a_total_is_dealt_to_connections_and_these_to_shards() {
+        // 11 to four connections: 3, 3, 3 and 2, of which a shard has every other one.
+        assert_eq!([0, 1].map(|shard| share_out(11, 4, (shard, 2))), [6, 5]);
+        assert_eq!([0, 1, 2].map(|shard| share_out(2, 3, (shard, 3))), [1, 1, 0]);
+        for (total, connections, shards) in [(0, 1, 1), (100, 7, 3), (5, 9, 4), (1_000, 1, 1)] {
+            let parts = (0..shards).map(|shard| share_out(total, connections, (shard, shards)));
+            assert_eq!(parts.sum::<u64>(), total);
+        }
+    }
+
+    #[test]
     fn a_shard_naps_when_all_answers_of_a_while_could_have_waited() {
         let segments = vec![Segment { length_ns: SECOND_NS, from: 1_000.0, to: 1_000.0 }];
         let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };

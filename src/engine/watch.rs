@@ -163,3 +163,7 @@ impl Watch {
         Watched { loss, outage: self.outage.into_inner(), backlog }
     }
 }
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;

@@ -245,3 +245,131 @@ impl Interval {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(values: &[Nanos]) -> Histogram {
+        let mut times = Histogram::default();
+        values.iter().for_each(|&ns| times.record(ns));
+        times
+    }
+
+    fn reason(text: &str) -> Reason {
+        Reason::new(Some(409), text)
+    }
+
+    /// A part in which each figure is another one: `n` and so many more.
+    fn part(n: u64, http_requests: Option<u64>) -> KindInterval {
+        let mut failures = [0; Failure::COUNT];
+        failures[Failure::Conflict.index()] = n + 20;
+        failures[Failure::Timeout.index()] = n + 21;
+        let failed = FailedTimes { service: times(&[n + 1_000_000]), response: times(&[n]) };
+        KindInterval {
+            requests: n + 1,
+            ok: n + 2,
+            drained: n + 3,
+            drained_ok: n + 4,
+            accepted: n + 5,
+            failures,
+            bytes_sent: n + 6,
+            bytes_received: n + 7,
+            rows: n + 8,
+            per_row: Some(Box::new(times(&[n * 1_000]))),
+            resent: n + 9,
+            unsolicited: n + 10,
+            carried_out: n + 11,
+            not_carried_out: n + 12,
+            http_requests,
+            conflict_retries: n + 13,
+            statuses: BTreeMap::from([(200, n + 14), (500 + n as u16, n + 15)]),
+            reasons: BTreeMap::from([(Failure::Conflict, reason(&n.to_string()))]),
+            service: times(&[n * 2_000]),
+            response: times(&[n * 3_000]),
+            lag: times(&[n * 4_000]),
+            failed_times: BTreeMap::from([(Failure::Timeout, failed)]),
+        }
+    }
+
+    #[test]
+    fn merging_adds_each_figure_to_its_own() {
+        let mut sum = part(100, None);
+        sum.merge(&part(1_000, Some(7)));
+        let both = |factor: u64| times(&[100 * factor, 1_000 * factor]);
+        let mut failures = [0; Failure::COUNT];
+        failures[Failure::Conflict.index()] = 1_140;
+        failures[Failure::Timeout.index()] = 1_142;
+        assert_eq!(sum.failed(), 2_282);
+        let failed =
+            FailedTimes { service: times(&[1_000_100, 1_001_000]), response: times(&[100, 1_000]) };
+        let expected = KindInterval {
+            requests: 1_102,
+            ok: 1_104,
+            drained: 1_106,
+            drained_ok: 1_108,
+            accepted: 1_110,
+            failures,
+            bytes_sent: 1_112,
+            bytes_received: 1_114,
+            rows: 1_116,
+            per_row: Some(Box::new(both(1_000))),
+            resent: 1_118,
+            unsolicited: 1_120,
+            carried_out: 1_122,
+            not_carried_out: 1_124,
+            http_requests: Some(7),
+            conflict_retries: 1_126,
+            statuses: BTreeMap::from([(200, 1_128), (600, 115), (1_500, 1_015)]),
+            // What was said first.
+            reasons: BTreeMap::from([(Failure::Conflict, reason("100"))]),
+            service: both(2_000),
+            response: both(3_000),
+            lag: both(4_000),
+            failed_times: BTreeMap::from([(Failure::Timeout, failed)]),
+        };
+        assert_eq!(sum, expected);
+        sum.merge(&KindInterval { http_requests: Some(5), ..KindInterval::default() });
+        assert_eq!(sum, KindInterval { http_requests: Some(12), ..expected });
+    }
+
+    #[test]
+    fn seconds_merge_kind_by_kind_and_keep_their_number() {
+        let mut sum = Interval::new(3);
+        assert!(sum.is_empty());
+        sum.waited_ns = 20;
+        assert!(!sum.is_empty(), "that a thread waited is worth telling");
+        let mut other = Interval::new(9);
+        *other.kind_mut(OpKind::Read) = part(100, None);
+        assert!(!other.is_empty());
+        other.waited_ns = 5;
+        sum.merge(&other);
+        sum.merge(&other);
+        assert_eq!((sum.second, sum.waited_ns), (3, 30));
+        let kinds: Vec<_> = sum.iter().map(|(kind, part)| (kind, part.requests)).collect();
+        assert_eq!(kinds, [(OpKind::Read, 202)]);
+        assert_eq!(sum.kind(OpKind::Update), None);
+    }
+
+    #[test]
+    fn rows_share_the_time_of_their_request() {
+        let mut kind = KindInterval::default();
+        kind.add_rows(10, 5_000_000);
+        kind.add_rows(3, 600_000);
+        assert_eq!((kind.rows, kind.per_row), (13, Some(Box::new(times(&[500_000, 200_000])))));
+    }
+
+    #[test]
+    fn times_of_failures_are_kept_packed_or_not() {
+        let one = FailedTimes { service: times(&[5_000_000]), response: times(&[6_000_000]) };
+        let mut kept = FailedTimes::<Kept>::default();
+        kept.merge(&one);
+        let mut other = FailedTimes::<Kept>::default();
+        other.merge(&one);
+        other.pack();
+        assert!(matches!((&other.service, &other.response), (Kept::Packed(_), Kept::Packed(_))));
+        kept.join(&other);
+        assert_eq!(kept.service.get(), times(&[5_000_000, 5_000_000]));
+        assert_eq!(kept.response.get(), times(&[6_000_000, 6_000_000]));
+    }
+}

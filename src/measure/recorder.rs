@@ -242,7 +242,16 @@ mod tests {
     fn times_are_the_same_however_many_were_kept() {
         let prompt = Timing { response_ns: 51_000, ..timing(5) };
         let late = Timing { lag_ns: 9_000, response_ns: 60_000, ..timing(6) };
-        for timings in [vec![prompt; 3], vec![prompt, late, prompt], vec![late, prompt]] {
+        // Made ready before it was sent; late, and yet no longer than the request itself.
+        let slow = Timing { response_ns: 70_000, ..prompt };
+        let odd = Timing { lag_ns: 9_000, ..prompt };
+        for timings in [
+            vec![prompt; 3],
+            vec![prompt, late, prompt],
+            vec![late, prompt],
+            vec![slow, prompt],
+            vec![prompt, odd],
+        ] {
             let (sink, source) = std::sync::mpsc::channel();
             let mut recorder = Recorder::new((0, Nanos::MAX), false, sink);
             for timing in &timings {
@@ -262,6 +271,86 @@ mod tests {
             assert_eq!(kind.response, recorded(|timing| timing.response_ns));
             assert_eq!(kind.lag, recorded(|timing| timing.lag_ns));
         }
+    }
+
+    #[test]
+    fn what_ends_after_the_end_is_drained_in_whichever_way_it_ends() {
+        let (sink, source) = std::sync::mpsc::channel();
+        let mut recorder = Recorder::new((0, 1_000), false, sink);
+        let mut rows = [0; Failure::COUNT];
+        rows[Failure::Conflict.index()] = 3;
+        for done in [999, 1_000, 1_001, 2_000] {
+            let timing = timing(done);
+            let batch = Sample { documents: 10, row_failures: Some(&rows), ..sample(&timing) };
+            recorder.record(&batch);
+            recorder.record(&Sample { result: Err(Failure::Timeout), row_failures: None, ..batch });
+        }
+        recorder.finish();
+        let interval = source.recv().unwrap();
+        let kind = interval.kind(OpKind::Read).unwrap();
+        assert_eq!((kind.requests, kind.drained), (8, 4));
+        assert_eq!((kind.ok, kind.drained_ok), (28, 14), "documents that succeeded");
+        assert_eq!((kind.failures[Failure::Timeout.index()], kind.accepted), (40, 0));
+    }
+
+    #[test]
+    fn each_figure_of_a_request_is_counted_as_what_it_is() {
+        let (sink, source) = std::sync::mpsc::channel();
+        let mut recorder = Recorder::new((0, Nanos::MAX), false, sink);
+        let timing = timing(5);
+        let rows = |accepted, rows| Ok(Reply { accepted, rows, ..Reply::default() });
+        let one = Sample {
+            bytes_sent: 11,
+            bytes_received: 13,
+            resent: true,
+            http_requests: Some(3),
+            conflict_retries: 2,
+            statuses: &[302, 200],
+            ..Sample::single(OpKind::Scan, &timing, rows(true, 4))
+        };
+        recorder.record(&one);
+        recorder.record(&Sample { resent: false, result: rows(false, 0), ..one });
+        recorder.finish();
+        let interval = source.recv().unwrap();
+        let kind = interval.kind(OpKind::Scan).unwrap();
+        assert_eq!((kind.bytes_sent, kind.bytes_received, kind.resent), (22, 26, 1));
+        assert_eq!((kind.http_requests, kind.conflict_retries), (Some(6), 4));
+        assert_eq!(kind.statuses, [(200, 2), (302, 2)].into());
+        assert_eq!((kind.ok, kind.accepted, kind.rows), (2, 1, 4));
+        assert_eq!(kind.per_row.as_ref().map(|it| it.len()), Some(1), "a scan that brought some");
+    }
+
+    #[test]
+    fn waiting_is_told_of_the_second_that_is_over_and_not_of_none() {
+        let (sink, source) = std::sync::mpsc::channel();
+        let recorder = Recorder::new((100, Nanos::MAX), false, sink);
+        recorder.waited(2, 7_000);
+        recorder.waited(3, 0);
+        recorder.waited(4, 1);
+        drop(recorder);
+        let seconds: Vec<_> = source.iter().map(|it| (it.second, it.waited_ns)).collect();
+        assert_eq!(seconds, [(2, 7_000), (4, 1)]);
+    }
+
+    #[test]
+    fn the_first_reason_of_each_class_and_kind_is_kept() {
+        let (sink, source) = std::sync::mpsc::channel();
+        let mut recorder = Recorder::new((0, Nanos::MAX), false, sink);
+        let (conflict, timeout) =
+            ((OpKind::Read, Failure::Conflict), (OpKind::Read, Failure::Timeout));
+        recorder.tell(conflict, || None);
+        recorder.tell(conflict, || Some(Reason::new(None, "")));
+        recorder.tell(conflict, || Some(Reason::new(Some(409), "first")));
+        recorder.tell(conflict, || panic!("it is known"));
+        recorder.tell(timeout, || Some(Reason::new(None, "said")));
+        let other = (OpKind::Update, Failure::Conflict);
+        recorder.tell(other, || Some(Reason::new(Some(412), "")));
+        recorder.finish();
+        let interval = source.recv().unwrap();
+        let of = |(kind, class)| interval.kind(kind).unwrap().reasons.get(&class).cloned();
+        assert_eq!(of(conflict), Some(Reason::new(Some(409), "first")));
+        assert_eq!(of(timeout), Some(Reason::new(None, "said")));
+        assert_eq!(of(other), Some(Reason::new(Some(412), "")));
     }
 
     #[test]

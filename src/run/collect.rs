@@ -227,3 +227,7 @@ fn start_record<W>(lanes: &[LaneResult<W>]) -> StartRecord {
         last_us: rank(1.0),
     }
 }
+
+#[cfg(test)]
+#[path = "collect_tests.rs"]
+mod tests;

@@ -1,0 +1,226 @@
+//! The beat on paused time: what stood still, what was used, and until when.
+
+use super::*;
+use crate::clock::thread_cpu_ns;
+use crate::engine::drive::Shared;
+use crate::engine::pace::Pace;
+use crate::engine::stop::{Patience, Stop};
+use crate::engine::tickets::{Share, Ticket, Tickets};
+use crate::engine::watch::Watch;
+use crate::measure::{Interval, Pulse, Recorder, Spans};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+const MS: Nanos = 1_000_000;
+
+/// What one connection of an open loop shares, for so long.
+fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
+    let clock = Clock::virtual_time();
+    let start = clock.now();
+    let end = start + length_ms * MS;
+    let stop = Arc::<Stop>::default();
+    let share = Share { shard: (0, 1), own: 1, all: 1, operations: None };
+    let of = (clock, stop.clone());
+    Rc::new(Shared {
+        clock,
+        start,
+        tickets: Tickets::new(of, &Pace::Closed { think_ns: 0 }, share, (start, end)),
+        recorder: RefCell::new(Recorder::new((start, end), false, sink)),
+        issued: Default::default(),
+        watch: Watch::new((start, end), true, (Arc::new(Pulse::new(1)), 0)),
+        stop,
+        patience: Arc::new(Patience::new(SECOND_NS)),
+        fill: None,
+    })
+}
+
+async fn sleep(ms: u64) {
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+}
+
+/// The thread does nothing for so long, and nothing of it is seen by timers.
+async fn stall(ms: u64) {
+    tokio::time::advance(Duration::from_millis(ms)).await;
+    // Who was to wake meanwhile does so now.
+    sleep(1).await;
+}
+
+/// The pauses that a beat notes while `act` goes on, from the start, in milliseconds.
+async fn pauses(length_ms: Nanos, act: impl Future<Output = ()>) -> Vec<(f64, f64)> {
+    let (sink, _source) = channel();
+    let shared = shared(length_ms, sink);
+    let beating = beat(shared.clone());
+    tokio::select! {
+        () = act => {}
+        () = beating => unreachable!("it beats for ever"),
+    }
+    let pauses: &Spans = &shared.watch.heartbeat.borrow().loss.pauses;
+    let ms = |s: f64| (s * 1e3).round();
+    pauses.longest(shared.start, 9).iter().map(|it| (ms(it.from_s), ms(it.length_s))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_noted_from_the_beat_that_was_missed() {
+    let none: [(f64, f64); 0] = [];
+    assert_eq!(pauses(10_000, sleep(2_000)).await, none);
+    // Beats are at 20, 40 … 120 ms. A stall that ends less than 5 ms after one is none.
+    let short = async {
+        sleep(110).await;
+        stall(14).await;
+    };
+    assert_eq!(pauses(10_000, short).await, none);
+    let least = async {
+        sleep(110).await;
+        stall(15).await;
+    };
+    assert_eq!(pauses(10_000, least).await, [(120.0, 5.0)]);
+    let twice = async {
+        sleep(110).await;
+        stall(300).await;
+        // After it the beat goes on as before: 20 ms after it woke.
+        sleep(100).await;
+        stall(1_000).await;
+    };
+    let [(first, long), (second, longer)] = pauses(10_000, twice).await[..] else {
+        panic!("two pauses");
+    };
+    assert_eq!((first, long), (120.0, 290.0));
+    assert!((511.0..=531.0).contains(&second) && (second + longer - 1_511.0).abs() < 1.1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stands_still_after_the_end_is_nobodys_loss() {
+    let over_the_end = async {
+        sleep(90).await;
+        stall(60).await;
+        sleep(100).await;
+        stall(500).await;
+    };
+    assert_eq!(pauses(115, over_the_end).await, [(100.0, 15.0)]);
+    let after = async {
+        sleep(130).await;
+        stall(500).await;
+    };
+    assert_eq!(pauses(115, after).await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_makes_late_what_was_due_in_it_and_no_more() {
+    let (sink, _source) = channel();
+    let shared = shared(10_000, sink);
+    let start = shared.start;
+    let ticket = |intended_ms, began_ms, awaited| Ticket {
+        intended: start + intended_ms * MS,
+        began: start + began_ms * MS,
+        idle_ns: 0,
+        awaited,
+    };
+    tokio::select! {
+        () = beat(shared.clone()) => unreachable!("it beats for ever"),
+        () = async {
+            sleep(110).await;
+            // From 120 to 410 ms.
+            stall(300).await;
+        } => {}
+    }
+    for (intended_ms, began_ms) in [(200, 420), (50, 420), (415, 500), (50, 60)] {
+        shared.watch.begin(&ticket(intended_ms, began_ms, false));
+    }
+    // A connection was free: it is this side's fault, pause or no pause.
+    shared.watch.begin(&ticket(600, 607, true));
+    shared.watch.begin(&ticket(600, 600, true));
+    let clock = shared.clock;
+    let late = Rc::into_inner(shared).unwrap().watch.finish(clock).loss.late;
+    assert_eq!(late.len(), 6);
+    let mut expected = crate::measure::Histogram::default();
+    for ms in [210, 290, 0, 0, 7, 0] {
+        expected.record(ms * MS);
+    }
+    assert_eq!(late, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_used_is_counted_until_the_end_and_no_longer() {
+    let before = thread_cpu_ns();
+    let (sink, _source) = channel();
+    let shared = shared(100, sink);
+    let clock = shared.clock;
+    let mut at_end = 0;
+    tokio::select! {
+        () = beat(shared.clone()) => unreachable!("it beats for ever"),
+        () = async {
+            sleep(150).await;
+            at_end = thread_cpu_ns();
+            // What answers after the end take is no load.
+            while thread_cpu_ns() < at_end + 20 * MS {
+                std::hint::spin_loop();
+            }
+            sleep(500).await;
+        } => {}
+    }
+    let loss = Rc::into_inner(shared).unwrap().watch.finish(clock).loss;
+    assert_eq!(loss.watched_ns, 100 * MS);
+    let most = at_end - before;
+    assert!(loss.cpu_ns > 0 && loss.cpu_ns <= most, "{} of {most} ns", loss.cpu_ns);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stage_that_ends_early_was_watched_until_then() {
+    let (sink, _source) = channel();
+    let shared = shared(10_000, sink);
+    let clock = shared.clock;
+    let used = thread_cpu_ns();
+    tokio::select! {
+        () = beat(shared.clone()) => unreachable!("it beats for ever"),
+        () = sleep(250) => {}
+    }
+    while thread_cpu_ns() < used + 5 * MS {
+        std::hint::spin_loop();
+    }
+    let loss = Rc::into_inner(shared).unwrap().watch.finish(clock).loss;
+    assert_eq!(loss.watched_ns, 250 * MS);
+    assert!(loss.cpu_ns >= 4 * MS, "{} ns", loss.cpu_ns);
+}
+
+#[test]
+fn full_seconds_are_told_once_each() {
+    let mut heartbeat = Heartbeat::new(500);
+    // As where the scheduler tells, and had told nothing so far.
+    heartbeat.waited_before = Some(0);
+    let told = heartbeat.scheduler.read().waited_ns.is_some();
+    assert_eq!(heartbeat.full_second(499 + SECOND_NS), None);
+    let first = heartbeat.full_second(500 + SECOND_NS);
+    assert_eq!(first.map(|it| it.0), told.then_some(0));
+    assert_eq!(heartbeat.full_second(600 + SECOND_NS), None);
+    assert_eq!(heartbeat.next_second, 500 + 2 * SECOND_NS);
+    let late = heartbeat.full_second(700 + 3 * SECOND_NS);
+    assert_eq!(late.map(|it| it.0), told.then_some(2), "the last one that is over");
+    assert_eq!(heartbeat.next_second, 500 + 4 * SECOND_NS);
+    if let (Some(first), Some(late)) = (first, late) {
+        let waited = heartbeat.scheduler.read().waited_ns.expect("it tells");
+        assert!(first.1 + late.1 <= waited, "nothing is counted twice");
+    }
+    heartbeat.waited_before = None;
+    assert_eq!(heartbeat.full_second(500 + 4 * SECOND_NS), None, "it cannot be told");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_is_handed_out_when_it_is_over_though_nothing_ends() {
+    let (sink, source) = channel();
+    let shared = shared(10_000, sink);
+    let timing = crate::measure::Timing::between(shared.start, shared.start + MS);
+    let sample = crate::measure::Sample::single(
+        crate::op::OpKind::Read,
+        &timing,
+        Ok(crate::op::Reply::default()),
+    );
+    shared.recorder.borrow_mut().record(&sample);
+    tokio::select! {
+        () = beat(shared.clone()) => unreachable!("it beats for ever"),
+        () = sleep(1_050) => {}
+    }
+    let seconds: Vec<_> =
+        source.try_iter().filter(|it| it.iter().next().is_some()).map(|it| it.second).collect();
+    assert_eq!(seconds, [0]);
+}

@@ -1,0 +1,84 @@
+//! What a watch makes of operations that begin and end.
+
+use super::*;
+use crate::clock::{Clock, SECOND_NS};
+use crate::measure::Outage;
+
+const MS: Nanos = 1_000_000;
+
+fn watch(open: bool) -> (Watch, Arc<Pulse>) {
+    let pulse = Arc::new(Pulse::new(1));
+    (Watch::new((0, 8 * SECOND_NS), open, (pulse.clone(), 0)), pulse)
+}
+
+fn outage(watched: &Watched) -> Outage {
+    watched.outage.finish(0)
+}
+
+#[test]
+fn failures_by_the_servers_fault_alone_put_a_connection_down() {
+    for (failure, down_ms) in [
+        (Failure::Reset, 500),
+        (Failure::Connect, 500),
+        (Failure::ServerError, 500),
+        (Failure::NotFound, 0),
+        (Failure::Conflict, 0),
+    ] {
+        let (watch, _pulse) = watch(false);
+        let (mut spell, mut times) = (None, ConnectionTimes::default());
+        let mut ended = |result, from_ms, to_ms| {
+            let timing = Timing::between(from_ms * MS, to_ms * MS);
+            watch.ended((Part::Whole, result), (from_ms * MS, &timing), (&mut spell, &mut times));
+        };
+        ended(Ok(Reply::default()), 0, 100);
+        ended(Err(failure), 100, 200);
+        ended(Err(failure), 200, 300);
+        ended(Ok(Reply::default()), 600, 700);
+        assert_eq!(times.down_ns, down_ms * MS, "{failure}");
+        let watched = watch.finish(Clock::system());
+        let outage = outage(&watched);
+        assert!((outage.total_s - down_ms as f64 / 1e3).abs() < 1e-9, "{failure}: {outage:?}");
+        assert_eq!(outage.answered, failure == Failure::ServerError);
+        assert!(watched.backlog.is_none(), "a closed loop has none");
+        assert!(watched.loss.late.is_empty());
+    }
+}
+
+#[test]
+fn a_connection_that_leaves_is_down_until_then_and_not_beyond_the_end() {
+    for (left_ms, down_ms) in [(3_000, 2_000), (20_000, 7_000)] {
+        let (watch, _pulse) = watch(false);
+        let (mut spell, mut times) = (None, ConnectionTimes::default());
+        let timing = Timing::between(1_000 * MS, 1_100 * MS);
+        let failed = (Part::Whole, Err(Failure::Timeout));
+        watch.ended(failed, (1_000 * MS, &timing), (&mut spell, &mut times));
+        watch.leave(&mut spell, left_ms * MS, &mut times);
+        assert_eq!(times.down_ns, down_ms * MS);
+        watch.leave(&mut spell, 30_000 * MS, &mut times);
+        assert_eq!(times.down_ns, down_ms * MS, "it has left");
+    }
+}
+
+#[test]
+fn the_backlog_has_each_operation_once_from_when_it_was_due() {
+    let (watch, _pulse) = watch(true);
+    let mut expected = Backlog::new(0, 8 * SECOND_NS);
+    for (part, counts) in [(Part::Whole, true), (Part::First, true), (Part::Last, false)] {
+        for n in 0..80 {
+            let (due, done) = (n * 100 * MS, (n * 100 + 350) * MS);
+            // Begun 300 ms after it was due.
+            let began = due + 300 * MS;
+            let timing = Timing { response_ns: done - due, ..Timing::between(began, done) };
+            let connection = (&mut None, &mut ConnectionTimes::default());
+            watch.ended((part, Ok(Reply::default())), (began, &timing), connection);
+            if counts {
+                expected.add(due, done);
+            }
+        }
+    }
+    watch.left_over([5_000 * MS, 7_500 * MS].into_iter());
+    expected.add(5_000 * MS, Nanos::MAX);
+    expected.add(7_500 * MS, Nanos::MAX);
+    let backlog = watch.finish(Clock::system()).backlog.expect("an open loop has one");
+    assert_eq!(format!("{backlog:?}"), format!("{expected:?}"));
+}

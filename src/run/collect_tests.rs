@@ -1,0 +1,243 @@
+//! From what shards leave behind to rates: over the time in which operations were begun, and of
+//! what was answered in it.
+
+use super::*;
+use crate::clock::Scheduled;
+use crate::engine::{Arrivals, Schedule, Segment, Watched};
+use crate::measure::{FillLog, Interval, Spans};
+use crate::plan::CrudOrder;
+use crate::workload::Mix;
+
+const MS: Nanos = 1_000_000;
+
+fn at_rate(per_s: f64, seconds: u64) -> Pace {
+    let segments = vec![Segment { length_ns: seconds * SECOND_NS, from: per_s, to: per_s }];
+    let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
+    Pace::Open { schedule, max_in_flight: 1_000, slack_ns: 0 }
+}
+
+fn stage(pace: Pace, operations: Option<u64>, length_ns: Option<Nanos>) -> StagePlan {
+    let mix = Mix { create: 0, read: 1, update: 0, delete: 0 };
+    let kind = StageKind::Crud { mix, operations, order: CrudOrder::Uniform };
+    StagePlan { name: "crud".to_owned(), kind, pace, length_ns }
+}
+
+fn lane(connection: usize, first_sent_ns: Option<Nanos>, late: bool) -> LaneResult<()> {
+    let times = ConnectionTimes { noted_answers: 3, ..ConnectionTimes::default() };
+    LaneResult { connection, workload: (), times, first_sent_ns, late }
+}
+
+/// A shard that began so much, which took so long.
+fn shard(begun: u64, elapsed_ns: Nanos, loss: ThreadLoss) -> ShardResult<()> {
+    let mut issued = [0; OpKind::COUNT];
+    issued[OpKind::Read.index()] = begun;
+    ShardResult {
+        lanes: Vec::new(),
+        issued,
+        load: LoadCounts { offered: begun + 5, begun, dropped: 3, unsent: 2 },
+        watched: Watched { loss, ..Watched::default() },
+        fill: FillLog::default(),
+        elapsed_ns,
+        cpu_ns: 100 * MS,
+    }
+}
+
+/// So many reads, of which some were answered when no more were begun.
+fn reads(requests: u64, drained: u64) -> Totals {
+    let mut interval = Interval::new(0);
+    let kind = interval.kind_mut(OpKind::Read);
+    (kind.requests, kind.ok) = (requests, requests);
+    (kind.drained, kind.drained_ok) = (drained, drained);
+    kind.service.record_many(MS, requests);
+    kind.response.record_many(MS, requests);
+    kind.lag.record_many(2 * MS, requests);
+    let mut totals = Totals::default();
+    totals.add(&interval);
+    totals
+}
+
+fn record(collected: &Collected<()>, plan: &StagePlan) -> StageRecord {
+    let began = [SECOND_NS, 3 * SECOND_NS];
+    let hiccups = Hiccups::default();
+    collected.record(&Frame { plan, connections: 2, began, hiccups, without_server: false })
+}
+
+fn close(value: f64, expected: f64) {
+    assert!((value - expected).abs() <= expected.abs() * 1e-9, "{value}, not {expected}");
+}
+
+#[test]
+fn an_answer_after_the_end_raises_no_rate_and_lowers_none() {
+    // The same load in three ends: all in time; one answer 5 s after the end; before it.
+    let plan = stage(Pace::Closed { think_ns: 0 }, None, Some(2 * SECOND_NS));
+    for (drained, elapsed_s, served, measured_s) in
+        [(0, 2.0, 100.0, 2.0), (10, 7.0, 90.0, 2.0), (0, 1.0, 100.0, 1.0)]
+    {
+        let mut collected = Collected::new(reads(100, drained), Series::default());
+        let elapsed_ns = (elapsed_s * 1e9) as Nanos;
+        collected.add(shard(60, elapsed_ns / 2, ThreadLoss::default()));
+        collected.add(shard(40, elapsed_ns, ThreadLoss::default()));
+        let record = record(&collected, &plan);
+        close(record.elapsed_s, elapsed_s);
+        // A stage that ended by itself was as long as it was.
+        close(record.measured_s, measured_s);
+        close(record.load.served_per_s, served / measured_s);
+        close(record.load.offered_per_s, 110.0 / measured_s);
+        close(record.operations[0].throughput_per_s, served / measured_s);
+        close(record.began_s, 2.0);
+        let load = &record.load;
+        assert_eq!((load.offered, load.begun, load.dropped, load.unsent), (110, 100, 6, 4));
+        assert_eq!((load.open, load.planned), (false, None));
+        assert_eq!(record.operations[0].issued, 100);
+    }
+}
+
+#[test]
+fn a_read_modify_write_is_served_once() {
+    let mut interval = Interval::new(0);
+    for (kind, requests) in [
+        (OpKind::Read, 30),
+        (OpKind::Update, 20),
+        (OpKind::ReadModifyWrite, 20),
+        (OpKind::Verify, 30),
+    ] {
+        interval.kind_mut(kind).requests = requests;
+    }
+    let mut totals = Totals::default();
+    totals.add(&interval);
+    let mut collected = Collected::new(totals, Series::default());
+    let mut shard = shard(30, 2 * SECOND_NS, ThreadLoss::default());
+    shard.issued[OpKind::Update.index()] = 20;
+    collected.add(shard);
+    let plan = stage(Pace::Closed { think_ns: 0 }, Some(30), None);
+    let record = record(&collected, &plan);
+    close(record.load.served_per_s, 15.0);
+    assert_eq!(record.load.planned, Some(30));
+    // 50 requests in 100 ms of CPU time.
+    close(record.client.cpu_per_request_us, 2_000.0);
+}
+
+#[test]
+fn the_window_is_as_long_as_the_plan_says() {
+    let seconds = |s: u64| Some(s * SECOND_NS);
+    let closed = || Pace::Closed { think_ns: 0 };
+    for (pace, operations, length, window) in [
+        (closed(), None, seconds(3), seconds(3)),
+        (closed(), Some(10), None, None),
+        (at_rate(100.0, 9), None, seconds(4), seconds(4)),
+        (at_rate(100.0, 9), Some(200), None, seconds(2)),
+        (at_rate(100.0, 9), Some(200), seconds(9), seconds(2)),
+        (at_rate(100.0, 9), Some(200), seconds(1), seconds(1)),
+        // More than ever fall due.
+        (at_rate(100.0, 9), Some(2_000), seconds(9), seconds(9)),
+    ] {
+        let plan = stage(pace, operations, length);
+        assert_eq!(window_ns(&plan, 2), window, "{plan:?}");
+    }
+}
+
+#[test]
+fn a_backlog_that_grows_is_told_per_second() {
+    // 1,000/s for 5 s on two shards; the server does 800/s.
+    let mut collected = Collected::new(reads(4_000, 0), Series::default());
+    for part in 0..2 {
+        let mut backlog = Backlog::new(3 * SECOND_NS, 5 * SECOND_NS);
+        for n in (part..5_000).step_by(2) {
+            let due = 3 * SECOND_NS + n * MS;
+            backlog.add(due, due + n * MS / 4);
+        }
+        let mut shard = shard(2_000, 5 * SECOND_NS, ThreadLoss::default());
+        shard.watched.backlog = Some(backlog);
+        collected.add(shard);
+    }
+    let open = stage(at_rate(1_000.0, 5), None, Some(5 * SECOND_NS));
+    let growth = record(&collected, &open).load.backlog_growth_per_s;
+    assert!((190.0..210.0).contains(&growth), "{growth}/s of 200/s");
+    // At a rate that doubles, twice as much may be under way.
+    let Pace::Open { mut schedule, max_in_flight, slack_ns } = at_rate(1_000.0, 5) else {
+        unreachable!()
+    };
+    schedule.segments[0].from = 10.0;
+    let rising = Pace::Open { schedule, max_in_flight, slack_ns };
+    let rising = record(&collected, &stage(rising, None, Some(5 * SECOND_NS)));
+    assert!(rising.load.backlog_growth_per_s < growth, "{}", rising.load.backlog_growth_per_s);
+    let closed = stage(Pace::Closed { think_ns: 0 }, None, Some(5 * SECOND_NS));
+    close(record(&collected, &closed).load.backlog_growth_per_s, 0.0);
+}
+
+#[test]
+fn the_client_is_told_by_its_worst_thread_and_by_sums() {
+    let thread = |cpu_ms: u64, waited_ms: u64, paused_ms: u64, late_ms: u64| {
+        let mut loss = ThreadLoss {
+            watched_ns: SECOND_NS,
+            cpu_ns: cpu_ms * MS,
+            scheduled: Scheduled { waited_ns: Some(waited_ms * MS), preempted: Some(cpu_ms) },
+            pauses: Spans::default(),
+            ..ThreadLoss::default()
+        };
+        loss.pauses.add(3 * SECOND_NS + 100 * MS, 3 * SECOND_NS + (100 + paused_ms) * MS);
+        loss.late.record_many(late_ms * MS, 50);
+        loss
+    };
+    let mut collected = Collected::new(reads(2_000, 0), Series::default());
+    for (loss, lanes) in [(thread(600, 10, 20, 0), [3, 1]), (thread(300, 500, 50, 8), [0, 2])] {
+        let lanes = lanes.map(|connection| lane(connection, Some(5), false)).into();
+        collected.add(ShardResult { lanes, ..shard(1_000, SECOND_NS, loss) });
+    }
+    let order: Vec<_> = collected.lanes.iter().map(|lane| lane.connection).collect();
+    assert_eq!(order, [0, 1, 2, 3]);
+    let plan = stage(Pace::Closed { think_ns: 0 }, None, Some(SECOND_NS));
+    let client = record(&collected, &plan).client;
+    close(client.cpu_s, 0.2);
+    close(client.cpu_per_request_us, 100.0);
+    close(client.busiest_thread, 0.6);
+    close(client.occupied_thread, 0.8);
+    close(client.waited_thread, 0.5);
+    close(client.waited_s.unwrap(), 0.51);
+    assert_eq!((client.preempted, client.noted_answers), (Some(900), 12));
+    close(client.paused_thread, 0.05);
+    assert_eq!(client.pauses.len(), 1);
+    close(client.pauses[0].from_s, 0.1);
+    close(client.pauses[0].length_s, 0.05);
+    let near = |value: Option<f64>, us: f64| (value.unwrap() - us).abs() < us * 0.002;
+    assert!(near(client.late_p99_us, 8_000.0) && near(client.late_p99_9_us, 8_000.0));
+    assert!(near(client.lag_p99_us, 2_000.0));
+    assert_eq!((client.hiccup_p99_us, client.hiccup_max_us), (None, None));
+    // Nothing was begun: nothing was late, and no request needed any time.
+    let empty = Collected::new(Totals::default(), Series::default());
+    let client = record(&empty, &plan).client;
+    assert_eq!((client.late_p99_us, client.lag_p99_us), (None, None));
+    close(client.cpu_per_request_us, 0.0);
+}
+
+#[test]
+fn hiccups_of_the_machine_stand_beside_the_client() {
+    let mut collected = Collected::new(reads(10, 0), Series::default());
+    collected.add(shard(10, SECOND_NS, ThreadLoss::default()));
+    let plan = stage(Pace::Closed { think_ns: 0 }, None, Some(SECOND_NS));
+    let mut hiccups = Hiccups::default();
+    hiccups.late.record_many(MS, 999);
+    hiccups.late.record(50 * MS);
+    let frame =
+        Frame { plan: &plan, connections: 2, began: [0, 0], hiccups, without_server: false };
+    let client = collected.record(&frame).client;
+    let near = |value: Option<f64>, us: f64| (value.unwrap() - us).abs() < us * 0.002;
+    assert!(near(client.hiccup_p99_us, 1_000.0) && near(client.hiccup_max_us, 50_000.0));
+}
+
+#[test]
+fn a_start_is_told_by_rank_of_those_that_sent() {
+    let mut lanes: Vec<_> =
+        (1..=100).rev().map(|n| lane(n, Some(n as Nanos * 1_000), n % 10 == 0)).collect();
+    lanes.push(lane(101, None, true));
+    let start = start_record(&lanes);
+    assert_eq!((start.workers, start.late), (100, 11));
+    for (value, expected) in
+        [(start.first_us, 1.0), (start.p50_us, 50.0), (start.p99_us, 99.0), (start.last_us, 100.0)]
+    {
+        close(value, expected);
+    }
+    let none = start_record(&[lane(0, None, true)]);
+    assert_eq!((none.workers, none.late), (0, 1));
+    close(none.last_us, 0.0);
+}
