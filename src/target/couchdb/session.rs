@@ -469,3 +469,7 @@ impl Session for CouchSession {
         Some(self.credentials.hide(said))
     }
 }
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;
