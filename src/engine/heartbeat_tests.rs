@@ -185,24 +185,24 @@ async fn a_stage_that_ends_early_was_watched_until_then() {
 
 #[test]
 fn full_seconds_are_told_once_each() {
-    let mut heartbeat = Heartbeat::new(500);
+    let mut heartbeat = Heartbeat::new(700 * MS);
     // As where the scheduler tells, and had told nothing so far.
     heartbeat.waited_before = Some(0);
     let told = heartbeat.scheduler.read().waited_ns.is_some();
-    assert_eq!(heartbeat.full_second(499 + SECOND_NS), None);
-    let first = heartbeat.full_second(500 + SECOND_NS);
+    assert_eq!(heartbeat.full_second(699 * MS + SECOND_NS), None);
+    let first = heartbeat.full_second(700 * MS + SECOND_NS);
     assert_eq!(first.map(|it| it.0), told.then_some(0));
-    assert_eq!(heartbeat.full_second(600 + SECOND_NS), None);
-    assert_eq!(heartbeat.next_second, 500 + 2 * SECOND_NS);
-    let late = heartbeat.full_second(700 + 3 * SECOND_NS);
+    assert_eq!(heartbeat.full_second(800 * MS + SECOND_NS), None);
+    assert_eq!(heartbeat.next_second, 700 * MS + 2 * SECOND_NS);
+    let late = heartbeat.full_second(900 * MS + 3 * SECOND_NS);
     assert_eq!(late.map(|it| it.0), told.then_some(2), "the last one that is over");
-    assert_eq!(heartbeat.next_second, 500 + 4 * SECOND_NS);
+    assert_eq!(heartbeat.next_second, 700 * MS + 4 * SECOND_NS);
     if let (Some(first), Some(late)) = (first, late) {
         let waited = heartbeat.scheduler.read().waited_ns.expect("it tells");
         assert!(first.1 + late.1 <= waited, "nothing is counted twice");
     }
     heartbeat.waited_before = None;
-    assert_eq!(heartbeat.full_second(500 + 4 * SECOND_NS), None, "it cannot be told");
+    assert_eq!(heartbeat.full_second(700 * MS + 4 * SECOND_NS), None, "it cannot be told");
 }
 
 #[tokio::test(start_paused = true)]

@@ -449,6 +449,27 @@ mod tests {
         }
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_sleep_is_cut_where_the_stage_may_end() {
+        let clock = Clock::virtual_time();
+        let (now, stop) = (clock.now(), Arc::<Stop>::default());
+        let share = Share { shard: (0, 1), own: 1, all: 1, operations: None };
+        let pace = Pace::Closed { think_ns: 0 };
+        let until = |end| Tickets::new((clock, stop.clone()), &pace, share, (now, end));
+        let tickets = until(now + SECOND_NS);
+        assert_eq!(tickets.left(now + 70), Some(70));
+        assert_eq!(tickets.left(now + SECOND_NS), Some(STOP_CHECK_NS));
+        assert_eq!((tickets.left(now), tickets.left(now - 1)), (None, None));
+        assert_eq!(until(now).left(now + 70), None, "it is over");
+        let at_once = Ticket { intended: now, began: now, idle_ns: 0, awaited: false };
+        assert_eq!(tickets.at_once(None), Some(at_once));
+        let reopened = Ticket { intended: now - 9, ..at_once };
+        assert_eq!(tickets.at_once(Some(now - 9)), Some(reopened));
+        stop.raise(crate::engine::StopReason::Interrupted);
+        assert_eq!((tickets.left(now + 70), tickets.at_once(None)), (None, None));
+        assert_eq!((tickets.counts().begun, tickets.counts().offered), (2, 2));
+    }
+
     #[test]
     fn a_shard_naps_when_all_answers_of_a_while_could_have_waited() {
         let segments = vec![Segment { length_ns: SECOND_NS, from: 1_000.0, to: 1_000.0 }];

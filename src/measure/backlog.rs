@@ -114,4 +114,46 @@ mod tests {
         assert!(backlog.growth([1_000.0, 1_000.0]).0 > 0.0);
         assert!(backlog.growth([1_000.0, 2_000.0]).0 < 1e-9);
     }
+
+    #[test]
+    fn shards_add_up_and_chance_grows_with_what_is_under_way() {
+        let half = |from: u64, count: u64| {
+            let mut backlog = Backlog::new(9_000 * MS, 8_000 * MS);
+            // So many in the first window, and some more in the second.
+            for n in 0..count {
+                backlog.add(12_000 * MS, 14_000 * MS);
+                backlog.add(15_000 * MS, 17_000 * MS + n);
+            }
+            for _ in 0..from {
+                backlog.add(15_000 * MS, 17_000 * MS);
+            }
+            backlog
+        };
+        let sum = |more: u64, count: u64| {
+            let mut sum = Backlog::default();
+            sum.merge(&half(more, count));
+            sum.merge(&half(0, count));
+            sum.growth([1.0; 2])
+        };
+        let (grown, in_s) = sum(70, 50);
+        assert!((grown - 70.0).abs() < 1e-9 && (in_s - 3.0).abs() < 1e-9, "{grown} in {in_s} s");
+        // Four standard deviations of 100 and 130 are 61, of 0 and 30 are 22.
+        assert!(sum(30, 50).0 < 1e-9);
+        assert!((sum(30, 0).0 - 30.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_touches_no_window_is_in_none() {
+        let mut backlog = Backlog::new(0, 8_000 * MS);
+        for (due, done) in [(0, 3_000), (5_000, 6_000), (8_000, 9_000)] {
+            for _ in 0..100 {
+                backlog.add(due * MS, done * MS);
+            }
+        }
+        assert!(backlog.growth([1.0; 2]).0 < 1e-9);
+        for _ in 0..100 {
+            backlog.add(0, 9_000 * MS);
+        }
+        assert!(backlog.growth([1.0; 2]).0 < 1e-9, "in both alike");
+    }
 }

@@ -80,6 +80,10 @@ mod tests {
         let mut loss = ThreadLoss { watched_ns: 1_000, cpu_ns: 250, ..ThreadLoss::default() };
         loss.scheduled.waited_ns = Some(500);
         assert!((loss.busy() - 0.25).abs() < 1e-9 && (loss.waited().unwrap() - 0.5).abs() < 1e-9);
+        loss.pauses.add(5_000, 5_100);
+        assert!((loss.paused() - 0.1).abs() < 1e-9);
+        loss.cpu_ns = 5_000;
+        assert!((loss.busy() - 1.0).abs() < 1e-9, "never more than all of it");
         assert_eq!(ThreadLoss::default().waited(), None);
     }
 }

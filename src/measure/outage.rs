@@ -226,6 +226,8 @@ mod tests {
         bed.ok(1, 18_110, 18_130);
         let outage = bed.finish(20_000);
         assert_eq!(outage.spans.len(), 1);
+        assert_eq!(outage.longest(), Some(outage.spans[0]));
+        assert!(!outage.is_none() && Outage::default().is_none());
         assert!((outage.total_s - 14.09).abs() < 1e-6, "{outage:?}");
         assert!((outage.spans[0].from_s - 4.01).abs() < 1e-6);
         let waits = outage.waits.unwrap();

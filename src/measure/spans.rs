@@ -155,6 +155,37 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_are_told_in_order_from_the_start() {
+        let spans = spans(&[(100, 110), (200, 250), (300, 320), (400, 490)]);
+        let longest = spans.longest(50 * MS, 3);
+        let ms = |s: f64| (s * 1e3).round() as u64;
+        let told: Vec<_> = longest.iter().map(|it| (ms(it.from_s), ms(it.length_s))).collect();
+        assert_eq!(told, [(150, 50), (250, 20), (350, 90)]);
+    }
+
+    #[test]
+    fn what_lies_close_is_one_and_what_is_left_of_it_is_not() {
+        let mut close = Spans::default();
+        close.add(0, 10);
+        close.add(10 + CLOSE_NS, 20 + CLOSE_NS);
+        assert_eq!(close.spans, [(0, 20 + CLOSE_NS)]);
+        let mut apart = Spans::default();
+        apart.add(0, 10);
+        apart.add(11 + CLOSE_NS, 20 + CLOSE_NS);
+        assert_eq!(apart.spans.len(), 2);
+        apart.coarsen();
+        assert_eq!((apart.spans.len(), apart.close_ns), (1, 2 * CLOSE_NS));
+        let mut far = spans(&[(0, 10), (12, 20), (22, 30), (33, 40)]);
+        far.coarsen();
+        assert_eq!(far.spans, [(0, 30 * MS), (33 * MS, 40 * MS)]);
+        // Cuts leave what they leave, however close.
+        let mut left = spans(&[(0, 10)]).without(&Spans { spans: vec![(5, 6)], close_ns: 0 });
+        left.add(20 * MS, 20 * MS + 1);
+        left.add(20 * MS + 2, 20 * MS + 3);
+        assert_eq!(left.spans.len(), 4);
+    }
+
+    #[test]
     fn memory_has_an_end() {
         let mut spans = Spans::default();
         for i in 0..100_000 {
