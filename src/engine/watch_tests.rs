@@ -30,10 +30,10 @@ fn failures_by_the_servers_fault_alone_put_a_connection_down() {
             let timing = Timing::between(from_ms * MS, to_ms * MS);
             watch.ended((Part::Whole, result), (from_ms * MS, &timing), (&mut spell, &mut times));
         };
-        ended(Ok(Reply::default()), 0, 100);
-        ended(Err(failure), 100, 200);
-        ended(Err(failure), 200, 300);
-        ended(Ok(Reply::default()), 600, 700);
+        ended(None, 0, 100);
+        ended(Some(failure), 100, 200);
+        ended(Some(failure), 200, 300);
+        ended(None, 600, 700);
         assert_eq!(times.down_ns, down_ms * MS, "{failure}");
         let watched = watch.finish(Clock::system());
         let outage = outage(&watched);
@@ -50,7 +50,7 @@ fn a_connection_that_leaves_is_down_until_then_and_not_beyond_the_end() {
         let (watch, _pulse) = watch(false);
         let (mut spell, mut times) = (None, ConnectionTimes::default());
         let timing = Timing::between(1_000 * MS, 1_100 * MS);
-        let failed = (Part::Whole, Err(Failure::Timeout));
+        let failed = (Part::Whole, Some(Failure::Timeout));
         watch.ended(failed, (1_000 * MS, &timing), (&mut spell, &mut times));
         watch.leave(&mut spell, left_ms * MS, &mut times);
         assert_eq!(times.down_ns, down_ms * MS);
@@ -70,7 +70,7 @@ fn the_backlog_has_each_operation_once_from_when_it_was_due() {
             let began = due + 300 * MS;
             let timing = Timing { response_ns: done - due, ..Timing::between(began, done) };
             let connection = (&mut None, &mut ConnectionTimes::default());
-            watch.ended((part, Ok(Reply::default())), (began, &timing), connection);
+            watch.ended((part, None), (began, &timing), connection);
             if counts {
                 expected.add(due, done);
             }
