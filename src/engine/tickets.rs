@@ -439,6 +439,22 @@ mod tests {
     use crate::engine::pace::{Arrivals, Schedule, Segment};
 
     #[test]
+    fn what_falls_due_when_the_time_is_over_is_not_offered() {
+        let segments = vec![Segment { length_ns: 2 * SECOND_NS, from: 1.0, to: 1.0 }];
+        let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
+        let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
+        let share = Share { shard: (0, 1), own: 1, all: 1, operations: None };
+        for (end, offered) in [(SECOND_NS, 1), (SECOND_NS + 1, 2)] {
+            // Due at 0 and, exactly, after one second.
+            let of = (Clock::system(), Arc::default());
+            let tickets = Tickets::new(of, &pace, share, (0, end));
+            tickets.fill(&mut tickets.queue.as_ref().unwrap().borrow_mut(), 9 * SECOND_NS);
+            assert_eq!(tickets.counts().offered, offered);
+            assert_eq!(tickets.left_over().len() as u64, offered);
+        }
+    }
+
+    #[test]
     fn a_total_is_dealt_to_connections_and_these_to_shards() {
         // 11 to four connections: 3, 3, 3 and 2, of which a shard has every other one.
         assert_eq!([0, 1].map(|shard| share_out(11, 4, (shard, 2))), [6, 5]);

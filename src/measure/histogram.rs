@@ -241,6 +241,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_is_the_same_by_what_is_in_it() {
+        let kept = |values: &[u64]| {
+            let mut kept = Kept::default();
+            kept.merge(&filled(values.iter().copied()));
+            kept
+        };
+        let mut packed = kept(&[5_000]);
+        packed.pack();
+        assert_eq!(kept(&[5_000]), packed);
+        assert_ne!(kept(&[5_000, 9_000]), packed);
+    }
+
+    #[test]
     fn merging_parts_equals_recording_in_one() {
         let value = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 3_000_000_000;
         let whole = filled((0..40_000).map(value));

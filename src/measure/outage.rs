@@ -271,6 +271,18 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_refused_is_known_to_have_answered_by_all() {
+        for answers in [[false, false], [true, false], [false, true], [true, true]] {
+            let mut bed = Bed::new();
+            for (of, answered) in answers.into_iter().enumerate() {
+                let mut log = bed.logs[of].borrow_mut();
+                log.failed(&bed.pulse, &mut bed.spells[of], (MS, answered));
+            }
+            assert_eq!(bed.finish(100).answered, answers != [false, false]);
+        }
+    }
+
+    #[test]
     fn one_that_never_ends_lasts_to_the_end_of_the_stage() {
         let mut bed = Bed::new();
         bed.ok(0, 0, 10);

@@ -310,6 +310,18 @@ mod tests {
     }
 
     #[test]
+    fn of_a_stage_that_goes_on_all_that_ended_was_begun() {
+        let mut interval = Interval::new(0);
+        let part = interval.kind_mut(OpKind::Update);
+        (part.requests, part.ok, part.failures[Failure::Conflict.index()]) = (10, 7, 3);
+        let mut totals = Totals::default();
+        totals.add(&interval);
+        let summary = &totals.so_far(2.0)[0];
+        assert_eq!((summary.issued, summary.ok, summary.unfinished), (10, 7, 0));
+        assert!((summary.throughput_per_s - 3.5).abs() < f64::EPSILON);
+    }
+
+    #[test]
     fn what_did_not_end_is_unfinished() {
         let mut interval = Interval::new(0);
         let part = interval.kind_mut(OpKind::Update);

@@ -311,13 +311,14 @@ async fn a_write_without_an_answer_is_not_sent_again_but_looked_for() {
         (("200 OK", document("7", REV1)), 1, 0, revision(REV1)),
         (("404 Object Not Found", missing), 0, 1, None),
     ] {
+        let looked_bytes = looked.1.len() as u64;
         let (target, seen) = server(vec![("", String::new()), looked]);
         let mut session = target.session(&deadlines());
         let op = Op::single(OpKind::Create, 7, None);
         let outcome = carry_out(&mut session, op, ("7", body)).await;
         assert_eq!(outcome.result.err(), Some(Failure::Unanswered));
         assert_eq!((outcome.carried_out, outcome.not_carried_out), (carried_out, not_carried_out));
-        assert!(outcome.bytes_received > 0, "what was looked up came over the wire, too");
+        assert_eq!(outcome.bytes_received, looked_bytes, "what was looked up came, too");
         let found = session.settled().and_then(|reply| reply.revision);
         assert_eq!(found, settled);
         assert_eq!(session.reason(Failure::Unanswered), None);
@@ -334,12 +335,16 @@ async fn a_batch_sent_again_is_settled_by_looking_at_its_conflicts() {
         "{{\"total_rows\":2,\"offset\":0,\"rows\":[{{\"id\":\"8\",\"key\":\"8\",\"value\":\
          {{\"rev\":\"{REV1}\"}}}}]}}"
     );
+    let received = (rows.len() + found.len()) as u64;
     let (target, seen) = server(vec![("201 Created", rows), ("200 OK", found)]);
     let mut session = target.session(&deadlines());
     let op = Op { documents: 2, settle: true, ..Op::single(OpKind::BulkInsert, 7, None) };
     let outcome = carry_out(&mut session, op, ("7\08\0", r#"{"_id":"7"},{"_id":"8"}"#)).await;
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
     assert_eq!((outcome.carried_out, outcome.http_requests), (1, Some(2)));
+    assert_eq!(outcome.bytes_received, received);
     let seen = seen.lock().unwrap();
+    let bodies = seen.iter().filter_map(|it| it.find('{').map(|at| it.len() - at));
+    assert_eq!(outcome.bytes_sent, bodies.sum::<usize>() as u64);
     assert_eq!(seen[1], r#"POST /db/_all_docs {"keys":["8"]}"#);
 }
