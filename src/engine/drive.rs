@@ -45,12 +45,10 @@ impl Shared {
 
     /// Sees whether there is still a server to speak to.
     #[inline]
-    fn heed(&self, failure: Option<Failure>) {
-        match failure {
-            Some(Failure::Authentication) => self.stop.raise(StopReason::Authentication),
-            Some(Failure::Connect | Failure::Timeout | Failure::Reset | Failure::Unanswered) => {
-                self.refused();
-            }
+    fn heed(&self, outcome: &Outcome) {
+        match outcome.result {
+            Err(Failure::Authentication) => self.stop.raise(StopReason::Authentication),
+            Err(_) if outcome.is_silence() => self.refused(),
             _ => self.patience.answered(),
         }
     }
@@ -147,7 +145,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
                 }
             }
         }
-        shared.heed(outcome.result.err());
+        shared.heed(&outcome);
         payload.clear();
         let pause_ns = workload.pause_ns();
         if pause_ns > 0 {

@@ -63,6 +63,13 @@ impl Outcome {
         }
     }
 
+    /// Whether the server said nothing at all: not even when it was asked what became of a write.
+    pub const fn is_silence(&self) -> bool {
+        use Failure::{Connect, Reset, Timeout, Unanswered};
+        matches!(self.result, Err(Connect | Reset | Timeout | Unanswered))
+            && self.carried_out + self.not_carried_out == 0
+    }
+
     /// The same, told how many HTTP requests it took.
     #[must_use]
     pub const fn with_http_requests(self, count: u64) -> Self {
@@ -123,5 +130,38 @@ pub trait Session {
     /// The HTTP status of each answer to the last operation, where the driver tells them.
     fn statuses(&self) -> &[u16] {
         &[]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_tells_what_became_of_a_write_is_there() {
+        let silence = |result, carried_out, not_carried_out| {
+            let (bytes_sent, bytes_received, http_requests) = (0, 0, None);
+            let (resent, unsolicited, conflict_retries) = (false, 0, 0);
+            let of = Outcome {
+                result,
+                bytes_sent,
+                bytes_received,
+                resent,
+                unsolicited,
+                carried_out,
+                not_carried_out,
+                http_requests,
+                conflict_retries,
+            };
+            of.is_silence()
+        };
+        for class in Failure::ALL {
+            use Failure::{Connect, Reset, Timeout, Unanswered};
+            let silent = matches!(class, Connect | Reset | Timeout | Unanswered);
+            assert_eq!(silence(Err(class), 0, 0), silent, "{class}");
+        }
+        assert!(!silence(Ok(Reply::default()), 0, 0));
+        assert!(!silence(Err(Failure::Unanswered), 1, 0));
+        assert!(!silence(Err(Failure::Unanswered), 0, 1));
     }
 }
