@@ -176,6 +176,7 @@ where
     }
     totals.issued = result.issued;
     let summary = totals.summarise(1.0);
+    assert!(summary.iter().all(|it| !it.kind.is_request() || it.bytes_sent == 2 * it.requests));
     // A read-modify-write is begun once, and is there as two requests and as itself.
     let ended = |whole| -> u64 {
         let of =

@@ -200,6 +200,8 @@ mod tests {
         assert!((fit.slope - 0.500).abs() < 0.001, "{fit:?}");
         assert!((fit.mean - 7.50).abs() < 0.01, "{fit:?}");
         assert!((fit.r_squared - 0.667).abs() < 0.001, "{fit:?}");
+        // Its t is 4.24 with 9 degrees of freedom.
+        assert!((fit.chance - 0.00217).abs() < 0.00005, "{fit:?}");
         assert!(!fit.may_be_noise());
         assert!(Fit::of(&[points[..4].to_vec()]).unwrap().may_be_noise());
     }
