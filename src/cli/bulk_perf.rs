@@ -100,8 +100,8 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
     let Some(plan) = checked(&spec(args, command), Vec::new()) else { return Exit::Usage };
     let output = bare(args.output.clone(), args.quiet);
     let Some((folder, stop)) = ready(&output) else { return Exit::Usage };
-    let record = match carry_out(&plan, &folder, &output, &stop) {
-        Ok(record) => record,
+    let (record, exit) = match carry_out(&plan, &folder, &output, &stop) {
+        Ok(carried) => carried,
         Err(error) => {
             eprintln!("error: {error}");
             return Exit::of_error(&error);
@@ -115,7 +115,7 @@ pub(super) fn main(args: &Args, command: &str) -> Exit {
                 print(format!("! {warning}\n").as_bytes());
             }
             print(format!("{}\n", file.display()).as_bytes());
-            Exit::of_record(&record)
+            exit
         }
         Err(error) => {
             eprintln!("error: the series cannot be written: {error}");

@@ -216,7 +216,7 @@ pub(super) fn original(args: &OriginalArgs, command: &str) -> Exit {
     let Some((folder, stop)) = ready(output) else { return Exit::Usage };
     let base = output.output.clone().unwrap_or_else(|| PathBuf::from("."));
     match carry_out(&plan, &folder, output, &stop) {
-        Ok(record) => {
+        Ok((record, exit)) => {
             let role = if reads { "readers" } else { "writers" };
             let OriginalArgs { workers, seconds, size, .. } = args;
             let name = format!("couchdb_{workers}{role}_{seconds}sec_{size}bytes");
@@ -227,7 +227,7 @@ pub(super) fn original(args: &OriginalArgs, command: &str) -> Exit {
                     for file in files {
                         print(format!("Writing {}\n", file.display()).as_bytes());
                     }
-                    Exit::of_record(&record)
+                    exit
                 }
                 Err(error) => {
                     eprintln!("error: cannot write in {}: {error}", base.display());

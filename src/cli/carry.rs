@@ -3,6 +3,7 @@
 
 use super::descriptors::suffice;
 use super::execute::{complain, start_stand_in};
+use super::exit::Exit;
 use super::output::{Folder, OutputArgs, RUNS};
 use super::progress::View;
 use super::signals::{self, Asked};
@@ -29,7 +30,7 @@ pub(super) fn carry_out(
     folder: &Folder,
     output: &OutputArgs,
     (stop, asked): &Ending,
-) -> Result<RunRecord, RunError> {
+) -> Result<(RunRecord, Exit), RunError> {
     let stand_in = start_stand_in(plan)?;
     let url = match (&plan.target.server, &stand_in) {
         (Some(server), _) => server.clone(),
@@ -40,11 +41,11 @@ pub(super) fn carry_out(
     let result = run(plan, (&url, stand_in.is_some()), stop, &mut view);
     view.clear();
     let (_, unsaved) = view.finish();
-    if let Ok(record) = &result {
-        folder.tell(record, unsaved, true);
-        complain(record);
-    }
-    result
+    let record = result?;
+    let saved = folder.tell(&record, unsaved, true);
+    complain(&record);
+    let exit = Exit::of_written(&record, saved);
+    Ok((record, exit))
 }
 
 /// The plan, or every mistake, told on stderr.

@@ -145,12 +145,7 @@ fn measure(
         Ok(record) => {
             let told = tell(&record, (output, preamble), ycsb.as_ref());
             let saved = folder.tell(&record, unsaved, output.quiet);
-            // What went wrong with the run says more than that it could not be written down.
-            let exit = match Exit::of_record(&record) {
-                Exit::Passed if !(told && saved) => Exit::Failed,
-                exit => exit,
-            };
-            (exit, Some(record))
+            (Exit::of_written(&record, told && saved), Some(record))
         }
         Err(error) => {
             eprintln!("error: {error}");
@@ -197,7 +192,8 @@ pub(super) fn complain(record: &RunRecord) {
         eprintln!("error: {}: {reason}", result.kind.words());
     }
     let left = record.server.left.as_ref();
-    if let Some(why) = left.filter(|_| !result.reason.is_some_and(|it| it.contains("removed"))) {
+    let told = |why: &&String| result.reason.as_ref().is_some_and(|it| it.contains(*why));
+    if let Some(why) = left.filter(|why| !told(why)) {
         eprintln!("error: database {} could not be removed: {why}", record.server.database);
     }
 }

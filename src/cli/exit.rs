@@ -40,6 +40,15 @@ impl Exit {
         all.into_iter().find(|exit| *exit as u8 == status).unwrap_or(Self::Failed)
     }
 
+    /// The status of a run that left a record, of which not all could be `written`. What went wrong
+    /// with the run says more than that.
+    pub(super) fn of_written(record: &RunRecord, written: bool) -> Self {
+        match Self::of_record(record) {
+            Self::Passed if !written => Self::Failed,
+            exit => exit,
+        }
+    }
+
     /// The status of a run that could not be carried out.
     pub(super) const fn of_error(error: &RunError) -> Self {
         match error {

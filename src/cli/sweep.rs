@@ -295,23 +295,53 @@ impl Bench {
         };
         let folder = Folder::make(file.parent(), "").map_err(failed)?;
         let plan = &self.plans[place];
-        let record: RunRecord =
+        let (record, exit): (RunRecord, Exit) =
             carry_out(plan, &folder, &bare(None, quiet), ending).map_err(|error| {
                 eprintln!("error: {error}");
                 Exit::of_error(&error)
             })?;
         if record.partial || ending.0.reason() == Some(StopReason::Interrupted) {
-            return Err(Exit::of_record(&record));
+            return Err(exit);
         }
         self.sweep.cells[place].result = Headline::of(&record, self.sweep.definition.by_size);
         save(&self.folder, &self.sweep).map_err(failed)?;
-        Ok(Exit::of_record(&record))
+        Ok(exit)
     }
 }
 
 /// The exit status of all cells: the one that goes before the others.
 fn worst(exits: &[Exit]) -> Exit {
-    let order =
-        [Exit::Failed, Exit::Interrupted, Exit::Target, Exit::DataWrong, Exit::Untrustworthy];
+    let order = [
+        Exit::Failed,
+        Exit::Interrupted,
+        Exit::Target,
+        Exit::DataWrong,
+        Exit::Untrustworthy,
+        Exit::Threshold,
+    ];
     order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_that_failed_fails_the_sweep() {
+        let all = [
+            Exit::Threshold,
+            Exit::Untrustworthy,
+            Exit::DataWrong,
+            Exit::Target,
+            Exit::Interrupted,
+            Exit::Failed,
+        ];
+        // Each goes before those in front of it.
+        for (place, exit) in all.into_iter().enumerate() {
+            let mut exits = vec![Exit::Passed];
+            exits.extend(&all[..=place]);
+            assert_eq!(worst(&exits), exit);
+        }
+        assert_eq!(worst(&[Exit::Passed; 2]), Exit::Passed);
+    }
 }
