@@ -136,6 +136,7 @@ impl SeriesRow {
     /// Adds the next row, and what lies between them.
     fn join(&mut self, next: Self) {
         self.seconds = next.end() - self.second;
+        self.waited_s += next.waited_s;
         for (kind, part) in next.kinds {
             let sum = self.kinds.entry(kind).or_default();
             sum.join(&part);
@@ -218,6 +219,7 @@ mod tests {
         let (mut series, mut totals) = (Series::default(), Totals::default());
         for second in seconds {
             let mut interval = Interval::new(second);
+            interval.waited_ns = 1_000_000;
             let part = interval.kind_mut(OpKind::Read);
             (part.requests, part.ok) = (3, 2);
             part.failures[Failure::Timeout.index()] = 1;
@@ -254,6 +256,8 @@ mod tests {
         let all = totals.sum().kind(OpKind::Read).unwrap();
         assert_eq!(sum(|part| part.requests), all.requests + 7);
         assert_eq!((sum(|part| part.ok), sum(SeriesKind::failed)), (all.ok, all.failed()));
+        let waited_s: f64 = rows.iter().map(|row| row.waited_s).sum();
+        assert!((waited_s - totals.sum().waited_ns as f64 / 1e9).abs() < 1e-6, "{waited_s} s");
         let mut response = Histogram::default();
         parts().for_each(|part| response.merge(&part.response.get()));
         assert_eq!(response, all.response);
