@@ -2,10 +2,10 @@
 //! clock, three histograms; all but the request itself, which the target answers at once.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use springload::driver::basic::Basic;
 use springload::engine::{Lane, ShardPlan, run_shard};
 use springload::plan::SchemaPlan;
 use springload::schema::Documents;
-use springload::target::basic::Basic;
 use springload::workload::{Budget, Crud, KeySequence, Live, Mix};
 use std::sync::Arc;
 use std::sync::mpsc::channel;

@@ -1,9 +1,9 @@
 //! What it costs to read an answer: its HTTP frame, and what CouchDB says in it.
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use springload::driver::couchdb::answer;
+use springload::http1::{Decoder, Step};
 use springload::schema::{DEFAULT, Documents, Template};
-use springload::target::couchdb::answer;
-use springload::target::wire::{Decoder, Step};
 use std::fmt::Write as _;
 use std::hint::black_box;
 

@@ -3,7 +3,7 @@
 //! ```text
 //! argv ─ cli ─► PlanSpec ─ plan::check ─► Plan ─► run ─► RunRecord ─► report
 //!                                                  │
-//!        engine: shards ► tickets ► drive ► workload ► target ► wire ► database
+//!        engine: shards ► tickets ► drive ► workload ► driver ► wire ► database
 //!                                     └► probe ► recorder ► measure
 //! ```
 //!
@@ -12,10 +12,13 @@
 pub mod cli;
 pub mod clock;
 pub mod cores;
+pub mod driver;
 pub mod embedded;
 pub mod engine;
 pub mod generate;
+pub mod http1;
 pub mod measure;
+pub mod net;
 pub mod op;
 pub mod plan;
 pub mod record;
@@ -24,5 +27,5 @@ pub mod run;
 pub mod schema;
 pub mod selftest;
 pub mod sweep;
-pub mod target;
+
 pub mod workload;

@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use springload::target::wire::{Decoder, Step};
+use springload::http1::{Decoder, Step};
 
 /// What a decoder made of an answer.
 #[derive(Debug, PartialEq, Eq)]

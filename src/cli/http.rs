@@ -5,8 +5,8 @@ use super::exit::Exit;
 use super::load::LoadArgs;
 use super::output::OutputArgs;
 use super::shared::{ClientArgs, drawn_seed};
+use crate::driver::http::Retry;
 use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, UrlSource, check_http};
-use crate::target::http::Retry;
 use crate::workload::UrlOrder;
 use std::path::PathBuf;
 

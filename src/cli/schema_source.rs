@@ -1,8 +1,8 @@
 //! Schemas named on a command line: files, or stored documents by their address.
 
+use crate::driver::couchdb::{Admin, Credentials};
+use crate::net::{Endpoint, TlsOptions};
 use crate::plan::{Invalid, SchemaSource};
-use crate::target::couchdb::{Admin, Credentials};
-use crate::target::wire::{Endpoint, TlsOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;

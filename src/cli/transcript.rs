@@ -1,7 +1,7 @@
 //! A line for each exchange, in siege's form, printed while the run goes on.
 
 use super::output::print;
-use crate::target::http::{Exchange, Watcher};
+use crate::driver::http::{Exchange, Watcher};
 use std::io;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;

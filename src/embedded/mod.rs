@@ -14,28 +14,11 @@
 //! * `?batch=ok` is applied at once, although its answer carries no revision;
 //! * attachments, views, Mango and replication answer 405 or 501, never a made-up success.
 
-mod access;
-mod all_docs;
-mod auth;
-mod bulk;
-mod changes;
+mod couch;
 mod counters;
-mod document;
 mod faults;
-mod json;
 mod null;
-mod null_answers;
-mod null_request;
-mod ordered;
-mod query;
-mod reply;
-mod revision;
-mod route;
 mod server;
-mod service;
-mod single;
-mod stand_in;
-mod store;
 mod timer;
 mod turnstile;
 
@@ -66,7 +49,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             admin: None,
-            session_ns: auth::SESSION_NS,
+            session_ns: couch::SESSION_NS,
             threads: 1,
             mode: Mode::Couch,
             faults: Faults::default(),

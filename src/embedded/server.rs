@@ -16,10 +16,10 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 
+use super::couch::Shared;
+use super::couch::service;
 use super::counters::{Counters, Tally, count};
 use super::null::{self, Script, histogram};
-use super::service;
-use super::stand_in::Shared;
 use super::turnstile::{Gate, Turnstile};
 use super::{Mode, Options};
 

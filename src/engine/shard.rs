@@ -8,9 +8,10 @@ use super::stop::{Patience, Stop};
 use super::tickets::{LoadCounts, Share, Tickets};
 use super::watch::{Watch, Watched};
 use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
+use crate::driver::{Session, Target};
 use crate::measure::{ConnectionTimes, FillLog, Interval, Pulse, Recorder};
+use crate::net::ShardContext;
 use crate::op::OpKind;
-use crate::target::{Deadlines, Session, Target};
 use crate::workload::Workload;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -188,8 +189,10 @@ where
     T::Session: 'static,
 {
     let deadlines = match plan.pace {
-        Pace::Open { .. } => Deadlines::with_timestamps(plan.clock, plan.timeout_ns),
-        Pace::Closed { .. } | Pace::Thinking { .. } => Deadlines::new(plan.clock, plan.timeout_ns),
+        Pace::Open { .. } => ShardContext::with_timestamps(plan.clock, plan.timeout_ns),
+        Pace::Closed { .. } | Pace::Thinking { .. } => {
+            ShardContext::new(plan.clock, plan.timeout_ns)
+        }
     };
     let sweep = tokio::task::spawn_local(deadlines.clone().sweep());
     let sessions = connect(target, &deadlines, (lanes.len(), plan.gather_ns)).await?;
@@ -276,7 +279,7 @@ fn run_lane<S: Session, W: Workload>(
 /// open after `gather_ns` come back unopened, marked as late.
 async fn connect<T: Target>(
     target: &T,
-    deadlines: &Rc<Deadlines>,
+    deadlines: &Rc<ShardContext>,
     (count, gather_ns): (usize, Nanos),
 ) -> io::Result<Vec<(T::Session, bool)>>
 where

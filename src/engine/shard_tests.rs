@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::clock::SECOND_NS;
+use crate::driver::{Outcome, Payload};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Schedule, Segment, StopReason};
 use crate::measure::{Probe, Totals};
 use crate::op::{Answered, Draft, Failure, Op, Part, Reply};
-use crate::target::{Deadline, Outcome, Payload};
 use crate::workload::Check;
 use std::future::poll_fn;
 use std::sync::mpsc::channel;
@@ -21,7 +21,7 @@ struct FakeSession {
     server: Server,
     clock: Clock,
     origin: Nanos,
-    deadline: Deadline,
+    deadline: crate::net::Deadline,
     /// The kernel is said to note when answers arrive.
     noted: bool,
 }
@@ -29,7 +29,7 @@ struct FakeSession {
 impl Target for Server {
     type Session = FakeSession;
 
-    fn session(&self, deadlines: &Rc<Deadlines>) -> FakeSession {
+    fn session(&self, deadlines: &Rc<ShardContext>) -> FakeSession {
         let clock = deadlines.clock();
         let deadline = deadlines.register();
         let noted = deadlines.timestamps().is_some();
@@ -208,7 +208,7 @@ struct MaybeShut(FakeSession, bool);
 impl Target for OneShut {
     type Session = MaybeShut;
 
-    fn session(&self, deadlines: &Rc<Deadlines>) -> MaybeShut {
+    fn session(&self, deadlines: &Rc<ShardContext>) -> MaybeShut {
         let number = self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         MaybeShut(self.0.session(deadlines), number == 0)
     }
@@ -245,7 +245,7 @@ struct HungUp(FakeSession, bool);
 impl Target for HangsUp {
     type Session = HungUp;
 
-    fn session(&self, deadlines: &Rc<Deadlines>) -> HungUp {
+    fn session(&self, deadlines: &Rc<ShardContext>) -> HungUp {
         HungUp(self.0.session(deadlines), false)
     }
 }

@@ -32,8 +32,8 @@ pub use ycsb_measurement::{
 };
 
 use crate::clock::Nanos;
+pub use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
-pub use crate::target::wire::MAX_ANSWER;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -2,12 +2,12 @@
 //! run, so that its numbers can be read beside it.
 
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
+use crate::driver::basic::Basic;
 use crate::engine::{Lane, ShardPlan, run_shard};
 use crate::measure::Histogram;
 use crate::op::Revision;
 use crate::record::Calibration;
 use crate::schema::Documents;
-use crate::target::basic::Basic;
 use crate::workload::{Budget, Crud, Entry, KeySequence, Live};
 use std::io;
 use std::sync::Arc;

@@ -2,13 +2,14 @@
 
 use super::RunError;
 use crate::clock::{Clock, Nanos};
+use crate::driver::http::{Exchange, Http, LogIn, Request, Server, Settings, Watcher};
+use crate::driver::{Payload, Session as _, Target as _};
 use crate::measure::Probe;
+use crate::net::ShardContext;
+use crate::net::{Endpoint, EndpointError, TlsOptions};
 use crate::op::Failure;
 use crate::plan::{HttpPlan, Plan, RequestPlan, SchemaPlan};
 use crate::record::ServerRecord;
-use crate::target::http::{Exchange, Http, LogIn, Request, Server, Settings, Watcher};
-use crate::target::wire::{Endpoint, EndpointError, TlsOptions};
-use crate::target::{Deadlines, Payload, Session as _, Target as _};
 use crate::workload::{Pattern, UrlBody, UrlEntry, UrlOrder, Urls, Values, Workload as _};
 use std::io;
 use std::sync::Arc;
@@ -156,7 +157,7 @@ pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let began = clock.now();
     let result = runtime.block_on(async {
-        let deadlines = Deadlines::new(clock, plan.timeout_ns);
+        let deadlines = ShardContext::new(clock, plan.timeout_ns);
         let mut session = target.session(&deadlines);
         let exchange = async {
             session.ready().await;

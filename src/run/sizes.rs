@@ -2,10 +2,10 @@
 //! of its own.
 
 use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::couchdb::{Admin, Credentials};
 use crate::engine::Start;
 use crate::measure::SizePoint;
-use crate::target::couchdb::{Admin, Credentials};
-use crate::target::wire::Endpoint;
+use crate::net::Endpoint;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

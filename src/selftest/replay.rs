@@ -3,12 +3,12 @@
 use super::Measured;
 use super::claims::Length;
 use super::harness::Broken;
+use crate::driver::basic::Basic;
 use crate::engine::{Lane, ShardPlan, Start, run_shard};
 use crate::op::{Answered, Draft, Failure, Op, OpKind, Reply};
 use crate::plan::SchemaPlan;
 use crate::run::RunError;
 use crate::schema::Documents;
-use crate::target::basic::Basic;
 use crate::workload::{Budget, Check, Crud, KeySequence, Live, Mix, Workload};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! What the shell's commands do to a database. Prints nothing.
 
 use super::command::Command;
+use crate::driver::couchdb::{Admin, AdminError, answer, encode_segment};
 use crate::op::Failure;
 use crate::report::ycsb::return_code;
-use crate::target::couchdb::{Admin, AdminError, answer, encode_segment};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 

@@ -3,10 +3,10 @@
 use super::{Args, Rc};
 use crate::cli::exit::Exit;
 use crate::cli::output::print;
+use crate::driver::http::Exchange;
 use crate::plan::{HttpLoad, HttpSpec, Invalid, Plan};
 use crate::report::{SiegeHit, siege_figures};
 use crate::run::{RunError, Shown, exchange_once};
-use crate::target::http::Exchange;
 use crate::workload::UrlOrder;
 
 /// The version whose command line and figures these are.

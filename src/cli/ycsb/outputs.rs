@@ -3,11 +3,11 @@
 use super::super::output::print;
 use super::show::{self, Uniques};
 use crate::clock::{Nanos, wall_ns};
+use crate::driver::basic::Echo;
 use crate::measure::RawRow;
 use crate::plan::{BasicPlan, Invalid, MeasurementPlan, Plan, StageKind, StagePlan};
 use crate::record::{RunRecord, Running};
 use crate::report::ycsb::{Status, hdr_logs, raw_rows};
-use crate::target::basic::Echo;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What YCSB's `BasicDB` prints on stdout.
 
 use super::super::output::print;
+use crate::driver::basic::Echo;
 use crate::plan::BasicPlan;
-use crate::target::basic::Echo;
 use crate::workload::ycsb::Properties;
 use std::collections::HashSet;
 use std::fmt::Write as _;

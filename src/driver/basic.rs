@@ -1,0 +1,169 @@
+//! A target without a server that keeps nothing: what is measured on it is springload itself, or a
+//! delay of known length.
+
+use super::{Outcome, Payload, Session, Target};
+use crate::clock::{Clock, Nanos, Sleeper};
+use crate::generate::{below, mix, scramble};
+use crate::measure::Probe;
+use crate::net::ShardContext;
+use crate::op::{Op, OpKind, Reply, Revision};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+const MILLISECOND_NS: Nanos = 1_000_000;
+
+/// Is handed what is to be shown of each operation, on all threads.
+pub type Echo = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// How long operations take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delay {
+    /// Milliseconds.
+    pub ms: u32,
+    /// Each operation takes a whole number of milliseconds below that, any as likely, drawn from
+    /// this seed. `None`: all take as long.
+    pub seed: Option<u64>,
+}
+
+impl Delay {
+    /// How long the operation `op` of a session takes, after `before` others.
+    const fn of(self, op: &Op, before: u64) -> Nanos {
+        let most_ms = self.ms as u64;
+        let ms = match self.seed {
+            Some(seed) => below(scramble(mix(seed, op.key, before)), most_ms),
+            None => most_ms,
+        };
+        ms * MILLISECOND_NS
+    }
+}
+
+/// The target; see the module.
+#[derive(Clone, Default)]
+pub struct Basic {
+    /// Is handed the body of each operation, where operations are to be shown.
+    pub echo: Option<Echo>,
+    /// How long operations take; `None`: they are answered at once.
+    pub delay: Option<Delay>,
+}
+
+impl fmt::Debug for Basic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Basic").field("delay", &self.delay).finish_non_exhaustive()
+    }
+}
+
+/// A session with it.
+#[derive(Debug)]
+pub struct BasicSession {
+    target: Basic,
+    clock: Clock,
+    /// Made with the first delay.
+    sleeper: Option<Sleeper>,
+    /// Operations that were carried out.
+    done: u64,
+}
+
+impl Target for Basic {
+    type Session = BasicSession;
+
+    fn session(&self, deadlines: &Rc<ShardContext>) -> BasicSession {
+        BasicSession { target: self.clone(), clock: deadlines.clock(), sleeper: None, done: 0 }
+    }
+}
+
+impl BasicSession {
+    /// Waits as long as an operation that began at `began` takes.
+    async fn wait(&mut self, delay: Delay, op: &Op, began: Nanos) {
+        let until = began.saturating_add(delay.of(op, self.done));
+        self.done += 1;
+        if self.sleeper.is_none() {
+            self.sleeper = Sleeper::new(self.clock).ok();
+        }
+        if let Some(sleeper) = &self.sleeper {
+            sleeper.sleep_until(until).await;
+        } else {
+            // Less exact, but asks nothing of the operating system.
+            let left = until.saturating_sub(self.clock.now());
+            tokio::time::sleep(Duration::from_nanos(left)).await;
+        }
+    }
+}
+
+impl Session for BasicSession {
+    async fn ready(&mut self) -> Option<Nanos> {
+        None
+    }
+
+    /// Every operation succeeds; the revision after it is one generation higher.
+    #[inline]
+    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+        if let Some(delay) = self.target.delay {
+            // A rare shape: kept out of the future that every other operation pays for.
+            Box::pin(self.wait(delay, op, probe.began())).await;
+        }
+        if let Some(echo) = &self.target.echo {
+            echo(payload.body());
+        }
+        let generation = op.revision.map_or(0, |revision| revision.generation);
+        let written = u32::from(!matches!(op.kind, OpKind::Read | OpKind::Scan));
+        let revision = Revision { generation: generation + written, hash: [0; 16] };
+        if op.kind == OpKind::BulkInsert {
+            payload.names_and_rows().1.resize(op.documents as usize, Ok(revision));
+        }
+        probe.mark_answered_at_once();
+        Outcome {
+            result: Ok(Reply { revision: Some(revision), ..Reply::default() }),
+            bytes_sent: payload.body().len() as u64,
+            bytes_received: 0,
+            resent: false,
+            unsolicited: 0,
+            carried_out: 0,
+            not_carried_out: 0,
+            http_requests: None,
+            conflict_retries: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long 3,000 operations on a few documents take, in whole milliseconds.
+    async fn taken(delay: Delay) -> Vec<u64> {
+        let clock = Clock::virtual_time();
+        let deadlines = ShardContext::new(clock, 1_000);
+        let target = Basic { echo: None, delay: Some(delay) };
+        let (mut session, mut payload) = (target.session(&deadlines), Payload::default());
+        let mut taken = Vec::new();
+        for key in 0..3_000 {
+            let now = clock.now();
+            let mut probe = Probe::new(clock, now, now);
+            let op = Op::single(OpKind::Read, key % 3, None);
+            session.execute(&op, &mut payload, &mut probe).await;
+            taken.push(probe.finish().service_ns / MILLISECOND_NS);
+        }
+        taken
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fixed_delay_is_the_same_for_all() {
+        assert_eq!(taken(Delay { ms: 7, seed: None }).await, vec![7; 3_000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_random_delay_is_below_and_even_and_follows_from_the_seed() {
+        let first = taken(Delay { ms: 10, seed: Some(1) }).await;
+        let mut counts = [0u32; 10];
+        for &ms in &first {
+            counts[ms as usize] += 1;
+        }
+        // Four standard deviations of a binomial with p = 1/10: 4 * sqrt(270) = 66.
+        assert!(counts.iter().all(|count| count.abs_diff(300) < 66), "{counts:?}");
+        assert_eq!(first, taken(Delay { ms: 10, seed: Some(1) }).await);
+        assert_ne!(first, taken(Delay { ms: 10, seed: Some(2) }).await);
+        assert_eq!(taken(Delay { ms: 1, seed: Some(1) }).await, vec![0; 3_000]);
+    }
+}

@@ -1,0 +1,249 @@
+//! What is done to a server before and after the stages: log in, look, make, remove, fetch.
+
+use super::credentials::Credentials;
+use crate::clock::Clock;
+use crate::http1::{Connection, Request};
+use crate::measure::Probe;
+use crate::net::Endpoint;
+use crate::net::ShardContext;
+use crate::op::Failure;
+use serde_json::Value;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Why the server cannot be used. Each message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// No answer.
+    #[error("cannot reach {server}: {reason}; is CouchDB running there?")]
+    Unreachable {
+        /// The server's address.
+        server: String,
+        /// What went wrong, in words.
+        reason: &'static str,
+    },
+    /// 401 or 403.
+    #[error("{server} refuses {action}: {reason}; give http://user:password@host:port")]
+    Refused {
+        /// The server's address.
+        server: String,
+        /// What was asked for.
+        action: String,
+        /// What the server says.
+        reason: String,
+    },
+    /// Any other answer that is not the one needed.
+    #[error("{server} answers {status} to {action}: {reason}")]
+    Unexpected {
+        /// The server's address.
+        server: String,
+        /// What was asked for.
+        action: String,
+        /// The HTTP status.
+        status: u16,
+        /// What the server says.
+        reason: String,
+    },
+}
+
+/// Administration of a server, by one connection for each request: what runs the next request may
+/// not be what ran the last one, and no connection outlives its runtime.
+#[derive(Debug)]
+pub struct Admin {
+    connection: Connection,
+    deadlines: Rc<ShardContext>,
+    server: String,
+    host: String,
+    credentials: Credentials,
+}
+
+/// A status and a JSON body; `Null` if the body is not JSON.
+type Reply = (u16, Value);
+
+impl Admin {
+    /// Nothing is opened yet.
+    pub fn new(endpoint: &Arc<Endpoint>, credentials: Credentials, timeout_ns: u64) -> Self {
+        let deadlines = ShardContext::new(Clock::system(), timeout_ns);
+        Self {
+            connection: Connection::new(endpoint.clone(), &deadlines),
+            deadlines,
+            server: endpoint.host().to_owned(),
+            host: endpoint.host().to_owned(),
+            credentials,
+        }
+    }
+
+    /// The credentials, with the cookie that [`Admin::log_in`] received.
+    pub const fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// Sends one request. `path` must be percent-encoded already.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub async fn request(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<&[u8]>,
+    ) -> Result<Reply, AdminError> {
+        let mut bytes = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAccept: application/json\r\n",
+            self.host
+        )
+        .into_bytes();
+        self.credentials.write_header(&mut bytes);
+        if let Some(body) = body {
+            let length = format!("Content-Length: {}\r\n", body.len());
+            bytes.extend_from_slice(b"Content-Type: application/json\r\n");
+            bytes.extend_from_slice(length.as_bytes());
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(body.unwrap_or_default());
+        let status = self.send(&bytes, method == "HEAD").await?;
+        Ok((status, serde_json::from_slice(self.connection.body()).unwrap_or(Value::Null)))
+    }
+
+    async fn send(&mut self, bytes: &[u8], head_request: bool) -> Result<u16, AdminError> {
+        self.connection.close();
+        let clock = self.deadlines.clock();
+        let mut probe = Probe::new(clock, clock.now(), clock.now());
+        // On a fresh connection nothing is sent twice.
+        let request = Request { is_head: head_request, ..Request::reading(bytes) };
+        let exchange = self.connection.exchange(request, &mut probe);
+        let answer = tokio::select! {
+            answer = exchange => answer,
+            () = self.deadlines.clone().sweep() => Err(Failure::Timeout),
+        };
+        answer.map(|answer| answer.status).map_err(|failure| AdminError::Unreachable {
+            server: self.server.clone(),
+            reason: match failure {
+                Failure::Timeout => "no answer within the time-out",
+                Failure::Connect => "the connection was refused or its certificate is not trusted",
+                Failure::Protocol => "what answers is not an HTTP/1.1 server",
+                _ => "the connection was closed without an answer",
+            },
+        })
+    }
+
+    /// Sends one request and asks for one of `statuses`.
+    ///
+    /// # Errors
+    /// When there is no answer, or another one.
+    pub async fn expect(
+        &mut self,
+        statuses: &[u16],
+        method: &str,
+        path: &str,
+        body: Option<&[u8]>,
+    ) -> Result<Reply, AdminError> {
+        let reply = self.request(method, path, body).await?;
+        self.expect_reply(reply, statuses, method, path)
+    }
+
+    /// Passes on a reply with one of `statuses`.
+    ///
+    /// # Errors
+    /// When it has another one.
+    pub fn expect_reply(
+        &self,
+        (status, value): Reply,
+        statuses: &[u16],
+        method: &str,
+        path: &str,
+    ) -> Result<Reply, AdminError> {
+        if statuses.contains(&status) {
+            return Ok((status, value));
+        }
+        let (server, action) = (self.server.clone(), format!("{method} {path}"));
+        let text = |name| value.get(name).and_then(Value::as_str);
+        let reason = text("reason").or(text("error")).unwrap_or("no reason given").to_owned();
+        Err(match status {
+            401 | 403 => AdminError::Refused { server, action, reason },
+            _ => AdminError::Unexpected { server, action, status, reason },
+        })
+    }
+
+    /// Gets a session cookie, if the credentials are of that kind. A server that has no
+    /// `_session` gets Basic instead. Asks once: CouchDB locks a user out after five refusals.
+    ///
+    /// # Errors
+    /// When the credentials are refused or there is no answer.
+    pub async fn log_in(&mut self) -> Result<(), AdminError> {
+        let Some(request) = self.credentials.log_in_request(&self.host) else { return Ok(()) };
+        let status = self.send(&request, false).await?;
+        let renewed = status == 200
+            && self.connection.set_cookie().is_some_and(|cookie| self.credentials.renew(cookie));
+        let Credentials::Cookie { name, password, .. } = &self.credentials else { return Ok(()) };
+        match status {
+            _ if renewed => Ok(()),
+            401 | 403 => Err(AdminError::Refused {
+                server: self.server.clone(),
+                action: format!("to log in {name:?}"),
+                reason: if status == 403 {
+                    "locked out after too many wrong passwords; wait five minutes".to_owned()
+                } else {
+                    "name or password is wrong".to_owned()
+                },
+            }),
+            // No such thing as a session there.
+            404 | 405 | 501 => {
+                let (name, password) = (name.clone(), password.clone());
+                self.credentials = Credentials::Basic { name, password };
+                Ok(())
+            }
+            200 => Err(AdminError::Unexpected {
+                server: self.server.clone(),
+                action: "POST /_session".to_owned(),
+                status,
+                reason: "no session cookie; try --auth basic".to_owned(),
+            }),
+            status => {
+                let said = serde_json::from_slice(self.connection.body()).unwrap_or(Value::Null);
+                self.expect_reply((status, said), &[200], "POST", "/_session").map(|_| ())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Admin, Credentials, Endpoint};
+    use crate::net::TlsOptions;
+    use std::io::{Read, Write};
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn each_request_is_sent_once_whatever_runs_it() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let (seen, requests) = channel();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, seen) = (stream.unwrap(), seen.clone());
+                std::thread::spawn(move || {
+                    let mut request = [0; 1_024];
+                    while let Ok(1..) = stream.read(&mut request) {
+                        seen.send(()).unwrap();
+                        // Long enough for who asks to have looked in vain.
+                        std::thread::sleep(Duration::from_millis(50));
+                        let _ =
+                            stream.write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");
+                    }
+                });
+            }
+        });
+        let endpoint = Endpoint::resolve(&url, &TlsOptions::default()).unwrap();
+        let mut admin = Admin::new(&Arc::new(endpoint), Credentials::None, 10_000_000_000);
+        for _ in 0..2 {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let (status, _) = runtime.block_on(admin.request("PUT", "/db", None)).unwrap();
+            assert_eq!(status, 201);
+        }
+        assert_eq!(requests.try_iter().count(), 2);
+    }
+}

@@ -1,0 +1,444 @@
+//! What CouchDB's answers say. Each has a fast path for the exact text that CouchDB sends, and
+//! a JSON parser for everything else that means the same.
+
+use super::whole::ends_object;
+use crate::http1::reason::Told;
+use crate::op::{Failure, Revision};
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The failure class of a status that is not the one asked for. A 403 is a refusal of the user
+/// when it tells of a lock-out, and of this one document otherwise: validation functions of a
+/// design document answer so.
+pub fn failure(status: u16, body: &[u8]) -> Failure {
+    match status {
+        403 if memchr::memmem::find(body, b"locked").is_none() => Failure::Rejected,
+        401 | 403 => Failure::Authentication,
+        status => Failure::of_status(status),
+    }
+}
+
+/// The answer to a write, or one row of a bulk answer.
+#[derive(Deserialize)]
+struct Written<'a> {
+    ok: Option<bool>,
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    rev: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    error: Option<Cow<'a, str>>,
+}
+
+impl Written<'_> {
+    fn id(&self) -> Option<&[u8]> {
+        self.id.as_deref().map(str::as_bytes)
+    }
+}
+
+/// Reads the answer to a single write of `id`.
+///
+/// # Errors
+/// What the answer names as its error; [`Failure::Protocol`] when it is not the answer to a write
+/// of `id`, or names no revision.
+pub fn written(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
+    if let Some((revision, [])) = exact_row(body, id) {
+        return Ok(revision);
+    }
+    let row: Written<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    let revision = row_result(&row)?;
+    if row.id() == Some(id) { Ok(revision) } else { Err(Failure::Protocol) }
+}
+
+/// Reads a stored document's revision and checks that it is the one asked for, and whole.
+///
+/// # Errors
+/// [`Failure::Protocol`] when it is not.
+pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
+    match exact_head(body, id) {
+        Some((revision, rest)) if ends_object(rest) => Ok(revision),
+        _ => parsed_document(body, id),
+    }
+}
+
+/// The same by a JSON parser.
+fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
+    #[derive(Deserialize)]
+    struct Stored<'a> {
+        #[serde(borrow, rename = "_id")]
+        id: Cow<'a, str>,
+        #[serde(borrow, rename = "_rev")]
+        rev: Cow<'a, str>,
+    }
+    let stored: Stored<'_> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    if stored.id.as_bytes() != id {
+        return Err(Failure::Protocol);
+    }
+    Revision::parse(stored.rev.as_bytes()).ok_or(Failure::Protocol)
+}
+
+/// Reads the rows of a bulk answer into `rows`, in the order of `names`: the identifiers, each
+/// followed by a zero byte. A document without a row has failed.
+///
+/// # Errors
+/// [`Failure::Protocol`] when it is no array of rows, or one with more rows than were asked for, or
+/// rows for others; what a row without an identifier names as its error.
+pub fn rows(
+    body: &[u8],
+    names: &[u8],
+    rows: &mut Vec<Result<Revision, Failure>>,
+) -> Result<(), Failure> {
+    rows.clear();
+    if exact_rows(body, names, rows).is_some() {
+        return Ok(());
+    }
+    rows.clear();
+    let parsed: Vec<Written<'_>> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    let in_order = each(names).map(Some).eq(parsed.iter().map(Written::id));
+    if in_order {
+        rows.extend(parsed.iter().map(row_result));
+        return Ok(());
+    }
+    let mut by_id: HashMap<&[u8], Vec<&Written<'_>>> = HashMap::with_capacity(parsed.len());
+    for row in &parsed {
+        let Some(id) = row.id() else {
+            return Err(row_result(row).err().unwrap_or(Failure::Protocol));
+        };
+        by_id.entry(id).or_default().push(row);
+    }
+    let take = |id| by_id.get_mut(id).and_then(Vec::pop).map_or(Err(Failure::Protocol), row_result);
+    rows.extend(each(names).map(take));
+    if by_id.values().all(Vec::is_empty) {
+        Ok(())
+    } else {
+        rows.clear();
+        Err(Failure::Protocol)
+    }
+}
+
+/// What a bulk answer says about the first document that has failed so.
+pub(super) fn row_reason(body: &[u8], failure: Failure) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Row<'a> {
+        #[serde(borrow, flatten)]
+        written: Written<'a>,
+        #[serde(borrow)]
+        reason: Option<Cow<'a, str>>,
+    }
+    let rows: Vec<Row<'_>> = serde_json::from_slice(body).ok()?;
+    let row = rows.into_iter().find(|row| row_result(&row.written) == Err(failure))?;
+    Told { error: row.written.error, reason: row.reason }.words()
+}
+
+/// The body of the request that looks up the documents in `names` whose rows are conflicts.
+pub(super) fn lookup(names: &[u8], rows: &[Result<Revision, Failure>]) -> Vec<u8> {
+    let conflicts = each(names).zip(rows).filter(|(_, row)| **row == Err(Failure::Conflict));
+    let keys: Vec<_> = conflicts.map(|(name, _)| String::from_utf8_lossy(name)).collect();
+    serde_json::json!({ "keys": keys }).to_string().into_bytes()
+}
+
+/// Puts the revisions that a lookup has found in the place of conflicts. A document that is not
+/// in its first revision has been written by somebody else, and stays one.
+pub(super) fn settled(body: &[u8], names: &[u8], rows: &mut [Result<Revision, Failure>]) {
+    #[derive(Deserialize)]
+    struct Found {
+        rows: Vec<Row>,
+    }
+    #[derive(Deserialize)]
+    struct Row {
+        id: Option<String>,
+        value: Option<Value>,
+    }
+    #[derive(Deserialize)]
+    struct Value {
+        rev: String,
+        #[serde(default)]
+        deleted: bool,
+    }
+    let Ok(found) = serde_json::from_slice::<Found>(body) else { return };
+    let by_id: HashMap<&[u8], Revision> = found
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let value = row.value.as_ref().filter(|value| !value.deleted)?;
+            let revision = Revision::parse(value.rev.as_bytes())?;
+            Some((row.id.as_deref()?.as_bytes(), revision))
+        })
+        .filter(|(_, revision)| revision.generation == 1)
+        .collect();
+    let conflicts = each(names).zip(rows).filter(|(_, row)| **row == Err(Failure::Conflict));
+    for (name, row) in conflicts {
+        if let Some(&revision) = by_id.get(name) {
+            *row = Ok(revision);
+        }
+    }
+}
+
+/// The identifiers in `names`.
+pub(super) fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
+    names.split_inclusive(|&byte| byte == 0).map(|name| &name[..name.len() - 1])
+}
+
+/// Counts the rows of an answer to a scan for at most `limit` documents. Each must come with its
+/// own document.
+///
+/// # Errors
+/// [`Failure::Protocol`] when it is no such answer.
+pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
+    #[derive(Deserialize)]
+    struct Scanned<'a> {
+        #[serde(borrow)]
+        rows: Vec<Row<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Row<'a> {
+        #[serde(borrow)]
+        id: Cow<'a, str>,
+        #[serde(borrow)]
+        doc: &'a RawValue,
+    }
+    let Scanned { rows } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    let whole = |row: &Row<'_>| {
+        let (document, id) = (row.doc.get().as_bytes(), row.id.as_bytes());
+        exact_head(document, id).is_some() || parsed_document(document, id).is_ok()
+    };
+    let fits = rows.len() <= limit as usize && rows.iter().all(whole);
+    if fits { Ok(rows.len() as u32) } else { Err(Failure::Protocol) }
+}
+
+/// Appends the stored document `stored` to `out`, with the members of `changes` in the place of
+/// its own or after them. Returns the revision that it builds upon.
+///
+/// # Errors
+/// [`Failure::Protocol`] when either is no JSON object, or the stored one is not that of `id`.
+pub fn merge(
+    stored: &[u8],
+    id: &[u8],
+    changes: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<Revision, Failure> {
+    type Members<'a> = IndexMap<Cow<'a, str>, &'a RawValue>;
+    let revision = document(stored, id)?;
+    let mut members: Members<'_> = serde_json::from_slice(stored).map_err(|_| Failure::Protocol)?;
+    let changes: Members<'_> = serde_json::from_slice(changes).map_err(|_| Failure::Protocol)?;
+    members.extend(changes);
+    serde_json::to_writer(out, &members).map_err(|_| Failure::Protocol)?;
+    Ok(revision)
+}
+
+fn row_result(row: &Written<'_>) -> Result<Revision, Failure> {
+    match row.error.as_deref() {
+        Some("conflict") => Err(Failure::Conflict),
+        Some("not_found") => Err(Failure::NotFound),
+        Some("too_large" | "document_too_large" | "max_document_size_exceeded") => {
+            Err(Failure::TooLarge)
+        }
+        Some("internal_server_error" | "unknown_error" | "timeout") => Err(Failure::ServerError),
+        Some(_) => Err(Failure::Rejected),
+        None if row.ok == Some(false) => Err(Failure::Protocol),
+        None => row
+            .rev
+            .as_deref()
+            .and_then(|rev| Revision::parse(rev.as_bytes()))
+            .ok_or(Failure::Protocol),
+    }
+}
+
+/// Rows without an error, in request order, as CouchDB writes them. `None`: look closer.
+fn exact_rows(body: &[u8], names: &[u8], rows: &mut Vec<Result<Revision, Failure>>) -> Option<()> {
+    let mut rest = body.trim_ascii().strip_prefix(b"[")?.strip_suffix(b"]")?;
+    for (place, id) in each(names).enumerate() {
+        if place > 0 {
+            rest = rest.strip_prefix(b",")?.trim_ascii_start();
+        }
+        let (revision, after) = exact_row(rest, id)?;
+        rows.push(Ok(revision));
+        rest = after;
+    }
+    rest.is_empty().then_some(())
+}
+
+/// `{"ok":true,"id":"...","rev":"..."}` and what follows it.
+#[inline]
+fn exact_row<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
+    let rest = body.strip_prefix(b"{\"ok\":true,\"id\":\"")?.strip_prefix(id)?;
+    let (revision, rest) = revision_until_quote(rest.strip_prefix(b"\",\"rev\":\"")?)?;
+    Some((revision, rest.strip_prefix(b"}")?.trim_ascii_start()))
+}
+
+/// `{"_id":"...","_rev":"..."` and what follows it.
+#[allow(clippy::inline_always, reason = "on the path of each read; a scan's call would forbid it")]
+#[inline(always)]
+fn exact_head<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
+    let rest = body.strip_prefix(b"{\"_id\":\"")?.strip_prefix(id)?;
+    revision_until_quote(rest.strip_prefix(b"\",\"_rev\":\"")?)
+}
+
+#[inline]
+fn revision_until_quote(text: &[u8]) -> Option<(Revision, &[u8])> {
+    let end = memchr::memchr(b'"', &text[..text.len().min(64)])?;
+    Some((Revision::parse(&text[..end])?, &text[end + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REV: &str = "1-967a00dff5e02add41819138abb3284d";
+
+    #[test]
+    fn a_write_is_read_in_any_spelling_and_checked() {
+        let revision = Revision::parse(REV.as_bytes()).unwrap();
+        for body in [
+            format!("{{\"ok\":true,\"id\":\"7\",\"rev\":\"{REV}\"}}\n"),
+            format!("{{ \"rev\": \"{REV}\", \"id\": \"\\u0037\", \"ok\": true }}"),
+        ] {
+            assert_eq!(written(body.as_bytes(), b"7"), Ok(revision));
+            assert_eq!(written(body.as_bytes(), b"8"), Err(Failure::Protocol));
+        }
+        assert_eq!(written(b"<html>", b"7"), Err(Failure::Protocol));
+        let more = format!("{{\"ok\":true,\"id\":\"7\",\"rev\":\"{REV}\"}}{{}}");
+        assert_eq!(written(more.as_bytes(), b"7"), Err(Failure::Protocol));
+    }
+
+    #[test]
+    fn a_write_succeeds_by_what_its_answer_says() {
+        let answer = |ok: &str, rest: &str| {
+            let rev = format!("{{\"ok\":{ok},\"id\":\"7\",\"rev\":\"{REV}\"{rest}}}\n");
+            written(rev.as_bytes(), b"7")
+        };
+        assert!(answer("true", "").is_ok() && answer("true", ",\"more\":1").is_ok());
+        assert_eq!(answer("false", ""), Err(Failure::Protocol));
+        assert_eq!(answer("\"yes\"", ""), Err(Failure::Protocol));
+        assert_eq!(answer("true", ",\"error\":\"conflict\""), Err(Failure::Conflict));
+        assert_eq!(answer("true", ",\"error\":\"whatever\""), Err(Failure::Rejected));
+        assert_eq!(written(b"{\"ok\":true,\"id\":\"7\"}", b"7"), Err(Failure::Protocol));
+        let failed = b"{\"error\":\"unknown_error\",\"reason\":\"undefined\"}";
+        assert_eq!(written(failed, b"7"), Err(Failure::ServerError));
+    }
+
+    #[test]
+    fn a_document_is_read_in_any_order_and_checked() {
+        let revision = Revision::parse(REV.as_bytes()).unwrap();
+        for body in [
+            format!("{{\"_id\":\"7\",\"_rev\":\"{REV}\",\"a\":{{\"_rev\":\"no\"}}}}\n"),
+            format!("{{\"a\":{{\"_rev\":\"no\"}},\"_rev\":\"{REV}\",\"_id\":\"7\"}}"),
+        ] {
+            assert_eq!(document(body.as_bytes(), b"7"), Ok(revision));
+            assert_eq!(document(body.as_bytes(), b"70"), Err(Failure::Protocol));
+            // Cut short, and closed again: in mid-value and within a string.
+            for end in [body.len() - 12, body.len() - 5] {
+                let cut = format!("{}}}", &body[..end]);
+                assert_eq!(document(cut.as_bytes(), b"7"), Err(Failure::Protocol), "{cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn changes_take_the_place_of_stored_members() {
+        let stored = format!("{{\"_id\":\"7\",\"_rev\":\"{REV}\",\"a\":1,\"b\":{{\"c\":2}}}}");
+        let mut out = Vec::new();
+        let revision = merge(stored.as_bytes(), b"7", b"{\"d\":\"\\u0041\",\"a\":9}", &mut out);
+        assert_eq!(revision, Revision::parse(REV.as_bytes()).ok_or(Failure::Protocol));
+        let merged: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let wanted = serde_json::json!({"_id": "7", "_rev": REV, "a": 9, "b": {"c": 2}, "d": "A"});
+        assert_eq!(merged, wanted);
+        assert_eq!(merge(stored.as_bytes(), b"8", b"{}", &mut out), Err(Failure::Protocol));
+        assert_eq!(merge(stored.as_bytes(), b"7", b"[]", &mut out), Err(Failure::Protocol));
+    }
+
+    #[test]
+    fn a_scan_counts_the_documents_that_came() {
+        let rows = |docs: &str| format!("{{\"total_rows\":9,\"offset\":2,\"rows\":[{docs}]}}");
+        let doc = format!("{{\"_id\":\"a\",\"_rev\":\"{REV}\",\"b\":1}}");
+        let row = format!("{{\"id\":\"a\",\"key\":\"a\",\"value\":{{}},\"doc\":{doc}}}");
+        assert_eq!(scanned(rows("").as_bytes(), 3), Ok(0));
+        assert_eq!(scanned(rows(&format!("{row},{row}")).as_bytes(), 3), Ok(2));
+        assert_eq!(scanned(rows(&format!("{row},{row}")).as_bytes(), 1), Err(Failure::Protocol));
+        let spaced = row.replace("\"_rev\":", "\"_rev\": ");
+        assert_eq!(scanned(rows(&spaced).as_bytes(), 3), Ok(1));
+        for other in ["null", "{}", &doc.replace("\"a\"", "\"b\"")] {
+            let without = row.replace(&doc, other);
+            assert_eq!(scanned(rows(&without).as_bytes(), 3), Err(Failure::Protocol));
+        }
+        assert_eq!(scanned(b"{\"rows\":[", 3), Err(Failure::Protocol));
+    }
+
+    #[test]
+    fn conflicts_are_settled_by_first_revisions_alone() {
+        let revision = Revision::parse(REV.as_bytes()).unwrap();
+        let names = b"10\x0011\x0012\0";
+        let mut rows = [Ok(revision), Err(Failure::Conflict), Err(Failure::Conflict)];
+        assert_eq!(lookup(names, &rows), br#"{"keys":["11","12"]}"#);
+        let row = |id: u32, rev: &str| {
+            format!("{{\"id\":\"{id}\",\"key\":\"{id}\",\"value\":{{\"rev\":\"{rev}\"}}}}")
+        };
+        let first = format!("1-{}", "a".repeat(32));
+        let second = format!("2-{}", "a".repeat(32));
+        let body = format!("{{\"rows\":[{},{}]}}", row(11, &first), row(12, &second));
+        settled(body.as_bytes(), names, &mut rows);
+        let first = Ok(Revision { generation: 1, hash: [0xaa; 16] });
+        assert_eq!(rows, [Ok(revision), first, Err(Failure::Conflict)]);
+        settled(b"{\"rows\":[{\"key\":\"12\",\"error\":\"not_found\"}]}", names, &mut rows);
+        assert_eq!(rows[2], Err(Failure::Conflict));
+    }
+
+    #[test]
+    fn rows_are_matched_by_id_whatever_their_order() {
+        let ok = Ok(Revision::parse(REV.as_bytes()).unwrap());
+        let row = |id: u32| format!("{{\"ok\":true,\"id\":\"{id}\",\"rev\":\"{REV}\"}}");
+        let conflict =
+            "{\"id\":\"11\",\"error\":\"conflict\",\"reason\":\"Document update conflict.\"}";
+        let mut out = Vec::new();
+        let exact = format!("[{},{},\r\n{}]\n", row(10), row(11), row(12));
+        rows(exact.as_bytes(), b"10\x0011\x0012\0", &mut out).unwrap();
+        assert_eq!(out, [ok, ok, ok]);
+        let mixed = format!("[{},{conflict},{}]", row(12), row(10));
+        rows(mixed.as_bytes(), b"10\x0011\x0012\0", &mut out).unwrap();
+        assert_eq!(out, [ok, Err(Failure::Conflict), ok]);
+        rows(format!("[{}]", row(10)).as_bytes(), b"10\x0011\0", &mut out).unwrap();
+        assert_eq!(out, [ok, Err(Failure::Protocol)]);
+        assert_eq!(rows(b"{}", b"10\0", &mut out), Err(Failure::Protocol));
+        let asked_twice = format!("[{},{}]", row(10), row(10));
+        rows(asked_twice.as_bytes(), b"10\x0010\0", &mut out).unwrap();
+        assert_eq!(out, [ok, ok]);
+    }
+
+    #[test]
+    fn a_row_tells_why_it_failed() {
+        let body = "[{\"ok\":true,\"id\":\"1\",\"rev\":\"1-x\"},\
+            {\"id\":\"2\",\"error\":\"conflict\",\"reason\":\"Document update conflict.\"},\
+            {\"id\":\"3\",\"error\":\"forbidden\",\"reason\":\"no\"}]";
+        let reason = |failure| row_reason(body.as_bytes(), failure);
+        let conflict = "conflict: Document update conflict.";
+        assert_eq!(reason(Failure::Conflict).as_deref(), Some(conflict));
+        assert_eq!(reason(Failure::Rejected).as_deref(), Some("forbidden: no"));
+        assert_eq!(reason(Failure::TooLarge), None);
+        assert_eq!(row_reason(b"{}", Failure::Conflict), None);
+    }
+
+    #[test]
+    fn rows_that_nobody_asked_for_make_the_answer_worthless() {
+        let row = |id: u32| format!("{{\"ok\":true,\"id\":\"{id}\",\"rev\":\"{REV}\"}}");
+        let nameless = "{\"error\":\"forbidden\",\"reason\":\"no\"}".to_owned();
+        let mut out = Vec::new();
+        for (answer, failure) in [
+            (vec![row(10), row(11), row(11)], Failure::Protocol),
+            (vec![row(10), row(10), row(11)], Failure::Protocol),
+            (vec![row(10), row(10)], Failure::Protocol),
+            (vec![row(10), row(11), row(12)], Failure::Protocol),
+            (vec![row(10), row(12)], Failure::Protocol),
+            (vec![row(10), nameless], Failure::Rejected),
+        ] {
+            let body = format!("[{}]", answer.join(","));
+            assert_eq!(rows(body.as_bytes(), b"10\x0011\0", &mut out), Err(failure), "{body}");
+            assert!(out.is_empty());
+        }
+        let not_ok = row(11).replace("true", "false");
+        rows(format!("[{},{not_ok}]", row(10)).as_bytes(), b"10\x0011\0", &mut out).unwrap();
+        assert_eq!(out[1], Err(Failure::Protocol));
+    }
+}

@@ -1,0 +1,92 @@
+//! Apache CouchDB and what speaks its protocol, over HTTP/1.1.
+
+mod admin;
+pub mod answer;
+mod credentials;
+mod seen;
+mod session;
+mod settle;
+mod whole;
+
+pub use admin::{Admin, AdminError};
+pub use credentials::Credentials;
+use credentials::Renewal;
+use seen::Seen;
+pub use session::CouchSession;
+
+use super::Target;
+use crate::http1::Connection;
+use crate::net::Endpoint;
+use crate::net::ShardContext;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// All but the unreserved characters of RFC 3986 is encoded in one segment of a path.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// One segment of a path, percent-encoded: a database's name or a document's identifier.
+pub fn encode_segment(segment: &str) -> String {
+    utf8_percent_encode(segment, SEGMENT).to_string()
+}
+
+/// One database on one server.
+#[derive(Clone, Debug)]
+pub struct CouchDb {
+    endpoint: Arc<Endpoint>,
+    credentials: Credentials,
+    renewal: Arc<Renewal>,
+    /// `/name/`, percent-encoded.
+    path: Arc<[u8]>,
+    common: Arc<[u8]>,
+    cached_updates: bool,
+}
+
+impl CouchDb {
+    /// The database `name` on the server at `endpoint`.
+    pub fn new(endpoint: Arc<Endpoint>, credentials: Credentials, name: &str) -> Self {
+        Self {
+            path: format!("/{}/", encode_segment(name)).into_bytes().into(),
+            common: credentials.common_head(endpoint.host()),
+            endpoint,
+            credentials,
+            renewal: Arc::default(),
+            cached_updates: false,
+        }
+    }
+
+    /// The same; with `cached`, its sessions keep the documents that they see, and an update
+    /// without a revision builds upon what was last seen.
+    #[must_use]
+    pub const fn with_cached_updates(mut self, cached: bool) -> Self {
+        self.cached_updates = cached;
+        self
+    }
+}
+
+impl Target for CouchDb {
+    type Session = CouchSession;
+
+    fn session(&self, deadlines: &Rc<ShardContext>) -> CouchSession {
+        let connection = Connection::new(self.endpoint.clone(), deadlines);
+        CouchSession::new(
+            connection,
+            deadlines.clock(),
+            (self.credentials.clone(), self.renewal.clone()),
+            (self.path.clone(), self.common.clone()),
+            self.endpoint.host(),
+        )
+        .with_cache(self.cached_updates.then(Seen::default))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_encoded_whole() {
+        assert_eq!(encode_segment("a/b +c_d-e"), "a%2Fb%20%2Bc_d-e");
+        assert_eq!(encode_segment("_design/ü"), "_design%2F%C3%BC");
+    }
+}

@@ -1,0 +1,476 @@
+//! One connection to a CouchDB database: how each operation is spelled and its answer judged.
+
+use super::credentials::{Credentials, Renewal};
+use super::seen::Seen;
+use super::{SEGMENT, answer};
+use crate::clock::Clock;
+use crate::driver::{Outcome, Payload, Session};
+use crate::http1::reason;
+use crate::http1::{Answer, Connection, Request};
+use crate::measure::Probe;
+use crate::op::{Failure, Op, OpKind, Reason, Reply};
+use percent_encoding::percent_encode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A session with a CouchDB database.
+#[derive(Debug)]
+pub struct CouchSession {
+    pub(super) connection: Connection,
+    pub(super) clock: Clock,
+    credentials: Credentials,
+    renewal: Arc<Renewal>,
+    /// `/name/`, percent-encoded.
+    pub(super) path: Arc<[u8]>,
+    /// All of a head that follows the target, as [`Credentials::common_head`] has it. Shared with
+    /// the other sessions until the credentials change.
+    pub(super) common: Arc<[u8]>,
+    host: String,
+    /// The requests that an operation without a revision is made of.
+    inner: Payload,
+    /// The documents that updates build upon, where they are kept.
+    seen: Option<Seen>,
+    /// The status of the present operation, where it is told.
+    told: Option<u16>,
+    /// What the answer that was lost last would have said, where that was found out.
+    pub(super) settled: Option<Reply>,
+}
+
+/// How often an update or delete without a revision is tried when others write meanwhile. With 50
+/// connections on a record that gets every 25th request, 32 times were not always enough.
+const TRIES: u32 = 256;
+
+impl CouchSession {
+    /// A session on the database at `path`; see [`super::CouchDb`].
+    pub(super) fn new(
+        connection: Connection,
+        clock: Clock,
+        (credentials, renewal): (Credentials, Arc<Renewal>),
+        (path, common): (Arc<[u8]>, Arc<[u8]>),
+        host: &str,
+    ) -> Self {
+        Self {
+            connection,
+            clock,
+            credentials,
+            renewal,
+            path,
+            common,
+            host: host.to_owned(),
+            inner: Payload::default(),
+            seen: None,
+            told: None,
+            settled: None,
+        }
+    }
+
+    /// The same with a memory for documents.
+    pub(super) fn with_cache(mut self, seen: Option<Seen>) -> Self {
+        self.seen = seen;
+        self
+    }
+
+    fn make_common(&mut self) {
+        self.common = self.credentials.common_head(&self.host);
+    }
+
+    /// Puts the head in front of the payload's body.
+    fn encode(&self, op: &Op, payload: &mut Payload) {
+        payload.mark_body();
+        let body_bytes = payload.body_len();
+        self.connection.buffers().with_head(|head| {
+            self.write_head((op, payload.name()), body_bytes, head);
+            payload.prepend(head);
+        });
+    }
+
+    #[inline]
+    pub(super) fn write_head(
+        &self,
+        (op, name): (&Op, &[u8]),
+        body_bytes: usize,
+        head: &mut Vec<u8>,
+    ) {
+        let verb: &[u8] = match op.kind {
+            OpKind::BulkInsert => b"POST ",
+            OpKind::Create | OpKind::Update => b"PUT ",
+            OpKind::Delete => b"DELETE ",
+            _ => b"GET ",
+        };
+        head.extend_from_slice(verb);
+        head.extend_from_slice(&self.path);
+        match op.kind {
+            OpKind::BulkInsert => head.extend_from_slice(b"_bulk_docs"),
+            _ if is_range(op) => write_scan(name, op.limit, head),
+            _ => write_segment(name, head),
+        }
+        if let (OpKind::Delete, Some(revision)) = (op.kind, op.revision) {
+            head.extend_from_slice(b"?rev=");
+            revision.write(head);
+        }
+        head.extend_from_slice(&self.common);
+        if op.conditional {
+            write_condition(op, head);
+        }
+        if body_bytes > 0 {
+            head.extend_from_slice(b"Content-Type: application/json\r\nContent-Length: ");
+            head.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+    }
+
+    /// Takes over the cookie that an answer sets. A request whose cookie had expired is sent
+    /// again with a new one, on the same connection.
+    async fn renew(
+        &mut self,
+        op: &Op,
+        payload: &mut Payload,
+        (mut answer, probe): (Answer, &mut Probe),
+    ) -> Result<Answer, Failure> {
+        if let Some(cookie) = self.connection.set_cookie()
+            && self.credentials.renew(cookie)
+        {
+            self.make_common();
+        }
+        // Twice at most: the cookie that another session has got may have expired as well.
+        for _ in 0..2 {
+            if answer.status != 401 || !self.log_in().await? {
+                break;
+            }
+            payload.strip_head();
+            self.encode(op, payload);
+            answer = self.connection.exchange(request(op, payload), probe).await?;
+        }
+        Ok(answer)
+    }
+
+    /// Asks for a new cookie. `false`: there are no cookie credentials. Only one session asks at a
+    /// time, those that wait for it share what comes of it, and none asks after a refusal: the
+    /// server counts those.
+    ///
+    /// # Errors
+    /// [`Failure::Authentication`] when name and password are refused, and no other: what else
+    /// fails may succeed for the next operation.
+    pub(super) async fn log_in(&mut self) -> Result<bool, Failure> {
+        let Some(request) = self.credentials.log_in_request(&self.host) else { return Ok(false) };
+        let renewal = self.renewal.clone();
+        let ended = renewal.ended.load(Ordering::Relaxed);
+        let mut shared = renewal.state.lock().await;
+        if !shared.refused() && self.credentials.adopt(&shared.cookie) {
+            self.make_common();
+            return Ok(true);
+        }
+        let waited = ended != renewal.ended.load(Ordering::Relaxed);
+        if let Some(failure) = shared.failure.filter(|_| waited || shared.refused()) {
+            return Err(failure);
+        }
+        let now = self.clock.now();
+        let mut probe = Probe::new(self.clock, now, now);
+        let request = Request::reading(&request);
+        let answer = self.connection.exchange(request, &mut probe).await;
+        let renewed = answer.and_then(|answer| self.logged_in(answer.status));
+        shared.failure = renewed.err();
+        if renewed.is_ok() {
+            self.make_common();
+            self.credentials.cookie().clone_into(&mut shared.cookie);
+        }
+        renewal.ended.fetch_add(1, Ordering::Relaxed);
+        renewed.map(|()| true)
+    }
+
+    /// Takes over the cookie that the answer to a log-in has brought.
+    fn logged_in(&mut self, status: u16) -> Result<(), Failure> {
+        match status {
+            200 => {
+                let cookie = self.connection.set_cookie();
+                let renewed = cookie.is_some_and(|cookie| self.credentials.renew(cookie));
+                if renewed { Ok(()) } else { Err(Failure::Protocol) }
+            }
+            401 | 403 => Err(Failure::Authentication),
+            status => Err(Failure::of_status(status)),
+        }
+    }
+
+    /// What the answer in the connection says about `op`.
+    fn judge(&self, op: &Op, answer: Answer, payload: &mut Payload) -> Result<Reply, Failure> {
+        let body = self.connection.body();
+        let expected = match op.kind {
+            OpKind::Read | OpKind::Scan => answer.status == 200,
+            OpKind::Delete => matches!(answer.status, 200 | 202),
+            _ => matches!(answer.status, 201 | 202),
+        };
+        if !expected {
+            if op.conditional && answer.status == 304 && op.revision.is_some() {
+                return Ok(Reply { revision: op.revision, ..Reply::default() });
+            }
+            return Err(answer::failure(answer.status, body));
+        }
+        let (names, rows) = payload.names_and_rows();
+        let mut reply = Reply { accepted: answer.status == 202, ..Reply::default() };
+        match op.kind {
+            OpKind::BulkInsert => answer::rows(body, names, rows)?,
+            _ if is_range(op) => reply.rows = answer::scanned(body, op.limit)?,
+            OpKind::Read => reply.revision = Some(answer::document(body, names)?),
+            _ => reply.revision = Some(answer::written(body, names)?),
+        }
+        Ok(reply)
+    }
+
+    /// One request and its answer. Where that was lost, the caller looks after it: not here, in
+    /// the future that every operation pays for.
+    async fn request(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+        let bytes_sent = payload.body_len() as u64;
+        let mut answer = self.connection.exchange(request(op, payload), probe).await;
+        if let Ok(first) = answer
+            && (first.status == 401 || self.connection.set_cookie().is_some())
+        {
+            // Rare: kept out of the future that every other operation pays for.
+            answer = Box::pin(self.renew(op, payload, (first, probe))).await;
+        }
+        if op.conditional {
+            self.told = answer.ok().map(|answer| answer.status);
+        }
+        let (result, bytes_received, resent) = match answer {
+            Ok(answer) => (self.judge(op, answer, payload), answer.body_bytes, answer.resent),
+            Err(failure) => (Err(failure), 0, false),
+        };
+        if result == Err(Failure::Protocol) || payload.rows().contains(&Err(Failure::Protocol)) {
+            // What is not the answer to this request may be that to another one.
+            self.connection.close();
+        }
+        Outcome {
+            result,
+            bytes_sent,
+            bytes_received,
+            resent,
+            unsolicited: self.connection.take_unsolicited(),
+            carried_out: 0,
+            not_carried_out: 0,
+            http_requests: None,
+            conflict_retries: 0,
+        }
+    }
+
+    /// An update or delete on whatever revision is stored: reads it first, and again as long as
+    /// somebody else is faster.
+    async fn on_stored(&mut self, op: &Op, payload: &Payload, probe: &mut Probe) -> Outcome {
+        let mut inner = std::mem::take(&mut self.inner);
+        let mut sum = self.try_on_seen_or_stored(op, payload, (&mut inner, probe)).await;
+        for _ in 1..TRIES {
+            if sum.result != Err(Failure::Conflict) {
+                break;
+            }
+            let again = self.try_on_stored(op, payload, (&mut inner, probe)).await;
+            sum = Outcome { conflict_retries: sum.conflict_retries + 1, ..again.after(&sum) };
+        }
+        self.inner = inner;
+        sum
+    }
+
+    /// Writes a document upon the one that turned out to be there already.
+    async fn overwrite(
+        &mut self,
+        op: &Op,
+        payload: &mut Payload,
+        (first, probe): (Outcome, &mut Probe),
+    ) -> Outcome {
+        payload.strip_head();
+        let update = Op { kind: OpKind::Update, ..*op };
+        let outcome = self.on_stored(&update, payload, probe).await.after(&first);
+        Outcome { conflict_retries: outcome.conflict_retries + 1, ..outcome }
+    }
+
+    /// Tries the document that was last seen, where it is kept; else the stored one.
+    async fn try_on_seen_or_stored(
+        &mut self,
+        op: &Op,
+        payload: &Payload,
+        (inner, probe): (&mut Payload, &mut Probe),
+    ) -> Outcome {
+        let seen = self.seen.as_ref().and_then(|seen| seen.get(payload.name()));
+        if let (OpKind::Update, Some(seen)) = (op.kind, seen) {
+            inner.clear();
+            inner.draft().name.extend_from_slice(payload.name());
+            let merged = answer::merge(seen, payload.name(), payload.body(), inner.body_mut());
+            if let Ok(revision) = merged {
+                let write = Op { revision: Some(revision), ..*op };
+                return self.write(&write, inner, probe).await;
+            }
+        }
+        self.try_on_stored(op, payload, (inner, probe)).await
+    }
+
+    /// Sends a write that names its revision, and keeps what is stored then.
+    async fn write(&mut self, op: &Op, inner: &mut Payload, probe: &mut Probe) -> Outcome {
+        self.encode(op, inner);
+        let mut written = self.request(op, inner, probe).await;
+        if written.result == Err(Failure::Unanswered) {
+            written = Box::pin(self.look_after(op, inner, written)).await;
+        }
+        if let Some(seen) = &mut self.seen {
+            let revision = written.result.ok().and_then(|reply| reply.revision);
+            inner.strip_head();
+            match (op.kind, op.revision, revision) {
+                (OpKind::Update, Some(old), Some(new)) => {
+                    seen.replace(inner.name(), inner.body(), (old, new));
+                }
+                _ => seen.forget(inner.name()),
+            }
+        }
+        written
+    }
+
+    async fn try_on_stored(
+        &mut self,
+        op: &Op,
+        payload: &Payload,
+        (inner, probe): (&mut Payload, &mut Probe),
+    ) -> Outcome {
+        inner.clear();
+        inner.draft().name.extend_from_slice(payload.name());
+        let read = Op::single(OpKind::Read, op.key, None);
+        self.encode(&read, inner);
+        let found = self.request(&read, inner, probe).await;
+        let Ok(Reply { revision, .. }) = found.result else { return found };
+        inner.clear();
+        inner.draft().name.extend_from_slice(payload.name());
+        if op.kind == OpKind::Update {
+            let (stored, body) = (self.connection.body(), inner.body_mut());
+            if let Err(failure) = answer::merge(stored, payload.name(), payload.body(), body) {
+                return Outcome { result: Err(failure), ..found };
+            }
+        }
+        self.write(&Op { revision, ..*op }, inner, probe).await.after(&found)
+    }
+}
+
+/// Appends the header of a read that wants the document only if it has changed. The entity tag of
+/// a document is its revision in quotes.
+#[cold]
+fn write_condition(op: &Op, head: &mut Vec<u8>) {
+    let Some(revision) = op.revision else { return };
+    head.extend_from_slice(b"If-None-Match: \"");
+    revision.write(head);
+    head.extend_from_slice(b"\"\r\n");
+}
+
+/// Appends one segment of a path, percent-encoded where it must be.
+fn write_segment(segment: &[u8], out: &mut Vec<u8>) {
+    if segment.iter().all(u8::is_ascii_alphanumeric) {
+        out.extend_from_slice(segment);
+    } else {
+        for part in percent_encode(segment, SEGMENT) {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+}
+
+/// Appends the view of all documents in the range of `names`, `limit` of them: from the first name
+/// on, up to the one behind a zero byte, if there is one.
+fn write_scan(names: &[u8], limit: u32, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"_all_docs?include_docs=true&limit=");
+    out.extend_from_slice(itoa::Buffer::new().format(limit).as_bytes());
+    for (parameter, name) in [b"&startkey=", &b"&endkey="[..]].iter().zip(names.split(|&b| b == 0))
+    {
+        out.extend_from_slice(parameter);
+        let key = serde_json::Value::from(String::from_utf8_lossy(name)).to_string();
+        write_segment(key.as_bytes(), out);
+    }
+}
+
+/// The request of `op` that lies in `payload`. A write is never sent twice.
+fn request<'a>(op: &Op, payload: &'a Payload) -> Request<'a> {
+    match op.kind {
+        OpKind::Read | OpKind::Scan => Request::reading(payload.bytes()),
+        _ => Request::changing(payload.bytes()),
+    }
+}
+
+/// Whether documents are asked for that lie beside each other.
+const fn is_range(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Scan) || matches!(op.kind, OpKind::Read) && op.limit > 0
+}
+
+/// Whether the revision that `op` builds upon must be found first.
+const fn looks_up(op: &Op) -> bool {
+    matches!((op.kind, op.revision), (OpKind::Update | OpKind::Delete, None))
+}
+
+impl Session for CouchSession {
+    async fn ready(&mut self) -> Option<crate::clock::Nanos> {
+        self.connection.ready().await
+    }
+
+    fn prepare(&mut self, op: &Op, payload: &mut Payload) {
+        if op.kind == OpKind::BulkInsert {
+            payload.prepend(b"{\"docs\":[");
+            payload.body_mut().extend_from_slice(b"]}");
+        }
+        if !looks_up(op) {
+            self.encode(op, payload);
+        }
+    }
+
+    fn is_one_request(&self, op: &Op) -> bool {
+        !looks_up(op) && !op.overwrite && !op.settle
+    }
+
+    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+        let before = self.connection.sent();
+        self.told = None;
+        let mut outcome;
+        if looks_up(op) {
+            // Rare and large: boxed, as the other rare ways below are.
+            outcome = Box::pin(self.on_stored(op, payload, probe)).await;
+        } else {
+            outcome = self.request(op, payload, probe).await;
+            if outcome.result == Err(Failure::Unanswered) {
+                outcome = Box::pin(self.look_after(op, payload, outcome)).await;
+            }
+        }
+        if op.overwrite && outcome.result == Err(Failure::Conflict) {
+            outcome = Box::pin(self.overwrite(op, payload, (outcome, probe))).await;
+        }
+        if op.settle && payload.rows().contains(&Err(Failure::Conflict)) {
+            outcome = Box::pin(self.settle_conflicts(outcome, payload, probe)).await;
+        }
+        if let (OpKind::Read, 0, Some(seen), Ok(_)) =
+            (op.kind, op.limit, &mut self.seen, outcome.result)
+        {
+            seen.keep(payload.name(), self.connection.body());
+        }
+        outcome.with_http_requests(self.connection.sent() - before)
+    }
+
+    fn settled(&self) -> Option<Reply> {
+        self.settled
+    }
+
+    fn body(&self) -> &[u8] {
+        self.connection.body()
+    }
+
+    fn statuses(&self) -> &[u16] {
+        self.told.as_slice()
+    }
+
+    fn reason(&self, failure: Failure) -> Option<Reason> {
+        let status = self.connection.status();
+        let row = match (status, failure) {
+            // The last answer may be that to a look at what is stored.
+            (_, Failure::Unanswered) | (Some(200), Failure::Conflict) => return None,
+            (Some(201 | 202), _) => answer::row_reason(self.connection.body(), failure),
+            _ => None,
+        };
+        let said = match row {
+            Some(text) => Reason::new(status, &text),
+            None => reason::of(&self.connection)?,
+        };
+        Some(self.credentials.hide(said))
+    }
+}
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

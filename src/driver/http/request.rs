@@ -1,0 +1,201 @@
+//! How a request is spelled: all of its head but the target and what changes with each one.
+
+use super::session::Exchange;
+use crate::http1;
+use crate::net::Endpoint;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use url::Url;
+
+/// One server of the list.
+#[derive(Clone)]
+pub struct Server {
+    /// Its address; what follows the host does not count.
+    pub url: Url,
+    /// Where that is.
+    pub endpoint: Arc<Endpoint>,
+    /// User and password, sent with every request to it (Basic, RFC 7617).
+    pub user: Option<(String, String)>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("url", &self.url.as_str()).finish_non_exhaustive()
+    }
+}
+
+/// One entry of the list.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// The place of its server among all.
+    pub server: usize,
+    /// The type of its body, where one is to be told.
+    pub content_type: Option<String>,
+}
+
+/// Which requests are sent once more when the connection that was kept for them turns out to be
+/// closed without an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retry {
+    /// Those that have the same effect made twice (RFC 9110, 9.2.2).
+    #[default]
+    Idempotent,
+    /// All. The server may carry out a POST twice.
+    All,
+    /// None.
+    None,
+}
+
+/// How requests are sent.
+#[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Settings {
+    /// Name and value of the headers that each has. They replace those that it would have.
+    pub headers: Vec<(String, String)>,
+    /// Redirects are followed.
+    pub follow: bool,
+    /// Connections are kept for the next request.
+    pub keep_alive: bool,
+    /// Cookies are kept, unless `headers` has one.
+    pub cookies: bool,
+    /// The largest answer that is read, in bytes.
+    pub max_answer: u64,
+    /// Which requests may be sent twice.
+    pub retry: Retry,
+    /// What a HEAD leads to by a redirect is a GET.
+    pub head_becomes_get: bool,
+    /// Is told of each exchange that has ended.
+    pub watcher: Option<Watcher>,
+}
+
+/// Who is told of exchanges.
+#[derive(Clone, Debug)]
+pub struct Watcher {
+    /// Where they are told to.
+    pub sender: Sender<Exchange>,
+    /// With what was sent and what came.
+    pub whole: bool,
+}
+
+impl Retry {
+    /// Whether it is the default.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Settings {
+    /// Whether there is a header of that name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+    }
+
+    /// Appends a header, unless there is one of that name already.
+    fn write(&self, name: &str, value: &str, out: &mut Vec<u8>) {
+        if !self.has(name) {
+            write(name, value, out);
+        }
+    }
+
+    /// Appends all of a head that follows the target, but for cookies and the body's length.
+    pub(super) fn write_head(
+        &self,
+        server: &Server,
+        content_type: Option<&str>,
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        self.write("Host", server.endpoint.host(), out);
+        if let Some((user, password)) = &server.user {
+            let text = BASE64_STANDARD.encode(format!("{user}:{password}"));
+            self.write("Authorization", &format!("Basic {text}"), out);
+        }
+        self.write("Accept", "*/*", out);
+        self.write("Accept-Encoding", "gzip, deflate", out);
+        self.write("User-Agent", concat!("springload/", env!("CARGO_PKG_VERSION")), out);
+        for (name, value) in &self.headers {
+            write(name, value, out);
+        }
+        if let Some(content_type) = content_type {
+            self.write("Content-Type", content_type, out);
+        }
+        self.write("Connection", if self.keep_alive { "keep-alive" } else { "close" }, out);
+    }
+}
+
+fn write(name: &str, value: &str, out: &mut Vec<u8>) {
+    for part in [name, ": ", value, "\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// Whether a request made twice has the effect of one made once (RFC 9110, 9.2.2).
+fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
+}
+
+/// An entry, ready to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Prepared {
+    pub(super) request: Request,
+    /// What [`Settings::write_head`] makes of it.
+    pub(super) head: Vec<u8>,
+    is_head: bool,
+    changes: bool,
+    resend: bool,
+}
+
+impl Prepared {
+    pub(super) fn new(request: Request, servers: &[Server], settings: &Settings) -> Self {
+        let mut head = Vec::new();
+        settings.write_head(&servers[request.server], request.content_type.as_deref(), &mut head);
+        Self::with_head(request, head, settings)
+    }
+
+    /// The same, where the head is there already.
+    pub(super) fn with_head(request: Request, head: Vec<u8>, settings: &Settings) -> Self {
+        let changes = !is_idempotent(&request.method);
+        let resend = match settings.retry {
+            Retry::Idempotent => !changes,
+            Retry::All => true,
+            Retry::None => false,
+        };
+        Self { is_head: request.method == "HEAD", changes, resend, request, head }
+    }
+
+    /// The request that `bytes` are, as a connection sends it.
+    pub(super) const fn http1<'a>(&self, bytes: &'a [u8]) -> http1::Request<'a> {
+        let Self { is_head, changes, resend, .. } = *self;
+        http1::Request { bytes, is_head, changes, resend }
+    }
+
+    /// Appends the head up to its empty line.
+    pub(super) fn write_head(
+        &self,
+        (target, cookies): (&[u8], &str),
+        body_bytes: usize,
+        out: &mut Vec<u8>,
+    ) {
+        let method = self.request.method.as_bytes();
+        out.extend_from_slice(method);
+        out.push(b' ');
+        out.extend_from_slice(target);
+        out.extend_from_slice(&self.head);
+        if !cookies.is_empty() {
+            write("Cookie", cookies, out);
+        }
+        // A method that means something by a body tells that there is none (RFC 9110, 8.6).
+        if body_bytes > 0 || matches!(method, b"POST" | b"PUT" | b"PATCH") {
+            write("Content-Length", itoa::Buffer::new().format(body_bytes), out);
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}

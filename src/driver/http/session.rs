@@ -1,0 +1,431 @@
+//! One user: its connections, its cookies, and how its requests go.
+
+use super::request::{Prepared, Request};
+use super::{LogIn, Shared};
+use crate::clock::Nanos;
+use crate::driver::{Outcome, Payload, Session};
+use crate::http1::reason;
+use crate::http1::{Answer, Connection, header_values};
+use crate::measure::Probe;
+use crate::net::ShardContext;
+use crate::op::{Failure, Op, Reason, Reply};
+use cookie_store::CookieStore;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// As many redirects in a row are followed; the next one is a failure.
+const MOST_REDIRECTS: usize = 10;
+
+/// One request and its answer, for who wants to see each. A redirect and what it leads to are two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The status of the answer, or why there was none.
+    pub status: Result<u16, Failure>,
+    /// From before it was sent, connecting included, to the last byte of the answer, in
+    /// nanoseconds.
+    pub response_ns: Nanos,
+    /// Bytes of the body received.
+    pub bytes: u64,
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// Scheme, host and port.
+    pub origin: String,
+    /// Path and query.
+    pub target: String,
+    /// Head and body as sent.
+    pub request: Vec<u8>,
+    /// Status line and headers of the answer, as they came; empty without an answer.
+    pub head: Vec<u8>,
+    /// The body of the answer.
+    pub body: Vec<u8>,
+}
+
+/// A user of an HTTP server, or of several: one connection to each.
+pub struct HttpSession {
+    shared: Arc<Shared>,
+    deadlines: Rc<ShardContext>,
+    /// By the server's number; opened when first needed.
+    connections: Vec<Option<Connection>>,
+    /// The connection of the last answer.
+    last: usize,
+    jar: Option<CookieStore>,
+    head: Vec<u8>,
+    statuses: Vec<u16>,
+    /// Requests that were sent for the present operation.
+    sent: u64,
+    /// What was found for it on connections that nobody had asked for.
+    unsolicited: u32,
+    /// The request that redirects are followed with.
+    inner: Payload,
+    log_in: Step,
+    number: usize,
+}
+
+/// How far logging in has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Wanted,
+    Done,
+    Refused(Failure),
+}
+
+impl fmt::Debug for HttpSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpSession").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// One request on its way: the first, or one that a redirect asks for.
+struct Hop<'a> {
+    prepared: &'a Prepared,
+    target: &'a [u8],
+}
+
+impl HttpSession {
+    pub(super) fn new(shared: Arc<Shared>, deadlines: Rc<ShardContext>, number: usize) -> Self {
+        let wanted = !shared.log_in.is_empty();
+        let settings = &shared.settings;
+        let keeps_cookies = settings.cookies && !settings.has("Cookie");
+        Self {
+            deadlines,
+            connections: Vec::new(),
+            last: 0,
+            jar: keeps_cookies.then(CookieStore::new),
+            head: Vec::new(),
+            statuses: Vec::new(),
+            sent: 0,
+            unsolicited: 0,
+            inner: Payload::default(),
+            log_in: if wanted { Step::Wanted } else { Step::Done },
+            number,
+            shared,
+        }
+    }
+
+    /// Status line and headers of the last answer, as they came.
+    fn answer_head(&self) -> &[u8] {
+        self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::head)
+    }
+
+    fn connection(&mut self, server: usize) -> &mut Connection {
+        if self.connections.len() <= server {
+            self.connections.resize_with(server + 1, || None);
+        }
+        let (shared, deadlines) = (&self.shared, &self.deadlines);
+        self.connections[server].get_or_insert_with(|| {
+            Connection::new(shared.server(server).endpoint.clone(), deadlines)
+        })
+    }
+
+    /// Sends one request, whose body lies in `payload`, and reads its answer.
+    async fn exchange(
+        &mut self,
+        hop: &Hop<'_>,
+        payload: &mut Payload,
+        probe: &mut Probe,
+    ) -> Result<Answer, Failure> {
+        let server = hop.prepared.request.server;
+        let cookies = self.cookies(server, hop.target);
+        let body_bytes = payload.body().len();
+        let mut head = std::mem::take(&mut self.head);
+        head.clear();
+        hop.prepared.write_head((hop.target, &cookies), body_bytes, &mut head);
+        payload.mark_body();
+        payload.prepend(&head);
+        self.head = head;
+        self.last = server;
+        let watched = self.shared.settings.watcher.is_some();
+        let began = if watched { self.deadlines.clock().now() } else { 0 };
+        let keep_alive = self.shared.settings.keep_alive;
+        let connection = self.connection(server);
+        let before = connection.sent();
+        let request = hop.prepared.http1(payload.bytes());
+        let answer = connection.exchange(request, probe).await;
+        let sent = connection.sent() - before;
+        let unsolicited = connection.take_unsolicited();
+        if watched {
+            self.tell(hop, payload.bytes(), (began, answer));
+        }
+        if !keep_alive {
+            self.connection(server).close();
+        }
+        self.sent += sent;
+        self.unsolicited += unsolicited;
+        let answer = answer?;
+        let sets_cookie = self.jar.is_some() && self.connection(server).set_cookie().is_some();
+        if sets_cookie {
+            self.keep_cookies(server, hop.target);
+        }
+        self.statuses.push(answer.status);
+        Ok(answer)
+    }
+
+    /// The value of `Cookie`; empty without any.
+    fn cookies(&self, server: usize, target: &[u8]) -> String {
+        let Some(jar) = self.jar.as_ref().filter(|jar| jar.iter_any().next().is_some()) else {
+            return String::new();
+        };
+        let target = String::from_utf8_lossy(target);
+        let Ok(url) = self.shared.server(server).url.join(&target) else { return String::new() };
+        let pairs = jar.get_request_values(&url).map(|(name, value)| format!("{name}={value}"));
+        pairs.collect::<Vec<_>>().join("; ")
+    }
+
+    fn keep_cookies(&mut self, server: usize, target: &[u8]) {
+        let target = String::from_utf8_lossy(target);
+        let url = self.shared.server(server).url.join(&target);
+        let (Some(connection), Some(jar), Ok(url)) =
+            (self.connections[server].as_ref(), self.jar.as_mut(), url)
+        else {
+            return;
+        };
+        for value in header_values(connection.head(), "set-cookie") {
+            // One that cannot be read, or is not this server's to set, is left out (RFC 6265).
+            let _ = jar.parse(&String::from_utf8_lossy(value), &url);
+        }
+    }
+
+    /// What a redirect asks for, if the last answer is one: the request, its target, and whether
+    /// it carries the body again. By the rules of the Fetch standard, "HTTP-redirect fetch": a
+    /// POST that is answered 301 or 302, and all but HEAD after 303, become a GET. A 201 or 202
+    /// with a `Location` is no redirect.
+    async fn redirect(
+        &self,
+        hop: &Hop<'_>,
+        status: u16,
+    ) -> Result<Option<(Prepared, Vec<u8>, bool)>, Failure> {
+        if !self.shared.settings.follow || !matches!(status, 301 | 302 | 303 | 307 | 308) {
+            return Ok(None);
+        }
+        let head = self.answer_head();
+        let Some(location) = header_values(head, "location").first().copied() else {
+            return Ok(None);
+        };
+        let request = &hop.prepared.request;
+        let base =
+            self.shared.server(request.server).url.join(&String::from_utf8_lossy(hop.target));
+        let url = base.and_then(|base| base.join(&String::from_utf8_lossy(location)));
+        let url = url.map_err(|_| Failure::Protocol)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Failure::Protocol);
+        }
+        let server =
+            self.shared.server_of(&url, request.server).await.map_err(|_| Failure::Connect)?;
+        let get = match status {
+            _ if request.method == "HEAD" => self.shared.settings.head_becomes_get,
+            301 | 302 => request.method == "POST",
+            303 => request.method != "GET",
+            _ => false,
+        };
+        let method = if get { "GET".to_owned() } else { request.method.clone() };
+        let content_type = request.content_type.clone().filter(|_| !get);
+        let mut head = Vec::new();
+        let at = self.shared.server(server);
+        self.shared.settings.write_head(&at, content_type.as_deref(), &mut head);
+        let request = Request { method, server, content_type };
+        let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+        let target = format!("{}{query}", url.path()).into_bytes();
+        let prepared = Prepared::with_head(request, head, &self.shared.settings);
+        Ok(Some((prepared, target, !get)))
+    }
+
+    /// Makes the request of `hop`, and those that it is redirected to.
+    async fn carry_out(
+        &mut self,
+        hop: Hop<'_>,
+        payload: &mut Payload,
+        probe: &mut Probe,
+    ) -> Outcome {
+        let bytes_sent = payload.body().len() as u64;
+        let outcome = |result: Result<Answer, Failure>| Outcome {
+            result: result.and_then(|answer| judge(answer.status)),
+            bytes_sent,
+            bytes_received: result.map_or(0, |answer| answer.body_bytes),
+            resent: result.is_ok_and(|answer| answer.resent),
+            unsolicited: 0,
+            carried_out: 0,
+            not_carried_out: 0,
+            http_requests: None,
+            conflict_retries: 0,
+        };
+        let answer = self.exchange(&hop, payload, probe).await;
+        match answer {
+            Ok(Answer { status: 300..=399, .. }) if self.shared.settings.follow => {
+                // Rare: kept out of the future that every other operation pays for.
+                Box::pin(self.follow(hop, payload, (outcome(answer), probe))).await
+            }
+            answer => outcome(answer),
+        }
+    }
+
+    /// Follows the redirect that the last answer is, and the next ones.
+    async fn follow(
+        &mut self,
+        first: Hop<'_>,
+        payload: &mut Payload,
+        (mut sum, probe): (Outcome, &mut Probe),
+    ) -> Outcome {
+        let body_at = payload.bytes().len() - sum.bytes_sent as usize;
+        let (mut prepared, mut target) = (first.prepared.clone(), first.target.to_vec());
+        let mut inner = std::mem::take(&mut self.inner);
+        let mut with_body = true;
+        for redirects in 0.. {
+            let hop = Hop { prepared: &prepared, target: &target };
+            let status = self.statuses.last().copied().unwrap_or_default();
+            let next = match self.redirect(&hop, status).await {
+                Ok(Some(_)) if redirects == MOST_REDIRECTS => Err(Failure::Protocol),
+                next => next,
+            };
+            match next {
+                Ok(None) => break,
+                Err(failure) => {
+                    sum.result = Err(failure);
+                    break;
+                }
+                Ok(Some((request, at, body))) => {
+                    with_body &= body;
+                    (prepared, target) = (request, at);
+                }
+            }
+            inner.clear();
+            if with_body {
+                let body = &payload.bytes()[body_at..];
+                inner.body_mut().extend_from_slice(body);
+                sum.bytes_sent += body.len() as u64;
+            }
+            let hop = Hop { prepared: &prepared, target: &target };
+            match self.exchange(&hop, &mut inner, probe).await {
+                Ok(answer) => {
+                    sum.result = judge(answer.status);
+                    sum.bytes_received += answer.body_bytes;
+                    sum.resent |= answer.resent;
+                }
+                Err(failure) => {
+                    sum.result = Err(failure);
+                    break;
+                }
+            }
+        }
+        self.inner = inner;
+        sum
+    }
+
+    /// Makes the request that this user is to make before all others.
+    async fn log_in(&mut self) -> Step {
+        let shared = self.shared.clone();
+        let (prepared, LogIn { target, body }) = &shared.log_in[self.number % shared.log_in.len()];
+        let mut payload = Payload::default();
+        payload.body_mut().extend_from_slice(body);
+        let clock = self.deadlines.clock();
+        let now = clock.now();
+        let mut probe = Probe::new(clock, now, now);
+        let hop = Hop { prepared, target };
+        let outcome = self.carry_out(hop, &mut payload, &mut probe).await;
+        match outcome.result {
+            Ok(_) => Step::Done,
+            // Nobody was there to refuse: the next request tries again.
+            Err(Failure::Connect | Failure::Reset | Failure::Timeout | Failure::Unanswered) => {
+                Step::Wanted
+            }
+            Err(_) => Step::Refused(Failure::Authentication),
+        }
+    }
+
+    #[cold]
+    fn tell(
+        &self,
+        hop: &Hop<'_>,
+        request: &[u8],
+        (began, answer): (Nanos, Result<Answer, Failure>),
+    ) {
+        let Some(watcher) = &self.shared.settings.watcher else { return };
+        let Request { method, server, .. } = &hop.prepared.request;
+        let answered = |bytes: &[u8]| if answer.is_ok() { bytes.to_vec() } else { Vec::new() };
+        let whole = |bytes: &dyn Fn() -> Vec<u8>| if watcher.whole { bytes() } else { Vec::new() };
+        let exchange = Exchange {
+            status: answer.map(|answer| answer.status),
+            response_ns: self.deadlines.clock().now().saturating_sub(began),
+            bytes: answer.map_or(0, |answer| answer.body_bytes),
+            method: method.clone(),
+            origin: self.shared.server(*server).url.origin().ascii_serialization(),
+            target: String::from_utf8_lossy(hop.target).into_owned(),
+            request: whole(&|| request.to_vec()),
+            head: whole(&|| answered(self.answer_head())),
+            body: whole(&|| answered(self.body())),
+        };
+        // Nobody may be listening any more.
+        let _ = watcher.sender.send(exchange);
+    }
+}
+
+/// What a status says. What is refused has failed, whatever siege calls it. Not even a refused
+/// user ends a run: other entries of the list may well be allowed.
+const fn judge(status: u16) -> Result<Reply, Failure> {
+    match status {
+        200..=399 => Ok(Reply { revision: None, accepted: false, rows: 0 }),
+        status => Err(Failure::of_status(status)),
+    }
+}
+
+impl Session for HttpSession {
+    async fn ready(&mut self) -> Option<Nanos> {
+        if self.log_in == Step::Wanted {
+            self.log_in = Box::pin(self.log_in()).await;
+        }
+        for connection in self.connections.iter().flatten() {
+            connection.rest().await;
+        }
+        // With several servers, or a connection for each request, it is not known or not yet
+        // time: the operation itself connects, and its response time tells.
+        if self.shared.settings.keep_alive && self.shared.servers.len() == 1 {
+            return self.connection(0).ready().await;
+        }
+        None
+    }
+
+    fn is_one_request(&self, _: &Op) -> bool {
+        !self.shared.settings.follow
+    }
+
+    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+        self.statuses.clear();
+        (self.sent, self.unsolicited) = (0, 0);
+        if let Step::Refused(failure) = self.log_in {
+            return Outcome {
+                result: Err(failure),
+                bytes_sent: 0,
+                bytes_received: 0,
+                resent: false,
+                unsolicited: 0,
+                carried_out: 0,
+                not_carried_out: 0,
+                http_requests: Some(0),
+                conflict_retries: 0,
+            };
+        }
+        let shared = self.shared.clone();
+        let prepared = &shared.requests[op.key as usize];
+        let target = std::mem::take(payload.name_mut());
+        let hop = Hop { prepared, target: &target };
+        let outcome = self.carry_out(hop, payload, probe).await;
+        *payload.name_mut() = target;
+        if outcome.result == Err(Failure::Protocol) {
+            // What is no answer to this request may be one to another.
+            self.connection(self.last).close();
+        }
+        Outcome { unsolicited: self.unsolicited, ..outcome.with_http_requests(self.sent) }
+    }
+
+    fn body(&self) -> &[u8] {
+        self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::body)
+    }
+
+    fn reason(&self, _: Failure) -> Option<Reason> {
+        self.connections.get(self.last).and_then(Option::as_ref).and_then(reason::of)
+    }
+
+    fn statuses(&self) -> &[u16] {
+        &self.statuses
+    }
+}

@@ -1,0 +1,23 @@
+//! The stand-in CouchDB itself: an HTTP service over documents in memory.
+//!
+//! Knows CouchDB's statuses, bodies and revision rules; shares no CouchDB code with the driver.
+
+mod access;
+mod all_docs;
+mod auth;
+mod bulk;
+mod changes;
+mod document;
+mod json;
+mod ordered;
+mod query;
+mod reply;
+mod revision;
+mod route;
+pub(in crate::embedded) mod service;
+mod single;
+mod stand_in;
+mod store;
+
+pub(in crate::embedded) use auth::SESSION_NS;
+pub(in crate::embedded) use stand_in::Shared;

@@ -1,0 +1,137 @@
+//! From an HTTP request to its answer: admits, reads the body, calls the room's function, counts.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response};
+
+use super::access::{admit, content_length};
+use super::all_docs::all_docs;
+use super::bulk::{bulk_docs, bulk_get};
+use super::changes::changes;
+use super::query::Query;
+use super::reply::{Payload, Refusal, Reply};
+use super::route::{Place, Within};
+use super::single::{document, post};
+use super::stand_in::{
+    Call, Shared, all_dbs, counters, create, delete, info, session, up, uuids, welcome,
+};
+use crate::embedded::counters::Tally;
+
+/// The longest body taken, in bytes. CouchDB's own limit is 4 GiB, too much for a memory.
+const MAX_REQUEST_BYTES: u64 = 1 << 30;
+
+/// Answers one request.
+///
+/// # Errors
+/// When the body can not be read to its end: the connection is of no use then.
+pub(in crate::embedded) async fn serve(
+    shared: Arc<Shared>,
+    peer: IpAddr,
+    request: Request<Incoming>,
+) -> Result<Response<Payload>, hyper::Error> {
+    let (parts, body) = request.into_parts();
+    let place = Place::parse(parts.uri.path());
+    let identity = match admit(&shared, &parts, &place, peer) {
+        Ok(identity) => identity,
+        Err(reply) => return Ok(send(&shared.tally, &place, reply)),
+    };
+    let length = content_length(&parts);
+    if length > MAX_REQUEST_BYTES {
+        let reply = Reply::from(Refusal::TOO_LARGE).close();
+        return Ok(send(&shared.tally, &place, reply));
+    }
+    let Some(body) = read(body, length).await? else {
+        let reply = Reply::from(Refusal::TOO_LARGE).close();
+        return Ok(send(&shared.tally, &place, reply));
+    };
+    let query = Query::parse(parts.uri.query());
+    let call = Call {
+        shared: &shared,
+        method: &parts.method,
+        path: parts.uri.path(),
+        headers: &parts.headers,
+        query: &query,
+        body: &body,
+        identity: &identity,
+        peer,
+    };
+    let mut reply = answer(&call, &place).unwrap_or_else(refuse);
+    if let Some(token) = &identity.renewed {
+        reply = reply.cookie(shared.auth.set_cookie(token));
+    }
+    Ok(send(&shared.tally, &place, reply))
+}
+
+/// Whether faults spare a request: its counters can be read all the time.
+pub(in crate::embedded) fn is_exempt(request: &Request<Incoming>) -> bool {
+    Place::parse(request.uri().path()) == Place::Counters
+}
+
+fn refuse(refusal: Refusal) -> Reply {
+    let reply = Reply::from(refusal);
+    if refusal.status == Refusal::TOO_LARGE.status { reply.close() } else { reply }
+}
+
+fn answer(call: &Call<'_>, place: &Place) -> Result<Reply, Refusal> {
+    match place {
+        Place::Root => Ok(welcome()),
+        Place::Up => Ok(up()),
+        Place::Uuids => uuids(call),
+        Place::AllDbs => Ok(all_dbs(call.shared)),
+        Place::Session => session(call),
+        Place::Counters => Ok(counters(call.shared)),
+        Place::In(name, Within::Itself) if call.method == Method::PUT => create(call, name),
+        Place::In(name, Within::Itself) if call.method == Method::DELETE => delete(call, name),
+        Place::In(name, within) => {
+            let database = call.shared.database(name)?;
+            match within {
+                Within::Itself if call.reads() => Ok(info(name, &database)),
+                Within::Itself => post(call, &database),
+                Within::BulkDocs => bulk_docs(call, &database),
+                Within::BulkGet => bulk_get(call, &database),
+                Within::AllDocs => all_docs(call, &database),
+                Within::Changes => changes(call, &database),
+                Within::FullCommit => {
+                    Ok(Reply::json(201, "{\"ok\":true,\"instance_start_time\":\"0\"}\n"))
+                }
+                Within::Compact => Ok(Reply::json(202, "{\"ok\":true}\n")),
+                Within::Document(id) => document(call, &database, id),
+                Within::Unknown => Err(Refusal::NOT_ALLOWED),
+            }
+        }
+    }
+}
+
+fn send(tally: &Tally, place: &Place, reply: Reply) -> Response<Payload> {
+    // Reading the counters must not move them.
+    if *place != Place::Counters {
+        tally.answered(reply.status);
+    }
+    reply.into_response()
+}
+
+/// The whole body, or `None` when it is too long.
+async fn read(mut body: Incoming, length: u64) -> Result<Option<Bytes>, hyper::Error> {
+    let mut whole = Bytes::new();
+    let mut gathered = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if data.len() as u64 == length {
+            whole = data;
+            continue;
+        }
+        if gathered.is_empty() {
+            // An announced length is trusted only so far: it costs nothing to announce.
+            gathered.reserve((length as usize).min(1 << 20));
+        }
+        gathered.extend_from_slice(&data);
+        if gathered.len() as u64 > MAX_REQUEST_BYTES {
+            return Ok(None);
+        }
+    }
+    Ok(Some(if whole.is_empty() { gathered.into() } else { whole }))
+}

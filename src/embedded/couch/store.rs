@@ -1,0 +1,350 @@
+//! One database in memory: its documents, its revision rules and its order of updates.
+//!
+//! Knows nothing of HTTP. Only the winning revision of a document is kept.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use indexmap::IndexMap;
+use tokio::sync::watch;
+
+use super::json::write_string;
+use super::ordered::Ordered;
+use super::revision::Rev;
+
+/// A document as it is kept; its id is the key.
+#[derive(Debug)]
+pub(in crate::embedded) struct Entry {
+    /// The winning revision.
+    pub(in crate::embedded) rev: Rev,
+    /// Whether that revision is a tombstone.
+    pub(in crate::embedded) deleted: bool,
+    /// The number of the update which made it.
+    pub(in crate::embedded) seq: u64,
+    /// The members without `_id`, `_rev` and `_deleted`, without braces.
+    pub(in crate::embedded) body: Box<str>,
+}
+
+/// What a write did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::embedded) enum Change {
+    /// A document which was not there, or was deleted.
+    Created,
+    /// A new revision of a live document.
+    Updated,
+    /// A tombstone.
+    Deleted,
+}
+
+/// An edit to be applied.
+#[derive(Debug)]
+pub(in crate::embedded) struct Edit {
+    /// The revision it is based on.
+    pub(in crate::embedded) base: Option<Rev>,
+    /// Whether it leaves a tombstone.
+    pub(in crate::embedded) deleted: bool,
+    /// The new body, see [`Entry::body`].
+    pub(in crate::embedded) body: Box<str>,
+}
+
+/// The edit was based on another revision than the winning one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::embedded) struct Conflict;
+
+/// A database.
+#[derive(Debug)]
+pub(in crate::embedded) struct Database {
+    state: Mutex<State>,
+    updates: watch::Sender<u64>,
+}
+
+impl Database {
+    /// An empty database.
+    pub(in crate::embedded) fn new() -> Self {
+        Self { state: Mutex::default(), updates: watch::Sender::new(0) }
+    }
+
+    /// Its state, locked.
+    pub(in crate::embedded) fn lock(&self) -> MutexGuard<'_, State> {
+        // A panicking request leaves at worst its own edit undone.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the open feeds.
+    pub(in crate::embedded) fn announce(&self, seq: u64) {
+        if self.updates.receiver_count() > 0 {
+            self.updates.send_replace(seq);
+        }
+    }
+
+    /// Ends the open feeds: the database is gone.
+    pub(in crate::embedded) fn retire(&self) {
+        self.lock().retired = true;
+        self.updates.send_replace(u64::MAX);
+    }
+
+    /// Tells of each update that comes after this call.
+    pub(in crate::embedded) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.updates.subscribe()
+    }
+}
+
+/// The documents of a database.
+#[derive(Debug, Default)]
+pub(in crate::embedded) struct State {
+    docs: IndexMap<Box<str>, Entry>,
+    live: u64,
+    seq: u64,
+    body_bytes: u64,
+    retired: bool,
+    /// Live documents by id; made when first asked for, then kept up.
+    ordered: Option<Ordered>,
+    /// Updates in order, stale ones among them; made when first asked for, then kept up.
+    log: Option<Vec<(u64, u32)>>,
+}
+
+impl State {
+    /// The document of that id, tombstone or not.
+    pub(in crate::embedded) fn get(&self, id: &str) -> Option<&Entry> {
+        self.docs.get(id)
+    }
+
+    /// Live documents.
+    pub(in crate::embedded) fn live(&self) -> u64 {
+        self.live
+    }
+
+    /// Tombstones.
+    pub(in crate::embedded) fn dead(&self) -> u64 {
+        self.docs.len() as u64 - self.live
+    }
+
+    /// The number of the latest update.
+    pub(in crate::embedded) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Bytes of ids and bodies.
+    pub(in crate::embedded) fn bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Whether the database was deleted while somebody still looks at it.
+    pub(in crate::embedded) fn retired(&self) -> bool {
+        self.retired
+    }
+
+    /// Applies an edit under CouchDB's rules: it must name the winning revision, or none when there
+    /// is no document; over a tombstone a live document needs no revision.
+    ///
+    /// # Errors
+    /// When it names another revision.
+    pub(in crate::embedded) fn edit(
+        &mut self,
+        id: &str,
+        edit: Edit,
+    ) -> Result<(Rev, Change), Conflict> {
+        let index = self.docs.get_index_of(id);
+        let current = index.map(|index| &self.docs[index]);
+        let allowed = match (current, edit.base) {
+            (None, None) => true,
+            (None, Some(_)) => false,
+            (Some(entry), Some(base)) => entry.rev == base,
+            (Some(entry), None) => entry.deleted && !edit.deleted,
+        };
+        if !allowed {
+            return Err(Conflict);
+        }
+        let rev = Rev::next(current.map(|entry| entry.rev), edit.deleted, &edit.body);
+        Ok((rev, self.store(id, index, rev, edit)))
+    }
+
+    /// Stores a revision made elsewhere (`new_edits: false`) unless it loses against the present
+    /// one: live wins over deleted, then the higher generation, then the higher hash.
+    pub(in crate::embedded) fn replicate(
+        &mut self,
+        id: &str,
+        rev: Rev,
+        edit: Edit,
+    ) -> Option<Change> {
+        let index = self.docs.get_index_of(id);
+        if let Some(index) = index {
+            let entry = &self.docs[index];
+            if (!entry.deleted, entry.rev) >= (!edit.deleted, rev) {
+                return None;
+            }
+        }
+        Some(self.store(id, index, rev, edit))
+    }
+
+    fn store(&mut self, id: &str, index: Option<usize>, rev: Rev, edit: Edit) -> Change {
+        self.seq += 1;
+        self.body_bytes += edit.body.len() as u64;
+        let entry = Entry { rev, deleted: edit.deleted, seq: self.seq, body: edit.body };
+        let (index, was_live) = if let Some(index) = index {
+            let old = std::mem::replace(&mut self.docs[index], entry);
+            self.body_bytes -= old.body.len() as u64;
+            (index, !old.deleted)
+        } else {
+            self.body_bytes += id.len() as u64;
+            (self.docs.insert_full(id.into(), entry).0, false)
+        };
+        let ordinal = index as u32;
+        self.log_update(ordinal);
+        match (was_live, edit.deleted) {
+            (true, false) => Change::Updated,
+            (false, false) => {
+                self.live += 1;
+                if let Some(ordered) = &mut self.ordered {
+                    ordered.insert(ordinal, |ordinal| name(&self.docs, ordinal));
+                }
+                Change::Created
+            }
+            (true, true) => {
+                self.live -= 1;
+                if let Some(ordered) = &mut self.ordered {
+                    ordered.remove(ordinal, |ordinal| name(&self.docs, ordinal));
+                }
+                Change::Deleted
+            }
+            (false, true) => Change::Deleted,
+        }
+    }
+
+    fn log_update(&mut self, ordinal: u32) {
+        let Some(log) = &mut self.log else { return };
+        log.push((self.seq, ordinal));
+        if log.len() > 2 * self.docs.len() + 1024 {
+            let docs = &self.docs;
+            log.retain(|(seq, ordinal)| docs[*ordinal as usize].seq == *seq);
+        }
+    }
+
+    /// The live documents by id.
+    pub(in crate::embedded) fn ordered(&mut self) -> (&Ordered, &IndexMap<Box<str>, Entry>) {
+        let docs = &self.docs;
+        let ordered = self.ordered.get_or_insert_with(|| {
+            let live = (0_u32..).zip(docs.values()).filter(|(_, entry)| !entry.deleted);
+            Ordered::build(live.map(|(ordinal, _)| ordinal).collect(), |it| name(docs, it))
+        });
+        (ordered, docs)
+    }
+
+    /// The documents whose latest update came after `since`, in the order of updates.
+    pub(in crate::embedded) fn updates(
+        &mut self,
+        since: u64,
+    ) -> impl DoubleEndedIterator<Item = (&str, &Entry)> {
+        let docs = &self.docs;
+        let log = self.log.get_or_insert_with(|| {
+            let mut log: Vec<(u64, u32)> =
+                docs.values().map(|entry| entry.seq).zip(0_u32..).collect();
+            log.sort_unstable();
+            log
+        });
+        let start = log.partition_point(|(seq, _)| *seq <= since);
+        log[start..].iter().filter_map(|(seq, ordinal)| {
+            let (id, entry) = docs.get_index(*ordinal as usize)?;
+            (entry.seq == *seq).then_some((&**id, entry))
+        })
+    }
+}
+
+/// The id of the document with that ordinal.
+pub(in crate::embedded) fn name(docs: &IndexMap<Box<str>, Entry>, ordinal: u32) -> &str {
+    docs.get_index(ordinal as usize).map_or("", |(id, _)| id)
+}
+
+/// Appends a document as `GET` shows it: `_id` and `_rev` first.
+pub(in crate::embedded) fn write_document(id: &str, entry: &Entry, out: &mut Vec<u8>) {
+    out.reserve(id.len() + entry.body.len() + 80);
+    out.extend_from_slice(b"{\"_id\":");
+    write_string(id, out);
+    out.extend_from_slice(b",\"_rev\":\"");
+    entry.rev.write(out);
+    out.push(b'"');
+    if entry.deleted {
+        out.extend_from_slice(b",\"_deleted\":true");
+    }
+    if !entry.body.is_empty() {
+        out.push(b',');
+        out.extend_from_slice(entry.body.as_bytes());
+    }
+    out.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(base: Option<Rev>) -> Edit {
+        Edit { base, deleted: false, body: "\"a\":1".into() }
+    }
+
+    fn tombstone(base: Option<Rev>) -> Edit {
+        Edit { base, deleted: true, body: "".into() }
+    }
+
+    #[test]
+    fn an_edit_must_name_the_winning_revision() {
+        let mut state = State::default();
+        let (first, change) = state.edit("a", live(None)).unwrap();
+        assert_eq!((first.generation, change), (1, Change::Created));
+        assert_eq!(state.edit("a", live(None)), Err(Conflict));
+        let (second, change) = state.edit("a", live(Some(first))).unwrap();
+        assert_eq!((second.generation, change), (2, Change::Updated));
+        assert_eq!(state.edit("a", live(Some(first))), Err(Conflict));
+        assert_eq!(state.edit("b", live(Some(first))), Err(Conflict));
+        assert_eq!((state.live(), state.dead(), state.seq()), (1, 0, 2));
+    }
+
+    #[test]
+    fn a_document_can_be_made_again_over_its_tombstone() {
+        let mut state = State::default();
+        let (first, _) = state.edit("a", live(None)).unwrap();
+        let (dead, change) = state.edit("a", tombstone(Some(first))).unwrap();
+        assert_eq!((dead.generation, change), (2, Change::Deleted));
+        assert_eq!((state.live(), state.dead()), (0, 1));
+        assert_eq!(state.edit("a", tombstone(None)), Err(Conflict));
+        let (again, change) = state.edit("a", live(None)).unwrap();
+        assert_eq!((again.generation, change), (3, Change::Created));
+        assert_eq!((state.live(), state.dead()), (1, 0));
+    }
+
+    #[test]
+    fn a_replicated_revision_wins_by_generation() {
+        let mut state = State::default();
+        let (high, low) = (Rev::parse("5-aa").unwrap(), Rev::parse("4-bb").unwrap());
+        assert_eq!(state.replicate("a", high, live(None)), Some(Change::Created));
+        assert_eq!(state.replicate("a", low, live(None)), None);
+        assert_eq!(state.get("a").unwrap().rev, high);
+    }
+
+    #[test]
+    fn updates_list_each_document_once_at_its_latest() {
+        let mut state = State::default();
+        let (first, _) = state.edit("a", live(None)).unwrap();
+        state.edit("b", live(None)).unwrap();
+        assert_eq!(state.updates(0).count(), 2);
+        let mut rev = state.edit("a", live(Some(first))).unwrap().0;
+        for _ in 0..3000 {
+            rev = state.edit("a", live(Some(rev))).unwrap().0;
+        }
+        let ids: Vec<&str> = state.updates(0).map(|(id, _)| id).collect();
+        assert_eq!(ids, ["b", "a"]);
+        assert_eq!(state.updates(state.seq()).count(), 0);
+        assert!(state.log.as_ref().unwrap().len() < 2000);
+    }
+
+    #[test]
+    fn the_order_is_kept_up_once_made() {
+        let mut state = State::default();
+        state.edit("b", live(None)).unwrap();
+        assert_eq!(state.ordered().0.len(), 1);
+        let (rev, _) = state.edit("a", live(None)).unwrap();
+        state.edit("c", live(None)).unwrap();
+        state.edit("a", tombstone(Some(rev))).unwrap();
+        let (ordered, docs) = state.ordered();
+        let ids: Vec<&str> = ordered.range(0, 9).map(|it| name(docs, it)).collect();
+        assert_eq!(ids, ["b", "c"]);
+    }
+}

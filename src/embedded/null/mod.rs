@@ -1,0 +1,163 @@
+//! The null responder: keeps nothing, answers at once or as scripted, as cheaply as it can.
+//!
+//! It speaks HTTP/1.1 by hand, since its cost is what a client's ceiling is measured against: one
+//! read, one write and no allocation for a request.
+
+mod answers;
+mod request;
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hdrhistogram::Histogram;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use self::answers::Answers;
+use self::request::{Kind, parse};
+use crate::clock::Nanos;
+use crate::embedded::counters::{Tally, add, count};
+use crate::embedded::turnstile::{Gate, Turnstile};
+
+/// The longest time the histogram tells apart, in nanoseconds: an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// Bytes asked for at once from a socket.
+const READ_BYTES: usize = 64 * 1024;
+
+/// What the connections of all threads share.
+#[derive(Debug)]
+pub(super) struct Script {
+    /// What was counted.
+    pub(super) tally: Tally,
+    gate: Arc<Gate>,
+    answers: Answers,
+}
+
+/// A histogram of times from a request read to its answer written, in nanoseconds.
+pub(super) fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are constants and legal")
+}
+
+impl Script {
+    /// Answers through `gate`.
+    pub(super) fn new(gate: Arc<Gate>) -> Self {
+        Self { tally: Tally::default(), gate, answers: Answers::new() }
+    }
+
+    /// Counts a request; `rows` as [`Answers::write`] tells.
+    fn tally(&self, kind: Kind<'_>, rows: u64) {
+        let tally = &self.tally;
+        match kind {
+            Kind::Read(_) | Kind::Head => count(&tally.documents_read),
+            Kind::Write(_) => count(&tally.documents_created),
+            Kind::Update(_) => count(&tally.documents_updated),
+            Kind::Delete(_) => count(&tally.documents_deleted),
+            Kind::Bulk(_) => {
+                count(&tally.bulk_requests);
+                add(&tally.documents_bulk, rows);
+            }
+            Kind::Create => count(&tally.databases_created),
+            Kind::Remove => count(&tally.databases_deleted),
+            Kind::Welcome | Kind::Info | Kind::LogIn | Kind::Counters => {}
+            Kind::Unknown | Kind::Unframed => count(&tally.errors_other),
+        }
+    }
+}
+
+/// One connection while it is served.
+struct Connection {
+    script: Arc<Script>,
+    served: Arc<Mutex<Histogram<u64>>>,
+    stream: TcpStream,
+    turnstile: Turnstile,
+    out: Vec<u8>,
+    /// Answers in `out`.
+    waiting: u64,
+}
+
+/// Serves a connection to its end; `number` tells its draws from those of others.
+///
+/// # Errors
+/// When the other side hangs up in the midst of something.
+pub(super) async fn serve(
+    script: Arc<Script>,
+    served: Arc<Mutex<Histogram<u64>>>,
+    stream: TcpStream,
+    number: u64,
+) -> io::Result<()> {
+    let turnstile = Turnstile::new(Arc::clone(&script.gate), number);
+    let out = Vec::with_capacity(1024);
+    Connection { script, served, stream, turnstile, out, waiting: 0 }.run().await
+}
+
+impl Connection {
+    async fn run(mut self) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(READ_BYTES);
+        let clock = self.script.gate.clock();
+        let open = self.script.gate.is_open();
+        loop {
+            bytes.reserve(READ_BYTES / 2);
+            if self.stream.read_buf(&mut bytes).await? == 0 {
+                return Ok(());
+            }
+            let read = clock.now();
+            let mut start = 0;
+            while let Some((kind, length)) = parse(&bytes[start..]) {
+                start += length;
+                if kind == Kind::Counters {
+                    // Reading the counters must not move them.
+                    let counters = serde_json::to_vec(&self.script.tally.snapshot())?;
+                    self.script.answers.write_ok(&counters, &mut self.out);
+                    continue;
+                }
+                count(&self.script.tally.requests);
+                if !open && !self.turnstile.pass(read).await? {
+                    count(&self.script.tally.dropped);
+                    return self.ignore(bytes).await;
+                }
+                self.waiting += 1;
+                let rows = self.script.answers.write(kind, &mut self.out);
+                self.script.tally(kind, rows);
+                if kind == Kind::Unframed {
+                    return self.flush(read).await;
+                }
+                if !open {
+                    self.flush(read).await?;
+                }
+            }
+            self.flush(read).await?;
+            if start == bytes.len() {
+                bytes.clear();
+            } else {
+                bytes.drain(..start);
+            }
+        }
+    }
+
+    async fn flush(&mut self, read: Nanos) -> io::Result<()> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        self.stream.write_all(&self.out).await?;
+        self.out.clear();
+        let took = self.script.gate.clock().now() - read;
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..self.waiting {
+            served.saturating_record(took);
+        }
+        drop(served);
+        self.waiting = 0;
+        Ok(())
+    }
+
+    /// Reads on without an answer until the other side hangs up.
+    async fn ignore(&mut self, mut bytes: Vec<u8>) -> io::Result<()> {
+        loop {
+            bytes.clear();
+            if self.stream.read_buf(&mut bytes).await? == 0 {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! One keep-alive connection: sends a request, reads its answer, says how each went.
+//!
+//! Before a request is sent, what nobody asked for is looked for: an answer that came by itself, or
+//! that the peer has closed. The request then goes over a fresh connection.
+//!
+//! An answer that comes while the request is still being sent ends the sending, and after an
+//! error in sending, an answer that is already there is read first: servers that refuse early
+//! answer and hang up. A request that finds its connection closed before any byte of an answer came
+//! is sent once more on a fresh one, if none of it went out or the request says that it may be.
+
+use super::decode::{Decoder, Step};
+use super::head::header_values;
+use crate::clock::{Clock, Nanos};
+use crate::measure::Probe;
+use crate::net::{Buffers, Deadline, Endpoint, Found, ShardContext, Stream, Timestamps};
+use crate::op::Failure;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// The most that is made room for ahead of its arrival.
+const MOST_AHEAD: usize = 1 << 20;
+/// The pause after the first, second, ... failed attempt to connect doubles from here.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How long a server that has spoken before it was asked is listened to, on a new connection.
+const LISTEN_NS: Nanos = 100_000_000;
+
+/// A request, and what may be done with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Head and body.
+    pub bytes: &'a [u8],
+    /// It is a HEAD: its answer has no body.
+    pub is_head: bool,
+    /// It may change something: where no whole answer comes, it is [`Failure::Unanswered`].
+    pub changes: bool,
+    /// It may be sent once more where the connection that was kept for it turns out to be closed.
+    pub resend: bool,
+}
+
+impl<'a> Request<'a> {
+    /// One that changes nothing.
+    pub const fn reading(bytes: &'a [u8]) -> Self {
+        Self { bytes, is_head: false, changes: false, resend: true }
+    }
+
+    /// One that is carried out each time it is sent.
+    pub const fn changing(bytes: &'a [u8]) -> Self {
+        Self { bytes, is_head: false, changes: true, resend: false }
+    }
+}
+
+/// A whole answer. Its body and headers lie in the connection until the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The length of the decoded body in bytes.
+    pub body_bytes: u64,
+    /// Whether the request was sent a second time.
+    pub resent: bool,
+}
+
+/// A connection to an endpoint, opened when first needed and again when lost.
+#[derive(Debug)]
+pub struct Connection {
+    endpoint: Arc<Endpoint>,
+    clock: Clock,
+    deadline: Deadline,
+    /// The most bytes that an answer may have.
+    max_answer: usize,
+    stream: Option<Stream>,
+    /// How many answers the present stream has given.
+    answers: u64,
+    /// Requests that were begun to be written, each try counted.
+    sent: u64,
+    /// How often something came that nobody had asked for, since that was last taken.
+    unsolicited: u32,
+    /// A server has spoken as soon as it was connected to.
+    wary: bool,
+    /// The last request had no whole answer in time.
+    timed_out: bool,
+    /// Attempts in a row that brought no connection, or one that gave no answer.
+    failures: u32,
+    /// Why there is no connection, or no answer, where more is known than the class of failure.
+    trouble: Option<Box<str>>,
+    buffers: Rc<Buffers>,
+    timestamps: Option<Rc<Timestamps>>,
+    /// What the present answer is read into, and how much of it has been. Empty between answers.
+    buffer: Vec<u8>,
+    filled: usize,
+    decoder: Decoder,
+}
+
+/// How far one attempt to send and receive has come.
+enum Progress {
+    /// So many bytes of the request are written.
+    Sending(usize),
+    /// The request is: all of it, or as much as the server wanted.
+    Sent { whole: bool },
+}
+
+/// How one attempt to send and receive broke.
+struct Broken {
+    failure: Failure,
+    /// Nothing of an answer had arrived.
+    unanswered: bool,
+}
+
+impl Connection {
+    /// A connection that is not yet open.
+    pub fn new(endpoint: Arc<Endpoint>, deadlines: &Rc<ShardContext>) -> Self {
+        Self {
+            max_answer: endpoint.max_answer,
+            endpoint,
+            deadline: deadlines.register(),
+            stream: None,
+            answers: 0,
+            timed_out: false,
+            failures: 0,
+            trouble: None,
+            sent: 0,
+            unsolicited: 0,
+            wary: false,
+            clock: deadlines.clock(),
+            buffers: deadlines.buffers(),
+            timestamps: deadlines.timestamps(),
+            buffer: Vec::new(),
+            filled: 0,
+            decoder: Decoder::default(),
+        }
+    }
+
+    /// The buffers that the sessions of this shard share.
+    pub fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// Closes it. The last answer stays.
+    pub fn close(&mut self) {
+        self.stream = None;
+    }
+
+    /// Forgets the last answer. Opens the connection if it is not open, and tells since when. After
+    /// failures to connect it pauses instead, and the next request opens it.
+    pub async fn ready(&mut self) -> Option<Nanos> {
+        if !self.buffer.is_empty() {
+            self.decoder = Decoder::default();
+            self.buffers.give(std::mem::take(&mut self.buffer));
+        }
+        if self.stream.is_some() || self.rest().await {
+            return None;
+        }
+        let since = self.clock.now();
+        self.deadline.arm(since);
+        let _ = self.connect().await;
+        self.deadline.disarm();
+        Some(since)
+    }
+
+    /// Pauses as long as failures to connect ask for. Tells whether there were any.
+    pub async fn rest(&self) -> bool {
+        let Some(doublings) = self.failures.checked_sub(1) else { return false };
+        tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
+        true
+    }
+
+    /// Whether the last request without an answer ran out of time, on a connection that held.
+    pub const fn timed_out(&self) -> bool {
+        self.timed_out
+    }
+
+    /// How long one operation may take, in nanoseconds.
+    pub const fn timeout_ns(&self) -> Nanos {
+        self.deadline.timeout_ns()
+    }
+
+    /// Sends `request` and reads its answer.
+    ///
+    /// # Errors
+    /// When no whole answer came: which [`Failure`] tells why.
+    pub async fn exchange(
+        &mut self,
+        request: Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Answer, Failure> {
+        self.deadline.arm(probe.began());
+        let mut resent = false;
+        let result = loop {
+            if self.answers == 0 || self.stream.as_ref().is_some_and(Stream::has_news) {
+                self.look();
+            }
+            let kept = self.stream.is_some();
+            if kept {
+                probe.mark_send_at_once();
+            } else {
+                if let Err(failure) = self.connect().await {
+                    break Err(failure);
+                }
+                if self.wary && Box::pin(self.listen()).await {
+                    // Told by the failure.
+                    self.unsolicited -= 1;
+                    self.failures += 1;
+                    break Err(Failure::Protocol);
+                }
+                probe.mark_send();
+            }
+            self.decoder = Decoder::new(request.is_head);
+            self.filled = 0;
+            self.sent += 1;
+            let mut progress = Progress::Sending(0);
+            let attempt = poll_fn(|context| {
+                self.poll_attempt(context, (request.bytes, &mut progress), probe)
+            });
+            match attempt.await {
+                Ok(()) => break Ok(()),
+                Err(broken) => {
+                    self.stream = None;
+                    self.failures += u32::from(self.answers == 0);
+                    let Broken { failure, unanswered } = broken;
+                    self.timed_out = failure == Failure::Timeout;
+                    let went_out = !matches!(progress, Progress::Sending(0));
+                    let stale = kept && unanswered && failure == Failure::Reset;
+                    if stale && !resent && (request.resend || !went_out) {
+                        resent = true;
+                        continue;
+                    }
+                    let lost = matches!(failure, Failure::Reset | Failure::Timeout);
+                    break Err(if lost && went_out && request.changes {
+                        Failure::Unanswered
+                    } else {
+                        failure
+                    });
+                }
+            }
+        };
+        self.deadline.disarm();
+        if let Err(failure) = result {
+            probe.mark_failed();
+            self.decoder = Decoder::default();
+            return Err(failure);
+        }
+        self.answers += 1;
+        self.failures = 0;
+        let head = self.decoder.head();
+        if !head.keep_alive {
+            self.stream = None;
+        }
+        let body = self.decoder.body();
+        Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
+    }
+
+    /// Closes the connection if something came on it that was not asked for, or its end. Tells
+    /// whether something came.
+    #[cold]
+    fn look(&mut self) -> bool {
+        let found = self.stream.as_mut().map_or(Found::Nothing, Stream::look);
+        if found != Found::Nothing {
+            self.stream = None;
+        }
+        let speaks = found == Found::Bytes;
+        self.unsolicited += u32::from(speaks);
+        self.wary |= speaks && self.answers == 0;
+        speaks
+    }
+
+    /// Waits whether a server that has spoken before it was asked does so again.
+    async fn listen(&mut self) -> bool {
+        let over = self.clock.now() + LISTEN_NS;
+        while self.clock.now() < over {
+            if self.look() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        self.wary = false;
+        false
+    }
+
+    /// How often something came that nobody had asked for, since this was last called.
+    pub const fn take_unsolicited(&mut self) -> u32 {
+        std::mem::replace(&mut self.unsolicited, 0)
+    }
+
+    /// How many requests it has sent in all, each try counted.
+    pub const fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// The status of the last answer; `None`: the last exchange brought none.
+    pub fn status(&self) -> Option<u16> {
+        Some(self.decoder.head().status).filter(|&status| status > 0)
+    }
+
+    /// Why the last exchange brought none, where more is known than the class of failure.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// The body of the last answer.
+    pub fn body(&self) -> &[u8] {
+        &self.buffer[self.decoder.body()]
+    }
+
+    /// The first `Set-Cookie` of the last answer, as sent.
+    pub fn set_cookie(&self) -> Option<&[u8]> {
+        let sets = self.decoder.head().sets_cookie;
+        sets.then(|| header_values(self.head(), "set-cookie").first().copied())?
+    }
+
+    /// The status line and headers of the last answer, as they came.
+    pub fn head(&self) -> &[u8] {
+        &self.buffer[self.decoder.head_text()]
+    }
+
+    async fn connect(&mut self) -> Result<(), Failure> {
+        let endpoint = self.endpoint.clone();
+        // Rare, and large: kept out of the futures that every exchange pays for.
+        let noting = self.timestamps.is_some();
+        let mut connecting = Box::pin(Stream::connect(&endpoint, self.failures, noting));
+        let (deadline, mut trouble) = (&self.deadline, None);
+        let result = poll_fn(|context| {
+            if deadline.poll_expired(context) {
+                return Poll::Ready(Err(Failure::Timeout));
+            }
+            connecting.as_mut().poll(context).map_err(|error| {
+                trouble = Some(error.to_string().into());
+                Failure::Connect
+            })
+        })
+        .await;
+        self.trouble = trouble;
+        self.failures += u32::from(result.is_err());
+        self.answers = 0;
+        self.stream = Some(result?);
+        Ok(())
+    }
+
+    /// Sends what is left of the request, then reads until the answer is whole.
+    fn poll_attempt(
+        &mut self,
+        context: &mut Context<'_>,
+        (request, progress): (&[u8], &mut Progress),
+        probe: &mut Probe,
+    ) -> Poll<Result<(), Broken>> {
+        let whole = match progress {
+            Progress::Sent { whole } => *whole,
+            Progress::Sending(written) => {
+                let sent = ready!(self.poll_send(context, request, written));
+                probe.mark_sent();
+                if self.filled > 0 {
+                    probe.mark_received();
+                }
+                let whole = sent.map_err(|failure| Broken { failure, unanswered: true })?;
+                *progress = Progress::Sent { whole };
+                whole
+            }
+        };
+        let received = ready!(self.poll_receive(context, probe));
+        received.map_err(|failure| Broken { failure, unanswered: self.filled == 0 })?;
+        if !whole {
+            // The server answered without reading everything: what it reads next is unknown.
+            self.answers += 1;
+            self.stream = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Writes the request. `false`: an answer began, or writing failed, before all was written.
+    fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        request: &[u8],
+        written: &mut usize,
+    ) -> Poll<Result<bool, Failure>> {
+        let stream = self.stream.as_mut().expect("connected");
+        loop {
+            let poll = if *written < request.len() {
+                stream.poll_write(context, &request[*written..])
+            } else {
+                stream.poll_flush(context).map_ok(|()| 0)
+            };
+            match poll {
+                Poll::Ready(Ok(_)) if *written == request.len() => return Poll::Ready(Ok(true)),
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Ok(false)),
+                Poll::Ready(Ok(count)) => {
+                    *written += count;
+                    if *written == request.len() && !stream_is_tls(stream) {
+                        return Poll::Ready(Ok(true));
+                    }
+                }
+                Poll::Pending => break,
+            }
+        }
+        if self.deadline.poll_expired(context) {
+            return Poll::Ready(Err(Failure::Timeout));
+        }
+        if self.buffer.is_empty() {
+            self.buffer = self.buffers.take();
+        }
+        let read = ready!(stream.poll_read(context, &mut self.buffer, None));
+        (self.filled, _) = read.map_err(|_| Failure::Reset)?;
+        Poll::Ready(Ok(false))
+    }
+
+    /// Reads until the answer is whole.
+    fn poll_receive(
+        &mut self,
+        context: &mut Context<'_>,
+        probe: &mut Probe,
+    ) -> Poll<Result<(), Failure>> {
+        let stream = self.stream.as_mut().expect("connected");
+        loop {
+            let mut wanted = 1;
+            if self.filled > 0 {
+                match self.decoder.step(&mut self.buffer[..self.filled]) {
+                    Ok(Step::Done) if self.filled <= self.max_answer => {
+                        return Poll::Ready(Ok(()));
+                    }
+                    Ok(Step::More(more)) if more <= self.max_answer.saturating_sub(self.filled) => {
+                        wanted = more;
+                    }
+                    Ok(_) => {
+                        self.trouble = Some("the answer is larger than --max-answer".into());
+                        return Poll::Ready(Err(Failure::Protocol));
+                    }
+                    Err(malformed) => {
+                        self.trouble = Some(malformed.to_string().into());
+                        return Poll::Ready(Err(Failure::Protocol));
+                    }
+                }
+            }
+            // What a head announces is not yet there: memory follows what arrives. The byte more
+            // is for what must not come.
+            let size = self.filled + wanted.min(MOST_AHEAD) + 1;
+            if self.buffer.is_empty() {
+                self.buffer = self.buffers.take();
+            } else if size > self.buffer.len() {
+                let ahead = (2 * self.buffer.len()).min(self.max_answer);
+                self.buffer.resize(size.max(ahead), 0);
+            }
+            let room = &mut self.buffer[self.filled..];
+            let (count, noted) = match stream.poll_read(context, room, self.timestamps.as_deref()) {
+                Poll::Ready(read) => read.map_err(|_| Failure::Reset)?,
+                Poll::Pending => {
+                    if self.filled == 0 {
+                        self.buffers.give(std::mem::take(&mut self.buffer));
+                    }
+                    let expired = self.deadline.poll_expired(context);
+                    return if expired {
+                        Poll::Ready(Err(Failure::Timeout))
+                    } else {
+                        Poll::Pending
+                    };
+                }
+            };
+            if count == 0 {
+                let done = self.decoder.close(self.filled);
+                return Poll::Ready(if done { Ok(()) } else { Err(Failure::Reset) });
+            }
+            match noted {
+                Some(moment) if self.filled == 0 && probe.before_send(moment) => {
+                    return Poll::Ready(Err(Failure::Protocol));
+                }
+                Some(moment) => probe.mark_received_at(moment),
+                None => probe.mark_received(),
+            }
+            self.filled += count;
+        }
+    }
+}
+
+/// Whether written bytes may still be held back by the TLS layer.
+const fn stream_is_tls(stream: &Stream) -> bool {
+    matches!(stream, Stream::Tls(_))
+}
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

@@ -1,0 +1,13 @@
+//! The HTTP/1.1 client connection: one request at a time, every phase seen.
+//!
+//! Knows no database: what a request asks and what its answer means is the driver's.
+
+mod chunked;
+mod connection;
+mod decode;
+mod head;
+pub mod reason;
+
+pub use connection::{Answer, Connection, Request};
+pub use decode::{Decoder, Malformed, Step};
+pub use head::{Head, header_values};

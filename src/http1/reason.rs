@@ -1,0 +1,105 @@
+//! What a server says, in its own words, when it refuses.
+
+use crate::http1::Connection;
+use crate::op::Reason;
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// The most of an answer that is looked at.
+const MOST: usize = 64 << 10;
+
+/// What the last exchange of a connection ended with: an answer, or an error on the way to it.
+pub fn of(connection: &Connection) -> Option<Reason> {
+    match connection.status() {
+        Some(status) => {
+            Some(Reason::new(Some(status), &said(connection.head(), connection.body())))
+        }
+        None => connection.trouble().map(|trouble| Reason::new(None, trouble)),
+    }
+}
+
+/// What an answer says: `error` and `reason` of its JSON, the title of its page, the start of its
+/// text, or else what stands beside its status.
+fn said<'a>(head: &'a [u8], body: &'a [u8]) -> Cow<'a, str> {
+    let body = &body[..body.len().min(MOST)];
+    if let Some(told) = json(body) {
+        return told.into();
+    }
+    let text = String::from_utf8_lossy(body);
+    let text = if text.trim_start().starts_with('<') { page(&text).into() } else { text };
+    if text.trim().is_empty() || text.contains('\0') || text.contains('\u{fffd}') {
+        let line = head.split(|&byte| byte == b'\r' || byte == b'\n').next().unwrap_or_default();
+        // The version, the status and the phrase.
+        let phrase = line.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default();
+        return String::from_utf8_lossy(phrase);
+    }
+    text
+}
+
+/// `error: reason` of an object in JSON.
+fn json(body: &[u8]) -> Option<String> {
+    let told: Told<'_> = serde_json::from_slice(body).ok()?;
+    told.words()
+}
+
+/// What CouchDB tells of a failure.
+#[derive(Deserialize)]
+pub struct Told<'a> {
+    #[serde(borrow)]
+    /// Its name for the failure.
+    pub error: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    /// Its explanation.
+    pub reason: Option<Cow<'a, str>>,
+}
+
+impl Told<'_> {
+    /// `error: reason`, or the one that there is.
+    pub fn words(&self) -> Option<String> {
+        match (self.error.as_deref(), self.reason.as_deref()) {
+            (Some(error), Some(reason)) => Some(format!("{error}: {reason}")),
+            (one, other) => one.or(other).map(str::to_owned),
+        }
+    }
+}
+
+/// The title of a page, or its text.
+fn page(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let title = lower.find("<title>").and_then(|start| {
+        let end = lower[start..].find("</title>")?;
+        Some(text[start + "<title>".len()..start + end].trim())
+    });
+    if let Some(title) = title.filter(|title| !title.is_empty()) {
+        return title.to_owned();
+    }
+    let parts = text.split('<').map(|part| part.split_once('>').map_or("", |(_, text)| text));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_quoted_whatever_it_sends() {
+        let head = b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n";
+        for (body, words) in [
+            (
+                &b"{\"error\":\"illegal_docid\",\"reason\":\"no colon\"}\n"[..],
+                "illegal_docid: no colon",
+            ),
+            (b"{\"reason\":\"only that\"}", "only that"),
+            (b"{\"message\":1}", "{\"message\":1}"),
+            (b"no such thing\n", "no such thing\n"),
+            (b"<html><HEAD><title>400 No</title></head><p>x", "400 No"),
+            (b"<p>try <b>later</b>", " try  later "),
+            (b"", "Bad Request"),
+            (b"\x00\x01\x02", "Bad Request"),
+            (b"\xff\xfe", "Bad Request"),
+        ] {
+            assert_eq!(said(head, body), words);
+        }
+        assert_eq!(said(b"HTTP/1.1 500\r\n\r\n", b""), "");
+    }
+}

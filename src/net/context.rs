@@ -1,0 +1,136 @@
+//! Time-outs without a timer per operation.
+//!
+//! Each session keeps the moment by which its operation must be done; one sweep per shard looks
+//! over all of them a few times per time-out and wakes those that are over. An operation is thus
+//! ended at most a twentieth of the time-out, and at most 50 ms, too late, never too early.
+
+use super::{Buffers, Timestamps};
+use crate::clock::{Clock, Nanos};
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+const NEVER: Nanos = Nanos::MAX;
+
+/// All deadlines of one shard, and what else its sessions share.
+#[derive(Debug)]
+pub struct ShardContext {
+    clock: Clock,
+    timeout_ns: Nanos,
+    buffers: Rc<Buffers>,
+    timestamps: Option<Rc<Timestamps>>,
+    entries: RefCell<Vec<Weak<Entry>>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    at: Cell<Nanos>,
+    expired: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// The deadline of one session's running operation.
+#[derive(Debug)]
+pub struct Deadline {
+    entry: Rc<Entry>,
+    timeout_ns: Nanos,
+}
+
+impl ShardContext {
+    /// What sessions share whose operations may last `timeout_ns`.
+    pub fn new(clock: Clock, timeout_ns: Nanos) -> Rc<Self> {
+        Self::with(clock, timeout_ns, None)
+    }
+
+    /// The same for sessions that learn from the kernel, where it tells, when answers arrived.
+    pub fn with_timestamps(clock: Clock, timeout_ns: Nanos) -> Rc<Self> {
+        Self::with(clock, timeout_ns, Timestamps::new(clock).map(Rc::new))
+    }
+
+    fn with(clock: Clock, timeout_ns: Nanos, timestamps: Option<Rc<Timestamps>>) -> Rc<Self> {
+        let (buffers, entries) = (Rc::default(), RefCell::default());
+        Rc::new(Self { clock, timeout_ns, buffers, timestamps, entries })
+    }
+
+    /// The clock that deadlines are read on.
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The buffers that answers are read into.
+    pub fn buffers(&self) -> Rc<Buffers> {
+        self.buffers.clone()
+    }
+
+    /// What learns when answers arrived, where that was asked for.
+    pub fn timestamps(&self) -> Option<Rc<Timestamps>> {
+        self.timestamps.clone()
+    }
+
+    /// A deadline for one session, not yet armed.
+    pub fn register(&self) -> Deadline {
+        let entry = Rc::new(Entry {
+            at: Cell::new(NEVER),
+            expired: Cell::new(false),
+            waker: RefCell::default(),
+        });
+        self.entries.borrow_mut().push(Rc::downgrade(&entry));
+        Deadline { entry, timeout_ns: self.timeout_ns }
+    }
+
+    /// Ends operations whose time is over, until dropped.
+    pub async fn sweep(self: Rc<Self>) {
+        let period = Duration::from_nanos(self.timeout_ns / 20)
+            .clamp(Duration::from_millis(1), Duration::from_millis(50));
+        loop {
+            tokio::time::sleep(period).await;
+            self.expire(self.clock.now());
+        }
+    }
+
+    /// Ends every operation that should have been done by `now`.
+    pub fn expire(&self, now: Nanos) {
+        self.entries.borrow_mut().retain(|weak| {
+            let Some(entry) = weak.upgrade() else { return false };
+            if entry.at.get() <= now {
+                entry.at.set(NEVER);
+                entry.expired.set(true);
+                if let Some(waker) = entry.waker.borrow().as_ref() {
+                    waker.wake_by_ref();
+                }
+            }
+            true
+        });
+    }
+}
+
+impl Deadline {
+    /// How long an operation may take, in nanoseconds.
+    pub const fn timeout_ns(&self) -> Nanos {
+        self.timeout_ns
+    }
+
+    /// Starts the time of an operation that began at `began`.
+    pub fn arm(&self, began: Nanos) {
+        self.entry.expired.set(false);
+        self.entry.at.set(began.saturating_add(self.timeout_ns));
+    }
+
+    /// Ends it.
+    pub fn disarm(&self) {
+        self.entry.at.set(NEVER);
+    }
+
+    /// Whether the operation's time is over; if not, the task is woken when it is.
+    pub fn poll_expired(&self, context: &Context<'_>) -> bool {
+        if self.entry.expired.get() {
+            return true;
+        }
+        let mut waker = self.entry.waker.borrow_mut();
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            *waker = Some(context.waker().clone());
+        }
+        false
+    }
+}

@@ -1,0 +1,145 @@
+//! Where to connect to: resolved once, before the first stage.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio_rustls::rustls;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use url::{Host, Url};
+
+/// A server's addresses and how to speak to it.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub(super) addresses: Vec<SocketAddr>,
+    pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
+    host: String,
+    /// The largest answer that is read, in bytes.
+    pub max_answer: usize,
+}
+
+/// The largest answer that is read unless another limit is given, in bytes.
+pub const MAX_ANSWER: u64 = 64_000_000;
+
+/// Why a server cannot be spoken to.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// Not a URL of a server.
+    #[error("{0} is not the address of a server: give http://host:port or https://host:port")]
+    Url(String),
+    /// The name has no address.
+    #[error("cannot find the address of {0}: {1}")]
+    Resolve(String, std::io::Error),
+    /// The certificates of the authorities could not be read.
+    #[error("cannot read certificates: {0}")]
+    Certificates(String),
+}
+
+/// How the server's certificate is judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// A PEM file with the authorities to trust instead of the operating system's.
+    pub authorities: Option<PathBuf>,
+}
+
+impl Endpoint {
+    /// Resolves the host of `url` and makes ready for TLS if its scheme is https.
+    ///
+    /// # Errors
+    /// When the URL is none of a server, its name has no address, or no authority can be read.
+    pub fn resolve(url: &Url, tls: &TlsOptions) -> Result<Self, EndpointError> {
+        let wrong = || EndpointError::Url(url.to_string());
+        let host = url.host().ok_or_else(wrong)?;
+        let port = url.port_or_known_default().ok_or_else(wrong)?;
+        let name = match &host {
+            Host::Domain(name) => (*name).to_owned(),
+            Host::Ipv4(address) => address.to_string(),
+            Host::Ipv6(address) => address.to_string(),
+        };
+        let addresses: Vec<_> = (name.as_str(), port)
+            .to_socket_addrs()
+            .map_err(|error| EndpointError::Resolve(name.clone(), error))?
+            .collect();
+        let tls = match url.scheme() {
+            "https" => {
+                let server = ServerName::try_from(name).map_err(|_| wrong())?;
+                Some((tls_config(tls)?, server))
+            }
+            "http" => None,
+            _ => return Err(wrong()),
+        };
+        let max_answer = MAX_ANSWER as usize;
+        Ok(Self { addresses, tls, host: host_header(url, &host), max_answer })
+    }
+
+    /// The same; of an answer at most so many bytes are read, head and transfer coding included.
+    #[must_use]
+    pub fn with_max_answer(self, bytes: u64) -> Self {
+        Self { max_answer: usize::try_from(bytes).unwrap_or(usize::MAX), ..self }
+    }
+
+    /// The value of the `Host` header.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether every address is this machine's own.
+    pub fn is_loopback(&self) -> bool {
+        self.addresses.iter().all(|address| address.ip().is_loopback())
+    }
+}
+
+/// The host as it stands in a URL, with the port where it is not the scheme's own.
+fn host_header(url: &Url, host: &Host<&str>) -> String {
+    url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"))
+}
+
+fn tls_config(options: &TlsOptions) -> Result<Arc<rustls::ClientConfig>, EndpointError> {
+    let mut roots = rustls::RootCertStore::empty();
+    if let Some(file) = &options.authorities {
+        let certificates = rustls::pki_types::CertificateDer::pem_file_iter(file)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|error| EndpointError::Certificates(format!("{}: {error}", file.display())))?;
+        roots.add_parsable_certificates(certificates);
+    } else {
+        let native = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(native.certs);
+    }
+    if roots.is_empty() {
+        return Err(EndpointError::Certificates(
+            "found none: name a PEM file with --tls-ca".to_owned(),
+        ));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| EndpointError::Certificates(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_header_has_brackets_and_a_port_where_they_belong() {
+        let host = |url: &str| {
+            let endpoint = Endpoint::resolve(&Url::parse(url).unwrap(), &TlsOptions::default());
+            endpoint.unwrap().host().to_owned()
+        };
+        assert_eq!(host("http://127.0.0.1:5984/db"), "127.0.0.1:5984");
+        assert_eq!(host("http://[::1]:5984"), "[::1]:5984");
+        assert_eq!(host("http://127.0.0.1"), "127.0.0.1");
+    }
+
+    #[test]
+    fn only_http_and_https_are_spoken() {
+        let url = Url::parse("ftp://127.0.0.1/").unwrap();
+        assert!(matches!(
+            Endpoint::resolve(&url, &TlsOptions::default()),
+            Err(EndpointError::Url(_))
+        ));
+    }
+}

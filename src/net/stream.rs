@@ -1,0 +1,193 @@
+//! A TCP stream, with TLS on it or not.
+
+use super::endpoint::Endpoint;
+use super::timestamps::Timestamps;
+use crate::clock::Nanos;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+/// A peer that has closed is an error, not a signal.
+const SEND: SendFlags = {
+    #[cfg(target_os = "linux")]
+    let flags = SendFlags::NOSIGNAL;
+    #[cfg(not(target_os = "linux"))]
+    let flags = SendFlags::empty();
+    flags
+};
+
+/// A connection that bytes go over.
+#[derive(Debug)]
+pub enum Stream {
+    /// TCP as it is.
+    Plain(TcpStream),
+    /// TLS over TCP.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// What has come on a connection that nothing was asked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing.
+    Nothing,
+    /// Bytes that nobody asked for.
+    Bytes,
+    /// The peer has closed or reset it.
+    End,
+}
+
+impl Stream {
+    /// Connects to the first of the endpoint's addresses that answers. After `failed` attempts
+    /// it begins with another: the first may be one that nobody answers at. With `noting`, the
+    /// kernel notes when answers arrive.
+    ///
+    /// # Errors
+    /// The last address's, when none answers.
+    pub async fn connect(endpoint: &Endpoint, failed: u32, noting: bool) -> io::Result<Self> {
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        let count = endpoint.addresses.len();
+        for address in endpoint.addresses.iter().cycle().skip(failed as usize).take(count) {
+            match TcpStream::connect(address).await {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    if noting {
+                        Timestamps::ask(&stream);
+                    }
+                    return Self::secure(stream, endpoint).await;
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    async fn secure(stream: TcpStream, endpoint: &Endpoint) -> io::Result<Self> {
+        let Some((config, server)) = &endpoint.tls else { return Ok(Self::Plain(stream)) };
+        let connector = tokio_rustls::TlsConnector::from(config.clone());
+        Ok(Self::Tls(Box::new(connector.connect(server.clone(), stream).await?)))
+    }
+
+    /// Whether something came, as far as the runtime knows. Costs no call of the operating system:
+    /// what came since the runtime last asked it is not seen.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        let stream = match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+        };
+        stream.try_io(Interest::READABLE, || Ok(())).is_ok()
+    }
+
+    /// Reads a byte, should there be one: what is found before anything was asked. Without TLS the
+    /// operating system is asked, whatever the runtime knows.
+    pub fn look(&mut self) -> Found {
+        let mut byte = [0];
+        let read = match self {
+            Self::Plain(stream) => {
+                let mut receive = || Ok(recv(&*stream, &mut byte, RecvFlags::empty())?.0);
+                let tried = match stream.try_io(Interest::READABLE, &mut receive) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => receive(),
+                    tried => tried,
+                };
+                match tried {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        return Found::Nothing;
+                    }
+                    tried => tried,
+                }
+            }
+            Self::Tls(stream) => {
+                let mut context = Context::from_waker(Waker::noop());
+                let mut buffer = ReadBuf::new(&mut byte);
+                match Pin::new(stream).poll_read(&mut context, &mut buffer) {
+                    Poll::Ready(read) => read.map(|()| buffer.filled().len()),
+                    // What came was for TLS itself, such as a ticket.
+                    Poll::Pending => return Found::Nothing,
+                }
+            }
+        };
+        if matches!(read, Ok(1..)) { Found::Bytes } else { Found::End }
+    }
+
+    /// Reads into `buffer`, and tells when the last of it came where `timestamps` can learn that;
+    /// zero bytes mean that the peer has closed.
+    #[inline]
+    pub fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+        timestamps: Option<&Timestamps>,
+    ) -> Poll<io::Result<(usize, Option<Nanos>)>> {
+        match self {
+            Self::Plain(stream) => poll_plain(stream, context, buffer.len(), || match timestamps {
+                Some(timestamps) => timestamps.receive(stream, buffer),
+                None => Ok((recv(&*stream, &mut *buffer, RecvFlags::empty())?.0, None)),
+            }),
+            Self::Tls(stream) => {
+                let mut buffer = ReadBuf::new(buffer);
+                let poll = Pin::new(stream).poll_read(context, &mut buffer);
+                poll.map_ok(|()| (buffer.filled().len(), None))
+            }
+        }
+    }
+
+    #[inline]
+    /// Sends what it can of `bytes`, and tells how much that was.
+    pub fn poll_write(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(stream) => loop {
+                let write = || Ok(send(&*stream, bytes, SEND)?);
+                match stream.try_io(Interest::WRITABLE, write) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        ready!(stream.poll_write_ready(context))?;
+                    }
+                    done => return Poll::Ready(done),
+                }
+            },
+            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    /// Hands everything that TLS still holds to the operating system.
+    pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(_) => Poll::Ready(Ok(())),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+}
+
+/// Calls `receive`, which has room for so many bytes, as soon as there is something to read.
+#[inline]
+fn poll_plain<T: Copy>(
+    stream: &TcpStream,
+    context: &mut Context<'_>,
+    room: usize,
+    mut receive: impl FnMut() -> io::Result<(usize, T)>,
+) -> Poll<io::Result<(usize, T)>> {
+    loop {
+        let mut received = None;
+        let tried = stream.try_io(Interest::READABLE, || {
+            let (count, _) = *received.insert(receive()?);
+            // What did not fill its room has emptied the socket: to say so here spares a read
+            // that finds nothing.
+            let emptied = (1..room).contains(&count);
+            if emptied { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        match (received, tried) {
+            (Some(received), _) => return Poll::Ready(Ok(received)),
+            (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
+                return Poll::Ready(Err(error));
+            }
+            (None, _) => ready!(stream.poll_read_ready(context))?,
+        }
+    }
+}
