@@ -27,7 +27,7 @@ pub enum Exit {
 
 impl Exit {
     /// The status of a run that left a record.
-    pub(super) fn of_record(record: &RunRecord) -> Self {
+    pub(in crate::cli) fn of_record(record: &RunRecord) -> Self {
         let all = [
             Self::Passed,
             Self::Target,
@@ -42,7 +42,7 @@ impl Exit {
 
     /// The status of a run that left a record, of which not all could be `written`. What went wrong
     /// with the run says more than that.
-    pub(super) fn of_written(record: &RunRecord, written: bool) -> Self {
+    pub(in crate::cli) fn of_written(record: &RunRecord, written: bool) -> Self {
         match Self::of_record(record) {
             Self::Passed if !written => Self::Failed,
             exit => exit,
@@ -50,7 +50,7 @@ impl Exit {
     }
 
     /// The status of a run that could not be carried out.
-    pub(super) const fn of_error(error: &RunError) -> Self {
+    pub(in crate::cli) const fn of_error(error: &RunError) -> Self {
         match error {
             RunError::Aborted => Self::Interrupted,
             error if error.is_targets() => Self::Target,

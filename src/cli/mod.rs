@@ -1,49 +1,23 @@
-//! The command line: one file per dialect. The only room that prints.
+//! The command line: what each word means. The only room that prints.
+//!
+//! `verb` has springload's own verbs, `dialect` the command lines of others, `flags` what several
+//! of them read, and `pipeline` what all that measure do: from the plan to the report.
 
 /// The standard macro panics when nobody reads any more; a run must not end by that.
 macro_rules! eprintln {
-    ($($text:tt)*) => { $crate::cli::output::remark(&format!($($text)*)) };
+    ($($text:tt)*) => { $crate::cli::pipeline::output::remark(&format!($($text)*)) };
 }
 
 /// The same for stdout, where a full disk is told.
 macro_rules! println {
-    ($($text:tt)*) => { $crate::cli::output::print((format!($($text)*) + "\n").as_bytes()) };
+    ($($text:tt)*) => { $crate::cli::pipeline::output::print((format!($($text)*) + "\n").as_bytes()) };
 }
 
-mod bulk_perf;
-mod burst;
-mod carry;
-mod completions;
-mod cushion;
-mod descriptors;
-mod execute;
+mod dialect;
 mod exit;
-mod faults;
-mod http;
-mod list;
-mod load;
-mod metrics;
-mod output;
-mod progress;
-mod report;
-mod run;
-mod runs;
-mod schema;
-mod schema_source;
-mod selftest;
-mod serve;
-mod shared;
-mod shell;
-mod siege;
-mod siege_log;
-mod siege_rc;
-mod signals;
-mod sweep;
-mod sweep_axes;
-mod sweep_plan;
-mod transcript;
-mod tui;
-mod ycsb;
+mod flags;
+mod pipeline;
+mod verb;
 
 pub use exit::Exit;
 
@@ -63,49 +37,49 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Fill a database, then mix creates, reads, updates and deletes, and report
-    Run(Box<run::Args>),
+    Run(Box<verb::run::Args>),
     /// Iron Cushion's command line and report
-    Cushion(Box<cushion::Args>),
+    Cushion(Box<dialect::cushion::Args>),
     /// Measure a run for each combination of settings, and show what each setting does
-    Sweep(Box<sweep::Args>),
+    Sweep(Box<verb::sweep::Args>),
     /// couchdb-performance-tests' command line and files: a fill by the size of the database
-    BulkPerf(bulk_perf::Args),
+    BulkPerf(dialect::bulk_perf::Args),
     /// Let many workers write or read a document each, all from one moment on
-    Burst(Box<burst::Args>),
+    Burst(Box<verb::burst::Args>),
     /// The command line and files of Dahk's `couchdb_benchmark` for the same
-    BmCouchdb(Box<burst::OriginalArgs>),
+    BmCouchdb(Box<verb::burst::OriginalArgs>),
     /// Request URLs over and over, or at a rate
-    Http(Box<http::Args>),
+    Http(Box<verb::http::Args>),
     /// Siege's command line and figures
-    Siege(Box<siege::Args>),
+    Siege(Box<dialect::siege::Args>),
     /// YCSB's command line, workloads and report
-    Ycsb(Box<ycsb::Args>),
+    Ycsb(Box<dialect::ycsb::Args>),
     /// Print sample documents of a schema
-    Schema(schema::Args),
+    Schema(verb::schema::Args),
     /// Render a saved run again, in any format
-    Report(report::Args),
+    Report(verb::report::Args),
     /// List the saved runs, newest first
-    List(list::Args),
+    List(verb::list::Args),
     /// Show a saved run, such as latest
-    Show(report::Args),
+    Show(verb::report::Args),
     /// Hold springload's own numbers to account on this machine
-    Selftest(selftest::Args),
+    Selftest(verb::selftest::Args),
     /// Read and write records by hand, or by a script, as in YCSB's shell
-    Shell(shell::Args),
+    Shell(verb::shell::Args),
     /// Run the embedded stand-in CouchDB alone
-    Serve(serve::Args),
+    Serve(verb::serve::Args),
     /// Print a script that completes verbs and flags in a shell
-    Completions(completions::Args),
+    Completions(verb::completions::Args),
     /// Print the man page, or write all of them
-    Man(completions::ManArgs),
+    Man(verb::completions::ManArgs),
 }
 
 /// Parses the command line, does what it says, and tells the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    descriptors::raise();
+    pipeline::descriptors::raise();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let line = command_line(&arguments);
-    let arguments = match ycsb::spelled_out(siege::spelled_out(arguments)) {
+    let arguments = match dialect::ycsb::spelled_out(dialect::siege::spelled_out(arguments)) {
         Ok(arguments) => arguments,
         Err(mistake) => {
             eprintln!("error: {mistake}");
@@ -120,23 +94,23 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     };
     match matches.and_then(read) {
         Ok((cli, own)) => match cli.verb {
-            Verb::Run(args) => run::main(*args, &line),
-            Verb::Cushion(args) => cushion::main(&args, &line),
-            Verb::Sweep(args) => sweep::main(&args, &own),
-            Verb::BulkPerf(args) => bulk_perf::main(&args, &line),
-            Verb::Burst(args) => burst::main(&args, &line),
-            Verb::BmCouchdb(args) => burst::original(&args, &line),
-            Verb::Http(args) => http::main(*args, &line),
-            Verb::Ycsb(args) => ycsb::main(&args, &line),
-            Verb::Siege(args) => siege::main(&args, &line),
-            Verb::Schema(args) => schema::main(&args),
-            Verb::Report(args) | Verb::Show(args) => report::main(&args),
-            Verb::List(args) => list::main(&args),
-            Verb::Selftest(args) => selftest::main(&args),
-            Verb::Shell(args) => shell::main(&args),
-            Verb::Serve(args) => serve::main(&args),
-            Verb::Completions(args) => completions::main(&args, command()),
-            Verb::Man(args) => completions::man(&args, command()),
+            Verb::Run(args) => verb::run::main(*args, &line),
+            Verb::Cushion(args) => dialect::cushion::main(&args, &line),
+            Verb::Sweep(args) => verb::sweep::main(&args, &own),
+            Verb::BulkPerf(args) => dialect::bulk_perf::main(&args, &line),
+            Verb::Burst(args) => verb::burst::main(&args, &line),
+            Verb::BmCouchdb(args) => verb::burst::original(&args, &line),
+            Verb::Http(args) => verb::http::main(*args, &line),
+            Verb::Ycsb(args) => dialect::ycsb::main(&args, &line),
+            Verb::Siege(args) => dialect::siege::main(&args, &line),
+            Verb::Schema(args) => verb::schema::main(&args),
+            Verb::Report(args) | Verb::Show(args) => verb::report::main(&args),
+            Verb::List(args) => verb::list::main(&args),
+            Verb::Selftest(args) => verb::selftest::main(&args),
+            Verb::Shell(args) => verb::shell::main(&args),
+            Verb::Serve(args) => verb::serve::main(&args),
+            Verb::Completions(args) => verb::completions::main(&args, command()),
+            Verb::Man(args) => verb::completions::man(&args, command()),
         },
         Err(error) => refuse_all(arguments, error),
     }

@@ -1,0 +1,139 @@
+//! `springload bulk-perf`: the command line and the files of svetlyak40wt's
+//! couchdb-performance-tests of 2008.
+
+use crate::cli::exit::Exit;
+use crate::cli::flags::shared::{AuthArg, ClientArgs};
+use crate::cli::pipeline::carry::{bare, carry_out, checked, ready};
+use crate::cli::pipeline::output::print;
+use crate::cli::verb::sweep::cells::document;
+use crate::plan::{self, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec};
+use crate::report::{bulk_perf_dat, bulk_perf_picture};
+use crate::schema::Ids;
+use crate::sweep::Headline;
+use crate::workload::Mix;
+use std::path::PathBuf;
+use std::{fs, io};
+
+/// `springload bulk-perf`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Documents in each request
+    #[arg(value_parser = plan::count)]
+    bulk_size: u64,
+    /// Documents in all; what does not fill a last request is left out
+    #[arg(value_parser = plan::count)]
+    doc_count: u64,
+    /// Connections
+    #[arg(value_parser = plan::count)]
+    num_threads: u64,
+    /// http(s)://[user:password@]host:port[/database]; without it, the embedded stand-in
+    target: Option<String>,
+    /// How long a server that goes away is waited for
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = plan::duration_ns)]
+    wait_for_server: u64,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Leave the database that this run makes
+    #[arg(long)]
+    keep: bool,
+    /// How user and password are presented
+    #[arg(long, value_enum, default_value = "cookie")]
+    auth: AuthArg,
+    /// The folder for the series, and for run.json [default: the present one; for run.json
+    /// springload-runs/TIME]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+fn spec(args: &Args, command: &str) -> PlanSpec {
+    let batch = args.bulk_size;
+    PlanSpec {
+        command: command.to_owned(),
+        target: args.target.clone(),
+        target_flag: "TARGET",
+        database: None,
+        use_existing: false,
+        keep: args.keep,
+        auth: args.auth.into(),
+        tls_ca: args.client.tls_ca.clone(),
+        connections: args.num_threads,
+        threads: None,
+        seed: args.client.seed(),
+        ids: Ids::Sequential,
+        timeout_ns: args.client.timeout,
+        max_answer: args.client.max_answer,
+        schemas: vec![("--schema", document(), 1)],
+        documents: args.doc_count / batch.max(1) * batch,
+        batch,
+        operations: Some(0),
+        duration_ns: None,
+        warmup_ns: 0,
+        mix: Mix { create: 1, read: 0, update: 0, delete: 0 },
+        order: CrudOrder::Uniform,
+        load: LoadSpec::Closed { think_ns: 0 },
+        fill: FillPlan { wait_for_server_ns: Some(args.wait_for_server), growth: true },
+        burst: None,
+        ycsb: None,
+        thresholds: Vec::new(),
+    }
+}
+
+/// Carries out `springload bulk-perf`.
+pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
+    let Args { bulk_size, doc_count, num_threads, .. } = *args;
+    let mistake = if bulk_size == 0 || doc_count < bulk_size {
+        let problem = "not one request can be filled";
+        let cure = "give at least as many documents as BULK_SIZE, and that above 0";
+        Some(Invalid::new("DOC_COUNT", problem, cure))
+    } else if num_threads == 0 {
+        Some(Invalid::new("NUM_THREADS", "nobody would do anything", "give at least 1"))
+    } else {
+        None
+    };
+    if let Some(mistake) = mistake {
+        eprintln!("error: {mistake}");
+        return Exit::Usage;
+    }
+    let Some(plan) = checked(&spec(args, command), Vec::new()) else { return Exit::Usage };
+    let output = bare(args.output.clone(), args.quiet);
+    let Some((folder, stop)) = ready(&output) else { return Exit::Usage };
+    let (record, exit) = match carry_out(&plan, &folder, &output, &stop) {
+        Ok(carried) => carried,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return Exit::of_error(&error);
+        }
+    };
+    let headline = Headline::of(&record, true).unwrap_or_default();
+    match write(args, &headline) {
+        Ok(file) => {
+            print(format!("{:.1} docs/s, {} documents\n", headline.per_s, headline.ok).as_bytes());
+            for warning in &headline.warnings {
+                print(format!("! {warning}\n").as_bytes());
+            }
+            print(format!("{}\n", file.display()).as_bytes());
+            exit
+        }
+        Err(error) => {
+            eprintln!("error: the series cannot be written: {error}");
+            Exit::Failed
+        }
+    }
+}
+
+/// Writes the series, its legend and its plot, the first two under the original's names.
+fn write(args: &Args, headline: &Headline) -> io::Result<PathBuf> {
+    let (bulk, documents, threads) = (args.bulk_size, args.doc_count, args.num_threads);
+    let base = args.output.clone().unwrap_or_default();
+    let file = base.join(format!("bulk-perf-{bulk}-{documents}-{threads}.dat"));
+    let curve = headline.curve.clone().unwrap_or_default();
+    fs::write(&file, bulk_perf_dat(&curve))?;
+    let legend = format!("Bulk size: {bulk}, num threads: {threads}");
+    fs::write(file.with_extension("dat.meta"), format!("{legend}\n"))?;
+    let picture = bulk_perf_picture(&curve, &legend, &headline.warnings);
+    fs::write(file.with_extension("png"), picture)?;
+    Ok(file)
+}

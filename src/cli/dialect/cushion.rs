@@ -1,0 +1,165 @@
+//! `springload cushion`: Iron Cushion's command line, flag by flag.
+
+use crate::cli::exit::Exit;
+use crate::cli::pipeline::output::OutputArgs;
+use crate::cli::pipeline::{Execution, execute};
+use crate::clock::wall_ns;
+use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec, SchemaSource};
+use crate::schema::Ids;
+use crate::workload::Mix;
+use std::path::PathBuf;
+
+/// `springload cushion`.
+#[derive(Debug, clap::Args)]
+#[command(rename_all = "snake_case", args_override_self = true)]
+pub(in crate::cli) struct Args {
+    /// The address of the database server: http://host:port
+    #[arg(long, value_name = "URL")]
+    database_address: String,
+    /// The name of the database; it must exist
+    #[arg(long, value_name = "NAME")]
+    database_name: String,
+    /// Connections used at once
+    #[arg(long, value_name = "N", default_value = "1", value_parser = plan::count)]
+    num_connections: u64,
+    /// What documents and operations are drawn from [default: another one each time]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    seed: Option<i32>,
+    /// A file with a JSON schema of the documents
+    #[arg(long, value_name = "FILE")]
+    json_document_schema_filename: Option<PathBuf>,
+    /// A file with an XML schema of the documents
+    #[arg(long, value_name = "FILE")]
+    xml_document_schema_filename: Option<PathBuf>,
+    /// Documents in each bulk insert
+    #[arg(long, value_name = "N", default_value = "0", value_parser = plan::count)]
+    num_documents_per_bulk_insert: u64,
+    /// Bulk inserts on each connection
+    #[arg(long, value_name = "N", default_value = "0", value_parser = plan::count)]
+    num_bulk_insert_operations: u64,
+    /// Single-document operations on each connection
+    #[arg(long, value_name = "N", default_value = "0", value_parser = plan::count)]
+    num_crud_operations: u64,
+    /// Relative weight of creates
+    #[arg(long, value_name = "N", default_value = "0", value_parser = plan::count)]
+    create_weight: u64,
+    /// Relative weight of reads
+    #[arg(long, value_name = "N", default_value = "0", value_parser = plan::count)]
+    read_weight: u64,
+    /// Relative weight of updates
+    #[arg(long, value_name = "N", default_value = "0", value_parser = plan::count)]
+    update_weight: u64,
+    /// Relative weight of deletes
+    #[arg(long, value_name = "N", default_value = "0", value_parser = plan::count)]
+    delete_weight: u64,
+    /// Threads to share the connections [default: one per core]
+    #[arg(short, long, value_name = "N", value_parser = plan::count)]
+    threads: Option<u64>,
+    /// How long one operation may take
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
+    timeout: u64,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Carries out `springload cushion`.
+pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
+    let mut mistakes = weight_mistakes(args);
+    mistakes.extend(path_mistake(&args.database_address));
+    let schemas = match (&args.json_document_schema_filename, &args.xml_document_schema_filename) {
+        (Some(file), None) => {
+            vec![("--json_document_schema_filename", SchemaSource::File(file.clone()), 1)]
+        }
+        (None, Some(file)) => {
+            vec![("--xml_document_schema_filename", SchemaSource::File(file.clone()), 1)]
+        }
+        (one, _) => {
+            let problem = if one.is_some() { "both schema flags" } else { "no schema flag" };
+            mistakes.push(Invalid::new(
+                "--json_document_schema_filename",
+                problem,
+                "give either this or --xml_document_schema_filename",
+            ));
+            Vec::new()
+        }
+    };
+    let mut product = |flag: &str, factors: &[u64]| {
+        factors.iter().try_fold(1u64, |sum, &factor| sum.checked_mul(factor)).unwrap_or_else(|| {
+            mistakes.push(Invalid::new(flag, "more than can be counted", "give smaller numbers"));
+            // In range, so that one mistake is not told as two.
+            u64::from(u32::MAX)
+        })
+    };
+    // No connections are a mistake of their own, not one of the flags counted per connection.
+    let connections = args.num_connections.max(1);
+    let batch = args.num_documents_per_bulk_insert;
+    let bulk = [connections, batch, args.num_bulk_insert_operations];
+    let documents = product("--num_bulk_insert_operations", &bulk);
+    let operations = product("--num_crud_operations", &[connections, args.num_crud_operations]);
+    let spec = PlanSpec {
+        command: command.to_owned(),
+        target: Some(args.database_address.clone()),
+        target_flag: "--database_address",
+        database: Some(args.database_name.clone()),
+        use_existing: true,
+        keep: true,
+        auth: Auth::Cookie,
+        tls_ca: None,
+        connections: args.num_connections,
+        threads: args.threads,
+        seed: args.seed.map_or_else(wall_ns, |seed| i64::from(seed).cast_unsigned()),
+        ids: Ids::Sequential,
+        timeout_ns: args.timeout,
+        max_answer: plan::MAX_ANSWER,
+        schemas,
+        documents,
+        batch: batch.max(1),
+        operations: Some(operations),
+        duration_ns: None,
+        warmup_ns: 0,
+        mix: Mix {
+            create: args.create_weight,
+            read: args.read_weight,
+            update: args.update_weight,
+            delete: args.delete_weight,
+        },
+        order: CrudOrder::Current,
+        load: LoadSpec::Closed { think_ns: 0 },
+        fill: FillPlan::default(),
+        burst: None,
+        ycsb: None,
+        thresholds: args.output.fail_if.clone(),
+    };
+    let preamble = Some("cushion");
+    execute(Execution { spec: &spec, mistakes, output: &args.output, preamble })
+}
+
+/// The address is that of a server: the database has a flag of its own.
+fn path_mistake(address: &str) -> Option<Invalid> {
+    let place = address.split_once("://").map_or(address, |(_, place)| place);
+    let (_, path) = place.split_once('/').filter(|(_, path)| !path.trim_matches('/').is_empty())?;
+    let cure = "give http://host:port alone, and the database as --database_name";
+    Some(Invalid::new("--database_address", format!("/{path} follows the address"), cure))
+}
+
+/// The README's rules for weights.
+fn weight_mistakes(args: &Args) -> Vec<Invalid> {
+    let Args { create_weight, read_weight, update_weight, delete_weight, .. } = args;
+    let mut mistakes = Vec::new();
+    if args.num_crud_operations == 0 {
+        return mistakes;
+    }
+    let openers = create_weight.saturating_add(*read_weight);
+    if openers.saturating_add(*update_weight).saturating_add(*delete_weight) == 0 {
+        let cure = "give at least one positive weight, or --num_crud_operations=0";
+        mistakes.push(Invalid::new("--create_weight", "all four weights are zero", cure));
+    } else if openers < *delete_weight {
+        let problem = format!("{delete_weight} exceeds create_weight + read_weight = {openers}");
+        let cure = "every delete needs a document created or read before it; lower it";
+        mistakes.push(Invalid::new("--delete_weight", problem, cure));
+    } else if *update_weight > 0 && openers == 0 {
+        let cure = "every update needs a document created or read before it; give one of these";
+        mistakes.push(Invalid::new("--update_weight", "create_weight + read_weight is 0", cure));
+    }
+    mistakes
+}

@@ -1,0 +1,457 @@
+//! Properties and options together, as a plan that is yet to be checked.
+
+use super::classes::{self, Binding, WorkloadClass};
+use super::{Args, Command, refuse, wrong};
+use crate::cli::exit::Exit;
+use crate::cli::flags::shared::{DEFAULT_SEED, drawn_seed};
+use crate::cli::verb::shell;
+use crate::clock::wall_ns;
+use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
+use crate::plan::{
+    Auth, BasicPlan, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase,
+    YcsbSpec,
+};
+use crate::schema::Ids;
+use crate::workload::Mix;
+use crate::workload::ycsb::rest::RestConfig;
+use crate::workload::ycsb::series::{Asker, SeriesConfig};
+use crate::workload::ycsb::{
+    Class, CoreConfig, Properties, PropertyError, Reader, builtin, occupancy,
+};
+use std::io::ErrorKind;
+use std::path::Path;
+use url::Url;
+
+/// Where CouchDB listens if nothing else is said.
+const COUCHDB: &str = "http://127.0.0.1:5984";
+/// The part of all operations that may fail. YCSB does not mind any number.
+const MOST_ERRORS: f64 = 0.01;
+/// Any number here: seconds or operations beyond would overflow.
+const MOST: f64 = 1e9;
+/// As many connections and documents in a request as plans may have.
+const MOST_THREADS: f64 = 65_536.0;
+const MOST_BATCH: f64 = 1e6;
+/// Operations that may be due and not done: as in YCSB, none is ever dropped.
+const ALL_IN_FLIGHT: u64 = 1 << 40;
+
+/// Properties that are read in this file.
+const OWN: [&str; 20] = [
+    "basicdb.count",
+    "basicdb.randomizedelay",
+    "basicdb.simulatedelay",
+    "basicdb.verbose",
+    "batchsize",
+    "couchdb.update",
+    "couchdb.url",
+    "db",
+    "dotransactions",
+    "maxerrorrate",
+    "maxexecutiontime",
+    "measurement.trackjvm",
+    "log.enable",
+    "spin.sleep",
+    "target",
+    "threadcount",
+    "timeout.con",
+    "timeout.exec",
+    "timeout.read",
+    "workload",
+];
+
+/// All that was asked, before it is known to make sense.
+pub(super) struct Asked {
+    pub(super) properties: Properties,
+    /// What the user should know although nothing is wrong.
+    pub(super) notes: Vec<String>,
+}
+
+impl Asked {
+    /// Reads the files, and sets what options say.
+    pub(super) fn read(args: &Args, mistakes: &mut Vec<Invalid>) -> Self {
+        let mut properties = Properties::default();
+        for file in &args.files {
+            match property_file(file) {
+                Ok(read) => properties.overlay(read),
+                Err(problem) => {
+                    let problem = format!("{}: {problem}", file.display());
+                    let cure = "name a property file, or one of workloads/workloada to f";
+                    mistakes.push(Invalid::new("-P", problem, cure));
+                }
+            }
+        }
+        let options = [
+            ("threadcount", &args.threads),
+            ("target", &args.target),
+            ("label", &args.label),
+            ("db", &args.db),
+            ("table", &args.table),
+        ];
+        for (name, value) in options {
+            if let Some(value) = value {
+                properties.set(name, value.as_str());
+            }
+        }
+        if args.status {
+            properties.set("status", "true");
+        }
+        for property in &args.properties {
+            match property.split_once('=') {
+                Some((name, value)) if !name.is_empty() => properties.set(name, value),
+                _ => {
+                    let cure = "give NAME=VALUE";
+                    mistakes.push(Invalid::new("-p", format!("{property:?} has no ="), cure));
+                }
+            }
+        }
+        Self { properties, notes: Vec::new() }
+    }
+
+    /// Opens a shell on the table.
+    pub(super) fn shell(&self, args: &Args, mut mistakes: Vec<Invalid>) -> Exit {
+        let binding = self.binding(args).map_err(|mistake| mistakes.push(mistake));
+        let target = match binding {
+            Ok(Binding::CouchDb) if mistakes.is_empty() => self.url(),
+            Ok(Binding::Basic) if mistakes.is_empty() => "basic",
+            Ok(Binding::Rest) => {
+                let problem = "rest has no shell";
+                mistakes.push(Invalid::new("BINDING", problem, "give couchdb or basic"));
+                return refuse(&mistakes);
+            }
+            _ => return refuse(&mistakes),
+        };
+        shell::main(&shell::Args {
+            target: target.to_owned(),
+            table: self.properties.get("table").map(str::to_owned),
+            tls_ca: args.tls_ca.clone(),
+        })
+    }
+
+    fn url(&self) -> &str {
+        self.properties.get("couchdb.url").unwrap_or(COUCHDB)
+    }
+
+    /// What is to be planned; `None`: the properties make too little sense for that.
+    pub(super) fn spec(
+        &mut self,
+        args: &Args,
+        (command, auth): (&str, Auth),
+        mistakes: &mut Vec<Invalid>,
+    ) -> Option<PlanSpec> {
+        let phase = self.phase(args, mistakes);
+        let binding = self.binding(args).map_err(|mistake| mistakes.push(mistake)).ok();
+        let measurement = MeasurementPlan::read(&self.properties);
+        let measurement =
+            measurement.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
+        let mut number = |name, default| self.number(name, default, mistakes);
+        let threads = number("threadcount", 1.0);
+        // As in YCSB, any number that is not above 0 leaves the rate to the server.
+        let target = if self.unthrottled() { 0.0 } else { number("target", 0.0) };
+        let batch = number("batchsize", 1.0);
+        let length_s = number("maxexecutiontime", 0.0);
+        let most_errors = number("maxerrorrate", MOST_ERRORS);
+        for (name, value, most) in
+            [("threadcount", threads, MOST_THREADS), ("batchsize", batch, MOST_BATCH)]
+        {
+            if value < 1.0 || value > most || value.fract() > 0.0 {
+                let cure = format!("give a whole number from 1 to {most}");
+                mistakes.push(wrong(name, format!("{value} is out of range"), &cure));
+            }
+        }
+        let asker = Asker {
+            threads: threads as u64,
+            now_ms: (wall_ns() / 1_000_000).cast_signed(),
+            queries: phase == YcsbPhase::Run,
+        };
+        let workload = self.workload(args, asker, mistakes);
+        let basic = self.basic(mistakes);
+        let cached_updates = self.cached_updates(mistakes);
+        let timeout_ns = self.timeout_ns(mistakes);
+        self.refuse(mistakes);
+        let ((config, class), binding) = (workload?, binding?);
+        Self::check_pair((&config, &class), binding, mistakes);
+        self.check_counts((phase, length_s), &class, mistakes);
+        self.note_unknown();
+        Some(PlanSpec {
+            command: command.to_owned(),
+            target: Some(if binding == Binding::Basic { "basic" } else { self.url() }.to_owned()),
+            target_flag: "-p couchdb.url",
+            database: Some(config.table.clone()),
+            use_existing: false,
+            keep: true,
+            auth,
+            tls_ca: args.tls_ca.clone(),
+            connections: threads.clamp(1.0, MOST_THREADS) as u64,
+            threads: None,
+            seed: config.seed.unwrap_or_else(|| seed_of(&class)),
+            ids: Ids::Sequential,
+            max_answer: crate::plan::MAX_ANSWER,
+            timeout_ns: timeout_ns.filter(|_| binding == Binding::Rest).unwrap_or(args.timeout),
+            schemas: Vec::new(),
+            documents: 0,
+            batch: batch.clamp(1.0, MOST_BATCH) as u64,
+            operations: None,
+            duration_ns: (length_s > 0.0).then_some((length_s * 1e9) as u64),
+            warmup_ns: 0,
+            mix: Mix { create: 0, read: 0, update: 0, delete: 0 },
+            order: CrudOrder::Uniform,
+            load: load(target),
+            fill: FillPlan::default(),
+            burst: None,
+            thresholds: [args.output.fail_if.clone(), vec![errors(most_errors)]].concat(),
+            ycsb: Some(YcsbSpec {
+                config,
+                class,
+                phases: vec![phase],
+                kept: true,
+                cached_updates,
+                basic: (binding == Binding::Basic).then_some(basic),
+                measurement,
+            }),
+        })
+    }
+
+    /// The phase, which several options and a property tell and must agree on.
+    fn phase(&self, args: &Args, mistakes: &mut Vec<Invalid>) -> YcsbPhase {
+        let load = args.command == Command::Load;
+        let told = self.properties.get("dotransactions");
+        let other = if load {
+            args.transactions.then_some("-t").or((told == Some("true")).then_some("dotransactions"))
+        } else {
+            args.load.then_some("-load").or((told == Some("false")).then_some("dotransactions"))
+        };
+        if let Some(flag) = other {
+            let cure = "leave it out: load and run say which phase";
+            mistakes.push(Invalid::new(flag, "names the other phase", cure));
+        }
+        if load { YcsbPhase::Load } else { YcsbPhase::Run }
+    }
+
+    fn binding(&self, args: &Args) -> Result<Binding, Invalid> {
+        let named = classes::binding(&args.binding)?;
+        self.properties.get("db").map_or(Ok(named), classes::binding_class)
+    }
+
+    /// What the workload class makes of the properties.
+    fn workload(
+        &mut self,
+        args: &Args,
+        asker: Asker,
+        mistakes: &mut Vec<Invalid>,
+    ) -> Option<(CoreConfig, Class)> {
+        if self.properties.get("workload").is_none() {
+            let cure = "give -P workloads/workloada, or \
+                        -p workload=site.ycsb.workloads.CoreWorkload";
+            mistakes.push(wrong("workload", "what to do is not said", cure));
+            return None;
+        }
+        let class = self.properties.get("workload").map(classes::workload).transpose();
+        let class = class.map_err(|mistake| mistakes.push(mistake)).ok().flatten();
+        if class == Some(WorkloadClass::ConstantOccupancy) {
+            self.occupy(mistakes);
+        }
+        let read = match class {
+            Some(WorkloadClass::TimeSeries) => SeriesConfig::read(&self.properties, asker)
+                .map(|(config, series)| (config, Class::Series(Box::new(series)))),
+            Some(WorkloadClass::Rest) => RestConfig::read(&self.properties, &named_file)
+                .map(|(config, rest)| (config, Class::Rest(Box::new(rest)))),
+            _ => CoreConfig::read(&self.properties, args.go_ycsb_keys, &named_file)
+                .map(|config| (config, Class::Core)),
+        };
+        if let Ok((_, Class::Series(series))) = &read
+            && self.properties.get("insertstart").is_none()
+        {
+            let start = series.start;
+            self.notes.push(format!("series begin now: -p insertstart={start} finds them again"));
+        }
+        read.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok()
+    }
+
+    /// Sets the counts that constant occupancy sets.
+    fn occupy(&mut self, mistakes: &mut Vec<Invalid>) {
+        match occupancy::occupy(&mut self.properties, &named_file) {
+            Ok(said) if said.is_empty() => {}
+            Ok(said) => {
+                let said = said.join(", ");
+                self.notes.push(format!("{said}: set by ConstantOccupancyWorkload"));
+            }
+            Err(errors) => mistakes.extend(errors.into_iter().map(invalid)),
+        }
+    }
+
+    /// Refuses what a binding does not know: URLs, keys, or deletes of more than a point.
+    fn check_pair(
+        (config, class): (&CoreConfig, &Class),
+        binding: Binding,
+        mistakes: &mut Vec<Invalid>,
+    ) {
+        let series = match (class, binding) {
+            (Class::Rest(_), Binding::CouchDb) => {
+                let cure = "give the binding rest, or basic";
+                return mistakes.push(wrong("workload", "RestWorkload asks for URLs", cure));
+            }
+            (Class::Core | Class::Series(_), Binding::Rest) => {
+                let cure = "give -p workload=site.ycsb.workloads.RestWorkload";
+                return mistakes.push(Invalid::new("BINDING", "rest is for traces of URLs", cure));
+            }
+            (Class::Series(series), Binding::CouchDb) => series,
+            _ => return,
+        };
+        for (name, asked) in
+            [("querytimespan", series.span > 0), ("groupbyfunction", series.group_by.is_some())]
+        {
+            if asked && config.proportions.delete > 0.0 {
+                let cure = "leave it out, or give deleteproportion=0";
+                mistakes.push(wrong(name, "CouchDB deletes one point at a time", cure));
+            }
+        }
+    }
+
+    /// Whether a target is given that is below 0.
+    fn unthrottled(&self) -> bool {
+        let target = self.properties.get("target").and_then(|text| text.parse::<f64>().ok());
+        target.is_some_and(|target| target < 0.0)
+    }
+
+    fn number(&self, name: &str, default: f64, mistakes: &mut Vec<Invalid>) -> f64 {
+        let Some(text) = self.properties.get(name) else { return default };
+        text.parse().ok().filter(|it| (0.0..=MOST).contains(it)).unwrap_or_else(|| {
+            let problem = format!("{text:?} has no meaning");
+            mistakes.push(wrong(name, problem, "give a number from 0 to 1e9"));
+            default
+        })
+    }
+
+    /// What the properties of `BasicDB` ask for.
+    fn basic(&self, mistakes: &mut Vec<Invalid>) -> BasicPlan {
+        let mut read = Reader::new(&self.properties);
+        let basic = BasicPlan {
+            // As much as YCSB's type holds: 24 days.
+            delay_ms: read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff) as u32,
+            randomized: read.flag("basicdb.randomizedelay", true),
+            printed: read.flag("basicdb.verbose", true),
+            counted: read.flag("basicdb.count", false),
+        };
+        read.end(basic).unwrap_or_else(|errors| {
+            mistakes.extend(errors.into_iter().map(invalid));
+            BasicPlan::default()
+        })
+    }
+
+    /// How long an operation on `rest` may take, where that is said.
+    fn timeout_ns(&self, mistakes: &mut Vec<Invalid>) -> Option<u64> {
+        self.properties.get("timeout.exec")?;
+        let seconds = self.number("timeout.exec", 10.0, mistakes);
+        if seconds <= 0.0 {
+            let problem = "no operation can take no time";
+            mistakes.push(wrong("timeout.exec", problem, "give seconds, 10 or so"));
+        }
+        Some((seconds * 1e9) as u64)
+    }
+
+    fn cached_updates(&self, mistakes: &mut Vec<Invalid>) -> bool {
+        match self.properties.get("couchdb.update") {
+            None | Some("read") => false,
+            Some("cached") => true,
+            Some(other) => {
+                let problem = format!("{other:?} is unknown");
+                mistakes.push(wrong("couchdb.update", problem, "it is read or cached"));
+                false
+            }
+        }
+    }
+
+    /// Refuses what would ask for something that is not there.
+    fn refuse(&self, mistakes: &mut Vec<Invalid>) {
+        let asks = |name| self.properties.get(name).is_some_and(|it| !matches!(it, "false" | "0"));
+        if asks("measurement.trackjvm") {
+            let problem = "there is no JVM to track";
+            mistakes.push(wrong("measurement.trackjvm", problem, "leave it out"));
+        }
+        if Url::parse(self.url()).is_ok_and(|url| !url.path().trim_matches('/').is_empty()) {
+            mistakes.push(wrong("couchdb.url", "names a database", "give it as -p table=NAME"));
+        }
+        for (name, _) in self.properties.iter().filter(|(name, _)| name.starts_with("htrace.")) {
+            mistakes.push(wrong(name, "no traces are sent", "leave it out"));
+        }
+    }
+
+    /// Refuses phases without an end, or without a number of records.
+    fn check_counts(
+        &mut self,
+        (phase, length_s): (YcsbPhase, f64),
+        class: &Class,
+        mistakes: &mut Vec<Invalid>,
+    ) {
+        let given = |name| self.properties.get(name).is_some_and(|count| count != "0");
+        let loads = phase == YcsbPhase::Load && !matches!(class, Class::Rest(_));
+        if loads && !given("recordcount") && !given("insertcount") {
+            let cure = "give the number of records, or -P workloads/workloada";
+            mistakes.push(wrong("recordcount", "how many records to load is not said", cure));
+        }
+        if phase == YcsbPhase::Run && !given("operationcount") && length_s == 0.0 {
+            let note = "neither operationcount nor maxexecutiontime: runs until Ctrl-C";
+            self.notes.push(note.to_owned());
+        }
+    }
+
+    /// Notes, once each, the properties that nothing here knows.
+    fn note_unknown(&mut self) {
+        let known = |name: &str| {
+            OWN.contains(&name)
+                || CoreConfig::PROPERTIES.contains(&name)
+                || MeasurementPlan::PROPERTIES.contains(&name)
+                || occupancy::PROPERTIES.contains(&name)
+                || SeriesConfig::PROPERTIES.contains(&name)
+                || RestConfig::PROPERTIES.contains(&name)
+        };
+        for (name, _) in self.properties.iter().filter(|(name, _)| !known(name)) {
+            self.notes.push(format!("-p {name}: passed over, no such property is known"));
+        }
+    }
+}
+
+/// Reads a property file; one of YCSB's own is built in where there is no such file.
+fn property_file(path: &Path) -> Result<Properties, String> {
+    let read = std::fs::read(path);
+    let built_in = || builtin::named(path.to_str()?);
+    match (read, built_in()) {
+        (Ok(bytes), _) => Properties::parse(&bytes),
+        (Err(error), Some(text)) if error.kind() == ErrorKind::NotFound => {
+            Properties::parse(text.as_bytes())
+        }
+        (Err(error), _) => Err(error.to_string()),
+    }
+}
+
+fn named_file(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+fn invalid(error: PropertyError) -> Invalid {
+    wrong(&error.property, error.problem, &error.cure)
+}
+
+/// A rate, or as fast as answers come.
+fn load(target: f64) -> LoadSpec {
+    if target > 0.0 {
+        LoadSpec::Open {
+            segments: vec![Segment { length_ns: 0, from: target, to: target }],
+            arrivals: Arrivals::Constant,
+            max_in_flight: Some(ALL_IN_FLIGHT),
+            slack_ns: DEFAULT_SLACK_NS,
+        }
+    } else {
+        LoadSpec::Closed { think_ns: 0 }
+    }
+}
+
+/// The threshold that fails a run with more failures than this.
+fn errors(most: f64) -> String {
+    format!("err > {}%", (most * 1e8).round() / 1e6)
+}
+
+/// The seed where none is given. Clients of one workload must not ask for the same keys in the same
+/// order; but what is loaded of time series and what is asked for later must have the same tags.
+fn seed_of(class: &Class) -> u64 {
+    if matches!(class, Class::Series(_)) { DEFAULT_SEED } else { drawn_seed() }
+}

@@ -1,0 +1,281 @@
+//! `springload ycsb`: the command line of YCSB's `bin/ycsb`.
+
+mod asked;
+mod classes;
+mod outputs;
+mod show;
+
+pub(in crate::cli) use outputs::Outputs;
+
+use crate::cli::exit::Exit;
+use crate::cli::pipeline::output::OutputArgs;
+use crate::cli::pipeline::{Execution, execute};
+use crate::plan::{self, Auth, Invalid, YcsbPhase};
+use crate::workload::ycsb::Class;
+use asked::Asked;
+use clap::ValueEnum;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// `springload ycsb`.
+#[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(args_override_self = true)]
+pub(in crate::cli) struct Args {
+    /// What to do
+    #[arg(value_enum)]
+    pub(in crate::cli) command: Command,
+    /// What to do it with: couchdb; rest, for traces of URLs; or basic, which sends nothing and
+    /// prints operations (basicts is the same)
+    pub(in crate::cli) binding: String,
+    /// A property file, or one of workloads/workloada to workloads/workloadf, or
+    /// workloads/tsworkloada; may be repeated, the later one wins
+    #[arg(short = 'P', value_name = "FILE")]
+    pub(in crate::cli) files: Vec<PathBuf>,
+    /// A property; wins over those in files; may be repeated
+    #[arg(short = 'p', value_name = "NAME=VALUE")]
+    pub(in crate::cli) properties: Vec<String>,
+    /// Connections, each with one operation under way [property threadcount, default: 1]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) threads: Option<String>,
+    /// Operations due per second, in all [property target, default: as many as are served]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) target: Option<String>,
+    /// Print status lines on stderr
+    #[arg(short = 's')]
+    pub(in crate::cli) status: bool,
+    /// What status lines begin with
+    #[arg(short = 'l', value_name = "LABEL")]
+    pub(in crate::cli) label: Option<String>,
+    /// The table [property table, default: usertable]
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) table: Option<String>,
+    /// The class of the binding, in its place
+    #[arg(long, value_name = "CLASS")]
+    pub(in crate::cli) db: Option<String>,
+    /// The load phase: what the command says already
+    #[arg(long)]
+    pub(in crate::cli) load: bool,
+    /// The run phase: what the command says already
+    #[arg(short = 't')]
+    pub(in crate::cli) transactions: bool,
+    /// Passed over: there are no classes to load
+    #[arg(long, value_name = "PATH")]
+    pub(in crate::cli) cp: Option<OsString>,
+    /// Passed over: there is no Java
+    #[arg(long = "jvm-args", value_name = "ARGS", allow_hyphen_values = true)]
+    pub(in crate::cli) java: Option<OsString>,
+    /// Name records as go-ycsb does, whose hash is another one
+    #[arg(long)]
+    pub(in crate::cli) go_ycsb_keys: bool,
+    /// How long one operation may take
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
+    pub(in crate::cli) timeout: u64,
+    /// Present user and password in every request, instead of a session cookie
+    #[arg(long)]
+    pub(in crate::cli) basic_auth: bool,
+    /// A PEM file with the authorities to trust, instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) output: OutputArgs,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Command {
+    /// Insert the records
+    Load,
+    /// Do operations on them
+    Run,
+    /// Read and write records by hand
+    Shell,
+}
+
+/// YCSB's options of one dash that have a value, and what they set: a property, so that the last
+/// of several counts however each was written, or an argument of the program's own.
+const VALUED: [(&str, Sets); 10] = [
+    ("-P", Sets::Argument("-P")),
+    ("-p", Sets::Argument("-p")),
+    ("-l", Sets::Property("label")),
+    ("-threads", Sets::Property("threadcount")),
+    // As a guide has it, which YCSB itself never understood.
+    ("-thread", Sets::Property("threadcount")),
+    ("-target", Sets::Property("target")),
+    ("-db", Sets::Property("db")),
+    ("-table", Sets::Property("table")),
+    ("-cp", Sets::Argument("--cp")),
+    ("-jvm-args", Sets::Argument("--jvm-args")),
+];
+/// Those without a value.
+const PLAIN: [(&str, &[&str]); 3] =
+    [("-s", &["-p", "status=true"]), ("-load", &["--load"]), ("-help", &["--help"])];
+/// Letters of the program's own flags that may stand behind one dash.
+const LETTERS: [&str; 5] = ["-t", "-o", "-q", "-h", "-V"];
+
+/// What the value of an option is for.
+#[derive(Clone, Copy, Debug)]
+enum Sets {
+    Property(&'static str),
+    Argument(&'static str),
+}
+
+/// Spells YCSB's options as the parser knows them, where its verb is given.
+///
+/// # Errors
+/// What to tell of an option of one dash that is none: to the parser it would be several letters,
+/// `-h` perhaps among them.
+pub(in crate::cli) fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
+    if arguments.get(1).is_none_or(|verb| verb != "ycsb") {
+        return Ok(arguments);
+    }
+    let mut words = arguments.into_iter();
+    let mut spelled: Vec<OsString> = words.by_ref().take(2).collect();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy().into_owned();
+        let (name, attached) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(OsString::from(value))),
+            None => (text.as_str(), None),
+        };
+        if let Some((_, more)) = PLAIN.iter().find(|(option, _)| *option == text) {
+            spelled.extend(more.iter().map(OsString::from));
+        } else if let Some((option, sets)) = VALUED.iter().find(|(option, _)| *option == name) {
+            if *option == "-thread" {
+                eprintln!("note: -thread is taken for -threads");
+            }
+            let value = attached
+                .or_else(|| words.next())
+                .ok_or_else(|| format!("{option}: its value is missing; give {option} VALUE"))?;
+            match sets {
+                Sets::Argument(flag) => spelled.extend([OsString::from(flag), value]),
+                Sets::Property(property) => {
+                    let mut pair = OsString::from(format!("{property}="));
+                    pair.push(value);
+                    spelled.extend(["-p".into(), pair]);
+                }
+            }
+        } else if is_stray(name) {
+            return Err(stray(&text, name));
+        } else {
+            spelled.push(word);
+        }
+    }
+    Ok(spelled)
+}
+
+/// Whether a word begins with one dash and is neither a letter of ours nor one with its value.
+fn is_stray(name: &str) -> bool {
+    let dashed = name.strip_prefix('-').is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+    let valued = ["-P", "-p", "-o"].iter().any(|letter| name.starts_with(letter));
+    dashed && !LETTERS.contains(&name) && !valued
+}
+
+fn stray(word: &str, name: &str) -> String {
+    let options = VALUED.iter().map(|it| it.0).chain(PLAIN.iter().map(|it| it.0));
+    let nearest = options.min_by_key(|option| strsim::damerau_levenshtein(option, name));
+    let near = nearest.filter(|option| strsim::damerau_levenshtein(option, name) <= 2);
+    let cure = near.map_or_else(
+        || {
+            "docs/ycsb.md has those that there are; properties are given as -p NAME=VALUE"
+                .to_owned()
+        },
+        |option| format!("did you mean {option}?"),
+    );
+    format!("{word}: there is no such option; {cure}")
+}
+
+/// Carries out `springload ycsb`.
+pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
+    for (given, option) in [(args.cp.is_some(), "-cp"), (args.java.is_some(), "-jvm-args")] {
+        if given {
+            eprintln!("note: {option} is passed over: no Java is run");
+        }
+    }
+    let auth = if args.basic_auth { Auth::Basic } else { Auth::Cookie };
+    let mut mistakes = Vec::new();
+    let mut asked = Asked::read(args, &mut mistakes);
+    if args.command == Command::Shell {
+        return asked.shell(args, mistakes);
+    }
+    let Some(spec) = asked.spec(args, (command, auth), &mut mistakes) else {
+        return refuse(&mistakes);
+    };
+    let ycsb = spec.ycsb.as_ref();
+    let loads = ycsb.is_some_and(|ycsb| ycsb.phases == [YcsbPhase::Load]);
+    if mistakes.is_empty() && loads && ycsb.is_some_and(|ycsb| matches!(ycsb.class, Class::Rest(_)))
+    {
+        eprintln!("note: RestWorkload loads nothing");
+        return Exit::Passed;
+    }
+    if mistakes.is_empty() && !args.output.dry_run {
+        asked.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        if spec.ycsb.as_ref().and_then(|ycsb| ycsb.basic).is_some_and(|basic| basic.printed) {
+            show::properties(&asked.properties);
+        }
+    }
+    let exporter = spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.as_ref());
+    let preamble = exporter.map(|measurement| measurement.exporter.format());
+    execute(Execution { spec: &spec, mistakes, output: &args.output, preamble })
+}
+
+/// Tells all mistakes.
+fn refuse(mistakes: &[Invalid]) -> Exit {
+    for mistake in mistakes {
+        eprintln!("error: {mistake}");
+    }
+    Exit::Usage
+}
+
+/// A property that makes no sense.
+fn wrong(name: &str, problem: impl Into<String>, cure: &str) -> Invalid {
+    Invalid::new(format!("-p {name}"), problem, cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spelled(line: &str) -> Result<String, String> {
+        let words = line.split(' ').map(OsString::from).collect();
+        let words = spelled_out(words)?.into_iter().map(|word| word.into_string().unwrap());
+        Ok(words.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn options_of_ycsb_become_properties_in_their_order() {
+        for (line, meant) in [
+            (
+                "x ycsb run basic -P -cp -p -db -threads 5 -s -jvm-args -load",
+                "x ycsb run basic -P -cp -p -db -p threadcount=5 -p status=true --jvm-args -load",
+            ),
+            (
+                "x ycsb load basic -thread 50 -l -target",
+                "x ycsb load basic -p threadcount=50 -p label=-target",
+            ),
+            (
+                "x ycsb run basic -threads=2 -target=-1 -jvm-args=-Xmx1g -cp=/a=b -P=f",
+                "x ycsb run basic -p threadcount=2 -p target=-1 --jvm-args -Xmx1g --cp /a=b -P f",
+            ),
+            (
+                "x ycsb run basic -Pfile -pa=b -o out -q --seed -5",
+                "x ycsb run basic -Pfile -pa=b -o out -q --seed -5",
+            ),
+            ("x run basic -threads 5", "x run basic -threads 5"),
+        ] {
+            assert_eq!(spelled(line).unwrap(), meant);
+        }
+    }
+
+    #[test]
+    fn an_option_that_there_is_not_is_named_whole() {
+        for (word, cure) in [
+            ("-foo", "docs/ycsb.md"),
+            ("-threds=2", "-threads?"),
+            ("-th", "there is no such option"),
+        ] {
+            let told = spelled(&format!("x ycsb run basic {word}")).unwrap_err();
+            assert!(told.starts_with(&format!("{word}: ")) && told.contains(cure), "{told}");
+        }
+        assert!(spelled("x ycsb run basic -threads").unwrap_err().starts_with("-threads: "));
+    }
+}

@@ -1,0 +1,65 @@
+//! Schemas named on a command line: files, or stored documents by their address.
+
+use crate::driver::couchdb::{Admin, Credentials};
+use crate::net::{Endpoint, TlsOptions};
+use crate::plan::{Invalid, SchemaSource};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use url::Url;
+
+/// How long a schema may take to be fetched.
+const TIMEOUT_NS: u64 = 30_000_000_000;
+
+/// Reads `[WEIGHT:]FILE` or `[WEIGHT:]http://host/db/id`; a document is fetched at once.
+pub(in crate::cli) fn read(
+    text: &str,
+    tls_ca: Option<&Path>,
+) -> Result<(SchemaSource, u32), Invalid> {
+    let (weight, place) = match text.split_once(':') {
+        Some((digits, rest))
+            if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            let weight = digits.parse().map_err(|_| {
+                let cure = "give a number up to 4 billion";
+                Invalid::new("--schema", format!("the weight {digits} is too large"), cure)
+            })?;
+            (weight, rest)
+        }
+        _ => (1, text),
+    };
+    if !place.starts_with("http://") && !place.starts_with("https://") {
+        return Ok((SchemaSource::File(PathBuf::from(place)), weight));
+    }
+    let fetched = fetch(place, tls_ca).map_err(|problem| {
+        let cure = "give the address of a stored document: http://host:port/database/id";
+        Invalid::new("--schema", problem, cure)
+    })?;
+    Ok((fetched, weight))
+}
+
+fn fetch(place: &str, tls_ca: Option<&Path>) -> Result<SchemaSource, String> {
+    let url = Url::parse(place).map_err(|error| error.to_string())?;
+    let tls = TlsOptions { authorities: tls_ca.map(Path::to_owned) };
+    let endpoint = Arc::new(Endpoint::resolve(&url, &tls).map_err(|error| error.to_string())?);
+    let decode =
+        |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let credentials = if url.username().is_empty() {
+        Credentials::None
+    } else {
+        let password = url.password().map(decode).unwrap_or_default();
+        Credentials::Basic { name: decode(url.username()), password }
+    };
+    let mut admin = Admin::new(&endpoint, credentials, TIMEOUT_NS);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let path = url.path().to_owned();
+    let (_, document) = runtime
+        .block_on(admin.expect(&[200], "GET", &path, None))
+        .map_err(|error| error.to_string())?;
+    let mut name = url;
+    let _ = name.set_username("");
+    let _ = name.set_password(None);
+    Ok(SchemaSource::Text { name: name.to_string(), text: document.to_string() })
+}

@@ -1,0 +1,113 @@
+//! Flags that have the same meaning in several native verbs.
+
+use crate::clock::{SECOND_NS, wall_ns};
+use crate::generate::mix;
+use crate::plan::{self, Auth, Invalid};
+use crate::schema::Ids;
+use clap::ValueEnum;
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
+
+/// The seed where none is given and the same run is wanted each time.
+pub(in crate::cli) const DEFAULT_SEED: u64 = 42;
+
+/// What every verb that measures says about the client.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ClientArgs {
+    /// What everything random is drawn from: the same seed, the same run [default: 42; of http:
+    /// another one each time]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) seed: Option<u64>,
+    /// How long one operation may take; in HTTP, redirects included
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
+    pub(in crate::cli) timeout: u64,
+    /// The largest answer that is read, in bytes as they come
+    #[arg(long, value_name = "SIZE", default_value = "64MB", value_parser = plan::size)]
+    pub(in crate::cli) max_answer: u64,
+    /// A PEM file with the authorities to trust, instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) tls_ca: Option<PathBuf>,
+}
+
+impl ClientArgs {
+    /// The seed of a verb that does the same each time, unless another one is given.
+    pub(in crate::cli) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(DEFAULT_SEED)
+    }
+}
+
+/// A seed unlike that of any other run, on this machine or another one.
+pub(in crate::cli) fn drawn_seed() -> u64 {
+    // The keys of a hasher come from the operating system's own source of randomness.
+    let drawn = RandomState::new().hash_one(std::process::id());
+    mix(wall_ns(), u64::from(std::process::id()), drawn)
+}
+
+/// A prefix unlike that of any other run: the second, and 32 random bits.
+fn drawn_prefix() -> String {
+    format!("{:08x}{:08x}-", wall_ns() / SECOND_NS, drawn_seed() >> 32)
+}
+
+/// What verbs that work in a database of their own say about it.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct DatabaseArgs {
+    /// Use the database in TARGET although it exists; it will not be deleted
+    #[arg(long)]
+    pub(in crate::cli) use_existing: bool,
+    /// Leave the database that this run makes
+    #[arg(long, conflicts_with = "use_existing")]
+    pub(in crate::cli) keep: bool,
+    /// How user and password are presented
+    #[arg(long, value_enum, default_value = "cookie")]
+    pub(in crate::cli) auth: AuthArg,
+    /// Identifiers of documents: sequential, random, uuid or prefix:TEXT [default: sequential; with
+    /// --use-existing a prefix that no other run has]
+    #[arg(long, value_name = "IDS")]
+    pub(in crate::cli) id: Option<Ids>,
+}
+
+impl DatabaseArgs {
+    /// How documents are named. In a database that was there before, they must not meet those of
+    /// an earlier run, unless a seed was given to repeat that run.
+    pub(in crate::cli) fn ids(&self, seed: Option<u64>) -> Ids {
+        let anew = self.use_existing && seed.is_none();
+        match (&self.id, seed) {
+            (None, Some(seed)) if self.use_existing => Ids::Prefix(format!("s{seed}-").into()),
+            (None, None) if self.use_existing => Ids::Prefix(drawn_prefix().into()),
+            (None, _) => Ids::Sequential,
+            (Some(Ids::Random { salt: 0 }), _) if anew => Ids::Random { salt: drawn_seed() },
+            (Some(Ids::Uuid { salt: 0 }), _) if anew => Ids::Uuid { salt: drawn_seed() },
+            (Some(ids), _) => ids.clone(),
+        }
+    }
+
+    /// What is wrong with these flags for the server that is named.
+    pub(in crate::cli) fn mistake(&self, target: Option<&String>) -> Option<Invalid> {
+        let cure = "name the server and database, or leave the flag out";
+        let flag = match target {
+            None if self.use_existing => ("--use-existing", "the stand-in starts empty"),
+            None if self.keep => {
+                ("--keep", "the stand-in ends with the run, and all that is in it")
+            }
+            _ => return None,
+        };
+        Some(Invalid::new(flag.0, flag.1, cure))
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(in crate::cli) enum AuthArg {
+    /// A session cookie
+    Cookie,
+    /// Basic authentication in every request
+    Basic,
+}
+
+impl From<AuthArg> for Auth {
+    fn from(auth: AuthArg) -> Self {
+        match auth {
+            AuthArg::Cookie => Self::Cookie,
+            AuthArg::Basic => Self::Basic,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! How many files and sockets the process may have open, and whether a plan gets by with that.
+
+use crate::plan::{DriverName, Invalid, Plan};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What each thread opens for itself: its poll, what wakes it, signals and timers.
+const OF_A_THREAD: u64 = 8;
+/// Standard streams, the terminal, the record and its reports, logs, the listener of `--metrics`,
+/// requests outside the load; what a server in this process has beside its connections.
+const OF_ALL: u64 = 40;
+
+/// Raises the soft limit to the hard one. What is left of it is the hard one's matter.
+pub(in crate::cli) fn raise() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// Refuses a plan that needs more than there may be.
+pub(in crate::cli) fn suffice(plan: &Plan) -> Result<(), Invalid> {
+    let needed = needed(plan);
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < needed => {
+            let problem = format!(
+                "{} of them need {needed} open files, and this process may have {limit}",
+                plan.connections
+            );
+            let cure = format!("use fewer, or raise the hard limit: ulimit -n {needed}");
+            Err(Invalid::new("connections", problem, cure))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The most files and sockets that `plan` has open at once.
+fn needed(plan: &Plan) -> u64 {
+    let each = match (plan.target.driver, &plan.http) {
+        (DriverName::Http, Some(http)) => {
+            let mut servers: Vec<_> =
+                http.requests.iter().chain(&http.log_in).map(|it| &it.server).collect();
+            servers.sort_unstable();
+            servers.dedup();
+            servers.len().max(1) as u64
+        }
+        // A stand-in has its end of each connection in this process, too.
+        _ if plan.target.is_stand_in() => 2,
+        // One for the timer of each, where operations are to take time.
+        _ => 1,
+    };
+    plan.connections as u64 * each + plan.threads as u64 * OF_A_THREAD + OF_ALL
+}

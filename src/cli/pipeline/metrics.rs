@@ -1,0 +1,182 @@
+//! `--metrics`: a page for scrapers while a run is going on. Serves what the run has merged once a
+//! second anyway, on a thread of its own; the load threads know nothing of it.
+
+use crate::embedded::bind;
+use crate::plan::Invalid;
+use crate::record::{RunRecord, Running};
+use crate::report::{Exposition, expose};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long a client may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is told: the record so far, and the stage that is going on.
+#[derive(Debug, Default)]
+struct State {
+    record: Option<RunRecord>,
+    running: Option<Running>,
+}
+
+/// The page of one run.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Metrics {
+    state: Arc<Mutex<State>>,
+    address: SocketAddr,
+}
+
+impl Metrics {
+    /// Listens where the flag says and serves for as long as the process lives. Before the run
+    /// begins the page is empty.
+    pub(in crate::cli) fn serve(wanted: &str) -> Result<Self, Invalid> {
+        let place = with_host(wanted);
+        Self::start(&place).map_err(|error| {
+            let problem = format!("cannot listen on {place:?}: {error}");
+            Invalid::new("--metrics", problem, "give a free [HOST:]PORT such as 127.0.0.1:9464")
+        })
+    }
+
+    fn start(place: &str) -> io::Result<Self> {
+        let listener = bind(place)?;
+        listener.set_nonblocking(true)?;
+        let metrics = Self { state: Arc::default(), address: listener.local_addr()? };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let served = metrics.clone();
+        std::thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || runtime.block_on(accept(listener, served)))?;
+        Ok(metrics)
+    }
+
+    /// Where the page is.
+    pub(in crate::cli) fn url(&self) -> String {
+        format!("http://{}/metrics", self.address)
+    }
+
+    /// Takes the record so far; a stage that is on it is no longer going on.
+    pub(in crate::cli) fn keep(&self, record: &RunRecord) {
+        let mut record = record.clone();
+        // The page needs only the totals.
+        record.stages.iter_mut().for_each(|stage| stage.series = crate::measure::Series::default());
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.record, state.running) = (Some(record), None);
+    }
+
+    /// Takes what a stage has measured so far.
+    pub(in crate::cli) fn running(&self, running: Running) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).running = Some(running);
+    }
+
+    /// The page in the dialect that is asked for.
+    fn page(&self, headers: &HeaderMap) -> Response<Full<Bytes>> {
+        let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+        let dialect = if accepts.contains("application/openmetrics-text") {
+            Exposition::OpenMetrics
+        } else {
+            Exposition::Prometheus
+        };
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = match &state.record {
+            Some(record) => expose(record, state.running.as_ref(), dialect),
+            None if dialect == Exposition::OpenMetrics => "# EOF\n".to_owned(),
+            None => String::new(),
+        };
+        drop(state);
+        answer(StatusCode::OK, dialect.content_type(), text)
+    }
+
+    fn respond(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let text = "text/plain; charset=utf-8";
+        if request.uri().path() != "/metrics" {
+            return answer(StatusCode::NOT_FOUND, text, "the page is /metrics\n".to_owned());
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut refusal =
+                answer(StatusCode::METHOD_NOT_ALLOWED, text, "ask with GET\n".to_owned());
+            refusal.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET"));
+            return refusal;
+        }
+        self.page(request.headers())
+    }
+}
+
+/// `9464` and `:9464` are ports of this machine only: others must be let in by name.
+fn with_host(wanted: &str) -> String {
+    let port = wanted.strip_prefix(':').unwrap_or(wanted);
+    if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) {
+        format!("127.0.0.1:{port}")
+    } else {
+        wanted.to_owned()
+    }
+}
+
+fn answer(status: StatusCode, content_type: &'static str, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    let content_type = hyper::header::HeaderValue::from_static(content_type);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+async fn accept(listener: TcpListener, metrics: Metrics) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of file descriptors, most likely: wait for some to come free.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let metrics = metrics.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|request: Request<Incoming>| {
+                let response = metrics.respond(&request);
+                async move { Ok::<_, Infallible>(response) }
+            });
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            // A scraper which hangs up is no error of ours.
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_this_machines() {
+        for (wanted, place) in [
+            ("9464", "127.0.0.1:9464"),
+            (":0", "127.0.0.1:0"),
+            ("0.0.0.0:1", "0.0.0.0:1"),
+            ("[::1]:1", "[::1]:1"),
+            ("localhost", "localhost"),
+            ("", ""),
+            (":", ":"),
+        ] {
+            assert_eq!(with_host(wanted), place);
+        }
+    }
+
+    #[test]
+    fn a_bad_address_is_one_line_with_flag_and_cure() {
+        let taken = Metrics::serve("0").expect("a free port");
+        let port = taken.address.port().to_string();
+        for wanted in ["", "nonsense", "127.0.0.1", "127.0.0.1:99999", "99999", port.as_str()] {
+            let line = Metrics::serve(wanted).expect_err(wanted).to_string();
+            assert!(line.starts_with("--metrics: cannot listen on"), "{line}");
+            assert!(line.contains("; give a free [HOST:]PORT") && !line.contains('\n'), "{line}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Progress on stderr: the live view or a bar on a terminal, a line now and then elsewhere,
+//! nothing when quiet.
+
+use crate::cli::dialect::ycsb::Outputs;
+use crate::cli::pipeline::metrics::Metrics;
+use crate::cli::pipeline::output::{Folder, OutputArgs};
+use crate::cli::pipeline::signals::Asked;
+use crate::cli::pipeline::tui::Tui;
+use crate::clock::Nanos;
+use crate::driver::basic::Echo;
+use crate::driver::http::Watcher;
+use crate::measure::RawRow;
+use crate::record::{RunRecord, Running};
+use crate::run::{Observer, Progress};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+
+/// Seconds between two lines where there is no terminal.
+const LINE_EVERY_S: f64 = 5.0;
+/// Steps of the bar: finer than any terminal is wide.
+const STEPS: u64 = 1000;
+
+/// Shows progress and keeps the record.
+pub(in crate::cli) struct View<'a> {
+    folder: &'a Folder,
+    metrics: Option<&'a Metrics>,
+    mode: Mode,
+    stage: String,
+    /// Where each exchange is told to, if somebody wants to see it.
+    pub(in crate::cli) exchanges: Option<Watcher>,
+    ycsb: Option<Outputs>,
+    /// Why the record could not be saved the last time.
+    unsaved: Option<io::Error>,
+}
+
+enum Mode {
+    Quiet,
+    Lines { next_s: f64 },
+    Bar(ProgressBar),
+    Tui(Box<Tui>),
+}
+
+/// What is shown where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Nothing,
+    Lines,
+    Bar,
+    Tui,
+}
+
+/// Chooses by the flags, by whether stderr is a terminal, and by `TERM`.
+fn choose(output: &OutputArgs, terminal: bool, term: Option<&OsStr>) -> Choice {
+    match (output.quiet, terminal && term.is_none_or(|term| term != "dumb"), output.no_tui) {
+        (true, _, _) => Choice::Nothing,
+        (false, false, _) => Choice::Lines,
+        (false, true, true) => Choice::Bar,
+        (false, true, false) => Choice::Tui,
+    }
+}
+
+impl<'a> View<'a> {
+    /// A view for stderr as it is, and for scrapers if there is a page for them.
+    pub(in crate::cli) fn new(
+        output: &OutputArgs,
+        (folder, metrics): (&'a Folder, Option<&'a Metrics>),
+        asked: Arc<Asked>,
+        ycsb: Option<Outputs>,
+    ) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let choice = choose(output, terminal, std::env::var_os("TERM").as_deref());
+        let mode = match choice {
+            _ if ycsb.as_ref().is_some_and(Outputs::tells_status) => Mode::Quiet,
+            Choice::Nothing => Mode::Quiet,
+            Choice::Lines => Mode::Lines { next_s: LINE_EVERY_S },
+            Choice::Bar => Mode::Bar(bar()),
+            Choice::Tui => {
+                // As https://no-color.org has it: set, and not empty.
+                let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+                Mode::Tui(Box::new(Tui::new(colour, asked)))
+            }
+        };
+        Self { folder, metrics, mode, stage: String::new(), exchanges: None, ycsb, unsaved: None }
+    }
+
+    /// Ends the view. Leaves what the dialect writes at the end, where it is YCSB's, and why the
+    /// record could not be saved, where that failed at last.
+    pub(in crate::cli) fn finish(self) -> (Option<Outputs>, Option<io::Error>) {
+        (self.ycsb, self.unsaved)
+    }
+
+    /// Takes away whatever is shown, so that others can print.
+    pub(in crate::cli) fn clear(&mut self) {
+        match &mut self.mode {
+            Mode::Quiet | Mode::Lines { .. } => {}
+            Mode::Bar(bar) => bar.finish_and_clear(),
+            Mode::Tui(tui) => tui.close(),
+        }
+    }
+}
+
+/// A bar on stderr, before its first stage.
+fn bar() -> ProgressBar {
+    let target = ProgressDrawTarget::stderr_with_hz(10);
+    let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+    let style = ProgressStyle::with_template("{prefix:12} [{bar:30}] {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+    bar
+}
+
+impl Observer for View<'_> {
+    fn echo(&self) -> Option<Echo> {
+        self.ycsb.as_ref().and_then(Outputs::echo)
+    }
+
+    fn stage_begins(&mut self, stage: &str) {
+        stage.clone_into(&mut self.stage);
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.stage_begins(stage);
+        }
+        match &mut self.mode {
+            Mode::Quiet => {}
+            Mode::Lines { next_s } => *next_s = LINE_EVERY_S,
+            Mode::Bar(bar) => {
+                bar.set_prefix(self.stage.clone());
+                bar.set_position(0);
+            }
+            Mode::Tui(tui) => tui.stage_begins(stage),
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        let text = describe(progress);
+        match &mut self.mode {
+            Mode::Quiet => {}
+            Mode::Lines { next_s } => {
+                if progress.elapsed_s >= *next_s {
+                    eprintln!("{}: {text}", self.stage);
+                    *next_s += LINE_EVERY_S;
+                }
+            }
+            Mode::Bar(bar) => {
+                bar.set_position((share(progress) * STEPS as f64) as u64);
+                bar.set_message(text);
+            }
+            Mode::Tui(tui) => {
+                if tui.progress(progress).is_err() {
+                    // Not the run's concern: a line will do.
+                    let bar = bar();
+                    bar.set_prefix(self.stage.clone());
+                    self.mode = Mode::Bar(bar);
+                }
+            }
+        }
+    }
+
+    fn run_begins(&mut self, record: &RunRecord) {
+        if let Mode::Tui(tui) = &mut self.mode {
+            tui.run_begins(record);
+        }
+        if let Some(metrics) = self.metrics {
+            metrics.keep(record);
+        }
+    }
+
+    fn exchanges(&mut self) -> Option<Watcher> {
+        self.exchanges.take()
+    }
+
+    fn watches(&self) -> bool {
+        self.metrics.is_some() || self.ycsb.as_ref().is_some_and(Outputs::tells_status)
+    }
+
+    fn running(&mut self, running: Running) {
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.running(&running);
+        }
+        if let Some(metrics) = self.metrics {
+            metrics.running(running);
+        }
+    }
+
+    fn raw(&mut self, rows: &[RawRow], epoch_ns: Nanos) {
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.raw(rows, epoch_ns);
+        }
+    }
+
+    fn keep(&mut self, record: &RunRecord) {
+        if let Some(ycsb) = &mut self.ycsb {
+            ycsb.keep(record);
+        }
+        if let Some(metrics) = self.metrics {
+            metrics.keep(record);
+        }
+        self.unsaved = self.folder.save(record).err();
+    }
+}
+
+/// How much of the stage is done, 0 to 1, as far as the plan tells.
+fn share(progress: &Progress) -> f64 {
+    let time = progress.length_s.map_or(0.0, |length| progress.elapsed_s / length);
+    let done = (progress.ok + progress.failed) as f64;
+    let work = progress.planned.map_or(0.0, |planned| done / planned.max(1) as f64);
+    time.max(work).min(1.0)
+}
+
+fn describe(progress: &Progress) -> String {
+    format!(
+        "{:.0} s · {} docs/s · p99 {:.2} ms · {} ok · {} failed",
+        progress.elapsed_s,
+        progress.rate_per_s,
+        progress.p99_ns as f64 / 1e6,
+        progress.ok,
+        progress.failed,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(quiet: bool, no_tui: bool) -> OutputArgs {
+        OutputArgs {
+            output: None,
+            format: None,
+            fail_if: Vec::new(),
+            metrics: None,
+            quiet,
+            no_tui,
+            dry_run: false,
+        }
+    }
+
+    #[test]
+    fn the_live_view_is_for_terminals_that_can_show_it() {
+        let xterm = Some(OsStr::new("xterm"));
+        let dumb = Some(OsStr::new("dumb"));
+        for (quiet, no_tui, terminal, term, choice) in [
+            (false, false, true, xterm, Choice::Tui),
+            (false, false, true, None, Choice::Tui),
+            (false, false, true, dumb, Choice::Lines),
+            (false, true, true, dumb, Choice::Lines),
+            (false, true, true, xterm, Choice::Bar),
+            (false, false, false, xterm, Choice::Lines),
+            (false, true, false, xterm, Choice::Lines),
+            (true, false, true, xterm, Choice::Nothing),
+            (true, true, false, dumb, Choice::Nothing),
+        ] {
+            let chosen = choose(&flags(quiet, no_tui), terminal, term);
+            assert_eq!(chosen, choice, "{quiet} {no_tui} {terminal} {term:?}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A line for each exchange, in siege's form, printed while the run goes on.
+
+use crate::cli::pipeline::output::print;
+use crate::driver::http::{Exchange, Watcher};
+use std::io;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+
+/// What is printed of each exchange.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::cli) struct Show {
+    /// What was sent, and the head of the answer.
+    pub(in crate::cli) heads: bool,
+    /// A line.
+    pub(in crate::cli) lines: bool,
+    /// The line of a GET has the whole URL, not only its path.
+    pub(in crate::cli) full_url: bool,
+}
+
+/// Prints on a thread of its own what it is told.
+pub(in crate::cli) struct Transcript {
+    watcher: Option<Watcher>,
+    printer: JoinHandle<()>,
+}
+
+impl Transcript {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// When the operating system has no thread to give.
+    pub(in crate::cli) fn start(show: Show) -> io::Result<Self> {
+        let (sender, source) = channel();
+        let printer = std::thread::Builder::new().name("transcript".to_owned());
+        let printer = printer.spawn(move || print_all(&source, show))?;
+        let watcher = Some(Watcher { sender, whole: show.heads });
+        Ok(Self { watcher, printer })
+    }
+
+    /// Where exchanges are told to. There is one, for whoever asks first.
+    pub(in crate::cli) const fn watcher(&mut self) -> Option<Watcher> {
+        self.watcher.take()
+    }
+
+    /// Waits until all is printed.
+    pub(in crate::cli) fn finish(mut self) {
+        drop(self.watcher.take());
+        let _ = self.printer.join();
+    }
+}
+
+fn print_all(source: &Receiver<Exchange>, show: Show) {
+    while let Ok(exchange) = source.recv() {
+        let mut text = Vec::new();
+        if show.heads {
+            text.extend_from_slice(&exchange.request);
+            text.push(b'\n');
+            text.extend_from_slice(&exchange.head);
+        }
+        if show.lines {
+            text.extend_from_slice(line(&exchange, show.full_url).as_bytes());
+        }
+        print(&text);
+    }
+}
+
+/// Siege's verbose line, with milliseconds.
+fn line(exchange: &Exchange, full_url: bool) -> String {
+    let Exchange { status, response_ns, bytes, method, origin, target, .. } = exchange;
+    let status = match status {
+        Ok(status) => status.to_string(),
+        Err(failure) => failure.to_string(),
+    };
+    let seconds = *response_ns as f64 / 1e9;
+    // As siege 4.0.7 does; why it tells methods apart is not known.
+    let is_whole = full_url || !matches!(method.as_str(), "GET" | "HEAD");
+    let origin = if is_whole { origin } else { "" };
+    format!(
+        "HTTP/1.1 {status} {seconds:8.3} secs: {bytes:7} bytes ==> {method:4} {origin}{target}\n"
+    )
+}

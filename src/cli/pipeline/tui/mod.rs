@@ -1,0 +1,82 @@
+//! The live view of a run: a picture on the terminal's other screen, drawn from what the observer
+//! is told. It opens once a run has lasted a second. Knows nothing of how load is made.
+
+mod draw;
+#[cfg(test)]
+mod draw_tests;
+mod keys;
+mod model;
+mod screen;
+
+pub(in crate::cli) use screen::is_open;
+
+use crate::cli::pipeline::signals::Asked;
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::record::RunRecord;
+use crate::run::Progress;
+use draw::Look;
+use model::Model;
+use screen::Screen;
+use std::io;
+use std::sync::Arc;
+
+/// A run that is shorter is shown only as a report.
+const OPENS_AFTER_NS: Nanos = SECOND_NS;
+/// The least time between two pictures: five a second.
+const DRAWS_EVERY_NS: Nanos = SECOND_NS / 5;
+
+/// The live view of one run.
+pub(in crate::cli) struct Tui {
+    model: Model,
+    look: Look,
+    asked: Arc<Asked>,
+    began: Nanos,
+    drawn: Nanos,
+    screen: Option<Screen>,
+}
+
+impl Tui {
+    /// A view that is not on the screen yet. Without `colour` it differs in nothing else.
+    pub(in crate::cli) fn new(colour: bool, asked: Arc<Asked>) -> Self {
+        let (look, began) = (Look { colour }, Clock::system().now());
+        Self { model: Model::default(), look, asked, began, drawn: 0, screen: None }
+    }
+
+    /// What is measured, before any of it has been.
+    pub(in crate::cli) fn run_begins(&mut self, record: &RunRecord) {
+        self.model = Model::new(record);
+    }
+
+    /// A stage begins.
+    pub(in crate::cli) fn stage_begins(&mut self, name: &str) {
+        self.model.stage_begins(name);
+    }
+
+    /// Takes what is known and draws it when it is time.
+    ///
+    /// # Errors
+    /// When the terminal cannot be used; it has been restored.
+    pub(in crate::cli) fn progress(&mut self, progress: &Progress) -> io::Result<()> {
+        self.model.progress(progress, self.asked.stopping());
+        let now = Clock::system().now();
+        if now < self.began + OPENS_AFTER_NS || now < self.drawn + DRAWS_EVERY_NS {
+            return Ok(());
+        }
+        self.drawn = now;
+        if self.screen.is_none() {
+            self.screen = Some(Screen::open(self.asked.clone())?);
+        }
+        let Some(screen) = &mut self.screen else { return Ok(()) };
+        let (model, look) = (&self.model, self.look);
+        let result = screen.draw(|frame| draw::draw(frame, model, look));
+        if result.is_err() {
+            self.close();
+        }
+        result
+    }
+
+    /// Gives the terminal back as it was.
+    pub(in crate::cli) fn close(&mut self) {
+        self.screen = None;
+    }
+}

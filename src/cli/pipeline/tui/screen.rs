@@ -1,0 +1,104 @@
+//! The terminal while the live view is on it, and how it is given back: at the end, on an error
+//! and before the message of a panic on any thread.
+//!
+//! The view is on the alternate screen, so that nothing of it stays in the scrollback.
+
+use super::keys;
+use crate::cli::pipeline::signals::Asked;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::layout::Rect;
+use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
+use rustix::process::getpgrp;
+use rustix::termios::{tcgetpgrp, tcgetwinsize};
+use std::io::{self, BufWriter, Stderr, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
+
+/// Whether the view has the terminal. One per process, as there is one terminal.
+static OPEN: AtomicBool = AtomicBool::new(false);
+static HOOK: Once = Once::new();
+
+/// Whether the view has the terminal: who prints then would spoil it.
+pub(in crate::cli) fn is_open() -> bool {
+    OPEN.load(Ordering::SeqCst)
+}
+
+/// The terminal behind stderr, in the view's hands until this is dropped.
+pub(super) struct Screen(Terminal<CrosstermBackend<BufWriter<Stderr>>>);
+
+impl Screen {
+    /// Takes the terminal, and listens to its keys.
+    ///
+    /// # Errors
+    /// When there is none of a known size, or when it belongs to another job.
+    pub(super) fn open(asked: Arc<Asked>) -> io::Result<Self> {
+        // A job in the background would be stopped for setting the terminal's modes.
+        if tcgetpgrp(stderr()).is_ok_and(|foreground| foreground != getpgrp()) {
+            return Err(io::Error::other("in the background"));
+        }
+        let area = area()?;
+        // Buffered: a picture is one write, not one per cell.
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 14, stderr()));
+        let viewport = Viewport::Fixed(area);
+        let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
+        HOOK.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                restore();
+                before(panic);
+            }));
+        });
+        enable_raw_mode()?;
+        OPEN.store(true, Ordering::SeqCst);
+        let screen = Self(terminal);
+        execute!(stderr(), EnterAlternateScreen, Hide)?;
+        keys::listen(asked)?;
+        Ok(screen)
+    }
+
+    /// Draws one picture.
+    pub(super) fn draw(&mut self, picture: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        if !is_open() {
+            return Err(io::Error::other("the view is closed"));
+        }
+        let area = area()?;
+        if area != self.0.get_frame().area() {
+            self.0.resize(area)?;
+        }
+        self.0.draw(picture).map(|_| ())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back, once.
+fn restore() {
+    if OPEN.swap(false, Ordering::SeqCst) {
+        // Whatever fails here, there is nothing left to try.
+        let _ = execute!(stderr(), LeaveAlternateScreen, Show);
+        let _ = disable_raw_mode();
+    }
+}
+
+/// The terminal's size. Asked of stderr itself: without a controlling terminal, crossterm would
+/// start another program to find out.
+fn area() -> io::Result<Rect> {
+    let size = tcgetwinsize(stderr())?;
+    if size.ws_col == 0 || size.ws_row == 0 {
+        return Err(io::Error::other("the terminal has no size"));
+    }
+    Ok(Rect::new(0, 0, size.ws_col, size.ws_row))
+}
+
+#[cfg(test)]
+#[path = "screen_tests.rs"]
+mod tests;

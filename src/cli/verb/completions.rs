@@ -1,0 +1,60 @@
+//! `springload completions` and `springload man`: made from the grammar of the command line.
+
+use crate::cli::exit::Exit;
+use crate::cli::pipeline::output::print;
+use clap::Command;
+use clap_complete::Shell;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// `springload completions`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// `springload man`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ManArgs {
+    /// Write this page and one for each verb into a folder, instead of printing this one
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Carries out `springload completions`.
+pub(in crate::cli) fn main(args: &Args, mut grammar: Command) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut grammar, "springload", &mut script);
+    print(&script);
+    Exit::Passed
+}
+
+/// Carries out `springload man`.
+pub(in crate::cli) fn man(args: &ManArgs, grammar: Command) -> Exit {
+    // The pages of the verb `help` would say again what the others say.
+    let grammar = grammar.disable_help_subcommand(true);
+    let written = match &args.out {
+        None => {
+            let mut page = Vec::new();
+            let rendered = clap_mangen::Man::new(grammar).render(&mut page);
+            rendered.map(|()| print(&page))
+        }
+        Some(folder) => write(folder, grammar),
+    };
+    match written {
+        Ok(()) => Exit::Passed,
+        Err(error) => {
+            let place = args.out.as_deref().unwrap_or_else(|| Path::new("stdout"));
+            let name = place.display();
+            eprintln!("error: --out: cannot write in {name}: {error}; name a writable folder");
+            Exit::Usage
+        }
+    }
+}
+
+fn write(folder: &Path, grammar: Command) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    clap_mangen::generate_to(grammar, folder)
+}

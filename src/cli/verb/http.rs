@@ -1,0 +1,123 @@
+//! `springload http`: load on any HTTP server, with the flags of the native verbs.
+
+use crate::cli::exit::Exit;
+use crate::cli::flags::load::LoadArgs;
+use crate::cli::flags::shared::{ClientArgs, drawn_seed};
+use crate::cli::pipeline::output::OutputArgs;
+use crate::cli::pipeline::{Checked, carry_out};
+use crate::driver::http::Retry;
+use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, UrlSource, check_http};
+use crate::workload::UrlOrder;
+use std::path::PathBuf;
+
+/// `springload http`.
+#[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(in crate::cli) struct Args {
+    /// 'http://[user:password@]host/path [METHOD [body | < FILE]]'; several take turns
+    #[arg(value_name = "URL")]
+    urls: Vec<String>,
+    /// A file with such a URL on each line
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Users at once, each with a connection of its own to each server
+    #[arg(short, long, value_name = "N", default_value = "50", value_parser = plan::count)]
+    connections: u64,
+    /// Requests in all
+    #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
+    ops: Option<u64>,
+    /// How long to make requests [default: 15s, unless --ops or --stages is given]
+    #[arg(short, long, value_name = "TIME", value_parser = plan::duration_ns)]
+    duration: Option<u64>,
+    /// How long to make requests before they are measured
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
+    warmup: u64,
+    /// Pick URLs at random instead of one after the other
+    #[arg(long)]
+    random: bool,
+    /// A header of every request, such as 'Accept: text/html'; may be repeated
+    #[arg(short = 'H', long, value_name = "HEADER")]
+    header: Vec<String>,
+    /// The content type of bodies that have none of their own in the file
+    #[arg(short = 'T', long, value_name = "TYPE")]
+    content_type: Option<String>,
+    /// Send {{...}} as it stands
+    #[arg(long)]
+    literal: bool,
+    /// Count redirects as answers and do not follow them
+    #[arg(long)]
+    no_follow: bool,
+    /// Keep no cookies
+    #[arg(long)]
+    no_cookies: bool,
+    /// Open a new connection for each request
+    #[arg(long)]
+    close: bool,
+    /// Send any request once more when its connection was closed without an answer, even one that
+    /// the server may carry out twice, such as a POST
+    #[arg(long, conflicts_with = "no_retry")]
+    retry: bool,
+    /// Send no request a second time, not even a GET
+    #[arg(long)]
+    no_retry: bool,
+    /// Threads to share the users [default: one per core]
+    #[arg(short, long, value_name = "N", value_parser = plan::count)]
+    threads: Option<u64>,
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The URLs of a command line: those of the file first.
+pub(in crate::cli) fn sources(file: Option<PathBuf>, urls: Vec<String>) -> Vec<UrlSource> {
+    let file = file.map(|path| UrlSource::File { flag: "--file", path });
+    let line = |text| UrlSource::Line { place: "URL".to_owned(), text };
+    file.into_iter().chain(urls.into_iter().map(line)).collect()
+}
+
+/// Carries out `springload http`.
+pub(in crate::cli) fn main(args: Args, command: &str) -> Exit {
+    let (load, default_ns) = args.load.read(args.ops.is_none());
+    let output = args.output;
+    let spec = HttpSpec {
+        command: command.to_owned(),
+        urls: sources(args.file, args.urls),
+        flags: HttpFlags::NATIVE,
+        log_in: Vec::new(),
+        user: None,
+        settings: HttpPlan {
+            headers: args.header,
+            follow: !args.no_follow,
+            keep_alive: !args.close,
+            cookies: !args.no_cookies,
+            retry: match (args.retry, args.no_retry) {
+                (true, _) => Retry::All,
+                (_, true) => Retry::None,
+                _ => Retry::Idempotent,
+            },
+            ..HttpPlan::default()
+        },
+        content_type: args.content_type,
+        literal: args.literal,
+        order: if args.random { UrlOrder::Random } else { UrlOrder::Sequential },
+        tls_ca: args.client.tls_ca,
+        users: args.connections,
+        threads: args.threads,
+        seed: args.client.seed.unwrap_or_else(drawn_seed),
+        timeout_ns: args.client.timeout,
+        max_answer: args.client.max_answer,
+        once: false,
+        operations: args.ops,
+        duration_ns: args.duration.or(default_ns),
+        warmup_ns: args.warmup,
+        load: HttpLoad::Steady(load),
+        thresholds: output.fail_if.clone(),
+    };
+    let plan = check_http(&spec);
+    let mistakes = Vec::new();
+    let output = &output;
+    carry_out(Checked { plan, mistakes, output, preamble: None, transcript: None }).0
+}

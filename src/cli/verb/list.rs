@@ -1,0 +1,114 @@
+//! `springload list`: the runs that are saved, newest first.
+
+use crate::cli::exit::Exit;
+use crate::cli::pipeline::output::{RUNS, print};
+use crate::cli::verb::saved::{Outline, Saved, State, list};
+use crate::report::{bytes, grouped};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+/// `springload list`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The folder with the runs
+    #[arg(value_name = "DIR", default_value = RUNS)]
+    folder: PathBuf,
+    /// Print the list as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing in the list, as JSON.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    saved: &'a Saved,
+    /// Documents that succeeded per second of the last stage.
+    ok_per_s: Option<f64>,
+    /// How the run ended, in words.
+    verdict: Option<&'static str>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(saved: &'a Saved) -> Self {
+        let outline = match &saved.state {
+            State::Readable(outline) => Some(outline),
+            State::Unreadable { .. } => None,
+        };
+        let (ok_per_s, verdict) =
+            (outline.and_then(Outline::ok_per_s), outline.map(Outline::verdict));
+        Self { saved, ok_per_s, verdict }
+    }
+}
+
+/// Carries out `springload list`.
+pub(in crate::cli) fn main(args: &Args) -> Exit {
+    let saved = match list(&args.folder) {
+        Ok(saved) => saved,
+        // Where runs go by default there may be none yet.
+        Err(error) if error.kind() == ErrorKind::NotFound && args.folder.as_os_str() == RUNS => {
+            Vec::new()
+        }
+        Err(error) => {
+            let name = args.folder.display();
+            eprintln!("error: DIR: cannot read {name}: {error}; name a folder with runs");
+            return Exit::Usage;
+        }
+    };
+    if args.json {
+        let all: Vec<_> = saved.iter().map(Listed::new).collect();
+        let text = serde_json::to_string_pretty(&all).expect("a list is plain data");
+        print((text + "\n").as_bytes());
+    } else if saved.is_empty() {
+        eprintln!("no runs in {} yet", args.folder.display());
+    } else {
+        print(table(&saved).as_bytes());
+    }
+    Exit::Passed
+}
+
+/// A line for each run, and one for each thing that is none.
+fn table(saved: &[Saved]) -> String {
+    let head = ["run", "began (UTC)", "what", "stages", "ok docs/s", "verdict", "size"];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(saved.iter().filter_map(|it| match &it.state {
+        State::Readable(outline) => Some(row(it, outline)),
+        State::Unreadable { .. } => None,
+    }));
+    let widths: [usize; 7] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+    });
+    let mut out = String::new();
+    for row in rows.iter().filter(|_| rows.len() > 1) {
+        let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
+            let number = matches!(column, 4 | 6);
+            if number { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        });
+        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        out.push('\n');
+    }
+    for it in saved {
+        if let State::Unreadable { unreadable } = &it.state {
+            let _ = writeln!(out, "unreadable: {}: {unreadable}", it.file.display());
+        }
+    }
+    out
+}
+
+fn row(saved: &Saved, outline: &Outline) -> [String; 7] {
+    let verb = outline.plan.command.split(' ').nth(1).unwrap_or_default();
+    let place = if outline.server.stand_in { "stand-in" } else { &outline.server.url };
+    let began = outline.started_at.get(..19).unwrap_or(&outline.started_at).replace('T', " ");
+    let stages: Vec<_> = outline.stages.iter().map(|stage| stage.name.as_str()).collect();
+    [
+        saved.id.clone(),
+        began,
+        format!("{verb} {place}"),
+        stages.join(", "),
+        outline.ok_per_s().map_or_else(|| "-".to_owned(), |rate| grouped(rate as u64)),
+        outline.verdict().to_owned(),
+        bytes(saved.size_bytes),
+    ]
+}

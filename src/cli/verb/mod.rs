@@ -1,0 +1,14 @@
+//! springload's own verbs, one file or folder for each.
+
+pub(in crate::cli) mod burst;
+pub(in crate::cli) mod completions;
+pub(in crate::cli) mod http;
+pub(in crate::cli) mod list;
+pub(in crate::cli) mod report;
+pub(in crate::cli) mod run;
+pub(in crate::cli) mod saved;
+pub(in crate::cli) mod schema;
+pub(in crate::cli) mod selftest;
+pub(in crate::cli) mod serve;
+pub(in crate::cli) mod shell;
+pub(in crate::cli) mod sweep;

@@ -1,0 +1,91 @@
+//! `springload report` and `springload show`: saved runs in any format.
+
+use crate::cli::exit::Exit;
+use crate::cli::pipeline::output::{fit_for_stdout, known_format, print};
+use crate::cli::verb::saved;
+use crate::cli::verb::sweep::{self, SweepFormat};
+use crate::record::RunRecord;
+use crate::report::{ChartKind, Format};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+
+/// `springload report` and `springload show`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// A run of springload list or the beginning of its name, latest, latest~1 for the one before;
+    /// or a run.json, or the folder that holds one; several for formats that show them together;
+    /// or the folder of a sweep
+    #[arg(required = true)]
+    run: Vec<PathBuf>,
+    /// The format
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = known_format)]
+    format: Format,
+    /// The one chart to draw, with --format svg or png [default: all]
+    #[arg(long, value_name = "CHART", value_parser = known_chart)]
+    chart: Option<ChartKind>,
+    /// Where it goes; - is stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
+
+/// Finds a chart, or names those that there are.
+fn known_chart(name: &str) -> Result<ChartKind, String> {
+    ChartKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let names = ChartKind::ALL.map(ChartKind::name).join(", ");
+        format!("there is no chart {name:?}; give one of {names}")
+    })
+}
+
+/// Carries out either.
+pub(in crate::cli) fn main(args: &Args) -> Exit {
+    match render(args).and_then(|bytes| deliver(args, &bytes)) {
+        Ok(()) => Exit::Passed,
+        Err(mistake) => {
+            eprintln!("error: {mistake}");
+            Exit::Usage
+        }
+    }
+}
+
+fn render(args: &Args) -> Result<Vec<u8>, String> {
+    if let Some(file) = args.run.iter().find_map(|run| saved::sweep_file(run)) {
+        return of_sweep(args, &file);
+    }
+    let runs: Vec<RunRecord> =
+        args.run.iter().map(|run| saved::read(run)).collect::<Result<_, _>>()?;
+    args.format.render(&runs, args.chart).map_err(|unfit| unfit.to_string())
+}
+
+/// Sweeps have fewer formats than runs, and all their charts at once.
+fn of_sweep(args: &Args, file: &Path) -> Result<Vec<u8>, String> {
+    let shown = file.display();
+    if args.run.len() > 1 {
+        return Err(format!("RUN: {shown} is a sweep, shown by itself; name it alone"));
+    }
+    if args.chart.is_some() {
+        return Err("--chart is for runs, not for sweeps; leave it out".to_owned());
+    }
+    let format = SweepFormat::from_str(args.format.name, false).map_err(|_| {
+        let known = SweepFormat::value_variants().iter().filter_map(SweepFormat::to_possible_value);
+        let names: Vec<String> = known.map(|it| it.get_name().to_owned()).collect();
+        format!(
+            "--format {} shows runs, not sweeps; give one of {}",
+            args.format.name,
+            names.join(", ")
+        )
+    })?;
+    let sweep = sweep::read(file).map_err(|mistake| format!("RUN: {mistake}; name a whole one"))?;
+    Ok(format.render(&sweep))
+}
+
+fn deliver(args: &Args, bytes: &[u8]) -> Result<(), String> {
+    if args.output == Path::new("-") {
+        fit_for_stdout(args.format).map_err(|mistake| mistake.to_string())?;
+        print(bytes);
+        return Ok(());
+    }
+    std::fs::write(&args.output, bytes).map_err(|error| {
+        let name = args.output.display();
+        format!("--output: cannot write {name}: {error}; name a file in a folder that exists")
+    })
+}

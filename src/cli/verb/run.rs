@@ -1,0 +1,260 @@
+//! `springload run`: the native verb.
+
+use crate::cli::exit::Exit;
+use crate::cli::flags::load::LoadArgs;
+use crate::cli::flags::schema_source;
+use crate::cli::flags::shared::{ClientArgs, DatabaseArgs};
+use crate::cli::pipeline::output::OutputArgs;
+use crate::cli::pipeline::{Execution, execute};
+use crate::plan::{self, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec};
+use crate::schema::Ids;
+use crate::workload::Mix;
+use crate::workload::ycsb::{Class, CoreConfig, Properties, builtin};
+use clap::ValueEnum;
+
+/// `springload run`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What a run is to do: all flags but those about results.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Settings {
+    /// http(s)://[user:password@]host:port[/database], or basic: no server, all is answered at
+    /// once; without it, the embedded stand-in
+    pub(in crate::cli) target: Option<String>,
+    /// Connections used at once
+    #[arg(short, long, value_name = "N", value_parser = plan::count)]
+    #[arg(default_value_t = DEFAULT_CONNECTIONS)]
+    connections: u64,
+    /// Documents to insert in bulk first
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    #[arg(default_value_t = DEFAULT_DOCS)]
+    docs: u64,
+    /// Documents in one bulk request [default: 5000 at once over all connections, 1000 at most]
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    batch: Option<u64>,
+    /// Operations to do after that, in all; 0 for none
+    #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
+    ops: Option<u64>,
+    /// How long to do operations [default: 15s, unless --ops or --stages is given]
+    #[arg(short, long, value_name = "TIME", value_parser = plan::duration_ns)]
+    duration: Option<u64>,
+    /// How long to do operations before they are measured
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
+    warmup: u64,
+    /// Relative weights of operations
+    #[arg(long, default_value = "create=2,read=3,update=2,delete=1", value_parser = plan::mix)]
+    mix: Mix,
+    /// A workload of YCSB on as many records as --docs says, instead of a mix
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["mix", "schema"])]
+    workload: Option<WorkloadArg>,
+    /// What documents look like: [WEIGHT:]FILE or [WEIGHT:]URL of a document; may be repeated
+    #[arg(long, value_name = "SCHEMA")]
+    schema: Vec<String>,
+    /// Threads to share the connections [default: one per core, half of them for the stand-in]
+    #[arg(short, long, value_name = "N", value_parser = plan::count)]
+    threads: Option<u64>,
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    /// Wait so long for a server that goes away during the fill, and send again what it did not
+    /// answer [default: as long as --timeout, and nothing is sent again]
+    #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
+    wait_for_server: Option<u64>,
+    /// Keep the rate of the fill as a function of the size of the database
+    #[arg(long)]
+    growth: bool,
+}
+
+pub(in crate::cli) const DEFAULT_CONNECTIONS: u64 = 50;
+pub(in crate::cli) const DEFAULT_DOCS: u64 = 100_000;
+/// The most documents of a fill that are under way at once, by default. A small CouchDB takes about
+/// 2,000 a second, so that they are answered in some 3 s, a tenth of the time-out.
+const MOST_AT_ONCE: u64 = 5_000;
+/// The most documents in one request, by default: larger ones gain little.
+const MOST_IN_REQUEST: u64 = 1_000;
+
+/// How many documents a request has where nothing is said: no more than a small server answers well
+/// within the time-out, and than each connection has to insert.
+pub(in crate::cli) fn default_batch(connections: u64, documents: u64) -> u64 {
+    let connections = connections.max(1);
+    let each = documents.div_ceil(connections);
+    (MOST_AT_ONCE / connections).min(MOST_IN_REQUEST).min(each).max(1)
+}
+
+/// YCSB's standard workloads.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum WorkloadArg {
+    /// Half reads, half updates
+    YcsbA,
+    /// 95 % reads, 5 % updates
+    YcsbB,
+    /// Reads only
+    YcsbC,
+    /// 95 % reads of the newest records, 5 % inserts
+    YcsbD,
+    /// 95 % scans, 5 % inserts
+    YcsbE,
+    /// Half reads, half read-modify-writes
+    YcsbF,
+}
+
+/// Carries out `springload run`.
+pub(in crate::cli) fn main(args: Args, command: &str) -> Exit {
+    let Args { settings, output } = args;
+    let (spec, mistakes) = spec_of(settings, command, &output.fail_if);
+    execute(Execution { spec: &spec, mistakes, output: &output, preamble: None })
+}
+
+/// What the settings ask for, and the mistakes that are seen in them alone.
+pub(in crate::cli) fn spec_of(
+    settings: Settings,
+    command: &str,
+    thresholds: &[String],
+) -> (PlanSpec, Vec<Invalid>) {
+    let mut mistakes = Vec::new();
+    let mut schemas = Vec::new();
+    for text in &settings.schema {
+        match schema_source::read(text, settings.client.tls_ca.as_deref()) {
+            Ok((source, weight)) => schemas.push(("--schema", source, weight)),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    mistakes.extend(settings.database.mistake(settings.target.as_ref()));
+    mistakes.extend(settings.batch_mistake());
+    mistakes.extend(settings.ignored());
+    let ycsb = settings.workload.and_then(|workload| {
+        ycsb_spec(workload, &settings).map_err(|mistake| mistakes.push(mistake)).ok()
+    });
+    let spec = PlanSpec { ycsb, ..spec(settings, command, schemas) };
+    (PlanSpec { thresholds: thresholds.to_vec(), ..spec }, mistakes)
+}
+
+impl Settings {
+    /// Flags about what is not done at all.
+    fn ignored(&self) -> Vec<Invalid> {
+        let mut mistakes = Vec::new();
+        let mut refuse = |given: bool, flag: &str, problem: &str, cure: &str| {
+            if given {
+                mistakes.push(Invalid::new(flag, problem, cure));
+            }
+        };
+        let (problem, cure) = ("--ops 0 does no operations", "leave one of them out");
+        let none = self.ops == Some(0);
+        refuse(none && self.duration.is_some(), "--duration", problem, cure);
+        refuse(none && self.warmup > 0, "--warmup", problem, cure);
+        let load = self.load.given();
+        refuse(none && load.is_some(), load.unwrap_or_default(), problem, cure);
+        let fill = [
+            ("--batch", self.batch.is_some(), false),
+            ("--wait-for-server", self.wait_for_server.is_some(), true),
+            ("--growth", self.growth, true),
+        ];
+        for (flag, given, own) in fill {
+            refuse(given && self.docs == 0, flag, "--docs 0 fills nothing", cure);
+            let problem = "it is about a fill with documents of a schema";
+            let workload = self.workload.is_some() && self.docs > 0;
+            refuse(given && own && workload, flag, problem, "leave out --workload, or this");
+        }
+        mistakes
+    }
+
+    /// A batch that leaves connections without a request.
+    fn batch_mistake(&self) -> Option<Invalid> {
+        let (batch, docs, connections) = (self.batch?, self.docs, self.connections);
+        let requests = docs.checked_div(batch)? + u64::from(docs % batch > 0);
+        if batch == 1 || requests == 0 || requests >= connections {
+            return None;
+        }
+        let problem = format!(
+            "{docs} documents are {requests} requests of {batch}, for {connections} connections"
+        );
+        let cure = format!(
+            "give --docs {} or more, --batch {} or less, or --connections {requests}",
+            (connections - 1).saturating_mul(batch).saturating_add(1),
+            (docs / connections).max(1),
+        );
+        Some(Invalid::new("--batch", problem, cure))
+    }
+}
+
+/// A standard workload on as many records and operations as flags say.
+fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid> {
+    let wrong = |flag: &str, problem: &str, cure: &str| Invalid::new(flag, problem, cure);
+    if args.docs == 0 {
+        let cure = "insert some; springload ycsb run works on records that are there";
+        return Err(wrong("--docs", "a workload needs records", cure));
+    }
+    let (_, text) = builtin::WORKLOADS[workload as usize];
+    let mut properties = Properties::parse(text.as_bytes())
+        .map_err(|problem| wrong("--workload", &problem, "name another"))?;
+    properties.set("recordcount", args.docs.to_string());
+    properties.set("operationcount", args.ops.unwrap_or(0).to_string());
+    match args.database.ids(args.client.seed) {
+        Ids::Prefix(text) => properties.set("keyprefix", &*text),
+        Ids::Sequential if args.database.id.is_none() => {}
+        _ => {
+            let cure = "give prefix:TEXT, or leave it out";
+            return Err(wrong("--id", "the keys of a workload of YCSB's are hashes", cure));
+        }
+    }
+    let config = CoreConfig::read(&properties, false, &|_| Err(String::new()))
+        .map_err(|errors| wrong("--workload", &errors[0].to_string(), "name another"))?;
+    let phases = match args.ops {
+        Some(0) => vec![YcsbPhase::Load],
+        _ => vec![YcsbPhase::Load, YcsbPhase::Run],
+    };
+    let (kept, cached_updates, basic, measurement) = (false, false, None, None);
+    let class = Class::Core;
+    Ok(YcsbSpec { config, class, phases, kept, cached_updates, basic, measurement })
+}
+
+fn spec(
+    args: Settings,
+    command: &str,
+    schemas: Vec<(&'static str, plan::SchemaSource, u32)>,
+) -> PlanSpec {
+    // YCSB's records are inserted one by one, not in bulk, where a request has but one.
+    let least = if args.workload.is_some() { 2 } else { 1 };
+    let default = || default_batch(args.connections, args.docs).max(least);
+    let batch = args.batch.unwrap_or_else(default);
+    let (seed, ids) = (args.client.seed(), args.database.ids(args.client.seed));
+    let (load, default_ns) = args.load.read(args.ops.is_none());
+    PlanSpec {
+        command: command.to_owned(),
+        target: args.target,
+        target_flag: "TARGET",
+        database: None,
+        use_existing: args.database.use_existing,
+        keep: args.database.keep,
+        auth: args.database.auth.into(),
+        tls_ca: args.client.tls_ca,
+        connections: args.connections,
+        threads: args.threads,
+        seed,
+        ids,
+        timeout_ns: args.client.timeout,
+        max_answer: args.client.max_answer,
+        schemas,
+        documents: args.docs,
+        batch,
+        operations: args.ops,
+        duration_ns: args.duration.or(default_ns),
+        warmup_ns: args.warmup,
+        mix: args.mix,
+        order: CrudOrder::Uniform,
+        load,
+        fill: FillPlan { wait_for_server_ns: args.wait_for_server, growth: args.growth },
+        burst: None,
+        ycsb: None,
+        thresholds: Vec::new(),
+    }
+}

@@ -1,0 +1,58 @@
+//! `springload schema`: sample documents.
+
+use crate::cli::exit::Exit;
+use crate::cli::flags::schema_source;
+use crate::op::Key;
+use crate::plan::{self, SchemaSource};
+use crate::schema::{DEFAULT, Documents, Template, decode};
+use std::io::{self, Write as _};
+
+/// `springload schema`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// A JSON or XML file, or the URL of a stored document; without it, the built-in schema
+    schema: Option<String>,
+    /// How many documents to print
+    #[arg(short = 'n', long, value_name = "N", default_value = "1", value_parser = plan::count)]
+    documents: u64,
+    /// What the documents are drawn from
+    #[arg(long, value_name = "N", default_value = "42")]
+    seed: u64,
+    /// Print this version of each document: so many updates after its creation
+    #[arg(long, value_name = "N", default_value = "0")]
+    update: u32,
+}
+
+/// Carries out `springload schema`.
+pub(in crate::cli) fn main(args: &Args) -> Exit {
+    let text = match &args.schema {
+        None => Ok(DEFAULT.to_owned()),
+        Some(place) => match schema_source::read(place, None) {
+            Ok((SchemaSource::Text { text, .. }, _)) => Ok(text),
+            Ok((SchemaSource::File(path), _)) => std::fs::read(&path)
+                .map_err(|error| format!("cannot read {}: {error}", path.display()))
+                .and_then(|bytes| decode(&bytes).map_err(|error| error.to_string())),
+            Err(mistake) => Err(mistake.to_string()),
+        },
+    };
+    let template = text.and_then(|text| Template::parse(&text).map_err(|error| error.to_string()));
+    let template = match template {
+        Ok(template) => template,
+        Err(problem) => {
+            eprintln!("error: SCHEMA: {problem}; give a JSON object or XML");
+            return Exit::Usage;
+        }
+    };
+    let documents = Documents::new(args.seed, vec![(template, 1)]);
+    let mut line = Vec::new();
+    for key in 0..args.documents as Key {
+        line.clear();
+        documents.write(key, args.update, b"", &mut line);
+        line.push(b'\n');
+        if io::stdout().write_all(&line).is_err() {
+            // Whoever reads has seen enough.
+            break;
+        }
+    }
+    Exit::Passed
+}

@@ -1,0 +1,92 @@
+//! `springload serve`: the stand-in alone.
+
+mod faults;
+
+use crate::cli::exit::Exit;
+use crate::cli::pipeline::signals;
+use crate::embedded::{Mode, Options, StandIn, bind};
+use crate::engine::Stop;
+use crate::plan::duration_ns;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// `springload serve`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5984")]
+    listen: String,
+    /// Ask for this user and password
+    #[arg(long, value_name = "USER:PASSWORD")]
+    admin: Option<String>,
+    /// How long the cookie of a session is good: 2s
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration_ns)]
+    session: u64,
+    /// Threads to serve with
+    #[arg(short, long, value_name = "N", default_value = "1")]
+    threads: usize,
+    /// Keep nothing and answer every request as if it had succeeded: the fastest there is to
+    /// measure a client against
+    #[arg(long)]
+    null: bool,
+    #[command(flatten)]
+    faults: faults::Args,
+}
+
+/// Carries out `springload serve`.
+pub(in crate::cli) fn main(args: &Args) -> Exit {
+    let admin = match args.admin.as_deref().map(|text| text.split_once(':')) {
+        None => None,
+        Some(Some((user, password))) if !user.is_empty() => {
+            Some((user.to_owned(), password.to_owned()))
+        }
+        Some(_) => {
+            eprintln!("error: --admin: no user and password; give USER:PASSWORD");
+            return Exit::Usage;
+        }
+    };
+    if args.null && admin.is_some() {
+        eprintln!("error: --admin: --null asks nobody for a password; leave one of them out");
+        return Exit::Usage;
+    }
+    let faults = match args.faults.read() {
+        Ok(faults) => faults,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return Exit::Usage;
+        }
+    };
+    let mode = if args.null { Mode::Null } else { Mode::Couch };
+    let options = Options {
+        admin,
+        session_ns: args.session,
+        threads: args.threads.max(1),
+        mode,
+        faults,
+        pinned: false,
+    };
+    let stand_in = match bind(&args.listen).and_then(|it| StandIn::start(it, options)) {
+        Ok(stand_in) => stand_in,
+        Err(error) => {
+            let place = &args.listen;
+            eprintln!("error: --listen: cannot listen on {place}: {error}; give another host:port");
+            return Exit::Usage;
+        }
+    };
+    let stop = Arc::new(Stop::default());
+    if let Err(error) = signals::listen(stop.clone(), true) {
+        eprintln!("error: cannot listen for Ctrl-C: {error}");
+        return Exit::Failed;
+    }
+    let (name, keeps) = if args.null {
+        ("null responder", "nothing, whatever it answers")
+    } else {
+        ("stand-in", "all in memory")
+    };
+    println!("the {name} listens on {}; it keeps {keeps}; Ctrl-C ends it", stand_in.url());
+    while stop.reason().is_none() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    stand_in.stop();
+    Exit::Passed
+}

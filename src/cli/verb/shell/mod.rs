@@ -1,0 +1,241 @@
+//! `springload shell`: records read and written by hand, with the words of YCSB's shell.
+
+mod command;
+mod store;
+
+use crate::cli::exit::Exit;
+use crate::cli::pipeline::output::print;
+use crate::clock::Clock;
+use crate::driver::couchdb::{Admin, AdminError, Credentials};
+use crate::net::{Endpoint, TlsOptions};
+use crate::plan::Invalid;
+use command::{Command, HELP};
+use rustyline::error::ReadlineError;
+use std::fmt::Write as _;
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::{Result as Answer, Store};
+use url::Url;
+
+/// How long one request may take.
+const TIMEOUT_NS: u64 = 30_000_000_000;
+/// What YCSB calls its table where nobody names one.
+const TABLE: &str = "usertable";
+const BANNER: &str = "springload shell, with the commands of YCSB's\nType \"help\" for a list\n";
+
+/// `springload shell`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// http(s)://[user:password@]host:port[/database], or basic: no server, commands are told
+    pub(in crate::cli) target: String,
+    /// The table to begin with, which is a database [default: TARGET's, or usertable]
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) table: Option<String>,
+    /// A PEM file with the authorities to trust instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) tls_ca: Option<PathBuf>,
+}
+
+/// Carries out `springload shell`.
+pub(in crate::cli) fn main(args: &Args) -> Exit {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return Exit::Failed;
+        }
+    };
+    let (store, table) = match open(args) {
+        Ok(opened) => opened,
+        Err(mistake) => {
+            eprintln!("error: {mistake}");
+            return Exit::Usage;
+        }
+    };
+    let mut shell = Shell { store, table, runtime, worst: Exit::Passed };
+    if let Err(error) = shell.connect() {
+        eprintln!("error: {error}");
+        return Exit::Target;
+    }
+    if io::stdin().is_terminal() { shell.converse() } else { shell.follow() }
+}
+
+/// The server that TARGET names, and the table to begin with.
+fn open(args: &Args) -> Result<(Store, String), Invalid> {
+    let table = |named: String| args.table.clone().unwrap_or(named);
+    if args.target == "basic" {
+        return Ok((Store::Basic, table(TABLE.to_owned())));
+    }
+    let wrong = |problem: String| {
+        let cure = "give http://[user:password@]host:port[/database], or basic";
+        Invalid::new("TARGET", problem, cure)
+    };
+    let url = Url::parse(&args.target).map_err(|error| wrong(error.to_string()))?;
+    let decode =
+        |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let tls = TlsOptions { authorities: args.tls_ca.clone() };
+    let endpoint = Endpoint::resolve(&url, &tls).map_err(|error| wrong(error.to_string()))?;
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("a query or fragment, which nobody would see".to_owned()));
+    }
+    let path = url.path().trim_matches('/');
+    if path.contains('/') {
+        return Err(wrong("more than one path segment".to_owned()));
+    }
+    let named = if path.is_empty() { TABLE.to_owned() } else { decode(path) };
+    // A cookie would expire while nobody types.
+    let credentials = if url.username().is_empty() {
+        Credentials::None
+    } else {
+        let password = url.password().map(decode).unwrap_or_default();
+        Credentials::Basic { name: decode(url.username()), password }
+    };
+    let admin = Admin::new(&Arc::new(endpoint), credentials, TIMEOUT_NS);
+    Ok((Store::Couch(Box::new(admin)), table(named)))
+}
+
+struct Shell {
+    store: Store,
+    table: String,
+    runtime: tokio::runtime::Runtime,
+    /// What a script is told at its end.
+    worst: Exit,
+}
+
+impl Shell {
+    /// Sees that somebody answers who speaks CouchDB's protocol and takes the credentials.
+    fn connect(&mut self) -> Result<(), AdminError> {
+        if let Store::Couch(admin) = &mut self.store {
+            self.runtime.block_on(admin.expect(&[200], "GET", "/", None))?;
+        }
+        Ok(())
+    }
+
+    /// Lines from a terminal, with editing and a history.
+    fn converse(&mut self) -> Exit {
+        let mut editor = match rustyline::DefaultEditor::new() {
+            Ok(editor) => editor,
+            Err(error) => {
+                eprintln!("error: {error}");
+                return Exit::Failed;
+            }
+        };
+        print(format!("{BANNER}Connected.\n").as_bytes());
+        loop {
+            match editor.readline("> ") {
+                Ok(line) => {
+                    let _ = editor.add_history_entry(&line);
+                    if !self.line(&line) {
+                        return Exit::Passed;
+                    }
+                }
+                Err(ReadlineError::Interrupted) => {}
+                Err(ReadlineError::Eof) => return Exit::Passed,
+                Err(error) => {
+                    eprintln!("error: {error}");
+                    return Exit::Failed;
+                }
+            }
+        }
+    }
+
+    /// Lines from a pipe or file: answers alone on stdout, and an exit status that tells of
+    /// failures.
+    fn follow(&mut self) -> Exit {
+        let mut input = io::stdin().lock();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match input.read_until(b'\n', &mut line) {
+                Ok(0) => return self.worst,
+                Ok(_) => {
+                    if !self.line(&String::from_utf8_lossy(&line)) {
+                        return self.worst;
+                    }
+                }
+                Err(error) => {
+                    eprintln!("error: {error}");
+                    return Exit::Failed;
+                }
+            }
+        }
+    }
+
+    /// Carries out one line. `false`: it was the last.
+    fn line(&mut self, line: &str) -> bool {
+        let mut out = String::new();
+        let clock = Clock::system();
+        let began = clock.now();
+        match Command::parse(line) {
+            Ok(None) => return true,
+            Ok(Some(Command::Quit)) => return false,
+            Ok(Some(Command::Help)) => {
+                print(HELP.as_bytes());
+                return true;
+            }
+            Ok(Some(command)) => self.execute(command, &mut out),
+            Err(mistake) => {
+                let _ = writeln!(out, "Error: {mistake}");
+                self.worst = Exit::Usage;
+            }
+        }
+        let _ = writeln!(out, "{} ms", (clock.now() - began) / 1_000_000);
+        print(out.as_bytes());
+        true
+    }
+
+    fn execute(&mut self, command: Command, out: &mut String) {
+        if let Command::Table { name } = command {
+            if let Some(name) = name {
+                self.table = name;
+            }
+            let _ = writeln!(out, "Using table \"{}\"", self.table);
+            return;
+        }
+        let answer = self.runtime.block_on(self.store.execute(&self.table, &command, out));
+        match answer {
+            Ok(answer) => {
+                self.note(answer.code == Answer::OK);
+                tell(&command, &answer, out);
+            }
+            Err(error) => {
+                self.note(false);
+                let _ = writeln!(out, "Error: {error}");
+            }
+        }
+    }
+
+    /// A mistake of the script's own is told before what the server refused.
+    fn note(&mut self, ok: bool) {
+        if !ok && self.worst == Exit::Passed {
+            self.worst = Exit::Target;
+        }
+    }
+}
+
+/// YCSB's words for what came of a command.
+fn tell(command: &Command, answer: &Answer, out: &mut String) {
+    const RULE: &str = "--------------------------------";
+    let label = match command {
+        Command::Read { .. } => "Return code",
+        Command::Delete { .. } => "Return result",
+        _ => "Result",
+    };
+    let _ = writeln!(out, "{label}: {}", answer.code);
+    let scan = matches!(command, Command::Scan { .. });
+    if scan {
+        let _ = writeln!(out, "{}", if answer.records.is_empty() { "0 records" } else { RULE });
+    }
+    for (number, record) in answer.records.iter().enumerate() {
+        if scan {
+            let _ = writeln!(out, "Record {number}");
+        }
+        for (name, value) in record {
+            let _ = writeln!(out, "{name}={value}");
+        }
+        if scan {
+            let _ = writeln!(out, "{RULE}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What a sweep is made of: the flags that all cells share, the settings that differ, and the plan
+//! of each cell, which is that of `springload run` with these flags.
+
+use super::Preset;
+use crate::cli::flags::shared::DEFAULT_SEED;
+use crate::cli::pipeline::descriptors::suffice;
+use crate::cli::verb::run::{DEFAULT_CONNECTIONS, DEFAULT_DOCS, Settings, default_batch, spec_of};
+use crate::plan::{DatabasePlan, Invalid, Plan, SchemaSource, check, count};
+use crate::sweep::{Axis, Definition, Setting, matrix};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
+
+/// The documents of couchdb-performance-tests by type; it drew words from lists of nine and five.
+const DOCUMENT: &str = include_str!("bulk-perf.xml");
+/// More runs than anybody waits for.
+const MOST_CELLS: u64 = 10_000;
+
+/// What the flags ask for.
+pub(in crate::cli) struct Wanted {
+    pub(in crate::cli) axes: Vec<Axis>,
+    pub(in crate::cli) preset: Option<Preset>,
+    pub(in crate::cli) scale: f64,
+    pub(in crate::cli) repeat: u64,
+    pub(in crate::cli) by_size: bool,
+}
+
+/// All cells: settings and round, and a plan for each.
+pub(in crate::cli) struct Cells {
+    pub(in crate::cli) settings: Vec<(Vec<Setting>, u64)>,
+    pub(in crate::cli) plans: Vec<Plan>,
+}
+
+/// The flags of `springload run` that say what is done.
+fn flags() -> Command {
+    Settings::augment_args(Command::new("springload run").no_binary_name(true))
+}
+
+/// Whether a flag takes a value, so that it can be varied.
+fn takes_value(argument: &Arg) -> bool {
+    argument.get_long().is_some() && argument.get_action().takes_values()
+}
+
+impl Wanted {
+    /// The definition of the sweep, with the flags in `matches` that were given.
+    pub(in crate::cli) fn definition(
+        mut self,
+        target: Option<String>,
+        matches: &ArgMatches,
+    ) -> Result<Definition, Vec<Invalid>> {
+        let mut mistakes = Vec::new();
+        let mut common = given(matches);
+        let has = |name: &str, common: &[String]| {
+            let flag = format!("--{name}");
+            common.iter().any(|it| *it == flag || it.starts_with(&format!("{flag}=")))
+        };
+        let preset = self.preset.map(|preset| preset_of(preset, self.scale));
+        let preset_name = preset.as_ref().map(|(name, ..)| (*name).to_owned());
+        if let Some((_, axis, defaults)) = preset {
+            self.by_size = true;
+            if self.axes.is_empty() && !has(&axis.name, &common) {
+                self.axes.push(axis);
+            }
+            for (name, value) in defaults {
+                let varied = self.axes.iter().any(|axis| axis.name == name);
+                if !varied && !has(name, &common) {
+                    common.push(format!("--{name}={value}"));
+                }
+            }
+        } else if self.axes.is_empty() {
+            let cure = "give for example -L batch=10,100,1000 --ops 0, or a --preset";
+            mistakes.push(Invalid::new("-L", "nothing is varied", cure));
+        }
+        if self.by_size {
+            let operations = ["ops", "duration", "stages"];
+            let wanted = |name: &&str| {
+                has(name, &common) || self.axes.iter().any(|axis| axis.name == **name)
+            };
+            if !operations.iter().any(wanted) {
+                common.push("--ops=0".to_owned());
+            }
+            if !has("growth", &common) {
+                common.push("--growth".to_owned());
+            }
+        }
+        common.extend(self.batch(&common));
+        check_axes(&self.axes, &common, &mut mistakes);
+        let combinations = self.axes.iter().map(|axis| axis.values.len() as u64);
+        let cells = combinations.chain([self.repeat]).try_fold(1u64, u64::checked_mul);
+        if !cells.is_some_and(|cells| (1..=MOST_CELLS).contains(&cells)) {
+            let problem = "no run at all, or more than 10,000 of them";
+            mistakes.push(Invalid::new("--repeat", problem, "vary less, or repeat less"));
+        }
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        Ok(Definition {
+            target,
+            common,
+            axes: self.axes,
+            repeat: self.repeat,
+            seed: matches.get_one::<u64>("seed").copied().unwrap_or(DEFAULT_SEED),
+            by_size: self.by_size,
+            preset: preset_name,
+        })
+    }
+}
+
+impl Wanted {
+    /// One batch for all cells where it would follow from settings that are varied: else two
+    /// things would change at once.
+    fn batch(&self, common: &[String]) -> Option<String> {
+        let values = |name: &str, default: u64| -> Vec<u64> {
+            let flag = format!("--{name}=");
+            let given = common.iter().filter_map(|word| word.strip_prefix(&flag)).next_back();
+            let axis = self.axes.iter().find(|axis| axis.name == name);
+            let texts = axis.map_or_else(
+                || given.into_iter().collect(),
+                |axis| axis.values.iter().map(String::as_str).collect::<Vec<_>>(),
+            );
+            let numbers: Vec<u64> = texts.iter().filter_map(|text| count(text).ok()).collect();
+            if numbers.is_empty() { vec![default] } else { numbers }
+        };
+        let varied = |name: &str| self.axes.iter().any(|axis| axis.name == name);
+        let said = varied("batch") || common.iter().any(|word| word.starts_with("--batch="));
+        if said || !(varied("connections") || varied("docs")) {
+            return None;
+        }
+        let documents = values("docs", DEFAULT_DOCS);
+        let batches =
+            values("connections", DEFAULT_CONNECTIONS).into_iter().flat_map(|connections| {
+                documents.iter().map(move |&it| default_batch(connections, it))
+            });
+        batches.min().map(|batch| format!("--batch={batch}"))
+    }
+}
+
+/// The flags of a run that were given, in a form that can be given again.
+fn given(matches: &ArgMatches) -> Vec<String> {
+    let mut words = Vec::new();
+    for argument in flags().get_arguments() {
+        let (Some(long), id) = (argument.get_long(), argument.get_id().as_str()) else { continue };
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        if matches!(argument.get_action(), ArgAction::SetTrue) {
+            words.push(format!("--{long}"));
+        } else {
+            let values = matches.get_raw(id).into_iter().flatten();
+            words.extend(values.map(|value| format!("--{long}={}", value.to_string_lossy())));
+        }
+    }
+    words
+}
+
+/// The axis of a preset and the flags that go with it.
+type PresetPlan = (&'static str, Axis, Vec<(&'static str, String)>);
+
+fn preset_of(preset: Preset, scale: f64) -> PresetPlan {
+    let (name, axis, values, documents, rest): (_, _, &[&str], f64, [(_, &str); 1]) = match preset {
+        Preset::Threads => {
+            ("threads", "connections", &["1", "2", "4", "8", "16"], 1e5, [("batch", "100")])
+        }
+        Preset::Batch => {
+            ("batch", "batch", &["10", "100", "1000", "10000"], 1e5, [("connections", "1")])
+        }
+        Preset::Size => ("size", "batch", &["1000"], 4e6, [("connections", "1")]),
+    };
+    let values = values.iter().map(|&value| value.to_owned()).collect();
+    let documents = ((documents * scale) as u64).max(1).to_string();
+    let rest = rest.map(|(name, value)| (name, value.to_owned()));
+    let defaults = [("docs", documents)].into_iter().chain(rest).collect();
+    (name, Axis { name: axis.to_owned(), values }, defaults)
+}
+
+fn check_axes(axes: &[Axis], common: &[String], mistakes: &mut Vec<Invalid>) {
+    let flags = flags();
+    let known: Vec<&str> =
+        flags.get_arguments().filter(|it| takes_value(it)).filter_map(Arg::get_long).collect();
+    for (place, axis) in axes.iter().enumerate() {
+        let name = axis.name.as_str();
+        if !known.contains(&name) {
+            let problem = format!("there is no setting {name:?}");
+            let cure = format!("give one of {}", known.join(", "));
+            mistakes.push(Invalid::new("-L", problem, cure));
+        } else if axes[..place].iter().any(|other| other.name == name) {
+            let problem = format!("{name} is varied twice");
+            mistakes.push(Invalid::new("-L", problem, "give all its values in one list"));
+        } else if common.iter().any(|word| word.starts_with(&format!("--{name}="))) {
+            let problem = format!("{name} is varied, and given by --{name} too");
+            mistakes.push(Invalid::new("-L", problem, "leave one of them out"));
+        }
+    }
+}
+
+/// The plan of every cell. All are checked before the first one is run.
+pub(in crate::cli) fn plans(
+    definition: &Definition,
+    target: Option<&str>,
+) -> Result<Cells, Vec<Invalid>> {
+    let mut cells = Cells { settings: Vec::new(), plans: Vec::new() };
+    for settings in matrix(&definition.axes) {
+        let plan = plan(definition, target, &settings)?;
+        for round in 1..=definition.repeat {
+            cells.settings.push((settings.clone(), round));
+            cells.plans.push(plan.clone());
+        }
+    }
+    let all: Vec<_> =
+        cells.settings.iter().zip(&cells.plans).map(|((it, _), plan)| (it.clone(), plan)).collect();
+    let rounds = definition.repeat.max(1) as usize;
+    let once: Vec<_> = all.into_iter().step_by(rounds).collect();
+    super::axes::check(&definition.axes, &once, definition.by_size)?;
+    Ok(cells)
+}
+
+fn plan(
+    definition: &Definition,
+    target: Option<&str>,
+    settings: &[Setting],
+) -> Result<Plan, Vec<Invalid>> {
+    let own = settings.iter().map(|it| format!("--{}={}", it.name, it.value));
+    let words: Vec<String> = definition.common.iter().cloned().chain(own).collect();
+    let argv = target.map(str::to_owned).into_iter().chain(words.iter().cloned());
+    let parsed = flags()
+        .try_get_matches_from(argv)
+        .and_then(|matches| Settings::from_arg_matches(&matches))
+        .map_err(|error| {
+            let text = error.render().to_string();
+            let problem = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            vec![Invalid::new("-L", problem.to_owned(), "see springload run --help")]
+        })?;
+    let command = std::iter::once("springload run".to_owned())
+        .chain(definition.target.clone())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let (mut spec, mut mistakes) = spec_of(parsed, &command, &[]);
+    if definition.preset.is_some() && spec.schemas.is_empty() {
+        spec.schemas.push(("--schema", document(), 1));
+    }
+    let plan = check(&spec);
+    mistakes.extend(plan.as_ref().ok().and_then(|plan| suffice(plan).err()));
+    if let Ok(plan) = &plan
+        && matches!(plan.target.database, DatabasePlan::New { .. } | DatabasePlan::Existing { .. })
+    {
+        let problem = "names a database, but each run of a sweep has a new one";
+        mistakes.push(Invalid::new("TARGET", problem, "name the server alone"));
+    }
+    match plan {
+        Ok(plan) if mistakes.is_empty() => Ok(plan),
+        plan => {
+            mistakes.extend(plan.err().unwrap_or_default());
+            Err(mistakes)
+        }
+    }
+}
+
+/// The documents of couchdb-performance-tests.
+pub(in crate::cli) fn document() -> SchemaSource {
+    let name = "couchdb-performance-tests".to_owned();
+    SchemaSource::Text { name, text: DOCUMENT.to_owned() }
+}

@@ -1,0 +1,351 @@
+//! `springload sweep`: a run for each combination of settings, kept in one folder.
+
+mod axes;
+pub(in crate::cli) mod cells;
+
+use crate::cli::exit::Exit;
+use crate::cli::pipeline::carry::{Ending, bare, carry_out, now};
+use crate::cli::pipeline::output::{Folder, PAGE, RUNS, print};
+use crate::cli::pipeline::signals;
+use crate::cli::strike_password;
+use crate::engine::{Stop, StopReason};
+use crate::plan::{Invalid, Plan};
+use crate::record::RunRecord;
+use crate::report::{Picture, read_json, sweep_csv, sweep_page, sweep_picture, sweep_text};
+use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled};
+use cells::{Cells, Wanted, plans};
+use clap::{ArgMatches, ValueEnum};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+/// The version of the layout of `sweep.json`.
+const SCHEMA_VERSION: u32 = 1;
+
+/// `springload sweep`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(flatten)]
+    settings: crate::cli::verb::run::Settings,
+    /// A setting and its values: NAME=A,B,C or NAME=FROM..TOxFACTOR or NAME=FROM..TO+STEP, where
+    /// NAME is a flag of springload run without its dashes; may be repeated
+    #[arg(short = 'L', long = "list", value_name = "NAME=VALUES")]
+    axes: Vec<Axis>,
+    /// One of the three sweeps of 2008; flags that are given go before its own
+    #[arg(long, value_enum, value_name = "SWEEP")]
+    preset: Option<Preset>,
+    /// Of a preset: this share of its documents
+    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
+    #[arg(requires = "preset")]
+    scale: f64,
+    /// How often each combination is measured
+    #[arg(long, value_name = "N", default_value = "1", value_parser = crate::plan::count)]
+    repeat: u64,
+    /// What rates are shown against: docs is the size of the database during the fill
+    #[arg(long, value_enum, value_name = "WHAT")]
+    x: Option<Against>,
+    /// Go on with the sweep in this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["axes", "preset", "output"])]
+    resume: Option<PathBuf>,
+    /// The folder for sweep.json and the records of all runs; the same command goes on with what
+    /// is there [default: springload-runs/sweep-TIME]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The report's format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: SweepFormat,
+    /// No progress, only the report
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print the commands of all runs in their order and run nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// The sweeps of couchdb-performance-tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Preset {
+    /// 100,000 documents, 100 in a request, over 1, 2, 4, 8 and 16 connections
+    Threads,
+    /// 100,000 documents, 10, 100, 1000 and 10000 in a request, over one connection
+    Batch,
+    /// 4,000,000 documents, 1000 in a request, over one connection
+    Size,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Against {
+    /// Documents in the database, and its size in bytes where the server tells
+    Docs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum SweepFormat {
+    /// For people
+    Text,
+    /// A row for each run, or for each point of its fill with --x docs
+    Csv,
+    /// sweep.json as it is
+    Json,
+    /// One page with charts
+    Html,
+    /// The rates by setting and by size, as a drawing
+    Svg,
+    /// The same as an image
+    Png,
+}
+
+impl SweepFormat {
+    /// The sweep in this format.
+    pub(in crate::cli) fn render(self, sweep: &SweepRecord) -> Vec<u8> {
+        match self {
+            Self::Text => sweep_text(sweep).into_bytes(),
+            Self::Csv => sweep_csv(sweep).into_bytes(),
+            Self::Html => sweep_page(sweep).into_bytes(),
+            Self::Svg => sweep_picture(sweep, Picture::Svg),
+            Self::Png => sweep_picture(sweep, Picture::Png),
+            Self::Json => {
+                let text = serde_json::to_string_pretty(sweep).expect("plain data");
+                (text + "\n").into_bytes()
+            }
+        }
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= 1.0);
+    value.ok_or_else(|| format!("{text:?} is not a share; give a number above 0, up to 1"))
+}
+
+/// Carries out `springload sweep`; `matches` are those of its arguments.
+pub(in crate::cli) fn main(args: &Args, matches: &ArgMatches) -> Exit {
+    match prepare(args, matches) {
+        Ok(None) => Exit::Passed,
+        Ok(Some(mut bench)) => bench.measure(args),
+        Err(mistakes) => {
+            for mistake in mistakes {
+                eprintln!("error: {mistake}");
+            }
+            Exit::Usage
+        }
+    }
+}
+
+/// A sweep that is ready to be measured.
+struct Bench {
+    folder: PathBuf,
+    sweep: SweepRecord,
+    /// The plan of each cell, in the order of the cells.
+    plans: Vec<Plan>,
+}
+
+/// Checks everything; `None`: nothing is to be run.
+fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Bench>, Vec<Invalid>> {
+    let target = args.settings.target.clone();
+    let (definition, target, folder) = if let Some(folder) = &args.resume {
+        let kept = load(folder).map_err(|mistake| vec![mistake])?;
+        let struck = kept.definition.target.as_ref().is_some_and(|it| it.contains(":***@"));
+        if target.is_none() && struck {
+            let cure = "give TARGET with its password again";
+            return Err(vec![Invalid::new("--resume", "passwords are not stored", cure)]);
+        }
+        let target = target.or_else(|| kept.definition.target.clone());
+        (kept.definition, target, Some(folder.clone()))
+    } else {
+        let by_size = args.x == Some(Against::Docs);
+        let (axes, preset, repeat) = (args.axes.clone(), args.preset, args.repeat);
+        let wanted = Wanted { axes, preset, scale: args.scale, repeat, by_size };
+        let definition = wanted.definition(target.as_deref().map(strike_password), matches)?;
+        (definition, target, args.output.clone())
+    };
+    let Cells { settings, plans } = plans(&definition, target.as_deref())?;
+    let order = shuffled(settings.len(), definition.seed);
+    let cells = order.iter().map(|&place| {
+        let (settings, round) = settings[place].clone();
+        CellRecord { settings, round, run: format!("cells/{place:03}/run.json"), result: None }
+    });
+    let fresh = SweepRecord { schema_version: SCHEMA_VERSION, cells: cells.collect(), definition };
+    let plans: Vec<Plan> = order.iter().map(|&place| plans[place].clone()).collect();
+    if args.dry_run {
+        for plan in plans {
+            print(format!("{}\n", plan.command).as_bytes());
+        }
+        return Ok(None);
+    }
+    let default = || Path::new(RUNS).join(format!("sweep-{}", now()));
+    let folder = folder.unwrap_or_else(default);
+    let mut sweep = fresh.clone();
+    if folder.join("sweep.json").exists() {
+        let kept = load(&folder).map_err(|mistake| vec![mistake])?;
+        if in_one_order(&kept.definition) != in_one_order(&fresh.definition) {
+            let problem = format!("{} holds another sweep", folder.display());
+            let cure = "name another folder, or go on with that one by --resume";
+            return Err(vec![Invalid::new("--output", problem, cure)]);
+        }
+        sweep = kept;
+    }
+    adopt(&folder, &mut sweep, &plans);
+    save(&folder, &sweep).map_err(|error| {
+        let problem = format!("cannot write in {}: {error}", folder.display());
+        vec![Invalid::new("--output", problem, "name a writable folder")]
+    })?;
+    Ok(Some(Bench { folder, sweep, plans }))
+}
+
+/// The same flags mean the same in whatever order they were given, but for those of one name.
+fn in_one_order(definition: &Definition) -> Definition {
+    let mut definition = definition.clone();
+    let flag = |word: &String| word.split('=').next().map(str::to_owned);
+    definition.common.sort_by_key(flag);
+    definition
+}
+
+/// Reads the sweep in a folder.
+fn load(folder: &Path) -> Result<SweepRecord, Invalid> {
+    read(&folder.join("sweep.json"))
+        .map_err(|problem| Invalid::new("--resume", problem, "name a sweep's folder"))
+}
+
+/// Reads a `sweep.json`.
+///
+/// # Errors
+/// What is wrong with which file.
+pub(in crate::cli) fn read(file: &Path) -> Result<SweepRecord, String> {
+    let wrong = |problem: String| format!("{}: {problem}", file.display());
+    let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let sweep: SweepRecord =
+        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if sweep.schema_version != SCHEMA_VERSION {
+        return Err(wrong(format!("layout {} is not known", sweep.schema_version)));
+    }
+    Ok(sweep)
+}
+
+/// Replaces `sweep.json` in one step.
+fn save(folder: &Path, sweep: &SweepRecord) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    replace(folder, "sweep.json", (serde_json::to_string_pretty(sweep)? + "\n").as_bytes())
+}
+
+fn replace(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let new = folder.join(format!(".{name}.new"));
+    fs::write(&new, bytes)?;
+    fs::rename(&new, folder.join(name))
+}
+
+/// Takes over runs that had ended before they could be noted.
+fn adopt(folder: &Path, sweep: &mut SweepRecord, plans: &[Plan]) {
+    let by_size = sweep.definition.by_size;
+    for (cell, plan) in sweep.cells.iter_mut().zip(plans) {
+        let text = fs::read_to_string(folder.join(&cell.run));
+        let record = text.ok().and_then(|text| read_json(&text).ok());
+        if let Some(record) = record.filter(|it| !it.partial && it.plan.stages == plan.stages) {
+            cell.result = Headline::of(&record, by_size);
+        }
+    }
+}
+
+impl Bench {
+    fn measure(&mut self, args: &Args) -> Exit {
+        let stop = Arc::new(Stop::default());
+        let ending = match signals::listen(stop.clone(), args.quiet) {
+            Ok(asked) => (stop, asked),
+            Err(error) => {
+                eprintln!("error: cannot listen for Ctrl-C: {error}");
+                return Exit::Failed;
+            }
+        };
+        let mut exits = Vec::new();
+        let count = self.sweep.cells.len();
+        for place in 0..count {
+            if self.sweep.cells[place].result.is_some() {
+                continue;
+            }
+            if !args.quiet {
+                let cell = &self.sweep.cells[place];
+                let settings: Vec<_> =
+                    cell.settings.iter().map(|it| format!("{}={}", it.name, it.value)).collect();
+                let (number, round) = (place + 1, cell.round);
+                eprintln!("cell {number} of {count}: {} (round {round})", settings.join(" "));
+            }
+            match self.cell(place, args.quiet, &ending) {
+                Ok(exit) => exits.push(exit),
+                Err(exit) => {
+                    let folder = self.folder.display();
+                    eprintln!("not all was measured; springload sweep --resume {folder} goes on");
+                    exits.push(exit);
+                    break;
+                }
+            }
+        }
+        print(&args.format.render(&self.sweep));
+        if !args.quiet {
+            eprintln!("sweep: {}", self.folder.join("sweep.json").display());
+        }
+        match replace(&self.folder, PAGE, &SweepFormat::Html.render(&self.sweep)) {
+            Ok(()) if !args.quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
+            Ok(()) => {}
+            Err(error) => eprintln!("error: {PAGE} cannot be written: {error}"),
+        }
+        worst(&exits)
+    }
+
+    /// Measures one cell and notes it. An error ends the sweep.
+    fn cell(&mut self, place: usize, quiet: bool, ending: &Ending) -> Result<Exit, Exit> {
+        let file = self.folder.join(&self.sweep.cells[place].run);
+        let failed = |error: io::Error| {
+            eprintln!("error: cannot write in {}: {error}", file.display());
+            Exit::Failed
+        };
+        let folder = Folder::make(file.parent(), "").map_err(failed)?;
+        let plan = &self.plans[place];
+        let (record, exit): (RunRecord, Exit) =
+            carry_out(plan, &folder, &bare(None, quiet), ending).map_err(|error| {
+                eprintln!("error: {error}");
+                Exit::of_error(&error)
+            })?;
+        if record.partial || ending.0.reason() == Some(StopReason::Interrupted) {
+            return Err(exit);
+        }
+        self.sweep.cells[place].result = Headline::of(&record, self.sweep.definition.by_size);
+        save(&self.folder, &self.sweep).map_err(failed)?;
+        Ok(exit)
+    }
+}
+
+/// The exit status of all cells: the one that goes before the others.
+fn worst(exits: &[Exit]) -> Exit {
+    let order = [
+        Exit::Failed,
+        Exit::Interrupted,
+        Exit::Target,
+        Exit::DataWrong,
+        Exit::Untrustworthy,
+        Exit::Threshold,
+    ];
+    order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_that_failed_fails_the_sweep() {
+        let all = [
+            Exit::Threshold,
+            Exit::Untrustworthy,
+            Exit::DataWrong,
+            Exit::Target,
+            Exit::Interrupted,
+            Exit::Failed,
+        ];
+        // Each goes before those in front of it.
+        for (place, exit) in all.into_iter().enumerate() {
+            let mut exits = vec![Exit::Passed];
+            exits.extend(&all[..=place]);
+            assert_eq!(worst(&exits), exit);
+        }
+        assert_eq!(worst(&[Exit::Passed; 2]), Exit::Passed);
+    }
+}
