@@ -4,7 +4,7 @@
 use super::{Outcome, Payload, Session, Target};
 use crate::clock::{Clock, Nanos, Sleeper};
 use crate::generate::{below, mix, scramble};
-use crate::measure::Probe;
+use crate::measure::{BodyBytes, Probe};
 use crate::net::ShardContext;
 use crate::op::{Op, OpKind, Reply, Revision};
 use std::fmt;
@@ -113,17 +113,9 @@ impl Session for BasicSession {
             payload.names_and_rows().1.resize(op.documents as usize, Ok(revision));
         }
         probe.mark_answered_at_once();
-        Outcome {
-            result: Ok(Reply { revision: Some(revision), ..Reply::default() }),
-            bytes_sent: payload.body().len() as u64,
-            bytes_received: 0,
-            resent: false,
-            unsolicited: 0,
-            carried_out: 0,
-            not_carried_out: 0,
-            http_requests: None,
-            conflict_retries: 0,
-        }
+        let bytes = BodyBytes { sent: payload.body().len() as u64, received: 0 };
+        let reply = Reply { revision: Some(revision), ..Reply::default() };
+        Outcome { bytes, ..Outcome::of(Ok(reply)) }
     }
 }
 

@@ -12,63 +12,45 @@ pub use list::{Driver, WithTarget};
 pub use payload::Payload;
 
 use crate::clock::Nanos;
-use crate::measure::Probe;
+use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{Failure, Op, Reason, Reply};
 use std::rc::Rc;
 
-/// How one request ended, and what it cost in bytes.
+/// How one operation ended, and what it cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// The answer, or why there was none that counts.
     pub result: Result<Reply, Failure>,
-    /// Bytes of the request's body.
-    pub bytes_sent: u64,
-    /// Bytes of the answer's body.
-    pub bytes_received: u64,
-    /// Whether the request was sent again because the connection was found closed.
-    pub resent: bool,
-    /// How often something was found on the connection that nobody had asked for.
-    pub unsolicited: u32,
-    /// Of documents whose answer was lost, how many the driver then found to be written, and how
-    /// many not.
-    pub carried_out: u32,
-    /// See `carried_out`.
-    pub not_carried_out: u32,
-    /// How many HTTP requests were sent for it, each try counted. `None`: the driver sends none.
-    pub http_requests: Option<u32>,
-    /// How often the driver tried again because somebody else had changed the document meanwhile.
-    pub conflict_retries: u32,
+    /// Bytes of the bodies.
+    pub bytes: BodyBytes,
+    /// What happened on the wire.
+    pub wire: Wire,
 }
 
 impl Outcome {
+    /// An operation that ended so, and cost nothing so far.
+    #[must_use]
+    pub fn of(result: Result<Reply, Failure>) -> Self {
+        Self { result, bytes: BodyBytes::default(), wire: Wire::default() }
+    }
+
     /// The outcome of what was done in two steps, of which `before` was the first: the result is
     /// that of the second, all else is of both.
     #[must_use]
-    pub const fn after(self, before: &Self) -> Self {
-        Self {
-            bytes_sent: before.bytes_sent + self.bytes_sent,
-            bytes_received: before.bytes_received + self.bytes_received,
-            resent: before.resent || self.resent,
-            unsolicited: before.unsolicited + self.unsolicited,
-            carried_out: before.carried_out + self.carried_out,
-            not_carried_out: before.not_carried_out + self.not_carried_out,
-            conflict_retries: before.conflict_retries + self.conflict_retries,
-            ..self
-        }
+    pub fn after(mut self, before: &Self) -> Self {
+        self.bytes += before.bytes;
+        self.wire += before.wire;
+        // It is one operation, however many of its requests were sent again.
+        self.wire.resent = self.wire.resent.min(1);
+        self
     }
 
     /// Whether the server said nothing at all: not even when it was asked what became of a write.
     pub const fn is_silence(&self) -> bool {
         use Failure::{Connect, Reset, Timeout, Unanswered};
         matches!(self.result, Err(Connect | Reset | Timeout | Unanswered))
-            && self.carried_out + self.not_carried_out == 0
-    }
-
-    /// The same, told how many HTTP requests it took.
-    #[must_use]
-    pub const fn with_http_requests(self, count: u64) -> Self {
-        Self { http_requests: Some(count as u32), ..self }
+            && self.wire.carried_out + self.wire.not_carried_out == 0
     }
 }
 
@@ -133,22 +115,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn two_steps_of_an_operation_add_up_and_are_sent_again_once() {
+        let wire = Wire { resent: 1, carried_out: 2, requests: Some(3), ..Wire::default() };
+        let bytes = BodyBytes { sent: 4, received: 5 };
+        let first = Outcome { bytes, wire, ..Outcome::of(Err(Failure::Conflict)) };
+        let both = Outcome { result: Ok(Reply::default()), ..first }.after(&first);
+        assert_eq!(both.result, Ok(Reply::default()));
+        assert_eq!(both.bytes, BodyBytes { sent: 8, received: 10 });
+        assert_eq!(both.wire, Wire { carried_out: 4, requests: Some(6), ..wire });
+    }
+
+    #[test]
     fn a_server_that_tells_what_became_of_a_write_is_there() {
         let silence = |result, carried_out, not_carried_out| {
-            let (bytes_sent, bytes_received, http_requests) = (0, 0, None);
-            let (resent, unsolicited, conflict_retries) = (false, 0, 0);
-            let of = Outcome {
-                result,
-                bytes_sent,
-                bytes_received,
-                resent,
-                unsolicited,
-                carried_out,
-                not_carried_out,
-                http_requests,
-                conflict_retries,
-            };
-            of.is_silence()
+            let wire = Wire { carried_out, not_carried_out, ..Wire::default() };
+            Outcome { wire, ..Outcome::of(result) }.is_silence()
         };
         for class in Failure::ALL {
             use Failure::{Connect, Reset, Timeout, Unanswered};

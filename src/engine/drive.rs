@@ -214,14 +214,8 @@ fn record(
     shared.recorder.borrow_mut().record(&Sample {
         documents: op.documents,
         row_failures: (!rows.is_empty()).then_some(&row_failures),
-        bytes_sent: outcome.bytes_sent,
-        bytes_received: outcome.bytes_received,
-        resent: outcome.resent,
-        unsolicited: outcome.unsolicited,
-        carried_out: outcome.carried_out,
-        not_carried_out: outcome.not_carried_out,
-        http_requests: outcome.http_requests,
-        conflict_retries: outcome.conflict_retries,
+        bytes: outcome.bytes,
+        wire: outcome.wire,
         statuses,
         ..Sample::single(op.kind, timing, outcome.result)
     });

@@ -4,7 +4,7 @@ use super::*;
 use crate::clock::SECOND_NS;
 use crate::driver::{Outcome, Payload};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Schedule, Segment, StopReason};
-use crate::measure::{Probe, Totals};
+use crate::measure::{BodyBytes, Probe, Totals, Wire};
 use crate::op::{Answered, Draft, Failure, Op, Part, Reply};
 use crate::workload::Check;
 use std::future::poll_fn;
@@ -45,16 +45,9 @@ impl Session for FakeSession {
     async fn execute(&mut self, _: &Op, _: &mut Payload, probe: &mut Probe) -> Outcome {
         probe.mark_send();
         probe.mark_sent();
-        let outcome = |result| Outcome {
-            result,
-            bytes_sent: 2,
-            bytes_received: 2,
-            resent: false,
-            unsolicited: 0,
-            carried_out: 0,
-            not_carried_out: 0,
-            http_requests: Some(1),
-            conflict_retries: 0,
+        let outcome = |result| {
+            let wire = Wire { requests: Some(1), ..Wire::default() };
+            Outcome { bytes: BodyBytes { sent: 2, received: 2 }, wire, ..Outcome::of(result) }
         };
         if let Some(answered) = (self.server.0)(self.clock.now() - self.origin) {
             let left = (self.origin + answered).saturating_sub(self.clock.now());
@@ -176,7 +169,7 @@ where
     }
     totals.issued = result.issued;
     let summary = totals.summarise(1.0);
-    assert!(summary.iter().all(|it| !it.kind.is_request() || it.bytes_sent == 2 * it.requests));
+    assert!(summary.iter().all(|it| !it.kind.is_request() || it.bytes.sent == 2 * it.requests));
     // A read-modify-write is begun once, and is there as two requests and as itself.
     let ended = |whole| -> u64 {
         let of =

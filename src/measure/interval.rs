@@ -1,5 +1,6 @@
 //! One shard's measurements of one second: the unit that is merged and stored.
 
+use super::counts::{BodyBytes, Wire};
 use super::histogram::{Histogram, Kept};
 use super::probe::Timing;
 use crate::clock::Nanos;
@@ -66,26 +67,14 @@ pub struct KindInterval {
     pub accepted: u64,
     /// Documents per failure class.
     pub failures: [u64; Failure::COUNT],
-    /// Bytes of JSON sent: bodies only.
-    pub bytes_sent: u64,
-    /// Bytes of JSON received: bodies only.
-    pub bytes_received: u64,
+    /// Bytes of bodies.
+    pub bytes: BodyBytes,
+    /// What happened on the wire.
+    pub wire: Wire,
     /// Documents that scans brought.
     pub rows: u64,
     /// Service times of scans that brought something, over the documents that each brought.
     pub per_row: Option<Box<Histogram>>,
-    /// Requests sent again on a fresh connection because the old one was found closed.
-    pub resent: u64,
-    /// How often something was found on a connection that nobody had asked for.
-    pub unsolicited: u64,
-    /// Documents without an answer that were found to be written all the same.
-    pub carried_out: u64,
-    /// Documents without an answer that were found not to be written.
-    pub not_carried_out: u64,
-    /// HTTP requests that were sent, each try counted; `None`: the driver sends none.
-    pub http_requests: Option<u64>,
-    /// How often requests were tried again after a conflict.
-    pub conflict_retries: u64,
     /// Answers per status, where the driver tells them.
     pub statuses: BTreeMap<u16, u64>,
     /// What was said about the first failure of each class.
@@ -116,17 +105,9 @@ impl KindInterval {
         for (sum, part) in self.failures.iter_mut().zip(other.failures) {
             *sum += part;
         }
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
+        self.bytes += other.bytes;
+        self.wire += other.wire;
         self.rows += other.rows;
-        self.resent += other.resent;
-        self.unsolicited += other.unsolicited;
-        self.carried_out += other.carried_out;
-        self.not_carried_out += other.not_carried_out;
-        if let Some(sent) = other.http_requests {
-            *self.http_requests.get_or_insert(0) += sent;
-        }
-        self.conflict_retries += other.conflict_retries;
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }
@@ -172,15 +153,6 @@ impl KindInterval {
     pub(super) fn add_rows(&mut self, rows: u64, service_ns: Nanos) {
         self.rows += rows;
         self.per_row.get_or_insert_default().record(service_ns / rows);
-    }
-
-    /// Counts what seldom befalls a request on the wire: what came that nobody had asked for, and
-    /// how many documents without an answer were written and not.
-    #[cold]
-    pub(super) fn befell(&mut self, unsolicited: u32, (carried_out, not): (u32, u32)) {
-        self.unsolicited += u64::from(unsolicited);
-        self.carried_out += u64::from(carried_out);
-        self.not_carried_out += u64::from(not);
     }
 
     /// Adds the times of a request that failed.
@@ -263,7 +235,7 @@ mod tests {
     }
 
     /// A part in which each figure is another one: `n` and so many more.
-    fn part(n: u64, http_requests: Option<u64>) -> KindInterval {
+    fn part(n: u64, requests: Option<u64>) -> KindInterval {
         let mut failures = [0; Failure::COUNT];
         failures[Failure::Conflict.index()] = n + 20;
         failures[Failure::Timeout.index()] = n + 21;
@@ -275,16 +247,17 @@ mod tests {
             drained_ok: n + 4,
             accepted: n + 5,
             failures,
-            bytes_sent: n + 6,
-            bytes_received: n + 7,
+            bytes: BodyBytes { sent: n + 6, received: n + 7 },
+            wire: Wire {
+                resent: n + 9,
+                unsolicited: n + 10,
+                carried_out: n + 11,
+                not_carried_out: n + 12,
+                requests,
+                retries: n + 13,
+            },
             rows: n + 8,
             per_row: Some(Box::new(times(&[n * 1_000]))),
-            resent: n + 9,
-            unsolicited: n + 10,
-            carried_out: n + 11,
-            not_carried_out: n + 12,
-            http_requests,
-            conflict_retries: n + 13,
             statuses: BTreeMap::from([(200, n + 14), (500 + n as u16, n + 15)]),
             reasons: BTreeMap::from([(Failure::Conflict, reason(&n.to_string()))]),
             service: times(&[n * 2_000]),
@@ -312,16 +285,17 @@ mod tests {
             drained_ok: 1_108,
             accepted: 1_110,
             failures,
-            bytes_sent: 1_112,
-            bytes_received: 1_114,
+            bytes: BodyBytes { sent: 1_112, received: 1_114 },
+            wire: Wire {
+                resent: 1_118,
+                unsolicited: 1_120,
+                carried_out: 1_122,
+                not_carried_out: 1_124,
+                requests: Some(7),
+                retries: 1_126,
+            },
             rows: 1_116,
             per_row: Some(Box::new(both(1_000))),
-            resent: 1_118,
-            unsolicited: 1_120,
-            carried_out: 1_122,
-            not_carried_out: 1_124,
-            http_requests: Some(7),
-            conflict_retries: 1_126,
             statuses: BTreeMap::from([(200, 1_128), (600, 115), (1_500, 1_015)]),
             // What was said first.
             reasons: BTreeMap::from([(Failure::Conflict, reason("100"))]),
@@ -331,8 +305,10 @@ mod tests {
             failed_times: BTreeMap::from([(Failure::Timeout, failed)]),
         };
         assert_eq!(sum, expected);
-        sum.merge(&KindInterval { http_requests: Some(5), ..KindInterval::default() });
-        assert_eq!(sum, KindInterval { http_requests: Some(12), ..expected });
+        let wire = Wire { requests: Some(5), ..Wire::default() };
+        sum.merge(&KindInterval { wire, ..KindInterval::default() });
+        let wire = Wire { requests: Some(12), ..expected.wire };
+        assert_eq!(sum, KindInterval { wire, ..expected });
     }
 
     #[test]

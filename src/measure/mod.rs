@@ -4,6 +4,7 @@
 
 mod backlog;
 mod connection;
+mod counts;
 mod growth;
 mod hiccup;
 mod histogram;
@@ -20,6 +21,7 @@ mod summary;
 
 pub use backlog::Backlog;
 pub use connection::{ConnectionTimes, PhaseTable};
+pub use counts::{BodyBytes, Wire};
 pub use growth::{FillLog, Growth, GrowthPoint, SizePoint};
 pub use hiccup::{HiccupMeter, Hiccups};
 pub use histogram::{Histogram, HistogramError, Kept, earned};

@@ -1,5 +1,6 @@
 //! The recorder of one shard: fills the interval of the running second and hands out full ones.
 
+use super::counts::{BodyBytes, Wire};
 use super::interval::{Interval, RawRow};
 use super::probe::Timing;
 use crate::clock::{Nanos, SECOND_NS};
@@ -19,43 +20,25 @@ pub struct Sample<'a> {
     pub documents: u32,
     /// Failures of single documents inside a request that succeeded, per class.
     pub row_failures: Option<&'a [u32; Failure::COUNT]>,
-    /// Bytes of JSON in the request body.
-    pub bytes_sent: u64,
-    /// Bytes of JSON in the answer's body.
-    pub bytes_received: u64,
-    /// Whether the request had to be sent again on a fresh connection.
-    pub resent: bool,
-    /// How often something was found on the connection that nobody had asked for.
-    pub unsolicited: u32,
-    /// Documents without an answer that were found to be written all the same.
-    pub carried_out: u32,
-    /// Documents without an answer that were found not to be written.
-    pub not_carried_out: u32,
-    /// How many HTTP requests were sent for it; `None`: the driver sends none.
-    pub http_requests: Option<u32>,
-    /// How often it was tried again after a conflict.
-    pub conflict_retries: u32,
+    /// Bytes of its bodies.
+    pub bytes: BodyBytes,
+    /// What happened on the wire.
+    pub wire: Wire,
     /// The status of each answer to it, where the driver tells them.
     pub statuses: &'a [u16],
 }
 
 impl<'a> Sample<'a> {
     /// An operation on one document, without bytes.
-    pub const fn single(kind: OpKind, timing: &'a Timing, result: Result<Reply, Failure>) -> Self {
+    pub fn single(kind: OpKind, timing: &'a Timing, result: Result<Reply, Failure>) -> Self {
         Self {
             kind,
             timing,
             result,
             documents: 1,
             row_failures: None,
-            bytes_sent: 0,
-            bytes_received: 0,
-            resent: false,
-            unsolicited: 0,
-            carried_out: 0,
-            not_carried_out: 0,
-            http_requests: None,
-            conflict_retries: 0,
+            bytes: BodyBytes::default(),
+            wire: Wire::default(),
             statuses: &[],
         }
     }
@@ -105,16 +88,8 @@ impl Recorder {
         let kind = self.interval.kind_mut(sample.kind);
         kind.requests += 1;
         kind.drained += u64::from(sample.timing.done > self.end);
-        kind.bytes_sent += sample.bytes_sent;
-        kind.bytes_received += sample.bytes_received;
-        kind.resent += u64::from(sample.resent);
-        if sample.unsolicited | sample.carried_out | sample.not_carried_out > 0 {
-            kind.befell(sample.unsolicited, (sample.carried_out, sample.not_carried_out));
-        }
-        if let Some(sent) = sample.http_requests {
-            *kind.http_requests.get_or_insert(0) += u64::from(sent);
-        }
-        kind.conflict_retries += u64::from(sample.conflict_retries);
+        kind.bytes += sample.bytes;
+        kind.wire += sample.wire;
         for &status in sample.statuses {
             *kind.statuses.entry(status).or_default() += 1;
         }
@@ -300,21 +275,19 @@ mod tests {
         let timing = timing(5);
         let rows = |accepted, rows| Ok(Reply { accepted, rows, ..Reply::default() });
         let one = Sample {
-            bytes_sent: 11,
-            bytes_received: 13,
-            resent: true,
-            http_requests: Some(3),
-            conflict_retries: 2,
+            bytes: BodyBytes { sent: 11, received: 13 },
+            wire: Wire { resent: 1, requests: Some(3), retries: 2, ..Wire::default() },
             statuses: &[302, 200],
             ..Sample::single(OpKind::Scan, &timing, rows(true, 4))
         };
         recorder.record(&one);
-        recorder.record(&Sample { resent: false, result: rows(false, 0), ..one });
+        let wire = Wire { resent: 0, ..one.wire };
+        recorder.record(&Sample { wire, result: rows(false, 0), ..one });
         recorder.finish();
         let interval = source.recv().unwrap();
         let kind = interval.kind(OpKind::Scan).unwrap();
-        assert_eq!((kind.bytes_sent, kind.bytes_received, kind.resent), (22, 26, 1));
-        assert_eq!((kind.http_requests, kind.conflict_retries), (Some(6), 4));
+        assert_eq!(kind.bytes, BodyBytes { sent: 22, received: 26 });
+        assert_eq!(kind.wire, Wire { resent: 1, requests: Some(6), retries: 4, ..Wire::default() });
         assert_eq!(kind.statuses, [(200, 2), (302, 2)].into());
         assert_eq!((kind.ok, kind.accepted, kind.rows), (2, 1, 4));
         assert_eq!(kind.per_row.as_ref().map(|it| it.len()), Some(1), "a scan that brought some");
@@ -361,12 +334,11 @@ mod tests {
             let mut recorder = Recorder::new((0, Nanos::MAX), false, sink);
             for done in [5, SECOND_NS + 5] {
                 let timing = timing(done);
+                let (unsolicited, carried_out, not_carried_out) = (3, 4, 5);
                 let lost = Sample {
                     result: Err(Failure::Unanswered),
                     documents: 10,
-                    unsolicited: 3,
-                    carried_out: 4,
-                    not_carried_out: 5,
+                    wire: Wire { unsolicited, carried_out, not_carried_out, ..Wire::default() },
                     ..sample(&timing)
                 };
                 recorder.record(&lost);
@@ -378,7 +350,9 @@ mod tests {
             }
         }
         let kind = whole.kind(OpKind::Read).unwrap();
-        assert_eq!((kind.unsolicited, kind.carried_out, kind.not_carried_out), (12, 16, 20));
+        let (unsolicited, carried_out, not_carried_out) = (12, 16, 20);
+        let wire = Wire { unsolicited, carried_out, not_carried_out, ..Wire::default() };
+        assert_eq!(kind.wire, wire);
         assert_eq!((kind.ok, kind.failures[Failure::Unanswered.index()]), (0, 40));
     }
 

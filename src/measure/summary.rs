@@ -1,5 +1,6 @@
 //! The immutable result of one stage, per kind of operation.
 
+use super::counts::{BodyBytes, Wire};
 use super::histogram::Histogram;
 use super::interval::{FailedTimes, Interval, KindInterval};
 use crate::op::{Failure, OpKind, Reason};
@@ -81,34 +82,14 @@ pub struct OperationSummary {
     pub failures: BTreeMap<Failure, u64>,
     /// Documents begun whose answer had not come when the run ended.
     pub unfinished: u64,
-    /// Requests that were sent again on a fresh connection.
-    pub resent: u64,
-    /// How often something was found on a connection that nobody had asked for, such as an answer
-    /// without a request.
-    #[serde(default, skip_serializing_if = "super::is_default")]
-    pub unsolicited: u64,
-    /// Of the documents that failed as unanswered: found to be written all the same, when the
-    /// driver looked.
-    #[serde(default, skip_serializing_if = "super::is_default")]
-    pub carried_out: u64,
-    /// Of the documents that failed as unanswered: found not to be written. What became of the
-    /// others is not known.
-    #[serde(default, skip_serializing_if = "super::is_default")]
-    pub not_carried_out: u64,
-    /// HTTP requests that were sent for all this, each try counted: an update may take two. `None`
-    /// where the driver sends none, and in records of before this was counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http_requests: Option<u64>,
-    /// How often an operation was tried again because somebody else had changed the document
-    /// between its read and its write.
-    #[serde(default, skip_serializing_if = "super::is_default")]
-    pub conflict_retries: u64,
+    /// What happened on the wire.
+    #[serde(flatten)]
+    pub wire: Wire,
     /// Documents that succeeded while operations were begun, per second of that time.
     pub throughput_per_s: f64,
-    /// Bytes of JSON sent.
-    pub bytes_sent: u64,
-    /// Bytes of JSON received.
-    pub bytes_received: u64,
+    /// Bytes of bodies.
+    #[serde(flatten)]
+    pub bytes: BodyBytes,
     /// Answers per HTTP status, where the driver tells them; those of redirects are counted too.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<u16, u64>,
@@ -195,19 +176,13 @@ impl OperationSummary {
             accepted: part.accepted,
             unfinished: issued.saturating_sub(part.ok + part.failed()),
             failures,
-            resent: part.resent,
-            unsolicited: part.unsolicited,
-            carried_out: part.carried_out,
-            not_carried_out: part.not_carried_out,
-            http_requests: part.http_requests,
-            conflict_retries: part.conflict_retries,
+            wire: part.wire,
             throughput_per_s: if measured_s > 0.0 {
                 (part.ok - part.drained_ok) as f64 / measured_s
             } else {
                 0.0
             },
-            bytes_sent: part.bytes_sent,
-            bytes_received: part.bytes_received,
+            bytes: part.bytes,
             statuses: part.statuses.clone(),
             reasons: part.reasons.clone(),
             service: Latency::new(part.service.clone()),

@@ -144,7 +144,7 @@ fn degraded(stage: &StageRecord, operations: &[&OperationSummary]) -> Option<Ver
     let by_server = |o: &&OperationSummary| -> u64 {
         o.failures.iter().filter(|(class, _)| class.by_server()).map(|(_, count)| count).sum()
     };
-    let unsolicited: u64 = operations.iter().map(|o| o.unsolicited).sum();
+    let unsolicited: u64 = operations.iter().map(|o| o.wire.unsolicited).sum();
     let failed = operations.iter().map(by_server).sum::<u64>() + unsolicited;
     let issued: u64 = operations.iter().map(|o| o.issued).sum();
     let failed_share = failed as f64 / issued.max(1) as f64;

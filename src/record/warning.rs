@@ -173,14 +173,14 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
             let message = format!("{count} {kind} were answered 202: not yet on a quorum of nodes");
             add(Code::Accepted, message);
         }
-        if operation.resent > 0 {
-            let count = operation.resent;
+        if operation.wire.resent > 0 {
+            let count = operation.wire.resent;
             let message =
                 format!("{count} {kind} found their connection closed and were sent again");
             add(Code::Resent, message);
         }
     }
-    let unsolicited: u64 = stage.requests().map(|operation| operation.unsolicited).sum();
+    let unsolicited: u64 = stage.requests().map(|operation| operation.wire.unsolicited).sum();
     if unsolicited > 0 {
         let message = format!(
             "{unsolicited} times the server sent something that nobody had asked for; it was \
@@ -195,7 +195,7 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
 /// `None`: there are none.
 pub fn unanswered(operation: &OperationSummary) -> Option<String> {
     let count = operation.failures.get(&Failure::Unanswered).copied().unwrap_or(0);
-    let (done, not) = (operation.carried_out, operation.not_carried_out);
+    let (done, not) = (operation.wire.carried_out, operation.wire.not_carried_out);
     if count == 0 && done == 0 {
         return None;
     }
@@ -329,20 +329,16 @@ impl crate::plan::Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::KindInterval;
+    use crate::measure::{KindInterval, Wire};
     use crate::record::fixture;
 
     /// A stage of 1,000 updates, of which so many were lost, found to be written, and found not to
     /// be; and so many bytes came that nobody had asked for.
     fn stage([lost, done, not, unsolicited]: [u64; 4]) -> StageRecord {
-        let mut part = KindInterval {
-            requests: 1_000,
-            ok: 1_000 - lost,
-            carried_out: done,
-            not_carried_out: not,
-            unsolicited,
-            ..KindInterval::default()
-        };
+        let (carried_out, not_carried_out) = (done, not);
+        let wire = Wire { unsolicited, carried_out, not_carried_out, ..Wire::default() };
+        let (requests, ok) = (1_000, 1_000 - lost);
+        let mut part = KindInterval { requests, ok, wire, ..KindInterval::default() };
         part.failures[Failure::Unanswered.index()] = lost;
         fixture::stage("crud", vec![(0, OpKind::Update, part)])
     }

@@ -57,8 +57,8 @@ fn head(stage: &StageRecord, out: &mut String) {
         stage.operations.iter().map(bytes).sum()
     };
     let _ = writeln!(out, "  timeTaken={} secs", decimal(ended, 3));
-    let _ = writeln!(out, "  totalJsonBytesSent={} bytes", grouped(sum(|o| o.bytes_sent)));
-    let _ = writeln!(out, "  totalJsonBytesReceived={} bytes", grouped(sum(|o| o.bytes_received)));
+    let _ = writeln!(out, "  totalJsonBytesSent={} bytes", grouped(sum(|o| o.bytes.sent)));
+    let _ = writeln!(out, "  totalJsonBytesReceived={} bytes", grouped(sum(|o| o.bytes.received)));
     spread("localProcessing", &stage.connections.local_s, out);
     spread("sendData", &stage.connections.send_s, out);
 }

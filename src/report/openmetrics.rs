@@ -119,9 +119,9 @@ fn counts(stages: &[Stage<'_>], out: &mut Writer) {
     let help = "Requests that ended, however they ended.";
     each(stages, counter("springload_requests", "", help), |o| o.requests, out);
     let help = "Bytes of JSON sent.";
-    each(stages, counter("springload_sent_bytes", "bytes", help), |o| o.bytes_sent, out);
+    each(stages, counter("springload_sent_bytes", "bytes", help), |o| o.bytes.sent, out);
     let help = "Bytes of JSON received.";
-    each(stages, counter("springload_received_bytes", "bytes", help), |o| o.bytes_received, out);
+    each(stages, counter("springload_received_bytes", "bytes", help), |o| o.bytes.received, out);
 }
 
 fn times(stages: &[Stage<'_>], out: &mut Writer) {

@@ -65,7 +65,7 @@ impl Figures {
         let ended = operation.requests.saturating_sub(operation.failed());
         self.transactions += if told { good } else { ended };
         self.failed += operation.failed();
-        self.megabytes += operation.bytes_received as f64 / MEGABYTE;
+        self.megabytes += operation.bytes.received as f64 / MEGABYTE;
         // Siege counts the time of each request, however it ended.
         let failed = operation.failed_latency().map(|failed| failed.response);
         for times in [Some(&operation.response), failed.as_ref()].into_iter().flatten() {

@@ -119,8 +119,8 @@ fn stage(stage: &StageRecord, out: &mut String) {
 
 /// What an operation took on the wire, where that is not a request each.
 fn on_the_wire(operation: &OperationSummary) -> Option<String> {
-    let sent = operation.http_requests.filter(|&sent| sent != operation.requests);
-    let retries = operation.conflict_retries;
+    let sent = operation.wire.requests.filter(|&sent| sent != operation.requests);
+    let retries = operation.wire.retries;
     if sent.is_none() && retries == 0 {
         return None;
     }
@@ -157,8 +157,8 @@ fn counts(stage: &StageRecord) -> Vec<Vec<String>> {
             grouped(operation.unfinished),
             decimal(operation.throughput_per_s, 0),
             grouped(operation.requests),
-            bytes(operation.bytes_sent),
-            bytes(operation.bytes_received),
+            bytes(operation.bytes.sent),
+            bytes(operation.bytes.received),
         ]
     }));
     rows

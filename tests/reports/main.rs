@@ -36,7 +36,7 @@ fn with_failures() -> RunRecord {
                 operation.failures =
                     BTreeMap::from([(Failure::Conflict, 120), (Failure::Timeout, 3)]);
                 operation.ok -= 123;
-                (operation.conflict_retries, operation.http_requests) = (37, Some(3_074));
+                (operation.wire.retries, operation.wire.requests) = (37, Some(3_074));
                 // Refused at once: the fastest.
                 let refused = |times: &Histogram| {
                     let values = times.inner().iter_recorded();
@@ -54,7 +54,7 @@ fn with_failures() -> RunRecord {
                 let times = FailedTimes { service, response };
                 operation.failed_times = BTreeMap::from([(Failure::Conflict, times)]);
             }
-            OpKind::Create => (operation.accepted, operation.resent) = (17, 1),
+            OpKind::Create => (operation.accepted, operation.wire.resent) = (17, 1),
             OpKind::Read => (operation.ok, operation.unfinished) = (operation.ok - 2, 2),
             _ => {}
         }
@@ -221,8 +221,8 @@ fn the_blog() -> RunRecord {
     reads.kind = OpKind::Request;
     (reads.requests, reads.issued, reads.ok) = (76_700, 76_700, 76_700);
     reads.statuses = BTreeMap::from([(201, 76_700)]);
-    reads.http_requests = Some(76_700);
-    reads.bytes_received = 76_700 * 95;
+    reads.wire.requests = Some(76_700);
+    reads.bytes.received = 76_700 * 95;
     reads.response.samples = 76_700;
     (reads.response.min_us, reads.response.mean_us) = (1_200.0, 14_480.0);
     reads.response.max_us = 200_000.0;

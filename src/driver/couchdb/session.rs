@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::driver::{Outcome, Payload, Session};
 use crate::http1::reason;
 use crate::http1::{Answer, Connection, Request};
-use crate::measure::Probe;
+use crate::measure::{BodyBytes, Probe, Wire};
 use crate::op::{Failure, Op, OpKind, Reason, Reply};
 use percent_encoding::percent_encode;
 use std::sync::Arc;
@@ -220,7 +220,7 @@ impl CouchSession {
     /// One request and its answer. Where that was lost, the caller looks after it: not here, in
     /// the future that every operation pays for.
     async fn request(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
-        let bytes_sent = payload.body_len() as u64;
+        let sent = payload.body_len() as u64;
         let mut answer = self.connection.exchange(request(op, payload), probe).await;
         if let Ok(first) = answer
             && (first.status == 401 || self.connection.set_cookie().is_some())
@@ -231,7 +231,7 @@ impl CouchSession {
         if op.conditional {
             self.told = answer.ok().map(|answer| answer.status);
         }
-        let (result, bytes_received, resent) = match answer {
+        let (result, received, resent) = match answer {
             Ok(answer) => (self.judge(op, answer, payload), answer.body_bytes, answer.resent),
             Err(failure) => (Err(failure), 0, false),
         };
@@ -239,17 +239,9 @@ impl CouchSession {
             // What is not the answer to this request may be that to another one.
             self.connection.close();
         }
-        Outcome {
-            result,
-            bytes_sent,
-            bytes_received,
-            resent,
-            unsolicited: self.connection.take_unsolicited(),
-            carried_out: 0,
-            not_carried_out: 0,
-            http_requests: None,
-            conflict_retries: 0,
-        }
+        let unsolicited = self.connection.take_unsolicited().into();
+        let wire = Wire { resent: resent.into(), unsolicited, ..Wire::default() };
+        Outcome { result, bytes: BodyBytes { sent, received }, wire }
     }
 
     /// An update or delete on whatever revision is stored: reads it first, and again as long as
@@ -262,7 +254,8 @@ impl CouchSession {
                 break;
             }
             let again = self.try_on_stored(op, payload, (&mut inner, probe)).await;
-            sum = Outcome { conflict_retries: sum.conflict_retries + 1, ..again.after(&sum) };
+            sum = again.after(&sum);
+            sum.wire.retries += 1;
         }
         self.inner = inner;
         sum
@@ -277,8 +270,9 @@ impl CouchSession {
     ) -> Outcome {
         payload.strip_head();
         let update = Op { kind: OpKind::Update, ..*op };
-        let outcome = self.on_stored(&update, payload, probe).await.after(&first);
-        Outcome { conflict_retries: outcome.conflict_retries + 1, ..outcome }
+        let mut outcome = self.on_stored(&update, payload, probe).await.after(&first);
+        outcome.wire.retries += 1;
+        outcome
     }
 
     /// Tries the document that was last seen, where it is kept; else the stored one.
@@ -440,7 +434,8 @@ impl Session for CouchSession {
         {
             seen.keep(payload.name(), self.connection.body());
         }
-        outcome.with_http_requests(self.connection.sent() - before)
+        outcome.wire.requests = Some(self.connection.sent() - before);
+        outcome
     }
 
     fn settled(&self) -> Option<Reply> {

@@ -210,8 +210,8 @@ async fn each_operation_is_spelled_as_couchdb_reads_it() {
             _ => revision(REV2),
         };
         assert_eq!((reply.revision, reply.accepted), (expected, false), "{sent:?}");
-        assert_eq!(outcome.http_requests, Some(requests as u32), "{sent:?}");
-        assert_eq!(outcome.conflict_retries, u32::from(op.overwrite));
+        assert_eq!(outcome.wire.requests, Some(requests as u64), "{sent:?}");
+        assert_eq!(outcome.wire.retries, u64::from(op.overwrite));
         assert_eq!(session.statuses(), if op.conditional { &[304][..] } else { &[] });
         let alone = requests == 1;
         assert_eq!(session.is_one_request(&op), alone && !op.overwrite, "{sent:?}");
@@ -260,7 +260,7 @@ async fn a_cookie_that_has_expired_is_renewed_by_one_session_for_all() {
     for _ in 0..4 {
         let outcome = carry_out(&mut session, op, ("7", "")).await;
         assert_eq!(outcome.result.map(|reply| reply.revision), Ok(revision(REV1)));
-        sent.push(outcome.http_requests.unwrap());
+        sent.push(outcome.wire.requests.unwrap());
     }
     assert_eq!(sent, [3, 1, 1, 1]);
     let expected = [
@@ -317,8 +317,11 @@ async fn a_write_without_an_answer_is_not_sent_again_but_looked_for() {
         let op = Op::single(OpKind::Create, 7, None);
         let outcome = carry_out(&mut session, op, ("7", body)).await;
         assert_eq!(outcome.result.err(), Some(Failure::Unanswered));
-        assert_eq!((outcome.carried_out, outcome.not_carried_out), (carried_out, not_carried_out));
-        assert_eq!(outcome.bytes_received, looked_bytes, "what was looked up came, too");
+        assert_eq!(
+            (outcome.wire.carried_out, outcome.wire.not_carried_out),
+            (carried_out, not_carried_out)
+        );
+        assert_eq!(outcome.bytes.received, looked_bytes, "what was looked up came, too");
         let found = session.settled().and_then(|reply| reply.revision);
         assert_eq!(found, settled);
         assert_eq!(session.reason(Failure::Unanswered), None);
@@ -341,10 +344,10 @@ async fn a_batch_sent_again_is_settled_by_looking_at_its_conflicts() {
     let op = Op { documents: 2, settle: true, ..Op::single(OpKind::BulkInsert, 7, None) };
     let outcome = carry_out(&mut session, op, ("7\08\0", r#"{"_id":"7"},{"_id":"8"}"#)).await;
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
-    assert_eq!((outcome.carried_out, outcome.http_requests), (1, Some(2)));
-    assert_eq!(outcome.bytes_received, received);
+    assert_eq!((outcome.wire.carried_out, outcome.wire.requests), (1, Some(2)));
+    assert_eq!(outcome.bytes.received, received);
     let seen = seen.lock().unwrap();
     let bodies = seen.iter().filter_map(|it| it.find('{').map(|at| it.len() - at));
-    assert_eq!(outcome.bytes_sent, bodies.sum::<usize>() as u64);
+    assert_eq!(outcome.bytes.sent, bodies.sum::<usize>() as u64);
     assert_eq!(seen[1], r#"POST /db/_all_docs {"keys":["8"]}"#);
 }

@@ -63,14 +63,15 @@ impl CouchSession {
         let mut last_look = None;
         let mut pause = PAUSE;
         loop {
-            let found = self.look_once(op, payload, lost).await;
-            if !may_come || found.not_carried_out == 0 {
+            let mut found = self.look_once(op, payload, lost).await;
+            if !may_come || found.wire.not_carried_out == 0 {
                 return found;
             }
             // From the first answer on: until then the server may have stood still.
             let now = self.clock.now();
             if now >= *last_look.get_or_insert(now.saturating_add(patience_ns)) {
-                return Outcome { not_carried_out: 0, ..found };
+                found.wire.not_carried_out = 0;
+                return found;
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -78,14 +79,13 @@ impl CouchSession {
     }
 
     /// Looks once what became of `op`, as soon as the server answers.
-    async fn look_once(&mut self, op: &Op, payload: &mut Payload, lost: Outcome) -> Outcome {
+    async fn look_once(&mut self, op: &Op, payload: &mut Payload, mut lost: Outcome) -> Outcome {
         let is_bulk = op.kind == OpKind::BulkInsert;
         let keys = is_bulk.then(|| keys(each(payload.name())));
         let Some((status, received)) = self.ask(payload.name(), keys.as_deref()).await else {
             return lost;
         };
-        let bytes_received = lost.bytes_received + received;
-        let lost = Outcome { bytes_received, ..lost };
+        lost.bytes.received += received;
         if is_bulk {
             return self.settle_bulk(payload, lost);
         }
@@ -94,31 +94,33 @@ impl CouchSession {
         match became(op, stored((status, self.connection.body()), name), body) {
             Became::Done(revision) => {
                 self.settled = Some(Reply { revision, ..Reply::default() });
-                Outcome { carried_out: 1, ..lost }
+                lost.wire.carried_out = 1;
             }
-            Became::Nothing => Outcome { not_carried_out: 1, ..lost },
-            Became::Unknown => lost,
+            Became::Nothing => lost.wire.not_carried_out = 1,
+            Became::Unknown => {}
         }
+        lost
     }
 
     /// Puts what a look has found into the rows of a bulk insert.
-    fn settle_bulk(&mut self, payload: &mut Payload, lost: Outcome) -> Outcome {
+    fn settle_bulk(&mut self, payload: &mut Payload, mut lost: Outcome) -> Outcome {
         let (names, rows) = payload.names_and_rows();
         rows.clear();
         let Some(absent) = found(self.connection.body(), names, rows) else {
             rows.clear();
             return lost;
         };
-        let carried_out = rows.iter().filter(|row| row.is_ok()).count() as u32;
+        lost.wire.carried_out = rows.iter().filter(|row| row.is_ok()).count() as u64;
+        lost.wire.not_carried_out = absent.into();
         self.settled = Some(Reply::default());
-        Outcome { carried_out, not_carried_out: absent, ..lost }
+        lost
     }
 
     /// Looks up the documents of a bulk insert that are said to exist: those in their first
     /// revision are in by an earlier request whose answer was lost.
     pub(super) async fn settle_conflicts(
         &mut self,
-        outcome: Outcome,
+        mut outcome: Outcome,
         payload: &mut Payload,
         probe: &mut Probe,
     ) -> Outcome {
@@ -128,22 +130,22 @@ impl CouchSession {
         let before = conflicts(rows);
         let body = answer::lookup(names, rows);
         let request = self.look_request(names, Some(&body));
-        let bytes_sent = outcome.bytes_sent + body.len() as u64;
+        outcome.bytes.sent += body.len() as u64;
         match self.connection.exchange(Request::reading(&request), probe).await {
             Ok(found) => {
                 if found.status == 200 {
                     answer::settled(self.connection.body(), names, rows);
                 }
-                let carried_out = (before - conflicts(rows)) as u32;
-                let bytes_received = outcome.bytes_received + found.body_bytes;
-                Outcome { bytes_sent, bytes_received, carried_out, ..outcome }
+                outcome.wire.carried_out = (before - conflicts(rows)) as u64;
+                outcome.bytes.received += found.body_bytes;
             }
             // As good as no answer to the insert itself: it is sent and settled once more.
             Err(failure) => {
                 rows.clear();
-                Outcome { result: Err(failure), bytes_sent, ..outcome }
+                outcome.result = Err(failure);
             }
         }
+        outcome
     }
 
     /// Asks for a document, or for the revisions of those that the body `keys` names, until there

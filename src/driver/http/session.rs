@@ -6,7 +6,7 @@ use crate::clock::Nanos;
 use crate::driver::{Outcome, Payload, Session};
 use crate::http1::reason;
 use crate::http1::{Answer, Connection, header_values};
-use crate::measure::Probe;
+use crate::measure::{Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{Failure, Op, Reason, Reply};
 use cookie_store::CookieStore;
@@ -238,16 +238,14 @@ impl HttpSession {
         probe: &mut Probe,
     ) -> Outcome {
         let bytes_sent = payload.body().len() as u64;
-        let outcome = |result: Result<Answer, Failure>| Outcome {
-            result: result.and_then(|answer| judge(answer.status)),
-            bytes_sent,
-            bytes_received: result.map_or(0, |answer| answer.body_bytes),
-            resent: result.is_ok_and(|answer| answer.resent),
-            unsolicited: 0,
-            carried_out: 0,
-            not_carried_out: 0,
-            http_requests: None,
-            conflict_retries: 0,
+        let outcome = |answer: Result<Answer, Failure>| {
+            let mut outcome = Outcome::of(answer.and_then(|answer| judge(answer.status)));
+            outcome.bytes.sent = bytes_sent;
+            if let Ok(answer) = answer {
+                outcome.bytes.received = answer.body_bytes;
+                outcome.wire.resent = u64::from(answer.resent);
+            }
+            outcome
         };
         let answer = self.exchange(&hop, payload, probe).await;
         match answer {
@@ -266,7 +264,7 @@ impl HttpSession {
         payload: &mut Payload,
         (mut sum, probe): (Outcome, &mut Probe),
     ) -> Outcome {
-        let body_at = payload.bytes().len() - sum.bytes_sent as usize;
+        let body_at = payload.bytes().len() - sum.bytes.sent as usize;
         let (mut prepared, mut target) = (first.prepared.clone(), first.target.to_vec());
         let mut inner = std::mem::take(&mut self.inner);
         let mut with_body = true;
@@ -292,14 +290,14 @@ impl HttpSession {
             if with_body {
                 let body = &payload.bytes()[body_at..];
                 inner.body_mut().extend_from_slice(body);
-                sum.bytes_sent += body.len() as u64;
+                sum.bytes.sent += body.len() as u64;
             }
             let hop = Hop { prepared: &prepared, target: &target };
             match self.exchange(&hop, &mut inner, probe).await {
                 Ok(answer) => {
                     sum.result = judge(answer.status);
-                    sum.bytes_received += answer.body_bytes;
-                    sum.resent |= answer.resent;
+                    sum.bytes.received += answer.body_bytes;
+                    sum.wire.resent |= u64::from(answer.resent);
                 }
                 Err(failure) => {
                     sum.result = Err(failure);
@@ -392,29 +390,22 @@ impl Session for HttpSession {
         self.statuses.clear();
         (self.sent, self.unsolicited) = (0, 0);
         if let Step::Refused(failure) = self.log_in {
-            return Outcome {
-                result: Err(failure),
-                bytes_sent: 0,
-                bytes_received: 0,
-                resent: false,
-                unsolicited: 0,
-                carried_out: 0,
-                not_carried_out: 0,
-                http_requests: Some(0),
-                conflict_retries: 0,
-            };
+            let wire = Wire { requests: Some(0), ..Wire::default() };
+            return Outcome { wire, ..Outcome::of(Err(failure)) };
         }
         let shared = self.shared.clone();
         let prepared = &shared.requests[op.key as usize];
         let target = std::mem::take(payload.name_mut());
         let hop = Hop { prepared, target: &target };
-        let outcome = self.carry_out(hop, payload, probe).await;
+        let mut outcome = self.carry_out(hop, payload, probe).await;
         *payload.name_mut() = target;
         if outcome.result == Err(Failure::Protocol) {
             // What is no answer to this request may be one to another.
             self.connection(self.last).close();
         }
-        Outcome { unsolicited: self.unsolicited, ..outcome.with_http_requests(self.sent) }
+        outcome.wire.unsolicited = self.unsolicited.into();
+        outcome.wire.requests = Some(self.sent);
+        outcome
     }
 
     fn body(&self) -> &[u8] {

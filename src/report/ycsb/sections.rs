@@ -145,7 +145,7 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
             *counts.entry(split.section(class)).or_default() += count;
             *codes.entry(return_code(class)).or_default() += count;
         }
-        let wire = [operation.http_requests.unwrap_or(0), operation.conflict_retries];
+        let wire = [operation.wire.requests.unwrap_or(0), operation.wire.retries];
         let ok = (operation.ok > 0).then_some(("OK", operation.ok));
         for (own, operations) in counts {
             let plain = own.is_empty();
