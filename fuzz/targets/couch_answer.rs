@@ -7,8 +7,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use springload::op::Revision;
 use springload::driver::couchdb::answer::{document, rows, written};
+use springload::op::Revision;
 
 const ID: &str = "7";
 const NAMES: &[u8] = b"7\x008\x009\0";

@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use springload::http1::{Decoder, Step};
+use springload::http1::{Decoder, Step, header_values};
 
 /// What a decoder made of an answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,8 +14,9 @@ enum Made {
     Whole {
         status: u16,
         keep_alive: bool,
-        etag: Option<Vec<u8>>,
-        set_cookie: Option<Vec<u8>>,
+        etags: Vec<Vec<u8>>,
+        cookies: Vec<Vec<u8>>,
+        sets_cookie: bool,
         body: Vec<u8>,
     },
     /// The peer hung up too early.
@@ -39,16 +40,20 @@ fn decode<'a>(head_request: bool, parts: impl Iterator<Item = &'a [u8]>) -> Made
             Err(_) => return Made::Malformed,
         }
     }
-    if !done && !decoder.close(&buffer) {
+    if !done && !decoder.close(buffer.len()) {
         return Made::Cut;
     }
     let head = decoder.head();
-    let text = |range: Option<std::ops::Range<usize>>| range.map(|it| buffer[it].to_vec());
+    let values = |name| {
+        let text = &buffer[decoder.head_text()];
+        header_values(text, name).into_iter().map(<[u8]>::to_vec).collect::<Vec<_>>()
+    };
     Made::Whole {
         status: head.status,
         keep_alive: head.keep_alive,
-        etag: text(head.etag.clone()),
-        set_cookie: text(head.set_cookie.clone()),
+        etags: values("etag"),
+        cookies: values("set-cookie"),
+        sets_cookie: head.sets_cookie,
         body: buffer[decoder.body()].to_vec(),
     }
 }
