@@ -3,236 +3,228 @@
 //! What it proves is what `serde_json` accepts. It does not prove all of that: white space between
 //! tokens, keys with escapes and the rarer forms of numbers are left to the parser.
 
-/// Containers within each other that are followed.
-const DEEPEST: u32 = 63;
-
 /// Whether `text`, from after a member on, is certainly the rest of an object whose first members
 /// were `_id` and `_rev`, with nothing but white space after it. `false`: ask the parser.
 pub(super) fn ends_object(text: &[u8]) -> bool {
-    Rest { text, kinds: 1, depth: 1 }.proves_whole()
+    let mut short = [b' '; 8];
+    let last = if let Some(last) = text.last_chunk() {
+        last
+    } else {
+        short[8 - text.len()..].copy_from_slice(text);
+        &short
+    };
+    is_whole(text, u64::from_le_bytes(*last)) == Some(true)
 }
 
-/// What is left of a document.
-struct Rest<'a> {
-    text: &'a [u8],
-    /// The containers that are open, the innermost in the lowest bit: 1 for an object.
-    kinds: u64,
-    depth: u32,
-}
+/// The containers that are open, the innermost in the lowest bit: 1 for an object. The bit above
+/// the outermost one is set.
+const TOP: u64 = 0b11;
 
-impl Rest<'_> {
-    fn proves_whole(&mut self) -> bool {
-        while self.depth > 0 {
-            let Some((&next, rest)) = self.text.split_first() else { return false };
-            self.text = rest;
-            let in_object = self.kinds & 1 == 1;
-            let fits = match next {
-                b',' => (!in_object || self.key()) && self.value(),
-                b'}' => in_object && self.close(),
-                b']' => !in_object && self.close(),
-                _ => false,
-            };
-            if !fits {
-                return false;
+/// `last` are the last eight bytes of the text.
+fn is_whole(mut text: &[u8], last: u64) -> Option<bool> {
+    let mut kinds = TOP;
+    loop {
+        if kinds & 1 == 1
+            && let Some(rest) = after_short_key(text, kinds == TOP)
+        {
+            text = rest;
+        } else if let [b',', rest @ ..] = text {
+            text = if kinds & 1 == 1 { after_key(rest, last, kinds == TOP)? } else { rest };
+        } else {
+            text = closed(text, kinds)?;
+            kinds >>= 1;
+            if kinds == 1 {
+                return Some(is_blank(text));
             }
+            continue;
         }
-        self.text.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
-    }
-
-    #[inline]
-    const fn open(&mut self, kind: u64) -> bool {
-        self.kinds = self.kinds << 1 | kind;
-        self.depth += 1;
-        self.depth <= DEEPEST
-    }
-
-    #[inline]
-    const fn close(&mut self) -> bool {
-        self.kinds >>= 1;
-        self.depth -= 1;
-        true
-    }
-
-    /// Passes a key and its colon.
-    #[inline]
-    fn key(&mut self) -> bool {
-        let Some((b'"', text)) = self.text.split_first() else { return false };
-        let Some((key, rest)) = find::<true>(text) else { return false };
-        // Once more at the top, they contradict those that were read.
-        let again = self.depth == 1 && matches!(key, b"_id" | b"_rev");
-        let [b'"', b':', rest @ ..] = rest else { return false };
-        self.text = rest;
-        !again
-    }
-
-    /// Passes a value, or the first bracket of one, up to its first value.
-    #[inline]
-    fn value(&mut self) -> bool {
+        // A value: where that is a container, also the first one in there.
         loop {
-            let Some((&first, rest)) = self.text.split_first() else { return false };
+            let (&first, rest) = text.split_first()?;
             if first == b'"' {
-                self.text = rest;
-                return self.string();
+                text = after_string(rest, last)?;
+                break;
             }
-            if first == b'{' {
-                self.text = rest;
-                if !self.open(1) {
-                    return false;
+            if first <= b'9' {
+                text = after_number(text, last)?;
+                break;
+            }
+            if first | 0x20 == b'{' {
+                // Deeper than there are bits for.
+                if kinds >> 63 == 1 {
+                    return None;
                 }
-                if self.text.first() == Some(&b'}') {
-                    return true;
+                kinds = kinds << 1 | u64::from(first == b'{');
+                text = rest;
+                if closed(text, kinds).is_some() {
+                    break;
                 }
-                if !self.key() {
-                    return false;
+                if first == b'{' {
+                    text = after_key(text, last, false)?;
                 }
                 continue;
             }
-            if first == b'[' {
-                self.text = rest;
-                if !self.open(0) {
-                    return false;
-                }
-                if self.text.first() == Some(&b']') {
-                    return true;
-                }
-                continue;
-            }
-            return match first {
-                b't' => self.literal(b"true"),
-                b'f' => self.literal(b"false"),
-                b'n' => self.literal(b"null"),
-                _ => self.number(),
+            text = match first {
+                b't' => rest.strip_prefix(b"rue")?,
+                b'f' => rest.strip_prefix(b"alse")?,
+                b'n' => rest.strip_prefix(b"ull")?,
+                _ => return None,
             };
+            break;
         }
     }
+}
 
-    #[inline]
-    fn string(&mut self) -> bool {
-        while let Some((_, rest)) = find::<false>(self.text) {
-            match rest {
-                [b'"', rest @ ..] => {
-                    self.text = rest;
-                    return true;
-                }
-                [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', rest @ ..] => {
-                    self.text = rest;
-                }
-                _ => return false,
+/// What follows the end of the innermost container.
+#[inline]
+fn closed(text: &[u8], kinds: u64) -> Option<&[u8]> {
+    let closing = if kinds & 1 == 1 { b'}' } else { b']' };
+    text.split_first().filter(|(next, _)| **next == closing).map(|(_, rest)| rest)
+}
+
+/// Whether there is only white space.
+#[inline]
+fn is_blank(text: &[u8]) -> bool {
+    text == b"\n" || text.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
+}
+
+/// What follows a comma, a key of up to seven bytes and its colon. Most members begin so, and one
+/// look at the length is enough for them. `None`: [`after_key`] knows more.
+#[inline]
+fn after_short_key(text: &[u8], top: bool) -> Option<&[u8]> {
+    let [b',', b'"', key @ ..] = text.first_chunk::<12>()? else { return None };
+    let (word, _) = key.split_first_chunk()?;
+    let word = u64::from_le_bytes(*word);
+    let at = first(key_marks(word))? & 7;
+    let own = !top || word as u8 != b'_';
+    (own && key[at] == b'"' && key[at + 1] == b':').then(|| &text[at + 4..])
+}
+
+/// What follows a key and its colon.
+#[inline(never)]
+fn after_key(text: &[u8], last: u64, top: bool) -> Option<&[u8]> {
+    let (b'"', text) = text.split_first()? else { return None };
+    // Once more at the top, they contradict those that were read.
+    if top && (text.starts_with(b"_id\"") || text.starts_with(b"_rev\"")) {
+        return None;
+    }
+    let mut rest = text;
+    loop {
+        let (word, after) = word(rest, last);
+        if let Some(at) = first(key_marks(word)) {
+            return rest.get(at..)?.strip_prefix(b"\":");
+        }
+        rest = after;
+    }
+}
+
+/// Marks what [`marks`] does, and the first byte that is not ASCII.
+#[inline]
+const fn key_marks(word: u64) -> u64 {
+    marks(word) | word & LOW << 7
+}
+
+/// The place of the first mark.
+#[inline]
+const fn first(marks: u64) -> Option<usize> {
+    if marks == 0 { None } else { Some((marks.trailing_zeros() / 8) as usize) }
+}
+
+/// What follows a string whose opening quote was passed.
+#[inline]
+fn after_string(text: &[u8], last: u64) -> Option<&[u8]> {
+    let mut rest = text;
+    loop {
+        while let Some((block, after)) = rest.split_first_chunk::<32>() {
+            if stops(block) {
+                break;
             }
+            rest = after;
         }
-        false
-    }
-
-    /// Passes a number without an exponent.
-    #[inline]
-    fn number(&mut self) -> bool {
-        if let [b'-', rest @ ..] = self.text {
-            self.text = rest;
+        if let Some((block, after)) = rest.split_first_chunk::<16>()
+            && !stops(block)
+        {
+            rest = after;
         }
-        let first = self.text.first() == Some(&b'0');
-        let digits = self.digits();
-        if digits == 0 || digits > 1 && first {
-            return false;
-        }
-        if let [b'.', rest @ ..] = self.text {
-            self.text = rest;
-            return self.digits() > 0;
-        }
-        true
-    }
-
-    /// Passes digits; how many.
-    #[inline]
-    fn digits(&mut self) -> usize {
-        let before = self.text.len();
-        while let Some((word, rest)) = self.text.split_first_chunk::<8>() {
-            let word = u64::from_le_bytes(*word);
-            // The high half of a digit is 3, and stays so when 6 is added.
-            let others = (word & (LOW * 0xf0) ^ (LOW * 0x30))
-                | (word.wrapping_add(LOW * 6) & (LOW * 0xf0) ^ (LOW * 0x30));
-            if others != 0 {
-                let digits = others.trailing_zeros() as usize / 8;
-                self.text = &self.text[digits..];
-                return before - self.text.len();
+        let at = loop {
+            let (word, after) = word(rest, last);
+            if let Some(at) = first(marks(word)) {
+                break at;
             }
-            self.text = rest;
-        }
-        while let [b'0'..=b'9', rest @ ..] = self.text {
-            self.text = rest;
-        }
-        before - self.text.len()
-    }
-
-    #[inline]
-    fn literal(&mut self, word: &[u8]) -> bool {
-        match self.text.strip_prefix(word) {
-            Some(rest) => {
-                self.text = rest;
-                true
+            rest = after;
+        };
+        match rest.get(at..)? {
+            [b'"', after @ ..] => return Some(after),
+            [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', after @ ..] => {
+                rest = after;
             }
-            None => false,
+            _ => return None,
         }
+    }
+}
+
+/// What follows a number without an exponent.
+#[inline]
+fn after_number(text: &[u8], last: u64) -> Option<&[u8]> {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    if let [b'0', b'0'..=b'9', ..] = text {
+        return None;
+    }
+    match after_digits(text, last)? {
+        [b'.', rest @ ..] => after_digits(rest, last),
+        rest => Some(rest),
+    }
+}
+
+/// What follows digits, one or more.
+#[inline]
+fn after_digits(text: &[u8], last: u64) -> Option<&[u8]> {
+    if !text.first()?.is_ascii_digit() {
+        return None;
+    }
+    let mut rest = text;
+    loop {
+        let (word, after) = word(rest, last);
+        // Of a digit, what is left is 9 at most.
+        let left = word ^ (LOW * 0x30);
+        let others = (left.wrapping_add(LOW * 0x76) | left) & LOW << 7;
+        if let Some(at) = first(others) {
+            return rest.get(at..);
+        }
+        rest = after;
     }
 }
 
 const LOW: u64 = u64::from_ne_bytes([1; 8]);
 
-/// Marks the first quote, backslash or control character of eight bytes in its highest bit; in a
-/// key, also the first byte that is not ASCII. There may be marks above it, never below.
+/// The next eight bytes and what follows them. At the end of the text, `last`, there are zeros
+/// after it: no string, key or number goes on with those.
+#[inline]
+fn word(text: &[u8], last: u64) -> (u64, &[u8]) {
+    match text.split_first_chunk() {
+        Some((word, after)) => (u64::from_le_bytes(*word), after),
+        None => (last.checked_shr(64 - 8 * text.len() as u32).unwrap_or(0), &[]),
+    }
+}
+
+/// Marks the first quote, backslash or control character of eight bytes in its highest bit. There
+/// may be marks above it, never below.
 ///
 /// Bit Twiddling Hacks, "Determine if a word has a byte less than n"; exchanging 0x20 and 0x22
 /// puts the quote beside the control characters.
 #[inline]
-fn marks<const KEY: bool>(word: [u8; 8]) -> u64 {
-    let word = u64::from_le_bytes(word);
-    let below = |word: u64, least: u64| word.wrapping_sub(LOW * least) & !word;
-    let backslash = word ^ (LOW * u64::from(b'\\'));
-    let mut marks = below(word ^ (LOW * 2), 0x21) | below(backslash, 1);
-    if KEY {
-        marks |= word;
-    }
-    marks & LOW << 7
+const fn marks(word: u64) -> u64 {
+    let quote = word ^ (LOW * 2);
+    let backslash = word ^ (LOW * b'\\' as u64);
+    (quote.wrapping_sub(LOW * 0x21) & !quote | backslash.wrapping_sub(LOW) & !backslash) & LOW << 7
 }
 
 /// Whether any of these is a quote, a backslash or a control character, again with 0x20 and 0x22
-/// exchanged: one test for all 16 where the processor has vectors, a third of what [`marks`] takes.
+/// exchanged: one test for the whole block where the processor has vectors.
 #[inline]
-fn stops(block: &[u8; 16]) -> bool {
+fn stops<const N: usize>(block: &[u8; N]) -> bool {
     let stop = |byte: u8| u8::from(byte ^ 2 < 0x21) | u8::from(byte == b'\\');
     block.iter().fold(0, |any, &byte| any | stop(byte)) > 0
-}
-
-/// The text before the first byte that [`marks`] looks for, and from it on.
-#[inline]
-fn find<const KEY: bool>(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut rest = text;
-    while let Some((word, after)) = rest.split_first_chunk::<8>() {
-        let first = marks::<KEY>(*word);
-        if first != 0 {
-            let at = text.len() - rest.len() + first.trailing_zeros() as usize / 8;
-            return text.split_at_checked(at);
-        }
-        rest = after;
-        if !KEY {
-            while let Some((block, after)) = rest.split_first_chunk::<16>() {
-                if !stops(block) {
-                    rest = after;
-                    continue;
-                }
-                let (words, _) = block.as_chunks::<8>();
-                let (one, two) = (marks::<KEY>(words[0]), marks::<KEY>(words[1]));
-                if one | two != 0 {
-                    let (skip, marks) = if one != 0 { (0, one) } else { (8, two) };
-                    let at = text.len() - rest.len() + skip + marks.trailing_zeros() as usize / 8;
-                    return text.split_at_checked(at);
-                }
-                rest = after;
-            }
-        }
-    }
-    let ends = |&byte: &u8| matches!(byte, b'"' | b'\\' | ..0x20) || KEY && byte >= 0x80;
-    let at = text.len() - rest.len() + rest.iter().position(ends)?;
-    text.split_at_checked(at)
 }
 
 #[cfg(test)]

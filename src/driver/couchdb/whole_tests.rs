@@ -129,3 +129,35 @@ fn what_contradicts_itself_is_left_to_the_parser() {
     }
     assert!(ends_object(br#","a":{"_id":1,"_rev":2}}"#));
 }
+
+/// Text is looked at in blocks and words: whatever stands at whichever place in them is seen.
+#[test]
+fn a_spoilt_byte_is_seen_wherever_it_stands() {
+    let mut proved = 0;
+    let mut agree = |text: &str, at: usize| {
+        let start = text.find(|it| "x7".contains(it)).unwrap_or(1);
+        for put in *b"\"\\\x1f }:,.-e/0[{\xc3" {
+            let mut bytes = format!("{HEAD}{text}").into_bytes();
+            bytes[HEAD.len() + start + at] = put;
+            let whole = ends_object(&bytes[HEAD.len()..]);
+            let spoilt = String::from_utf8_lossy(&bytes).into_owned();
+            assert!(!whole || parses(&bytes), "{spoilt}");
+            assert_eq!(document(&bytes, b"7").is_ok(), parses(&bytes), "{spoilt}");
+            proved += u32::from(whole);
+        }
+    };
+    for len in 1..70 {
+        let (long, digits) = ("x".repeat(len), "7".repeat(len));
+        for at in 0..len {
+            agree(&format!(",\"\":\"{long}\"}}"), at);
+            if len < 20 {
+                agree(&format!(",\"{long}\":1}}"), at);
+                agree(&format!(",\"{long}\":\"long enough for a block\"}}\n"), at);
+                agree(&format!(",\"\":{digits}}}"), at);
+                agree(&format!(",\"\":0.{digits},\"\":\"long enough for a block\"}}\n"), at);
+                agree(&format!(",\"\":[{digits},0]}}\n"), at);
+            }
+        }
+    }
+    assert!(proved > 10_000, "{proved}");
+}
