@@ -279,6 +279,18 @@ fn exact_head<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
 
 #[inline]
 fn revision_until_quote(text: &[u8]) -> Option<(Revision, &[u8])> {
+    // Nearly all: a generation of one digit.
+    if let Some(([digit @ b'0'..=b'9', b'-', hex @ .., b'"'], rest)) =
+        text.split_first_chunk::<35>()
+        && let Ok(hash) = const_hex::decode_to_array(hex)
+    {
+        return Some((Revision { generation: u32::from(digit - b'0'), hash }, rest));
+    }
+    longer_revision_until_quote(text)
+}
+
+#[inline(never)]
+fn longer_revision_until_quote(text: &[u8]) -> Option<(Revision, &[u8])> {
     let end = memchr::memchr(b'"', &text[..text.len().min(64)])?;
     Some((Revision::parse(&text[..end])?, &text[end + 1..]))
 }
@@ -333,6 +345,26 @@ mod tests {
             for end in [body.len() - 12, body.len() - 5] {
                 let cut = format!("{}}}", &body[..end]);
                 assert_eq!(document(cut.as_bytes(), b"7"), Err(Failure::Protocol), "{cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn revisions_of_every_length_are_read_alike() {
+        let hash = &REV[2..];
+        for (generation, good) in [("1", true), ("0", true), ("10", true), ("123456789", true)]
+            .into_iter()
+            .chain([("1234567890", false), ("", false), ("x", false), ("/", false)])
+        {
+            for (hash, good) in [(hash, good), (&hash.to_uppercase(), good), (&hash[1..], false)]
+                .into_iter()
+                .chain([(&*format!("{}g", &hash[1..]), false), (&*format!("{hash}0"), false)])
+            {
+                let rev = format!("{generation}-{hash}");
+                let revision = Revision::parse(rev.as_bytes());
+                assert_eq!(revision.is_some(), good, "{rev}");
+                let row = format!("{{\"ok\":true,\"id\":\"7\",\"rev\":\"{rev}\"}}");
+                assert_eq!(written(row.as_bytes(), b"7").ok(), revision, "{rev}");
             }
         }
     }
