@@ -437,6 +437,7 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::engine::pace::{Arrivals, Schedule, Segment};
+    use std::time::Duration;
 
     #[test]
     fn what_falls_due_when_the_time_is_over_is_not_offered() {
@@ -509,5 +510,34 @@ mod tests {
         assert!(!naps(10 + AWAKE_NS) && naps(11 + AWAKE_NS));
         tickets.queue.as_ref().unwrap().borrow_mut().waiting.clear();
         assert!(!tickets.queue.as_ref().unwrap().borrow().may_nap(SECOND_NS), "nobody is free");
+    }
+
+    /// Two connections at one operation per second: one is given the last operation, the other one
+    /// waits for more.
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_is_sent_home_as_soon_as_nothing_more_falls_due() {
+        let clock = Clock::virtual_time();
+        let segments = vec![Segment { length_ns: 20 * SECOND_NS, from: 1.0, to: 1.0 }];
+        let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
+        let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
+        for (operations, end_s, taken, home_s) in [(Some(2), 9, 2, 1), (None, 3, 3, 3)] {
+            let start = clock.now();
+            let share = Share { shard: (0, 1), own: 2, all: 2, operations };
+            let of = (clock, Arc::default());
+            let tickets = Tickets::new(of, &pace, share, (start, start + end_s * SECOND_NS));
+            let connection = async |connection| {
+                let mut taken = 0;
+                while tickets.take(connection, start, None).await.is_some() {
+                    taken += 1;
+                    tickets.done(clock.now());
+                }
+                (taken, (clock.now() - start) / SECOND_NS)
+            };
+            let all = async { tokio::join!(tickets.pace(), connection(0), connection(1)) };
+            let (paced, first, second) =
+                tokio::time::timeout(Duration::from_secs(15), all).await.expect("they go home");
+            assert!(paced.is_ok());
+            assert_eq!((first.0 + second.0, first.1.max(second.1)), (taken, home_s));
+        }
     }
 }
