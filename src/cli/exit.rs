@@ -1,5 +1,6 @@
 //! The exit statuses, for every verb and dialect.
 
+use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::run::RunError;
 
@@ -27,7 +28,7 @@ pub enum Exit {
 
 impl Exit {
     /// The status of a run that left a record.
-    pub(in crate::cli) fn of_record(record: &RunRecord) -> Self {
+    pub(super) fn of_record(record: &RunRecord) -> Self {
         let all = [
             Self::Passed,
             Self::Target,
@@ -40,17 +41,17 @@ impl Exit {
         all.into_iter().find(|exit| *exit as u8 == status).unwrap_or(Self::Failed)
     }
 
-    /// The status of a run that left a record, of which not all could be `written`. What went wrong
-    /// with the run says more than that.
-    pub(in crate::cli) fn of_written(record: &RunRecord, written: bool) -> Self {
-        match Self::of_record(record) {
+    /// The same where it depends on whether all could be `written`. What went wrong with the run
+    /// says more than that.
+    pub(super) const fn if_written(self, written: bool) -> Self {
+        match self {
             Self::Passed if !written => Self::Failed,
             exit => exit,
         }
     }
 
     /// The status of a run that could not be carried out.
-    pub(in crate::cli) const fn of_error(error: &RunError) -> Self {
+    pub(super) const fn of_error(error: &RunError) -> Self {
         match error {
             RunError::Aborted => Self::Interrupted,
             error if error.is_targets() => Self::Target,
@@ -63,4 +64,12 @@ impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
     }
+}
+
+/// Tells all that is wrong with what was asked.
+pub(super) fn refuse(mistakes: &[Invalid]) -> Exit {
+    for mistake in mistakes {
+        eprintln!("error: {mistake}");
+    }
+    Exit::Usage
 }

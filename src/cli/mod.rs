@@ -5,18 +5,19 @@
 
 /// The standard macro panics when nobody reads any more; a run must not end by that.
 macro_rules! eprintln {
-    ($($text:tt)*) => { $crate::cli::pipeline::output::remark(&format!($($text)*)) };
+    ($($text:tt)*) => { $crate::cli::print::remark(&format!($($text)*)) };
 }
 
 /// The same for stdout, where a full disk is told.
 macro_rules! println {
-    ($($text:tt)*) => { $crate::cli::pipeline::output::print((format!($($text)*) + "\n").as_bytes()) };
+    ($($text:tt)*) => { $crate::cli::print::print((format!($($text)*) + "\n").as_bytes()) };
 }
 
 mod dialect;
 mod exit;
 mod flags;
 mod pipeline;
+mod print;
 mod verb;
 
 pub use exit::Exit;
@@ -47,7 +48,7 @@ enum Verb {
     /// Let many workers write or read a document each, all from one moment on
     Burst(Box<verb::burst::Args>),
     /// The command line and files of Dahk's `couchdb_benchmark` for the same
-    BmCouchdb(Box<verb::burst::OriginalArgs>),
+    BmCouchdb(Box<dialect::bm_couchdb::Args>),
     /// Request URLs over and over, or at a rate
     Http(Box<verb::http::Args>),
     /// Siege's command line and figures
@@ -99,7 +100,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             Verb::Sweep(args) => verb::sweep::main(&args, &own),
             Verb::BulkPerf(args) => dialect::bulk_perf::main(&args, &line),
             Verb::Burst(args) => verb::burst::main(&args, &line),
-            Verb::BmCouchdb(args) => verb::burst::original(&args, &line),
+            Verb::BmCouchdb(args) => dialect::bm_couchdb::main(&args, &line),
             Verb::Http(args) => verb::http::main(*args, &line),
             Verb::Ycsb(args) => dialect::ycsb::main(&args, &line),
             Verb::Siege(args) => dialect::siege::main(&args, &line),

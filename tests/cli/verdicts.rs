@@ -211,3 +211,72 @@ fn a_reader_of_messages_that_leaves_ends_nothing() {
     assert!(matches!(output.status.code(), Some(0 | 5)), "{:?}", output.status);
     assert!(folder.path().join("out/report.html").exists());
 }
+
+/// Verbs that make something of the record themselves, and where each keeps its first run.
+const OWN_REPORTS: [(&[&str], &str); 3] = [
+    (&["bulk-perf", "10", "100", "1"], "springload-runs"),
+    (&["bm-couchdb", "-t", "1"], "springload-runs"),
+    (
+        &["sweep", "-L", "batch=5,10", "-c", "1", "--docs", "20", "--ops", "0", "-o", "swept"],
+        "swept/cells",
+    ),
+];
+
+#[test]
+fn a_record_that_cannot_be_saved_fails_every_verb() {
+    for (flags, runs) in OWN_REPORTS {
+        // On a busy machine the client may be the limit, which says more: status 5.
+        let code = |_| unsaved(flags, runs);
+        let code = (0..9).map(code).find(|code| *code != Some(5));
+        assert_eq!(code, Some(Some(1)), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_written_fails_every_verb() {
+    for (flags, _) in OWN_REPORTS {
+        let code = |_| {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", "\"$0\" \"$@\" -q >/dev/full", BINARY]).args(flags);
+            let output = command.current_dir(folder.path()).output().expect("a shell");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                stderr.contains("error: the report cannot be written: "),
+                "{flags:?}: {stderr}"
+            );
+            output.status.code()
+        };
+        let code = (0..9).map(code).find(|code| *code != Some(5));
+        assert_eq!(code, Some(Some(1)), "{flags:?}");
+    }
+}
+
+/// The exit status of a verb whose first run loses its folder when the first document is sent.
+fn unsaved(flags: &[&str], runs: &str) -> Option<i32> {
+    let server = Server::stand_in(Options::default());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let runs = folder.path().join(runs);
+    let first = std::sync::Once::new();
+    let hook = move |_: &str, path: &str| {
+        // `/springload_…/_bulk_docs` or a document, not the database alone.
+        if path.starts_with("/springload_") && path.matches('/').count() == 2 {
+            first.call_once(|| {
+                let mut all = std::fs::read_dir(&runs).expect("a folder of runs");
+                let run = all.next().expect("a run").expect("its name").path();
+                std::fs::remove_dir_all(&run).expect("it is ours");
+                std::fs::write(&run, b"in the way").expect("a file");
+            });
+        }
+    };
+    let proxy = Proxy::with_hook(&server.url, Box::new(hook));
+    let mut command = assert_cmd::Command::new(BINARY);
+    command.args(flags).args([&*proxy.url, "-q"]).current_dir(folder.path());
+    let output = command.timeout(Duration::from_secs(120)).output().expect("it runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("run.json cannot be written: "), "{flags:?}: {stderr}");
+    let rescued = stderr.lines().find_map(|line| line.strip_prefix("record: "));
+    let rescued = std::path::Path::new(rescued.expect("another place"));
+    std::fs::remove_dir_all(rescued.parent().expect("a folder")).expect("it is ours");
+    output.status.code()
+}

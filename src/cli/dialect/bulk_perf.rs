@@ -2,15 +2,19 @@
 //! couchdb-performance-tests of 2008.
 
 use crate::cli::exit::Exit;
-use crate::cli::flags::shared::{AuthArg, ClientArgs};
-use crate::cli::pipeline::carry::{bare, carry_out, checked, ready};
-use crate::cli::pipeline::output::print;
-use crate::cli::verb::sweep::cells::document;
-use crate::plan::{self, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec};
-use crate::report::{bulk_perf_dat, bulk_perf_picture};
+use crate::cli::flags::client::ClientArgs;
+use crate::cli::flags::database::AuthArg;
+use crate::cli::flags::output::OutputArgs;
+use crate::cli::pipeline::dialect::{Dialect, deliver};
+use crate::cli::pipeline::{Job, carry_out};
+use crate::cli::verb::sweep::preset::document;
+use crate::plan::{self, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec, check};
+use crate::record::RunRecord;
+use crate::report::{Format, bulk_perf_dat, bulk_perf_picture};
 use crate::schema::Ids;
 use crate::sweep::Headline;
 use crate::workload::Mix;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{fs, io};
 
@@ -93,38 +97,34 @@ pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
     } else {
         None
     };
-    if let Some(mistake) = mistake {
-        eprintln!("error: {mistake}");
-        return Exit::Usage;
+    let plan = mistake.map_or_else(|| check(&spec(args, command)), |it| Err(vec![it]));
+    let output = OutputArgs::bare(args.output.clone(), args.quiet);
+    let job = Job { plan, mistakes: Vec::new(), output: &output };
+    carry_out(job, |_| Ok(Series(args)))
+}
+
+/// The series of a fill, its legend and its plot.
+struct Series<'a>(&'a Args);
+
+impl Dialect for Series<'_> {
+    fn tells_folder(&self) -> bool {
+        false
     }
-    let Some(plan) = checked(&spec(args, command), Vec::new()) else { return Exit::Usage };
-    let output = bare(args.output.clone(), args.quiet);
-    let Some((folder, stop)) = ready(&output) else { return Exit::Usage };
-    let (record, exit) = match carry_out(&plan, &folder, &output, &stop) {
-        Ok(carried) => carried,
-        Err(error) => {
-            eprintln!("error: {error}");
-            return Exit::of_error(&error);
+
+    fn report(&mut self, record: &RunRecord, _format: Option<Format>) -> Result<(), String> {
+        let headline = Headline::of(record, true).unwrap_or_default();
+        let file = write(self.0, &headline)
+            .map_err(|error| format!("the series cannot be written: {error}"))?;
+        let mut text = format!("{:.1} docs/s, {} documents\n", headline.per_s, headline.ok);
+        for warning in &headline.warnings {
+            let _ = writeln!(text, "! {warning}");
         }
-    };
-    let headline = Headline::of(&record, true).unwrap_or_default();
-    match write(args, &headline) {
-        Ok(file) => {
-            print(format!("{:.1} docs/s, {} documents\n", headline.per_s, headline.ok).as_bytes());
-            for warning in &headline.warnings {
-                print(format!("! {warning}\n").as_bytes());
-            }
-            print(format!("{}\n", file.display()).as_bytes());
-            exit
-        }
-        Err(error) => {
-            eprintln!("error: the series cannot be written: {error}");
-            Exit::Failed
-        }
+        let _ = writeln!(text, "{}", file.display());
+        deliver(text.as_bytes())
     }
 }
 
-/// Writes the series, its legend and its plot, the first two under the original's names.
+/// Writes all three, the first two under the original's names.
 fn write(args: &Args, headline: &Headline) -> io::Result<PathBuf> {
     let (bulk, documents, threads) = (args.bulk_size, args.doc_count, args.num_threads);
     let base = args.output.clone().unwrap_or_default();

@@ -1,10 +1,13 @@
 //! `springload cushion`: Iron Cushion's command line, flag by flag.
 
 use crate::cli::exit::Exit;
-use crate::cli::pipeline::output::OutputArgs;
-use crate::cli::pipeline::{Execution, execute};
+use crate::cli::flags::output::OutputArgs;
+use crate::cli::pipeline::dialect::Printed;
+use crate::cli::pipeline::{Job, carry_out};
 use crate::clock::wall_ns;
-use crate::plan::{self, Auth, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec, SchemaSource};
+use crate::plan::{
+    self, Auth, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec, SchemaSource, check,
+};
 use crate::schema::Ids;
 use crate::workload::Mix;
 use std::path::PathBuf;
@@ -130,8 +133,8 @@ pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
         ycsb: None,
         thresholds: args.output.fail_if.clone(),
     };
-    let preamble = Some("cushion");
-    execute(Execution { spec: &spec, mistakes, output: &args.output, preamble })
+    let job = Job { plan: check(&spec), mistakes, output: &args.output };
+    carry_out(job, |_| Ok(Printed("cushion")))
 }
 
 /// The address is that of a server: the database has a flag of its own.

@@ -1,5 +1,6 @@
 //! Command lines of other programs: each is spoken as it is, and comes to a plan.
 
+pub(in crate::cli) mod bm_couchdb;
 pub(in crate::cli) mod bulk_perf;
 pub(in crate::cli) mod cushion;
 pub(in crate::cli) mod siege;

@@ -1,5 +1,7 @@
 //! Flags that have the same meaning in several verbs.
 
+pub(in crate::cli) mod client;
+pub(in crate::cli) mod database;
 pub(in crate::cli) mod load;
+pub(in crate::cli) mod output;
 pub(in crate::cli) mod schema_source;
-pub(in crate::cli) mod shared;

@@ -30,7 +30,7 @@ struct State {
 
 /// The page of one run.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Metrics {
+pub(super) struct Metrics {
     state: Arc<Mutex<State>>,
     address: SocketAddr,
 }
@@ -38,7 +38,7 @@ pub(in crate::cli) struct Metrics {
 impl Metrics {
     /// Listens where the flag says and serves for as long as the process lives. Before the run
     /// begins the page is empty.
-    pub(in crate::cli) fn serve(wanted: &str) -> Result<Self, Invalid> {
+    pub(super) fn serve(wanted: &str) -> Result<Self, Invalid> {
         let place = with_host(wanted);
         Self::start(&place).map_err(|error| {
             let problem = format!("cannot listen on {place:?}: {error}");
@@ -59,12 +59,12 @@ impl Metrics {
     }
 
     /// Where the page is.
-    pub(in crate::cli) fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
 
     /// Takes the record so far; a stage that is on it is no longer going on.
-    pub(in crate::cli) fn keep(&self, record: &RunRecord) {
+    pub(super) fn keep(&self, record: &RunRecord) {
         let mut record = record.clone();
         // The page needs only the totals.
         record.stages.iter_mut().for_each(|stage| stage.series = crate::measure::Series::default());
@@ -73,7 +73,7 @@ impl Metrics {
     }
 
     /// Takes what a stage has measured so far.
-    pub(in crate::cli) fn running(&self, running: Running) {
+    pub(super) fn running(&self, running: Running) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).running = Some(running);
     }
 

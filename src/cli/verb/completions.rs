@@ -1,7 +1,7 @@
 //! `springload completions` and `springload man`: made from the grammar of the command line.
 
 use crate::cli::exit::Exit;
-use crate::cli::pipeline::output::print;
+use crate::cli::print::print;
 use clap::Command;
 use clap_complete::Shell;
 use std::io;

@@ -1,10 +1,11 @@
 //! `springload http`: load on any HTTP server, with the flags of the native verbs.
 
 use crate::cli::exit::Exit;
+use crate::cli::flags::client::{ClientArgs, drawn_seed};
 use crate::cli::flags::load::LoadArgs;
-use crate::cli::flags::shared::{ClientArgs, drawn_seed};
-use crate::cli::pipeline::output::OutputArgs;
-use crate::cli::pipeline::{Checked, carry_out};
+use crate::cli::flags::output::OutputArgs;
+use crate::cli::pipeline::dialect::Printed;
+use crate::cli::pipeline::{Job, carry_out};
 use crate::driver::http::Retry;
 use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, UrlSource, check_http};
 use crate::workload::UrlOrder;
@@ -116,8 +117,6 @@ pub(in crate::cli) fn main(args: Args, command: &str) -> Exit {
         load: HttpLoad::Steady(load),
         thresholds: output.fail_if.clone(),
     };
-    let plan = check_http(&spec);
-    let mistakes = Vec::new();
-    let output = &output;
-    carry_out(Checked { plan, mistakes, output, preamble: None, transcript: None }).0
+    let job = Job { plan: check_http(&spec), mistakes: Vec::new(), output: &output };
+    carry_out(job, |_| Ok(Printed::NATIVE))
 }

@@ -1,7 +1,8 @@
 //! `springload list`: the runs that are saved, newest first.
 
 use crate::cli::exit::Exit;
-use crate::cli::pipeline::output::{RUNS, print};
+use crate::cli::pipeline::folder::RUNS;
+use crate::cli::print::print;
 use crate::cli::verb::saved::{Outline, Saved, State, list};
 use crate::report::{bytes, grouped};
 use serde::Serialize;

@@ -1,7 +1,8 @@
 //! `springload report` and `springload show`: saved runs in any format.
 
 use crate::cli::exit::Exit;
-use crate::cli::pipeline::output::{fit_for_stdout, known_format, print};
+use crate::cli::flags::output::{fit_for_stdout, known_format};
+use crate::cli::print::print;
 use crate::cli::verb::saved;
 use crate::cli::verb::sweep::{self, SweepFormat};
 use crate::record::RunRecord;

@@ -1,12 +1,14 @@
 //! `springload run`: the native verb.
 
 use crate::cli::exit::Exit;
+use crate::cli::flags::client::ClientArgs;
+use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::load::LoadArgs;
+use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::schema_source;
-use crate::cli::flags::shared::{ClientArgs, DatabaseArgs};
-use crate::cli::pipeline::output::OutputArgs;
-use crate::cli::pipeline::{Execution, execute};
-use crate::plan::{self, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec};
+use crate::cli::pipeline::dialect::Printed;
+use crate::cli::pipeline::{Job, carry_out};
+use crate::plan::{self, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec, check};
 use crate::schema::Ids;
 use crate::workload::Mix;
 use crate::workload::ycsb::{Class, CoreConfig, Properties, builtin};
@@ -111,7 +113,7 @@ enum WorkloadArg {
 pub(in crate::cli) fn main(args: Args, command: &str) -> Exit {
     let Args { settings, output } = args;
     let (spec, mistakes) = spec_of(settings, command, &output.fail_if);
-    execute(Execution { spec: &spec, mistakes, output: &output, preamble: None })
+    carry_out(Job { plan: check(&spec), mistakes, output: &output }, |_| Ok(Printed::NATIVE))
 }
 
 /// What the settings ask for, and the mistakes that are seen in them alone.

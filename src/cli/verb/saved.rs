@@ -2,7 +2,7 @@
 //!
 //! A list reads only the outlines of records; whatever else lies in the folder is told, not fatal.
 
-use crate::cli::pipeline::output::RUNS;
+use crate::cli::pipeline::folder::RUNS;
 use crate::record::{RunRecord, SCHEMA_VERSION, Verdict};
 use crate::report::read_json;
 use serde::{Deserialize, Serialize};

@@ -3,22 +3,26 @@
 mod log;
 mod rc;
 mod show;
+mod transcript;
 
 use crate::cli::exit::Exit;
-use crate::cli::flags::shared::drawn_seed;
-use crate::cli::pipeline::output::OutputArgs;
-use crate::cli::pipeline::transcript::{Show, Transcript};
-use crate::cli::pipeline::{Checked, carry_out};
+use crate::cli::flags::client::drawn_seed;
+use crate::cli::flags::output::OutputArgs;
+use crate::cli::pipeline::dialect::{Dialect, deliver, render};
+use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::http::sources;
+use crate::driver::http::Watcher;
 use crate::plan::{
     self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Invalid, LoadSpec, UrlSource, check_http,
 };
-use crate::report;
+use crate::record::RunRecord;
+use crate::report::{self, Format};
 use crate::workload::UrlOrder;
 use log::Log;
 use rc::Rc;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use transcript::{Show, Transcript};
 
 /// As many users as siege's configuration has when it is installed.
 const USERS: u64 = 25;
@@ -203,29 +207,41 @@ pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
         full_url: rc.is_on("fullurl") == Some(true),
     };
     let shows = (show.heads || show.lines) && !output.quiet;
-    let transcript = if shows { Transcript::start(show).ok() } else { None };
     let logging = rc.is_on("logging") == Some(true) || args.mark.is_some();
     let log = args
         .log
         .clone()
         .or_else(|| logging.then(|| PathBuf::from(rc.get("logfile").unwrap_or("siege.log"))));
-    let log = match log.as_deref().filter(|_| !output.dry_run).map(Log::open).transpose() {
-        Ok(log) => log,
-        Err(mistake) => {
-            mistakes.push(mistake);
-            None
-        }
-    };
-    let preamble = Some("siege");
-    let (exit, record) =
-        carry_out(Checked { plan, mistakes, output: &output, preamble, transcript });
-    if let (Some(log), Some(record)) = (log, record)
-        && let Err(error) = log.append(args.mark.as_deref(), &record)
-    {
-        eprintln!("error: the log could not be written: {error}");
-        return Exit::Failed;
+    carry_out(Job { plan, mistakes, output: &output }, |_| {
+        let log = log.as_deref().map(Log::open).transpose()?;
+        let transcript = if shows { Transcript::start(show).ok() } else { None };
+        Ok(Siege { transcript, log, mark: args.mark.clone() })
+    })
+}
+
+/// Siege's lines for each request, its figures and its log.
+struct Siege {
+    transcript: Option<Transcript>,
+    log: Option<Log>,
+    mark: Option<String>,
+}
+
+impl Dialect for Siege {
+    fn exchanges(&mut self) -> Option<Watcher> {
+        self.transcript.as_mut().and_then(Transcript::watcher)
     }
-    exit
+
+    fn ended(&mut self) {
+        if let Some(transcript) = self.transcript.take() {
+            transcript.finish();
+        }
+    }
+
+    fn report(&mut self, record: &RunRecord, format: Option<Format>) -> Result<(), String> {
+        let told = render(record, format, "siege").and_then(|figures| deliver(&figures));
+        let log = self.log.take().map_or(Ok(()), |log| log.append(self.mark.as_deref(), record));
+        told.and(log.map_err(|error| format!("the log could not be written: {error}")))
+    }
 }
 
 fn spec(args: &Args, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> HttpSpec {

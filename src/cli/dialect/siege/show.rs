@@ -1,8 +1,8 @@
 //! What siege shows besides a run: one exchange, its configuration, its version.
 
 use super::{Args, rc::Rc};
-use crate::cli::exit::Exit;
-use crate::cli::pipeline::output::print;
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::print::print;
 use crate::driver::http::Exchange;
 use crate::plan::{HttpLoad, HttpSpec, Invalid, Plan};
 use crate::report::{SiegeHit, siege_figures};
@@ -85,13 +85,6 @@ fn tell(shown: &Shown, args: &Args, rc: &Rc) -> Exit {
             Exit::Target
         }
     }
-}
-
-fn refuse(mistakes: &[Invalid]) -> Exit {
-    for mistake in mistakes {
-        eprintln!("error: {mistake}");
-    }
-    Exit::Usage
 }
 
 /// Prints in siege's form what flags and configuration file come to.

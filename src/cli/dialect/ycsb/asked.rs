@@ -1,9 +1,9 @@
 //! Properties and options together, as a plan that is yet to be checked.
 
 use super::classes::{self, Binding, WorkloadClass};
-use super::{Args, Command, refuse, wrong};
-use crate::cli::exit::Exit;
-use crate::cli::flags::shared::{DEFAULT_SEED, drawn_seed};
+use super::{Args, Command, wrong};
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
 use crate::cli::verb::shell;
 use crate::clock::wall_ns;
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};

@@ -5,15 +5,14 @@ mod classes;
 mod outputs;
 mod show;
 
-pub(in crate::cli) use outputs::Outputs;
-
-use crate::cli::exit::Exit;
-use crate::cli::pipeline::output::OutputArgs;
-use crate::cli::pipeline::{Execution, execute};
-use crate::plan::{self, Auth, Invalid, YcsbPhase};
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::output::OutputArgs;
+use crate::cli::pipeline::{Job, carry_out};
+use crate::plan::{self, Auth, Invalid, YcsbPhase, check};
 use crate::workload::ycsb::Class;
 use asked::Asked;
 use clap::ValueEnum;
+use outputs::Outputs;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -213,17 +212,15 @@ pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
             show::properties(&asked.properties);
         }
     }
-    let exporter = spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.as_ref());
-    let preamble = exporter.map(|measurement| measurement.exporter.format());
-    execute(Execution { spec: &spec, mistakes, output: &args.output, preamble })
-}
-
-/// Tells all mistakes.
-fn refuse(mistakes: &[Invalid]) -> Exit {
-    for mistake in mistakes {
-        eprintln!("error: {mistake}");
-    }
-    Exit::Usage
+    let measurement = spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone());
+    let plan = check(&spec);
+    let Some(measurement) = measurement else {
+        // What is wrong with it is among the mistakes.
+        mistakes.extend(plan.err().unwrap_or_default());
+        return refuse(&mistakes);
+    };
+    let job = Job { plan, mistakes, output: &args.output };
+    carry_out(job, |plan| Outputs::open(plan, measurement))
 }
 
 /// A property that makes no sense.

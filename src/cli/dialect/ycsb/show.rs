@@ -1,6 +1,6 @@
 //! What YCSB's `BasicDB` prints on stdout.
 
-use crate::cli::pipeline::output::print;
+use crate::cli::print::print;
 use crate::driver::basic::Echo;
 use crate::plan::BasicPlan;
 use crate::workload::ycsb::Properties;

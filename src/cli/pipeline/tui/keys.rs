@@ -1,8 +1,8 @@
 //! The keys of the live view. Read on a thread of their own, so that they work while nothing is
 //! drawn, too: a raw terminal sends no signal for Ctrl-C.
 
-use super::screen::is_open;
-use crate::cli::pipeline::signals::Asked;
+use super::open::is_open;
+use crate::cli::pipeline::ending::Ending;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
 use ratatui::crossterm::terminal::disable_raw_mode;
 use std::io;
@@ -27,12 +27,12 @@ const fn asks_to_stop(key: KeyEvent) -> bool {
 }
 
 /// Reads keys until the view is closed.
-pub(super) fn listen(asked: Arc<Asked>) -> io::Result<()> {
+pub(super) fn listen(ending: Arc<Ending>) -> io::Result<()> {
     std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
         while is_open() {
             match poll(LOOKS_EVERY).and_then(|any| any.then(read).transpose()) {
                 Ok(Some(Event::Key(key))) if asks_to_stop(key) => {
-                    asked.again();
+                    ending.ask();
                 }
                 Ok(_) => {}
                 Err(_) => {

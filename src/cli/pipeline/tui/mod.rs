@@ -6,11 +6,12 @@ mod draw;
 mod draw_tests;
 mod keys;
 mod model;
+mod open;
 mod screen;
 
-pub(in crate::cli) use screen::is_open;
+pub(super) use open::is_open;
 
-use crate::cli::pipeline::signals::Asked;
+use super::ending::Ending;
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::record::RunRecord;
 use crate::run::Progress;
@@ -26,10 +27,10 @@ const OPENS_AFTER_NS: Nanos = SECOND_NS;
 const DRAWS_EVERY_NS: Nanos = SECOND_NS / 5;
 
 /// The live view of one run.
-pub(in crate::cli) struct Tui {
+pub(super) struct Tui {
     model: Model,
     look: Look,
-    asked: Arc<Asked>,
+    ending: Arc<Ending>,
     began: Nanos,
     drawn: Nanos,
     screen: Option<Screen>,
@@ -37,18 +38,18 @@ pub(in crate::cli) struct Tui {
 
 impl Tui {
     /// A view that is not on the screen yet. Without `colour` it differs in nothing else.
-    pub(in crate::cli) fn new(colour: bool, asked: Arc<Asked>) -> Self {
+    pub(super) fn new(colour: bool, ending: Arc<Ending>) -> Self {
         let (look, began) = (Look { colour }, Clock::system().now());
-        Self { model: Model::default(), look, asked, began, drawn: 0, screen: None }
+        Self { model: Model::default(), look, ending, began, drawn: 0, screen: None }
     }
 
     /// What is measured, before any of it has been.
-    pub(in crate::cli) fn run_begins(&mut self, record: &RunRecord) {
+    pub(super) fn run_begins(&mut self, record: &RunRecord) {
         self.model = Model::new(record);
     }
 
     /// A stage begins.
-    pub(in crate::cli) fn stage_begins(&mut self, name: &str) {
+    pub(super) fn stage_begins(&mut self, name: &str) {
         self.model.stage_begins(name);
     }
 
@@ -56,15 +57,15 @@ impl Tui {
     ///
     /// # Errors
     /// When the terminal cannot be used; it has been restored.
-    pub(in crate::cli) fn progress(&mut self, progress: &Progress) -> io::Result<()> {
-        self.model.progress(progress, self.asked.stopping());
+    pub(super) fn progress(&mut self, progress: &Progress) -> io::Result<()> {
+        self.model.progress(progress, self.ending.reason().is_some());
         let now = Clock::system().now();
         if now < self.began + OPENS_AFTER_NS || now < self.drawn + DRAWS_EVERY_NS {
             return Ok(());
         }
         self.drawn = now;
         if self.screen.is_none() {
-            self.screen = Some(Screen::open(self.asked.clone())?);
+            self.screen = Some(Screen::open(self.ending.clone())?);
         }
         let Some(screen) = &mut self.screen else { return Ok(()) };
         let (model, look) = (&self.model, self.look);
@@ -76,7 +77,7 @@ impl Tui {
     }
 
     /// Gives the terminal back as it was.
-    pub(in crate::cli) fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.screen = None;
     }
 }

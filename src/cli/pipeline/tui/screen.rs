@@ -4,7 +4,8 @@
 //! The view is on the alternate screen, so that nothing of it stays in the scrollback.
 
 use super::keys;
-use crate::cli::pipeline::signals::Asked;
+use super::open::{is_open, set_open};
+use crate::cli::pipeline::ending::Ending;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
@@ -16,17 +17,9 @@ use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use rustix::process::getpgrp;
 use rustix::termios::{tcgetpgrp, tcgetwinsize};
 use std::io::{self, BufWriter, Stderr, stderr};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 
-/// Whether the view has the terminal. One per process, as there is one terminal.
-static OPEN: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
-
-/// Whether the view has the terminal: who prints then would spoil it.
-pub(in crate::cli) fn is_open() -> bool {
-    OPEN.load(Ordering::SeqCst)
-}
 
 /// The terminal behind stderr, in the view's hands until this is dropped.
 pub(super) struct Screen(Terminal<CrosstermBackend<BufWriter<Stderr>>>);
@@ -36,7 +29,7 @@ impl Screen {
     ///
     /// # Errors
     /// When there is none of a known size, or when it belongs to another job.
-    pub(super) fn open(asked: Arc<Asked>) -> io::Result<Self> {
+    pub(super) fn open(ending: Arc<Ending>) -> io::Result<Self> {
         // A job in the background would be stopped for setting the terminal's modes.
         if tcgetpgrp(stderr()).is_ok_and(|foreground| foreground != getpgrp()) {
             return Err(io::Error::other("in the background"));
@@ -54,10 +47,10 @@ impl Screen {
             }));
         });
         enable_raw_mode()?;
-        OPEN.store(true, Ordering::SeqCst);
+        set_open(true);
         let screen = Self(terminal);
         execute!(stderr(), EnterAlternateScreen, Hide)?;
-        keys::listen(asked)?;
+        keys::listen(ending)?;
         Ok(screen)
     }
 
@@ -82,7 +75,7 @@ impl Drop for Screen {
 
 /// Gives the terminal back, once.
 fn restore() {
-    if OPEN.swap(false, Ordering::SeqCst) {
+    if set_open(false) {
         // Whatever fails here, there is nothing left to try.
         let _ = execute!(stderr(), LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();

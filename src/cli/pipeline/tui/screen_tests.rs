@@ -5,7 +5,7 @@
 mod pty;
 
 use super::Screen;
-use crate::cli::pipeline::signals::Asked;
+use crate::cli::pipeline::ending::Ending;
 use pty::Pty;
 use std::process::Command;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const CHILD: &str = "SPRINGLOAD_TEST_PANICS_ON_A_SCREEN";
 #[test]
 fn a_panic_is_told_on_the_terminal_as_it_was() {
     if std::env::var_os(CHILD).is_some() {
-        let mut screen = Screen::open(Arc::new(Asked::new(Arc::default()))).expect("a terminal");
+        let mut screen = Screen::open(Arc::new(Ending::default())).expect("a terminal");
         screen.draw(|frame| frame.render_widget("picture", frame.area())).expect("a picture");
         // As a load thread would: the view itself goes on.
         let thread = std::thread::spawn(|| panic!("on purpose"));

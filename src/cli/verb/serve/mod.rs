@@ -5,9 +5,7 @@ mod faults;
 use crate::cli::exit::Exit;
 use crate::cli::pipeline::signals;
 use crate::embedded::{Mode, Options, StandIn, bind};
-use crate::engine::Stop;
 use crate::plan::duration_ns;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// `springload serve`.
@@ -73,18 +71,17 @@ pub(in crate::cli) fn main(args: &Args) -> Exit {
             return Exit::Usage;
         }
     };
-    let stop = Arc::new(Stop::default());
-    if let Err(error) = signals::listen(stop.clone(), true) {
-        eprintln!("error: cannot listen for Ctrl-C: {error}");
-        return Exit::Failed;
-    }
+    let ending = match signals::listen(true) {
+        Ok(ending) => ending,
+        Err(exit) => return exit,
+    };
     let (name, keeps) = if args.null {
         ("null responder", "nothing, whatever it answers")
     } else {
         ("stand-in", "all in memory")
     };
     println!("the {name} listens on {}; it keeps {keeps}; Ctrl-C ends it", stand_in.url());
-    while stop.reason().is_none() {
+    while ending.reason().is_none() {
         std::thread::sleep(Duration::from_millis(100));
     }
     stand_in.stop();

@@ -4,7 +4,7 @@ mod command;
 mod store;
 
 use crate::cli::exit::Exit;
-use crate::cli::pipeline::output::print;
+use crate::cli::print::print;
 use crate::clock::Clock;
 use crate::driver::couchdb::{Admin, AdminError, Credentials};
 use crate::net::{Endpoint, TlsOptions};

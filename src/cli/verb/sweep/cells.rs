@@ -1,33 +1,31 @@
 //! What a sweep is made of: the flags that all cells share, the settings that differ, and the plan
 //! of each cell, which is that of `springload run` with these flags.
 
-use super::Preset;
-use crate::cli::flags::shared::DEFAULT_SEED;
+use super::preset::{Preset, PresetSettings, document};
+use crate::cli::flags::client::DEFAULT_SEED;
 use crate::cli::pipeline::descriptors::suffice;
 use crate::cli::verb::run::{DEFAULT_CONNECTIONS, DEFAULT_DOCS, Settings, default_batch, spec_of};
-use crate::plan::{DatabasePlan, Invalid, Plan, SchemaSource, check, count};
+use crate::plan::{DatabasePlan, Invalid, Plan, check, count};
 use crate::sweep::{Axis, Definition, Setting, matrix};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 
-/// The documents of couchdb-performance-tests by type; it drew words from lists of nine and five.
-const DOCUMENT: &str = include_str!("bulk-perf.xml");
 /// More runs than anybody waits for.
 const MOST_CELLS: u64 = 10_000;
 
 /// What the flags ask for.
-pub(in crate::cli) struct Wanted {
-    pub(in crate::cli) axes: Vec<Axis>,
-    pub(in crate::cli) preset: Option<Preset>,
-    pub(in crate::cli) scale: f64,
-    pub(in crate::cli) repeat: u64,
-    pub(in crate::cli) by_size: bool,
+pub(super) struct Wanted {
+    pub(super) axes: Vec<Axis>,
+    pub(super) preset: Option<Preset>,
+    pub(super) scale: f64,
+    pub(super) repeat: u64,
+    pub(super) by_size: bool,
 }
 
 /// All cells: settings and round, and a plan for each.
-pub(in crate::cli) struct Cells {
-    pub(in crate::cli) settings: Vec<(Vec<Setting>, u64)>,
-    pub(in crate::cli) plans: Vec<Plan>,
+pub(super) struct Cells {
+    pub(super) settings: Vec<(Vec<Setting>, u64)>,
+    pub(super) plans: Vec<Plan>,
 }
 
 /// The flags of `springload run` that say what is done.
@@ -42,7 +40,7 @@ fn takes_value(argument: &Arg) -> bool {
 
 impl Wanted {
     /// The definition of the sweep, with the flags in `matches` that were given.
-    pub(in crate::cli) fn definition(
+    pub(super) fn definition(
         mut self,
         target: Option<String>,
         matches: &ArgMatches,
@@ -53,14 +51,14 @@ impl Wanted {
             let flag = format!("--{name}");
             common.iter().any(|it| *it == flag || it.starts_with(&format!("{flag}=")))
         };
-        let preset = self.preset.map(|preset| preset_of(preset, self.scale));
-        let preset_name = preset.as_ref().map(|(name, ..)| (*name).to_owned());
-        if let Some((_, axis, defaults)) = preset {
+        let preset = self.preset.map(|preset| preset.settings(self.scale));
+        let preset_name = preset.as_ref().map(|preset| preset.name.to_owned());
+        if let Some(PresetSettings { axis, flags, .. }) = preset {
             self.by_size = true;
             if self.axes.is_empty() && !has(&axis.name, &common) {
                 self.axes.push(axis);
             }
-            for (name, value) in defaults {
+            for (name, value) in flags {
                 let varied = self.axes.iter().any(|axis| axis.name == name);
                 if !varied && !has(name, &common) {
                     common.push(format!("--{name}={value}"));
@@ -152,26 +150,6 @@ fn given(matches: &ArgMatches) -> Vec<String> {
     words
 }
 
-/// The axis of a preset and the flags that go with it.
-type PresetPlan = (&'static str, Axis, Vec<(&'static str, String)>);
-
-fn preset_of(preset: Preset, scale: f64) -> PresetPlan {
-    let (name, axis, values, documents, rest): (_, _, &[&str], f64, [(_, &str); 1]) = match preset {
-        Preset::Threads => {
-            ("threads", "connections", &["1", "2", "4", "8", "16"], 1e5, [("batch", "100")])
-        }
-        Preset::Batch => {
-            ("batch", "batch", &["10", "100", "1000", "10000"], 1e5, [("connections", "1")])
-        }
-        Preset::Size => ("size", "batch", &["1000"], 4e6, [("connections", "1")]),
-    };
-    let values = values.iter().map(|&value| value.to_owned()).collect();
-    let documents = ((documents * scale) as u64).max(1).to_string();
-    let rest = rest.map(|(name, value)| (name, value.to_owned()));
-    let defaults = [("docs", documents)].into_iter().chain(rest).collect();
-    (name, Axis { name: axis.to_owned(), values }, defaults)
-}
-
 fn check_axes(axes: &[Axis], common: &[String], mistakes: &mut Vec<Invalid>) {
     let flags = flags();
     let known: Vec<&str> =
@@ -193,10 +171,7 @@ fn check_axes(axes: &[Axis], common: &[String], mistakes: &mut Vec<Invalid>) {
 }
 
 /// The plan of every cell. All are checked before the first one is run.
-pub(in crate::cli) fn plans(
-    definition: &Definition,
-    target: Option<&str>,
-) -> Result<Cells, Vec<Invalid>> {
+pub(super) fn plans(definition: &Definition, target: Option<&str>) -> Result<Cells, Vec<Invalid>> {
     let mut cells = Cells { settings: Vec::new(), plans: Vec::new() };
     for settings in matrix(&definition.axes) {
         let plan = plan(definition, target, &settings)?;
@@ -253,10 +228,4 @@ fn plan(
             Err(mistakes)
         }
     }
-}
-
-/// The documents of couchdb-performance-tests.
-pub(in crate::cli) fn document() -> SchemaSource {
-    let name = "couchdb-performance-tests".to_owned();
-    SchemaSource::Text { name, text: DOCUMENT.to_owned() }
 }

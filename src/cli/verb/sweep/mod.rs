@@ -1,20 +1,27 @@
 //! `springload sweep`: a run for each combination of settings, kept in one folder.
 
 mod axes;
-pub(in crate::cli) mod cells;
+mod cells;
+pub(in crate::cli) mod preset;
 
-use crate::cli::exit::Exit;
-use crate::cli::pipeline::carry::{Ending, bare, carry_out, now};
-use crate::cli::pipeline::output::{Folder, PAGE, RUNS, print};
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::output::OutputArgs;
+use crate::cli::pipeline::bench::Bench;
+use crate::cli::pipeline::dialect::{Dialect, deliver};
+use crate::cli::pipeline::ending::Ending;
+use crate::cli::pipeline::folder::{Folder, PAGE, RUNS, now};
+use crate::cli::pipeline::measure;
 use crate::cli::pipeline::signals;
+use crate::cli::print::print;
 use crate::cli::strike_password;
-use crate::engine::{Stop, StopReason};
+use crate::engine::StopReason;
 use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
-use crate::report::{Picture, read_json, sweep_csv, sweep_page, sweep_picture, sweep_text};
+use crate::report::{Format, Picture, read_json, sweep_csv, sweep_page, sweep_picture, sweep_text};
 use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled};
 use cells::{Cells, Wanted, plans};
 use clap::{ArgMatches, ValueEnum};
+use preset::Preset;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
@@ -60,17 +67,6 @@ pub(in crate::cli) struct Args {
     /// Print the commands of all runs in their order and run nothing
     #[arg(long)]
     dry_run: bool,
-}
-
-/// The sweeps of couchdb-performance-tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Preset {
-    /// 100,000 documents, 100 in a request, over 1, 2, 4, 8 and 16 connections
-    Threads,
-    /// 100,000 documents, 10, 100, 1000 and 10000 in a request, over one connection
-    Batch,
-    /// 4,000,000 documents, 1000 in a request, over one connection
-    Size,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -121,18 +117,13 @@ fn share(text: &str) -> Result<f64, String> {
 pub(in crate::cli) fn main(args: &Args, matches: &ArgMatches) -> Exit {
     match prepare(args, matches) {
         Ok(None) => Exit::Passed,
-        Ok(Some(mut bench)) => bench.measure(args),
-        Err(mistakes) => {
-            for mistake in mistakes {
-                eprintln!("error: {mistake}");
-            }
-            Exit::Usage
-        }
+        Ok(Some(mut cells)) => cells.measure(args),
+        Err(mistakes) => refuse(&mistakes),
     }
 }
 
 /// A sweep that is ready to be measured.
-struct Bench {
+struct Ready {
     folder: PathBuf,
     sweep: SweepRecord,
     /// The plan of each cell, in the order of the cells.
@@ -140,7 +131,7 @@ struct Bench {
 }
 
 /// Checks everything; `None`: nothing is to be run.
-fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Bench>, Vec<Invalid>> {
+fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
     let target = args.settings.target.clone();
     let (definition, target, folder) = if let Some(folder) = &args.resume {
         let kept = load(folder).map_err(|mistake| vec![mistake])?;
@@ -189,7 +180,7 @@ fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Bench>, Vec<Inval
         let problem = format!("cannot write in {}: {error}", folder.display());
         vec![Invalid::new("--output", problem, "name a writable folder")]
     })?;
-    Ok(Some(Bench { folder, sweep, plans }))
+    Ok(Some(Ready { folder, sweep, plans }))
 }
 
 /// The same flags mean the same in whatever order they were given, but for those of one name.
@@ -245,15 +236,11 @@ fn adopt(folder: &Path, sweep: &mut SweepRecord, plans: &[Plan]) {
     }
 }
 
-impl Bench {
+impl Ready {
     fn measure(&mut self, args: &Args) -> Exit {
-        let stop = Arc::new(Stop::default());
-        let ending = match signals::listen(stop.clone(), args.quiet) {
-            Ok(asked) => (stop, asked),
-            Err(error) => {
-                eprintln!("error: cannot listen for Ctrl-C: {error}");
-                return Exit::Failed;
-            }
+        let ending = match signals::listen(args.quiet) {
+            Ok(ending) => ending,
+            Err(exit) => return exit,
         };
         let mut exits = Vec::new();
         let count = self.sweep.cells.len();
@@ -278,38 +265,59 @@ impl Bench {
                 }
             }
         }
-        print(&args.format.render(&self.sweep));
+        worst(&exits).if_written(self.report(args))
+    }
+
+    /// Prints the report and writes the page; tells whether both could be written.
+    fn report(&self, args: &Args) -> bool {
+        let told = deliver(&args.format.render(&self.sweep));
+        if let Err(unwritten) = &told {
+            eprintln!("error: {unwritten}");
+        }
         if !args.quiet {
             eprintln!("sweep: {}", self.folder.join("sweep.json").display());
         }
-        match replace(&self.folder, PAGE, &SweepFormat::Html.render(&self.sweep)) {
+        let page = replace(&self.folder, PAGE, &SweepFormat::Html.render(&self.sweep));
+        match &page {
             Ok(()) if !args.quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
             Ok(()) => {}
             Err(error) => eprintln!("error: {PAGE} cannot be written: {error}"),
         }
-        worst(&exits)
+        told.is_ok() && page.is_ok()
     }
 
     /// Measures one cell and notes it. An error ends the sweep.
-    fn cell(&mut self, place: usize, quiet: bool, ending: &Ending) -> Result<Exit, Exit> {
+    fn cell(&mut self, place: usize, quiet: bool, ending: &Arc<Ending>) -> Result<Exit, Exit> {
         let file = self.folder.join(&self.sweep.cells[place].run);
         let failed = |error: io::Error| {
             eprintln!("error: cannot write in {}: {error}", file.display());
             Exit::Failed
         };
         let folder = Folder::make(file.parent(), "").map_err(failed)?;
-        let plan = &self.plans[place];
-        let (record, exit): (RunRecord, Exit) =
-            carry_out(plan, &folder, &bare(None, quiet), ending).map_err(|error| {
-                eprintln!("error: {error}");
-                Exit::of_error(&error)
-            })?;
-        if record.partial || ending.0.reason() == Some(StopReason::Interrupted) {
+        let bench = Bench::new(folder, ending.clone());
+        let output = OutputArgs::bare(None, quiet);
+        let measured = measure(&self.plans[place], &bench, &output, &mut Silent)?;
+        let exit = measured.report(&bench, &output, &mut Silent);
+        let record = &measured.record;
+        if record.partial || ending.reason() == Some(StopReason::Interrupted) {
             return Err(exit);
         }
-        self.sweep.cells[place].result = Headline::of(&record, self.sweep.definition.by_size);
+        self.sweep.cells[place].result = Headline::of(record, self.sweep.definition.by_size);
         save(&self.folder, &self.sweep).map_err(failed)?;
         Ok(exit)
+    }
+}
+
+/// A cell is told of in the report of the sweep.
+struct Silent;
+
+impl Dialect for Silent {
+    fn tells_folder(&self) -> bool {
+        false
+    }
+
+    fn report(&mut self, _record: &RunRecord, _format: Option<Format>) -> Result<(), String> {
+        Ok(())
     }
 }
 

@@ -1,11 +1,10 @@
 //! Progress on stderr: the live view or a bar on a terminal, a line now and then elsewhere,
 //! nothing when quiet.
 
-use crate::cli::dialect::ycsb::Outputs;
-use crate::cli::pipeline::metrics::Metrics;
-use crate::cli::pipeline::output::{Folder, OutputArgs};
-use crate::cli::pipeline::signals::Asked;
-use crate::cli::pipeline::tui::Tui;
+use super::bench::Bench;
+use super::dialect::Dialect;
+use super::tui::Tui;
+use crate::cli::flags::output::OutputArgs;
 use crate::clock::Nanos;
 use crate::driver::basic::Echo;
 use crate::driver::http::Watcher;
@@ -15,22 +14,18 @@ use crate::run::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _};
-use std::sync::Arc;
 
 /// Seconds between two lines where there is no terminal.
 const LINE_EVERY_S: f64 = 5.0;
 /// Steps of the bar: finer than any terminal is wide.
 const STEPS: u64 = 1000;
 
-/// Shows progress and keeps the record.
-pub(in crate::cli) struct View<'a> {
-    folder: &'a Folder,
-    metrics: Option<&'a Metrics>,
+/// Shows progress, keeps the record, and hands all of it to the dialect.
+pub(super) struct View<'a> {
+    bench: &'a Bench,
+    dialect: &'a mut dyn Dialect,
     mode: Mode,
     stage: String,
-    /// Where each exchange is told to, if somebody wants to see it.
-    pub(in crate::cli) exchanges: Option<Watcher>,
-    ycsb: Option<Outputs>,
     /// Why the record could not be saved the last time.
     unsaved: Option<io::Error>,
 }
@@ -62,42 +57,33 @@ fn choose(output: &OutputArgs, terminal: bool, term: Option<&OsStr>) -> Choice {
 }
 
 impl<'a> View<'a> {
-    /// A view for stderr as it is, and for scrapers if there is a page for them.
-    pub(in crate::cli) fn new(
-        output: &OutputArgs,
-        (folder, metrics): (&'a Folder, Option<&'a Metrics>),
-        asked: Arc<Asked>,
-        ycsb: Option<Outputs>,
-    ) -> Self {
+    /// A view for stderr as it is.
+    pub(super) fn new(output: &OutputArgs, bench: &'a Bench, dialect: &'a mut dyn Dialect) -> Self {
         let terminal = io::stderr().is_terminal();
         let choice = choose(output, terminal, std::env::var_os("TERM").as_deref());
         let mode = match choice {
-            _ if ycsb.as_ref().is_some_and(Outputs::tells_status) => Mode::Quiet,
+            _ if dialect.shows_progress() => Mode::Quiet,
             Choice::Nothing => Mode::Quiet,
             Choice::Lines => Mode::Lines { next_s: LINE_EVERY_S },
             Choice::Bar => Mode::Bar(bar()),
             Choice::Tui => {
                 // As https://no-color.org has it: set, and not empty.
                 let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-                Mode::Tui(Box::new(Tui::new(colour, asked)))
+                Mode::Tui(Box::new(Tui::new(colour, bench.ending.clone())))
             }
         };
-        Self { folder, metrics, mode, stage: String::new(), exchanges: None, ycsb, unsaved: None }
+        Self { bench, dialect, mode, stage: String::new(), unsaved: None }
     }
 
-    /// Ends the view. Leaves what the dialect writes at the end, where it is YCSB's, and why the
-    /// record could not be saved, where that failed at last.
-    pub(in crate::cli) fn finish(self) -> (Option<Outputs>, Option<io::Error>) {
-        (self.ycsb, self.unsaved)
-    }
-
-    /// Takes away whatever is shown, so that others can print.
-    pub(in crate::cli) fn clear(&mut self) {
+    /// Takes away whatever is shown, so that others can print. Leaves why the record could not be
+    /// saved, where that failed at last.
+    pub(super) fn finish(mut self) -> Option<io::Error> {
         match &mut self.mode {
             Mode::Quiet | Mode::Lines { .. } => {}
             Mode::Bar(bar) => bar.finish_and_clear(),
             Mode::Tui(tui) => tui.close(),
         }
+        self.unsaved
     }
 }
 
@@ -112,14 +98,12 @@ fn bar() -> ProgressBar {
 
 impl Observer for View<'_> {
     fn echo(&self) -> Option<Echo> {
-        self.ycsb.as_ref().and_then(Outputs::echo)
+        self.dialect.echo()
     }
 
     fn stage_begins(&mut self, stage: &str) {
         stage.clone_into(&mut self.stage);
-        if let Some(ycsb) = &mut self.ycsb {
-            ycsb.stage_begins(stage);
-        }
+        self.dialect.stage_begins(stage);
         match &mut self.mode {
             Mode::Quiet => {}
             Mode::Lines { next_s } => *next_s = LINE_EVERY_S,
@@ -160,42 +144,36 @@ impl Observer for View<'_> {
         if let Mode::Tui(tui) = &mut self.mode {
             tui.run_begins(record);
         }
-        if let Some(metrics) = self.metrics {
+        if let Some(metrics) = &self.bench.metrics {
             metrics.keep(record);
         }
     }
 
     fn exchanges(&mut self) -> Option<Watcher> {
-        self.exchanges.take()
+        self.dialect.exchanges()
     }
 
     fn watches(&self) -> bool {
-        self.metrics.is_some() || self.ycsb.as_ref().is_some_and(Outputs::tells_status)
+        self.bench.metrics.is_some() || self.dialect.shows_progress()
     }
 
     fn running(&mut self, running: Running) {
-        if let Some(ycsb) = &mut self.ycsb {
-            ycsb.running(&running);
-        }
-        if let Some(metrics) = self.metrics {
+        self.dialect.running(&running);
+        if let Some(metrics) = &self.bench.metrics {
             metrics.running(running);
         }
     }
 
     fn raw(&mut self, rows: &[RawRow], epoch_ns: Nanos) {
-        if let Some(ycsb) = &mut self.ycsb {
-            ycsb.raw(rows, epoch_ns);
-        }
+        self.dialect.raw(rows, epoch_ns);
     }
 
     fn keep(&mut self, record: &RunRecord) {
-        if let Some(ycsb) = &mut self.ycsb {
-            ycsb.keep(record);
-        }
-        if let Some(metrics) = self.metrics {
+        self.dialect.keep(record);
+        if let Some(metrics) = &self.bench.metrics {
             metrics.keep(record);
         }
-        self.unsaved = self.folder.save(record).err();
+        self.unsaved = self.bench.folder.save(record).err();
     }
 }
 

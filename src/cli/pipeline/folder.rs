@@ -1,10 +1,10 @@
-//! Where results go: `run.json` and a page in a folder, a report on stdout.
+//! The folder that a run leaves: `run.json` and a page made of it.
 
-use crate::plan::Invalid;
+use crate::clock::{SECOND_NS, wall_ns};
 use crate::record::RunRecord;
 use crate::report;
 use std::fs;
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -15,77 +15,6 @@ const MOST_RUNS: u32 = 100_000;
 
 /// The page's name.
 pub(in crate::cli) const PAGE: &str = "report.html";
-
-/// Flags about results, the same for every verb that measures.
-#[derive(Clone, Debug, clap::Args)]
-pub(in crate::cli) struct OutputArgs {
-    /// The folder for run.json and report.html [default: springload-runs/TIME]
-    #[arg(short, long, value_name = "DIR")]
-    pub(in crate::cli) output: Option<PathBuf>,
-    /// The report's format [default: text; the dialects: their own]
-    #[arg(long, value_name = "FORMAT", value_parser = known_format)]
-    pub(in crate::cli) format: Option<report::Format>,
-    /// Fail with exit status 4 if this holds, such as 'read.p99 > 20ms'; may be repeated
-    #[arg(long, value_name = "THRESHOLD")]
-    pub(in crate::cli) fail_if: Vec<String>,
-    /// Serve metrics while the run goes on, as GET /metrics at PORT of this machine alone, or at
-    /// HOST:PORT; port 0 takes a free one
-    #[arg(long, value_name = "ADDR")]
-    pub(in crate::cli) metrics: Option<String>,
-    /// No progress, only the report
-    #[arg(short, long)]
-    pub(in crate::cli) quiet: bool,
-    /// One line of progress on a terminal, instead of the live view
-    #[arg(long)]
-    pub(in crate::cli) no_tui: bool,
-    /// Print the checked plan as JSON and run nothing
-    #[arg(long)]
-    pub(in crate::cli) dry_run: bool,
-}
-
-/// Writes to stdout. Whoever reads may stop whenever it likes: a closed pipe is no failure.
-///
-/// # Errors
-/// When it cannot be written for another reason, such as a full disk.
-pub(in crate::cli) fn write(bytes: &[u8]) -> io::Result<()> {
-    use io::Write as _;
-    let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// The same where nothing can be done about it but to say so.
-pub(in crate::cli) fn print(bytes: &[u8]) {
-    if let Err(error) = write(bytes) {
-        eprintln!("error: stdout: {error}");
-    }
-}
-
-/// Writes a line to stderr, if anybody reads it.
-pub(in crate::cli) fn remark(line: &str) {
-    use io::Write as _;
-    let _ = writeln!(io::stderr().lock(), "{line}");
-}
-
-/// Refuses to print on a terminal what only programs can read.
-pub(in crate::cli) fn fit_for_stdout(format: report::Format) -> Result<(), Invalid> {
-    if format.binary() && io::stdout().is_terminal() {
-        let problem = format!("{} is not for a terminal", format.name);
-        let cure = "redirect it, or give springload report an --output FILE";
-        return Err(Invalid::new("--format", problem, cure));
-    }
-    Ok(())
-}
-
-/// Finds a format, or names those that there are.
-pub(in crate::cli) fn known_format(name: &str) -> Result<report::Format, String> {
-    report::format(name).ok_or_else(|| {
-        let names: Vec<_> = report::FORMATS.iter().map(|format| format.name).collect();
-        format!("there is no format {name:?}; give one of {}", names.join(", "))
-    })
-}
 
 /// The folder of one run. Made before anything is sent, so that a bad path fails early.
 #[derive(Debug)]
@@ -129,7 +58,7 @@ impl Folder {
     }
 
     fn write(&self, name: &str, format: &str, record: &RunRecord) -> io::Result<PathBuf> {
-        let format = known_format(format).map_err(io::Error::other)?;
+        let format = report::format(format).ok_or_else(|| io::Error::other("no such format"))?;
         let bytes = format.render(slice::from_ref(record), None).map_err(io::Error::other)?;
         let (new, file) = (format!(".{name}.new"), self.file.with_file_name(name));
         let new = self.file.with_file_name(new);
@@ -150,7 +79,7 @@ impl Folder {
     pub(in crate::cli) fn tell(
         &self,
         record: &RunRecord,
-        unsaved: Option<io::Error>,
+        unsaved: Option<&io::Error>,
         quiet: bool,
     ) -> bool {
         let Some(error) = unsaved else {
@@ -174,6 +103,13 @@ impl Folder {
         }
         false
     }
+}
+
+/// The time, as folders are named after it.
+pub(in crate::cli) fn now() -> String {
+    let seconds = (wall_ns() / SECOND_NS).cast_signed();
+    let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+    now.strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
 /// `springload-runs/TIME`, with a number where two runs begin in the same second.

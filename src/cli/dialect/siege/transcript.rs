@@ -1,6 +1,6 @@
 //! A line for each exchange, in siege's form, printed while the run goes on.
 
-use crate::cli::pipeline::output::print;
+use crate::cli::print::print;
 use crate::driver::http::{Exchange, Watcher};
 use std::io;
 use std::sync::mpsc::{Receiver, channel};
@@ -8,17 +8,17 @@ use std::thread::JoinHandle;
 
 /// What is printed of each exchange.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::cli) struct Show {
+pub(super) struct Show {
     /// What was sent, and the head of the answer.
-    pub(in crate::cli) heads: bool,
+    pub(super) heads: bool,
     /// A line.
-    pub(in crate::cli) lines: bool,
+    pub(super) lines: bool,
     /// The line of a GET has the whole URL, not only its path.
-    pub(in crate::cli) full_url: bool,
+    pub(super) full_url: bool,
 }
 
 /// Prints on a thread of its own what it is told.
-pub(in crate::cli) struct Transcript {
+pub(super) struct Transcript {
     watcher: Option<Watcher>,
     printer: JoinHandle<()>,
 }
@@ -28,7 +28,7 @@ impl Transcript {
     ///
     /// # Errors
     /// When the operating system has no thread to give.
-    pub(in crate::cli) fn start(show: Show) -> io::Result<Self> {
+    pub(super) fn start(show: Show) -> io::Result<Self> {
         let (sender, source) = channel();
         let printer = std::thread::Builder::new().name("transcript".to_owned());
         let printer = printer.spawn(move || print_all(&source, show))?;
@@ -37,12 +37,12 @@ impl Transcript {
     }
 
     /// Where exchanges are told to. There is one, for whoever asks first.
-    pub(in crate::cli) const fn watcher(&mut self) -> Option<Watcher> {
+    pub(super) const fn watcher(&mut self) -> Option<Watcher> {
         self.watcher.take()
     }
 
     /// Waits until all is printed.
-    pub(in crate::cli) fn finish(mut self) {
+    pub(super) fn finish(mut self) {
         drop(self.watcher.take());
         let _ = self.printer.join();
     }

@@ -1,0 +1,115 @@
+//! `springload bm-couchdb`: the command line, the tables and the plots of Dahk's
+//! `couchdb_benchmark`.
+
+use crate::cli::exit::Exit;
+use crate::cli::pipeline::dialect::{Dialect, deliver};
+use crate::cli::pipeline::{Job, carry_out};
+use crate::cli::verb::burst::{BurstArgs, spec};
+use crate::clock::SECOND_NS;
+use crate::plan::{self, BurstSpec, Invalid, LoadSpec, check};
+use crate::record::RunRecord;
+use crate::report::{Format, burst_csv, burst_picture, burst_seconds, burst_text};
+use crate::workload::{BodySize, Filling, Role};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// `springload bm-couchdb`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Workers
+    #[arg(short = 'n', value_name = "N", default_value = "1", value_parser = plan::count)]
+    workers: u64,
+    /// Seconds of the burst
+    #[arg(short = 't', value_name = "SECONDS", default_value = "5", value_parser = plan::count)]
+    seconds: u64,
+    /// Bytes of the string in each document
+    #[arg(short = 's', value_name = "SIZE", default_value = "10", value_parser = plan::count)]
+    size: u64,
+    /// Writers [default; also if both are given]
+    #[arg(long)]
+    write: bool,
+    /// Readers
+    #[arg(long)]
+    read: bool,
+    #[command(flatten)]
+    common: BurstArgs,
+}
+
+/// Carries out `springload bm-couchdb`.
+pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
+    let reads = args.read && !args.write;
+    let common = &args.common;
+    let burst = BurstSpec {
+        roles: vec![if reads { Role::Read } else { Role::Write }],
+        length_ns: args.seconds.saturating_mul(SECOND_NS),
+        size: BodySize { bytes: args.size, wire: common.wire_size },
+        filling: common.body.map_or(Filling::Zeros, Filling::from),
+        conditional: common.conditional,
+        gather_ns: common.gather,
+        rounds: 1,
+        every_ns: 0,
+    };
+    let closed = LoadSpec::Closed { think_ns: 0 };
+    let (spec, mut mistakes) = spec((common, args.workers), burst, closed, command);
+    let output = &common.output;
+    let own = [
+        ("--dry-run", output.dry_run),
+        ("--metrics", output.metrics.is_some()),
+        ("--format", output.format.is_some()),
+    ];
+    if let Some((flag, _)) = own.into_iter().find(|(_, given)| *given) {
+        let problem = "bm-couchdb has a report of its own";
+        mistakes.push(Invalid::new(flag, problem, "use springload burst"));
+    }
+    let files = Files { args, actions: if reads { "reads" } else { "writes" } };
+    carry_out(Job { plan: check(&spec), mistakes, output }, |_| Ok(files))
+}
+
+/// The original's figures, its two tables and its two plots.
+struct Files<'a> {
+    args: &'a Args,
+    /// What workers do.
+    actions: &'static str,
+}
+
+impl Dialect for Files<'_> {
+    fn tells_folder(&self) -> bool {
+        false
+    }
+
+    fn report(&mut self, record: &RunRecord, _format: Option<Format>) -> Result<(), String> {
+        deliver(burst_text(record, self.actions).as_bytes())?;
+        let base = self.args.common.output.output.clone().unwrap_or_else(|| PathBuf::from("."));
+        let written = self.write(record, &base);
+        let files =
+            written.map_err(|error| format!("cannot write in {}: {error}", base.display()))?;
+        let lines = files.iter().map(|file| format!("Writing {}\n", file.display()));
+        deliver(lines.collect::<String>().as_bytes())
+    }
+}
+
+impl Files<'_> {
+    fn write(&self, record: &RunRecord, base: &Path) -> io::Result<Vec<PathBuf>> {
+        let Some(stage) = record.measured().next() else { return Ok(Vec::new()) };
+        let plan = record.plan.stages.iter().find(|plan| plan.name == stage.name);
+        let seconds = burst_seconds(stage, plan.and_then(|plan| plan.length_ns));
+        let warnings: Vec<String> = record.warnings.iter().map(|it| it.message.clone()).collect();
+        let Args { workers, seconds: length, size, .. } = self.args;
+        let role = if self.actions == "reads" { "readers" } else { "writers" };
+        let name = format!("couchdb_{workers}{role}_{length}sec_{size}bytes");
+        let title = format!("{workers} {role}, {length} sec, {size} bytes");
+        let (tables, plots) = (base.join("csv"), base.join("plots"));
+        fs::create_dir_all(&tables)?;
+        fs::create_dir_all(&plots)?;
+        let mut files = Vec::new();
+        for (kind, per_worker) in [("average", true), ("sum", false)] {
+            let table = tables.join(format!("{name}_{kind}.csv"));
+            fs::write(&table, burst_csv(&seconds, per_worker))?;
+            let plot = plots.join(format!("{name}_{kind}.png"));
+            let picture = burst_picture(&seconds, (&title, self.actions), per_worker, &warnings);
+            fs::write(&plot, picture)?;
+            files.extend([table, plot]);
+        }
+        Ok(files)
+    }
+}
