@@ -260,6 +260,22 @@ impl RunRecord {
         self.warnings = warning::all(self);
     }
 
+    /// Adds a stage that has ended. Warnings are those of the stages so far.
+    pub fn add(&mut self, stage: StageRecord) {
+        self.stages.push(stage);
+        self.refresh_warnings();
+    }
+
+    /// Closes the record of a run: why it ended before its plan was carried out, if it did, and
+    /// whether the database was removed, or why it could not be.
+    pub fn close(&mut self, ended: Option<Ended>, removed: Result<bool, String>) {
+        self.partial = ended.is_some();
+        self.ended = ended;
+        self.server.deleted = removed == Ok(true);
+        self.server.left = removed.err();
+        self.conclude();
+    }
+
     /// Judges a run that has ended: warnings, thresholds, and what it came to.
     pub fn conclude(&mut self) {
         self.refresh_warnings();

@@ -226,3 +226,16 @@ fn a_result_is_told_in_words() {
     assert_eq!(result.words(), words);
     assert_eq!(record(|_| {}).result().words(), "passed");
 }
+
+#[test]
+fn a_record_is_closed_with_why_it_ended_and_what_became_of_its_database() {
+    let mut record = record(|_| {});
+    record.close(None, Ok(true));
+    assert_eq!((record.partial, record.server.deleted, &record.server.left), (false, true, &None));
+    assert_eq!(record.result().kind, ResultKind::Passed);
+    record.close(Some(ended(EndedBy::User)), Err("status 503".to_owned()));
+    assert!(record.partial && !record.server.deleted);
+    assert_eq!(record.server.left.as_deref(), Some("status 503"));
+    assert!(record.warnings.iter().any(|it| it.message.contains("status 503")));
+    assert_ne!(record.result().kind, ResultKind::Passed);
+}

@@ -3,8 +3,8 @@
 use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::{LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
-    Backlog, ConnectionTimes, FillLog, Hiccups, Histogram, OutageLog, PhaseTable, Series,
-    ThreadLoss, Totals,
+    Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, OutageLog, PhaseTable, Series,
+    SizePoint, Slot, ThreadLoss, Totals,
 };
 use crate::op::OpKind;
 use crate::plan::{StageKind, StagePlan};
@@ -24,7 +24,7 @@ pub(super) struct Collected<W> {
     threads: Vec<ThreadLoss>,
     outage: OutageLog,
     backlog: Backlog,
-    pub(super) fills: Vec<FillLog>,
+    fills: Vec<FillLog>,
 }
 
 /// How the stage stood in the run.
@@ -37,6 +37,11 @@ pub(super) struct Frame<'a> {
     pub(super) hiccups: Hiccups,
     /// There is no server: springload itself is what is measured.
     pub(super) without_server: bool,
+    /// Steps of another length than a second, where the plan asks for them.
+    pub(super) slots: Vec<Slot>,
+    /// Documents between two points of the growth, where that is asked for, and the sizes that the
+    /// server told.
+    pub(super) growth: Option<(u64, Vec<SizePoint>)>,
 }
 
 impl<W> Collected<W> {
@@ -77,8 +82,8 @@ impl<W> Collected<W> {
         self.lanes.sort_by_key(|lane| lane.connection);
     }
 
-    /// The record of the stage, with its verdict.
-    pub(super) fn record(&self, frame: &Frame<'_>) -> StageRecord {
+    /// The record of the stage, whole, with its verdict.
+    pub(super) fn record(&self, frame: Frame<'_>) -> StageRecord {
         let stage = frame.plan;
         let elapsed_s = seconds(self.elapsed_ns);
         let measured_s = window_ns(stage, frame.connections).map_or(elapsed_s, seconds);
@@ -105,8 +110,10 @@ impl<W> Collected<W> {
             connections: PhaseTable::new(&times, &self.totals.kinds()),
             operations,
             series: self.series.clone(),
-            slots: Vec::new(),
-            growth: None,
+            slots: frame.slots,
+            growth: frame
+                .growth
+                .map(|(window, sizes)| Growth { sizes, ..Growth::new(&self.fills, window) }),
             start: matches!(stage.kind, StageKind::Burst(_)).then(|| start_record(&self.lanes)),
         };
         record.verdict = Verdict::of(&record, frame.without_server);

@@ -56,10 +56,20 @@ fn reads(requests: u64, drained: u64) -> Totals {
     totals
 }
 
+fn frame(plan: &StagePlan) -> Frame<'_> {
+    Frame {
+        plan,
+        connections: 2,
+        began: [SECOND_NS, 3 * SECOND_NS],
+        hiccups: Hiccups::default(),
+        without_server: false,
+        slots: Vec::new(),
+        growth: None,
+    }
+}
+
 fn record(collected: &Collected<()>, plan: &StagePlan) -> StageRecord {
-    let began = [SECOND_NS, 3 * SECOND_NS];
-    let hiccups = Hiccups::default();
-    collected.record(&Frame { plan, connections: 2, began, hiccups, without_server: false })
+    collected.record(frame(plan))
 }
 
 fn close(value: f64, expected: f64) {
@@ -218,9 +228,7 @@ fn hiccups_of_the_machine_stand_beside_the_client() {
     let mut hiccups = Hiccups::default();
     hiccups.late.record_many(MS, 999);
     hiccups.late.record(50 * MS);
-    let frame =
-        Frame { plan: &plan, connections: 2, began: [0, 0], hiccups, without_server: false };
-    let client = collected.record(&frame).client;
+    let client = collected.record(Frame { hiccups, ..frame(&plan) }).client;
     let near = |value: Option<f64>, us: f64| (value.unwrap() - us).abs() < us * 0.002;
     assert!(near(client.hiccup_p99_us, 1_000.0) && near(client.hiccup_max_us, 50_000.0));
 }

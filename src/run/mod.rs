@@ -135,13 +135,9 @@ pub fn run(
     let at_s = (Clock::system().now() - began) as f64 / SECOND_NS as f64;
     if stop.reason() != Some(StopReason::Aborted) {
         let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
-        record.ended = ended((result.err(), stop.reason()), at_s, advice);
-        record.partial = record.ended.is_some();
-        match prepared.tear_down(plan, stop) {
-            Ok(deleted) => record.server.deleted = deleted,
-            Err(error) => record.server.left = Some(error.to_string()),
-        }
-        record.conclude();
+        let ended = ended((result.err(), stop.reason()), at_s, advice);
+        let removed = prepared.tear_down(plan, stop);
+        record.close(ended, removed.map_err(|error| error.to_string()));
         observer.keep(&record);
     }
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
@@ -196,8 +192,7 @@ fn stages(
             break;
         }
         observer.stage_begins(&stage.name);
-        record.stages.push(connections.run_stage(bench, stage, observer)?);
-        record.refresh_warnings();
+        record.add(connections.run_stage(bench, stage, observer)?);
         observer.keep(record);
     }
     Ok(())

@@ -7,7 +7,7 @@ use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{Driver, Target, WithTarget};
 use crate::engine::{Lane, Patience, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard};
-use crate::measure::{Growth, HiccupMeter, Interval, Pulse, Series, SlotSums, Totals};
+use crate::measure::{HiccupMeter, Interval, Pulse, Series, SlotSums, Totals};
 use crate::plan::{DriverName, MeasurementPlan, Plan, StageKind, StagePlan};
 use crate::record::StageRecord;
 use crate::workload::Workload;
@@ -111,17 +111,14 @@ impl Bench<'_> {
         for handle in handles {
             collected.add(handle.join().map_err(|_| io::Error::other("a load thread panicked"))??);
         }
-        let mut record = collected.record(&Frame {
+        let record = collected.record(Frame {
             plan: stage,
             connections,
             began: [self.began, start.moment().unwrap_or(self.began)],
             hiccups: hiccups.finish(),
             without_server: self.plan.target.driver == DriverName::Basic,
-        });
-        record.slots = slots.map(|slots| slots.finish()).unwrap_or_default();
-        record.growth = window.map(|window| Growth {
-            sizes: sizes.map(Sizes::finish).unwrap_or_default(),
-            ..Growth::new(&collected.fills, window)
+            slots: slots.map(|slots| slots.finish()).unwrap_or_default(),
+            growth: window.map(|it| (it, sizes.map(Sizes::finish).unwrap_or_default())),
         });
         Ok((record, collected.lanes.into_iter().map(|lane| lane.workload).collect()))
     }
