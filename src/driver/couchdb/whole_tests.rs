@@ -161,3 +161,23 @@ fn a_spoilt_byte_is_seen_wherever_it_stands() {
     }
     assert!(proved > 10_000, "{proved}");
 }
+
+#[test]
+fn each_byte_of_a_document_counts() {
+    let text =
+        ",\"short\":\"a\",\"a longer key\":{\"a\":[1,-2.5,{}],\"b\":true},\"c\":null,\"d\":\"\"}\n";
+    let body = format!("{HEAD}{text}");
+    assert!(ends_object(text.as_bytes()));
+    for at in 0..body.len() {
+        for put in 0..=0x7f {
+            let mut bytes = body.clone().into_bytes();
+            bytes[at] = put;
+            let spoilt = String::from_utf8_lossy(&bytes).into_owned();
+            assert_eq!(document(&bytes, b"7").is_ok(), parses(&bytes), "{spoilt}");
+        }
+        let mut bytes = body.clone().into_bytes();
+        bytes.remove(at);
+        let spoilt = String::from_utf8_lossy(&bytes).into_owned();
+        assert_eq!(document(&bytes, b"7").is_ok(), parses(&bytes), "{spoilt}");
+    }
+}
