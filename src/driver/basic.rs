@@ -1,13 +1,14 @@
 //! A target without a server that keeps nothing: what is measured on it is springload itself, or a
 //! delay of known length.
 
-use super::{Outcome, Payload, Session, Target};
+use super::{Outcome, Session, Shard, ShardOf, Target};
 use crate::clock::{Clock, Nanos, Sleeper};
 use crate::generate::{below, mix, scramble};
-use crate::measure::{BodyBytes, Probe};
+use crate::measure::Probe;
 use crate::net::ShardContext;
-use crate::op::{Op, OpKind, Reply, Revision};
+use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply, Token};
 use std::fmt;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +43,7 @@ impl Delay {
 /// The target; see the module.
 #[derive(Clone, Default)]
 pub struct Basic {
-    /// Is handed the body of each operation, where operations are to be shown.
+    /// Is handed the line of each operation, where operations are to be shown.
     pub echo: Option<Echo>,
     /// How long operations take; `None`: they are answered at once.
     pub delay: Option<Delay>,
@@ -63,13 +64,29 @@ pub struct BasicSession {
     sleeper: Option<Sleeper>,
     /// Operations that were carried out.
     done: u64,
+    /// What became of each document of a bulk insert.
+    rows: Vec<Result<Token, Failure>>,
 }
 
 impl Target for Basic {
+    type Shard = ShardOf<Self>;
+
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
+        Ok(ShardOf { target: self.clone(), context })
+    }
+}
+
+impl Shard for ShardOf<Basic> {
     type Session = BasicSession;
 
-    fn session(&self, deadlines: &Rc<ShardContext>) -> BasicSession {
-        BasicSession { target: self.clone(), clock: deadlines.clock(), sleeper: None, done: 0 }
+    fn session(&self) -> BasicSession {
+        BasicSession {
+            target: self.target.clone(),
+            clock: self.context.clock(),
+            sleeper: None,
+            done: 0,
+            rows: Vec::new(),
+        }
     }
 }
 
@@ -92,30 +109,77 @@ impl BasicSession {
 }
 
 impl Session for BasicSession {
+    type Pen = BasicPen;
+
+    fn pen(&self) -> BasicPen {
+        if self.target.echo.is_some() { BasicPen::showing() } else { BasicPen::default() }
+    }
+
     async fn ready(&mut self) -> Option<Nanos> {
         None
     }
 
-    /// Every operation succeeds; the revision after it is one generation higher.
+    /// Every operation succeeds. There are no versions, and nothing is sent.
     #[inline]
-    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+    async fn execute(&mut self, op: &Op, pen: &mut BasicPen, probe: &mut Probe) -> Outcome {
         if let Some(delay) = self.target.delay {
             // A rare shape: kept out of the future that every other operation pays for.
             Box::pin(self.wait(delay, op, probe.began())).await;
         }
         if let Some(echo) = &self.target.echo {
-            echo(payload.body());
+            echo(pen.shown());
         }
-        let generation = op.revision.map_or(0, |revision| revision.generation);
-        let written = u32::from(!matches!(op.kind, OpKind::Read | OpKind::Scan));
-        let revision = Revision { generation: generation + written, hash: [0; 16] };
+        self.rows.clear();
         if op.kind == OpKind::BulkInsert {
-            payload.names_and_rows().1.resize(op.documents as usize, Ok(revision));
+            self.rows.resize(op.documents as usize, Ok(Token::default()));
         }
         probe.mark_answered_at_once();
-        let bytes = BodyBytes { sent: payload.body().len() as u64, received: 0 };
-        let reply = Reply { revision: Some(revision), ..Reply::default() };
-        Outcome { bytes, ..Outcome::of(Ok(reply)) }
+        Outcome::of(Ok(Reply::default()))
+    }
+
+    fn answered(&self) -> Answered<'_> {
+        Answered { rows: &self.rows, document: None }
+    }
+}
+
+/// Keeps a line to show, where operations are shown, and lets documents be.
+#[derive(Debug, Default)]
+pub struct BasicPen {
+    shows: bool,
+    name: Vec<u8>,
+    line: Vec<u8>,
+}
+
+impl BasicPen {
+    /// One that keeps lines.
+    pub fn showing() -> Self {
+        Self { shows: true, ..Self::default() }
+    }
+
+    /// The line of the last operation.
+    pub fn shown(&self) -> &[u8] {
+        &self.line
+    }
+}
+
+impl Pen for BasicPen {
+    fn clear(&mut self) {
+        self.name.clear();
+        self.line.clear();
+    }
+
+    fn name(&mut self) -> &mut Vec<u8> {
+        &mut self.name
+    }
+
+    fn document(&mut self, _: Option<Token>, _: impl Fields) {}
+
+    fn changes(&mut self, _: impl Fields) {}
+
+    fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.shows {
+            write(&mut self.line);
+        }
     }
 }
 
@@ -126,15 +190,16 @@ mod tests {
     /// How long 3,000 operations on a few documents take, in whole milliseconds.
     async fn taken(delay: Delay) -> Vec<u64> {
         let clock = Clock::virtual_time();
-        let deadlines = ShardContext::new(clock, 1_000);
         let target = Basic { echo: None, delay: Some(delay) };
-        let (mut session, mut payload) = (target.session(&deadlines), Payload::default());
+        let shard = target.shard(ShardContext::new(clock, 1_000)).await.unwrap();
+        let mut session = shard.session();
+        let mut pen = session.pen();
         let mut taken = Vec::new();
         for key in 0..3_000 {
             let now = clock.now();
             let mut probe = Probe::new(clock, now, now);
             let op = Op::single(OpKind::Read, key % 3, None);
-            session.execute(&op, &mut payload, &mut probe).await;
+            session.execute(&op, &mut pen, &mut probe).await;
             taken.push(probe.finish().service_ns / MILLISECOND_NS);
         }
         taken

@@ -11,7 +11,7 @@ pub trait WithTarget {
     type Output;
 
     /// Does it.
-    fn with<T: Target<Session: 'static>>(self, target: &T) -> Self::Output;
+    fn with<T: Target>(self, target: &T) -> Self::Output;
 }
 
 macro_rules! drivers {

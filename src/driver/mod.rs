@@ -6,15 +6,14 @@ pub mod basic;
 pub mod couchdb;
 pub mod http;
 mod list;
-mod payload;
 
 pub use list::{Driver, WithTarget};
-pub use payload::Payload;
 
 use crate::clock::Nanos;
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
-use crate::op::{Failure, Op, Reason, Reply};
+use crate::op::{Answered, Failure, Op, Pen, Reason, Reply};
+use std::io;
 use std::rc::Rc;
 
 /// How one operation ended, and what it cost.
@@ -55,22 +54,50 @@ impl Outcome {
 }
 
 /// A configured database: what is needed to open sessions on it. Shared by all shards.
-pub trait Target: Sync {
-    /// One connection to this database.
-    type Session: Session;
+pub trait Target: Clone + Send + 'static {
+    /// The database as the sessions of one shard see it.
+    type Shard: Shard;
 
-    /// A session that is not yet connected. `deadlines` ends its operations that take too long.
-    fn session(&self, deadlines: &Rc<ShardContext>) -> Self::Session;
+    /// Opens it for the sessions of one shard, inside that shard's runtime: a client library that
+    /// brings tasks of its own can spawn them here.
+    ///
+    /// # Errors
+    /// When the shard cannot be served.
+    fn shard(&self, context: Rc<ShardContext>) -> impl Future<Output = io::Result<Self::Shard>>;
+}
+
+/// A database that one shard works on.
+pub trait Shard {
+    /// One connection to it.
+    type Session: Session + 'static;
+
+    /// A session that is not yet connected.
+    fn session(&self) -> Self::Session;
+}
+
+/// What sessions are made from where a shard has nothing of its own.
+#[derive(Clone, Debug)]
+pub struct ShardOf<T> {
+    /// The database.
+    pub target: T,
+    /// What the sessions of the shard share.
+    pub context: Rc<ShardContext>,
 }
 
 /// One connection to a database, with at most one operation in flight.
 pub trait Session {
+    /// What operations are written with.
+    type Pen: Pen;
+
+    /// A pen for this connection.
+    fn pen(&self) -> Self::Pen;
+
     /// Connects if there is no connection, after the pause that earlier failures ask for, and tells
     /// since when it has been connecting. A failure shows in the next operation.
     fn ready(&mut self) -> impl Future<Output = Option<Nanos>>;
 
-    /// Spells out what can be sent of `op` before it is due, in `payload` around its document.
-    fn prepare(&mut self, _op: &Op, _payload: &mut Payload) {}
+    /// Spells out what can be sent of `op`, which is written with `pen`, before it is due.
+    fn prepare(&mut self, _op: &Op, _pen: &mut Self::Pen) {}
 
     /// Whether one request does `op`, whatever its answer: an answer that another request depends
     /// on must be looked at as soon as it comes.
@@ -78,12 +105,11 @@ pub trait Session {
         true
     }
 
-    /// Carries out `op`, which was prepared in `payload`, and takes the marks of `probe`.
-    /// Of a bulk operation, the rows of the answer are left in the payload.
+    /// Carries out `op`, which was prepared with `pen`, and takes the marks of `probe`.
     fn execute(
         &mut self,
         op: &Op,
-        payload: &mut Payload,
+        pen: &mut Self::Pen,
         probe: &mut Probe,
     ) -> impl Future<Output = Outcome>;
 
@@ -93,9 +119,9 @@ pub trait Session {
         None
     }
 
-    /// The body of the last answer, where the driver keeps it.
-    fn body(&self) -> &[u8] {
-        &[]
+    /// What the last answer brought beside the [`Reply`].
+    fn answered(&self) -> Answered<'_> {
+        Answered::default()
     }
 
     /// What was said about the last operation, or about one document of it, having failed so.

@@ -4,9 +4,9 @@ use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
 use super::watch::Watch;
 use crate::clock::{Clock, Nanos};
-use crate::driver::{Outcome, Payload, Session};
+use crate::driver::{Outcome, Session};
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
-use crate::op::{Failure, Op, OpKind, Part, Reply, Revision};
+use crate::op::{Failure, Op, OpKind, Part, Pen, Reply, Token};
 use crate::workload::{Check, Workload};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -68,16 +68,15 @@ impl Shared {
 
 /// The next operation of a connection. The first is made before the start: at the start it need
 /// only be sent.
-pub(super) struct Prepared {
-    payload: Payload,
+pub(super) struct Prepared<P> {
+    pen: P,
     op: Option<Op>,
 }
 
-impl Prepared {
-    pub(super) fn new(workload: &mut impl Workload) -> Self {
-        let mut payload = Payload::default();
-        let op = workload.next(payload.draft());
-        Self { payload, op }
+impl<P: Pen> Prepared<P> {
+    pub(super) fn new(workload: &mut impl Workload, mut pen: P) -> Self {
+        let op = workload.next(&mut pen);
+        Self { pen, op }
     }
 }
 
@@ -87,16 +86,16 @@ pub(super) async fn drive<S: Session, W: Workload>(
     shared: &Shared,
     connection: usize,
     session: &mut S,
-    (workload, first): (&mut W, &mut Prepared),
+    (workload, first): (&mut W, &mut Prepared<S::Pen>),
 ) -> (ConnectionTimes, Option<Nanos>) {
     let mut times = ConnectionTimes::default();
-    let Prepared { payload, op: next } = first;
+    let Prepared { pen, op: next } = first;
     let mut last_done = shared.start;
     let (mut whole, mut first_sent, mut spell) = (None, None, None);
     while let Some(op) = next.take() {
         // What a late worker's first connection takes is told as such.
         let reopening = session.ready().await.filter(|_| first_sent.is_some());
-        session.prepare(&op, payload);
+        session.prepare(&op, pen);
         let ticket = if op.part == Part::Last {
             shared.tickets.proceed(reopening)
         } else if let Some(ticket) = shared.tickets.at_once(reopening) {
@@ -114,12 +113,12 @@ pub(super) async fn drive<S: Session, W: Workload>(
             shared.tickets.expect(false, ticket.began);
         }
         let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
-        let outcome = session.execute(&op, payload, &mut probe).await;
-        let answered = payload.answered(session.body());
+        let outcome = session.execute(&op, pen, &mut probe).await;
+        let answered = session.answered();
         let check = workload.observe(&op, learnt(&outcome, session), &answered);
         let timing = probe.finish();
         first_sent = first_sent.or_else(|| Some(timing.done - timing.service_ns));
-        let answers = (payload.answered(&[]).rows, session.statuses());
+        let answers = (answered.rows, session.statuses());
         if !record(shared, &mut times, (&op, &outcome), answers, &timing) {
             tell(shared, (&op, &outcome), answers.0, session);
         }
@@ -146,13 +145,13 @@ pub(super) async fn drive<S: Session, W: Workload>(
             }
         }
         shared.heed(&outcome);
-        payload.clear();
+        pen.clear();
         let pause_ns = workload.pause_ns();
         if pause_ns > 0 {
             pause(shared, pause_ns).await;
         }
         // The document is made before the wait, so that an operation that is due is sent at once.
-        *next = workload.next(payload.draft());
+        *next = workload.next(pen);
     }
     let now = shared.clock.now();
     shared.watch.leave(&mut spell, now, &mut times);
@@ -194,7 +193,7 @@ fn record(
     shared: &Shared,
     times: &mut ConnectionTimes,
     (op, outcome): (&Op, &Outcome),
-    (rows, statuses): (&[Result<Revision, Failure>], &[u16]),
+    (rows, statuses): (&[Result<Token, Failure>], &[u16]),
     timing: &Timing,
 ) -> bool {
     let mut row_failures = [0; Failure::COUNT];
@@ -227,7 +226,7 @@ fn record(
 fn tell(
     shared: &Shared,
     (op, outcome): (&Op, &Outcome),
-    rows: &[Result<Revision, Failure>],
+    rows: &[Result<Token, Failure>],
     session: &impl Session,
 ) {
     let mut recorder = shared.recorder.borrow_mut();

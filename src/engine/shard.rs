@@ -8,7 +8,7 @@ use super::stop::{Patience, Stop};
 use super::tickets::{LoadCounts, Share, Tickets};
 use super::watch::{Watch, Watched};
 use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
-use crate::driver::{Session, Target};
+use crate::driver::{Session, Shard, Target};
 use crate::measure::{ConnectionTimes, FillLog, Interval, Pulse, Recorder};
 use crate::net::ShardContext;
 use crate::op::OpKind;
@@ -163,10 +163,7 @@ pub fn run_shard<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
     lanes: Vec<Lane<W>>,
-) -> io::Result<ShardResult<W>>
-where
-    T::Session: 'static,
-{
+) -> io::Result<ShardResult<W>> {
     if plan.pinned {
         crate::cores::pin_from_first(plan.shard.0);
     }
@@ -184,19 +181,15 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
     mut lanes: Vec<Lane<W>>,
-) -> io::Result<ShardResult<W>>
-where
-    T::Session: 'static,
-{
-    let deadlines = match plan.pace {
+) -> io::Result<ShardResult<W>> {
+    let context = match plan.pace {
         Pace::Open { .. } => ShardContext::with_timestamps(plan.clock, plan.timeout_ns),
         Pace::Closed { .. } | Pace::Thinking { .. } => {
             ShardContext::new(plan.clock, plan.timeout_ns)
         }
     };
-    let sweep = tokio::task::spawn_local(deadlines.clone().sweep());
-    let sessions = connect(target, &deadlines, (lanes.len(), plan.gather_ns)).await?;
-    let firsts: Vec<_> = lanes.iter_mut().map(|lane| Prepared::new(&mut lane.workload)).collect();
+    let sweep = tokio::task::spawn_local(context.clone().sweep());
+    let (sessions, firsts) = open(plan, (target, context), &mut lanes).await?;
     let start = plan.start.wait(plan.clock);
     let cpu_before = thread_cpu_ns();
     let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
@@ -263,7 +256,7 @@ where
 fn run_lane<S: Session, W: Workload>(
     shared: Rc<Shared>,
     seat: usize,
-    (mut lane, mut first): (Lane<W>, Prepared),
+    (mut lane, mut first): (Lane<W>, Prepared<S::Pen>),
     (mut session, late): (S, bool),
 ) -> impl Future<Output = LaneResult<W>> {
     async move {
@@ -275,19 +268,36 @@ fn run_lane<S: Session, W: Workload>(
     }
 }
 
+/// A session that is connected, or late, and what it does first.
+type Opened<S> = (Vec<(S, bool)>, Vec<Prepared<<S as Session>::Pen>>);
+
+/// Opens the target, and the connections of `lanes` with it; makes the first operation of each.
+async fn open<T: Target, W: Workload>(
+    plan: &ShardPlan,
+    (target, context): (&T, Rc<ShardContext>),
+    lanes: &mut [Lane<W>],
+) -> io::Result<Opened<<T::Shard as Shard>::Session>> {
+    let shard = target.shard(context).await.inspect_err(|_| {
+        // The other shards wait for this one.
+        plan.start.wait(plan.clock);
+    })?;
+    let sessions = connect(&shard, (lanes.len(), plan.gather_ns)).await?;
+    let first = |(lane, (session, _)): (&mut Lane<W>, &(_, bool))| {
+        Prepared::new(&mut lane.workload, Session::pen(session))
+    };
+    let firsts = lanes.iter_mut().zip(&sessions).map(first).collect();
+    Ok((sessions, firsts))
+}
+
 /// Opens all connections before the start, so that no operation pays for it. Those that are not
 /// open after `gather_ns` come back unopened, marked as late.
-async fn connect<T: Target>(
-    target: &T,
-    deadlines: &Rc<ShardContext>,
+async fn connect<S: Shard>(
+    shard: &S,
     (count, gather_ns): (usize, Nanos),
-) -> io::Result<Vec<(T::Session, bool)>>
-where
-    T::Session: 'static,
-{
+) -> io::Result<Vec<(S::Session, bool)>> {
     let connecting: Vec<_> = (0..count)
         .map(|_| {
-            let mut session = target.session(deadlines);
+            let mut session = shard.session();
             tokio::task::spawn_local(async move {
                 session.ready().await;
                 session
@@ -302,7 +312,7 @@ where
             session = &mut session => sessions.push((session?, false)),
             () = &mut over => {
                 session.abort();
-                sessions.push((target.session(deadlines), true));
+                sessions.push((shard.session(), true));
             }
         }
     }

@@ -1,80 +1,25 @@
 //! The engine on paused time: pace, stop, drain and time-out, against servers that are functions.
 
+#[path = "fake_tests.rs"]
+mod fake;
+
 use super::*;
 use crate::clock::SECOND_NS;
-use crate::driver::{Outcome, Payload};
+use crate::driver::{Outcome, ShardOf};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Schedule, Segment, StopReason};
-use crate::measure::{BodyBytes, Probe, Totals, Wire};
-use crate::op::{Answered, Draft, Failure, Op, Part, Reply};
+use crate::measure::{Probe, Totals};
+use crate::op::{Answered, Draft, Failure, Op, Part, Pen, Reply};
 use crate::workload::Check;
-use std::future::poll_fn;
+use fake::{FakeSession, Server};
 use std::sync::mpsc::channel;
-use std::task::Poll;
 
 const MS: Nanos = 1_000_000;
-
-/// A server that answers an operation sent at a time with the result at another; `None`: never.
-#[derive(Clone, Copy)]
-struct Server(fn(Nanos) -> Option<Nanos>);
-
-struct FakeSession {
-    server: Server,
-    clock: Clock,
-    origin: Nanos,
-    deadline: crate::net::Deadline,
-    /// The kernel is said to note when answers arrive.
-    noted: bool,
-}
-
-impl Target for Server {
-    type Session = FakeSession;
-
-    fn session(&self, deadlines: &Rc<ShardContext>) -> FakeSession {
-        let clock = deadlines.clock();
-        let deadline = deadlines.register();
-        let noted = deadlines.timestamps().is_some();
-        FakeSession { server: *self, clock, origin: clock.now(), deadline, noted }
-    }
-}
-
-impl Session for FakeSession {
-    async fn ready(&mut self) -> Option<Nanos> {
-        None
-    }
-
-    async fn execute(&mut self, _: &Op, _: &mut Payload, probe: &mut Probe) -> Outcome {
-        probe.mark_send();
-        probe.mark_sent();
-        let outcome = |result| {
-            let wire = Wire { requests: Some(1), ..Wire::default() };
-            Outcome { bytes: BodyBytes { sent: 2, received: 2 }, wire, ..Outcome::of(result) }
-        };
-        if let Some(answered) = (self.server.0)(self.clock.now() - self.origin) {
-            let left = (self.origin + answered).saturating_sub(self.clock.now());
-            if left > 0 {
-                tokio::time::sleep(Duration::from_nanos(left)).await;
-            }
-            if self.noted {
-                probe.mark_received_at(self.clock.now());
-            } else {
-                probe.mark_received();
-            }
-            return outcome(Ok(Reply::default()));
-        }
-        self.deadline.arm(probe.began());
-        let deadline = &self.deadline;
-        poll_fn(|cx| if deadline.poll_expired(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
-        self.deadline.disarm();
-        probe.mark_failed();
-        outcome(Err(Failure::Timeout))
-    }
-}
 
 /// So many reads.
 struct Reads(u64);
 
 impl Workload for Reads {
-    fn next(&mut self, _: &mut Draft) -> Option<Op> {
+    fn next<P: Pen>(&mut self, _: &mut P) -> Option<Op> {
         self.0 = self.0.checked_sub(1)?;
         Some(Op::single(OpKind::Read, self.0, None))
     }
@@ -122,10 +67,7 @@ async fn run_workloads<T: Target, W: Workload + 'static>(
     work: (Vec<Lane<W>>, u64),
     seconds: Option<u64>,
     stop: Arc<Stop>,
-) -> Run
-where
-    T::Session: 'static,
-{
+) -> Run {
     run_on(Clock::virtual_time(), load, work, seconds, stop).await
 }
 
@@ -135,10 +77,7 @@ async fn run_on<T: Target, W: Workload + 'static>(
     (lanes, ops): (Vec<Lane<W>>, u64),
     seconds: Option<u64>,
     stop: Arc<Stop>,
-) -> Run
-where
-    T::Session: 'static,
-{
+) -> Run {
     let connections = lanes.len();
     let (sink, source) = channel();
     let plan = ShardPlan {
@@ -194,20 +133,36 @@ fn within(value: Option<f64>, expected_us: f64, share: f64) {
 }
 
 /// Opens every connection at once but the first that is asked for, which never opens.
-struct OneShut(Server, std::sync::atomic::AtomicUsize);
+#[derive(Clone)]
+struct OneShut(Server, Arc<std::sync::atomic::AtomicUsize>);
 
 struct MaybeShut(FakeSession, bool);
 
 impl Target for OneShut {
+    type Shard = ShardOf<Self>;
+
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
+        Ok(ShardOf { target: self.clone(), context })
+    }
+}
+
+impl Shard for ShardOf<OneShut> {
     type Session = MaybeShut;
 
-    fn session(&self, deadlines: &Rc<ShardContext>) -> MaybeShut {
-        let number = self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        MaybeShut(self.0.session(deadlines), number == 0)
+    fn session(&self) -> MaybeShut {
+        let number = self.target.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let session = ShardOf { target: self.target.0, context: self.context.clone() }.session();
+        MaybeShut(session, number == 0)
     }
 }
 
 impl Session for MaybeShut {
+    type Pen = Draft;
+
+    fn pen(&self) -> Draft {
+        Draft::default()
+    }
+
     async fn ready(&mut self) -> Option<Nanos> {
         if self.1 {
             std::future::pending::<()>().await;
@@ -215,14 +170,14 @@ impl Session for MaybeShut {
         None
     }
 
-    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
-        self.0.execute(op, payload, probe).await
+    async fn execute(&mut self, op: &Op, pen: &mut Draft, probe: &mut Probe) -> Outcome {
+        self.0.execute(op, pen, probe).await
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_start_waits_so_long_and_tells_who_was_late() {
-    let server = OneShut(Server(Some), std::sync::atomic::AtomicUsize::new(0));
+    let server = OneShut(Server(Some), Arc::default());
     let lanes = (0..3).map(|connection| Lane { connection, workload: Reads(5) }).collect();
     let pace = Pace::Closed { think_ns: 0 };
     let run = run_workloads((server, pace), (lanes, 5), None, Arc::default()).await;
@@ -231,19 +186,34 @@ async fn the_start_waits_so_long_and_tells_who_was_late() {
 }
 
 /// Hangs up after each answer; to connect again takes 30 ms.
+#[derive(Clone)]
 struct HangsUp(Server);
 
 struct HungUp(FakeSession, bool);
 
 impl Target for HangsUp {
+    type Shard = ShardOf<Self>;
+
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
+        Ok(ShardOf { target: self.clone(), context })
+    }
+}
+
+impl Shard for ShardOf<HangsUp> {
     type Session = HungUp;
 
-    fn session(&self, deadlines: &Rc<ShardContext>) -> HungUp {
-        HungUp(self.0.session(deadlines), false)
+    fn session(&self) -> HungUp {
+        HungUp(ShardOf { target: self.target.0, context: self.context.clone() }.session(), false)
     }
 }
 
 impl Session for HungUp {
+    type Pen = Draft;
+
+    fn pen(&self) -> Draft {
+        Draft::default()
+    }
+
     async fn ready(&mut self) -> Option<Nanos> {
         if std::mem::replace(&mut self.1, true) {
             return None;
@@ -253,9 +223,9 @@ impl Session for HungUp {
         Some(since)
     }
 
-    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+    async fn execute(&mut self, op: &Op, pen: &mut Draft, probe: &mut Probe) -> Outcome {
         self.1 = false;
-        self.0.execute(op, payload, probe).await
+        self.0.execute(op, pen, probe).await
     }
 }
 
@@ -416,7 +386,7 @@ async fn a_server_is_given_up_on_by_all_shards_together() {
 struct Modify(u64);
 
 impl Workload for Modify {
-    fn next(&mut self, _: &mut Draft) -> Option<Op> {
+    fn next<P: Pen>(&mut self, _: &mut P) -> Option<Op> {
         self.0 = self.0.checked_sub(1)?;
         let (kind, part) = match self.0 % 2 {
             1 => (OpKind::Read, Part::First),

@@ -112,11 +112,11 @@ struct Broken {
 
 impl Connection {
     /// A connection that is not yet open.
-    pub fn new(endpoint: Arc<Endpoint>, deadlines: &Rc<ShardContext>) -> Self {
+    pub fn new(endpoint: Arc<Endpoint>, context: &Rc<ShardContext>) -> Self {
         Self {
             max_answer: endpoint.max_answer,
             endpoint,
-            deadline: deadlines.register(),
+            deadline: context.register(),
             stream: None,
             answers: 0,
             timed_out: false,
@@ -125,9 +125,9 @@ impl Connection {
             sent: 0,
             unsolicited: 0,
             wary: false,
-            clock: deadlines.clock(),
-            buffers: deadlines.buffers(),
-            timestamps: deadlines.timestamps(),
+            clock: context.clock(),
+            buffers: context.buffers(),
+            timestamps: context.timestamps(),
             buffer: Vec::new(),
             filled: 0,
             decoder: Decoder::default(),

@@ -6,8 +6,12 @@ mod chunked;
 mod connection;
 mod decode;
 mod head;
+mod payload;
 pub mod reason;
+mod status;
 
 pub use connection::{Answer, Connection, Request};
 pub use decode::{Decoder, Malformed, Step};
 pub use head::{Head, header_values};
+pub use payload::Payload;
+pub use status::failure_of;

@@ -5,13 +5,10 @@ use super::schemas::SchemaPlan;
 use super::spec::{Invalid, LoadSpec, PlanSpec};
 use super::stage::{CrudOrder, StageKind, StagePlan};
 use super::threshold::Threshold;
-use super::{
-    BasicPlan, DatabasePlan, DriverName, MOST_CONNECTIONS, Making, Plan, TargetPlan, ycsb,
-};
+use super::{DatabasePlan, DriverName, MOST_CONNECTIONS, Making, Plan, TargetPlan, ycsb};
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
 use crate::workload::Budget;
-use crate::workload::ycsb::Bodies;
 use url::Url;
 
 /// At 32 bytes each in memory, more than this is out of any client's reach.
@@ -43,7 +40,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         schemas.push(SchemaPlan::built_in());
     }
     let connections = spec.connections.clamp(1, MOST_CONNECTIONS) as usize;
-    let stages = stages(spec, target.driver);
+    let stages = stages(spec);
     let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
     if mistakes.is_empty() {
         // YCSB's operations go to records that others may have loaded.
@@ -227,14 +224,9 @@ fn nothing_to_read(flag: &str, connections: usize) -> Invalid {
     Invalid::new(flag, problem, cure)
 }
 
-fn stages(spec: &PlanSpec, driver: DriverName) -> Vec<StagePlan> {
+fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
     if let Some(ycsb) = &spec.ycsb {
-        let bodies = match driver {
-            DriverName::Basic if ycsb.basic.is_some_and(BasicPlan::is_shown) => Bodies::Shown,
-            DriverName::Basic => Bodies::Nothing,
-            DriverName::CouchDb | DriverName::Http => Bodies::Json,
-        };
-        return ycsb::stages(spec, ycsb, bodies, paced(spec));
+        return ycsb::stages(spec, ycsb, paced(spec));
     }
     let closed = Pace::Closed { think_ns: 0 };
     if let Some(burst) = &spec.burst {

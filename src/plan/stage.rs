@@ -5,7 +5,6 @@ use super::ycsb::{YcsbPhase, YcsbStage};
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
-use crate::workload::ycsb::Bodies;
 use crate::workload::{Budget, KeySequence, Mix, Role, UrlOrder};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -124,11 +123,6 @@ impl StageKind {
             (Self::Urls { .. }, kind) => matches!(kind, OpKind::Request),
             (Self::Ycsb(stage), kind) => stage.does(kind),
         }
-    }
-
-    /// Whether operations are written for somebody to read.
-    pub fn shows(&self) -> bool {
-        matches!(self, Self::Ycsb(stage) if stage.bodies == Bodies::Shown)
     }
 
     /// Whether connections write the same documents, so that some writes must meet a conflict.

@@ -9,7 +9,7 @@ use crate::engine::Pace;
 use crate::op::OpKind;
 use crate::workload::Pattern;
 use crate::workload::ycsb::rest::RestConfig;
-use crate::workload::ycsb::{Bodies, Class, CoreConfig};
+use crate::workload::ycsb::{Class, CoreConfig};
 use serde::{Deserialize, Serialize};
 
 /// A workload of YCSB's that was asked for.
@@ -70,8 +70,6 @@ pub struct YcsbStage {
     pub batch: u32,
     /// Operations of the run phase; `None`: until the time is over.
     pub operations: Option<u64>,
-    /// What is made of operations beside their names.
-    pub bodies: Bodies,
     /// The workload.
     pub config: CoreConfig,
     /// Which one it is.
@@ -160,7 +158,6 @@ pub(super) fn http(spec: &PlanSpec) -> Option<(&RestConfig, HttpPlan)> {
 pub(super) fn stages(
     spec: &PlanSpec,
     ycsb: &YcsbSpec,
-    bodies: Bodies,
     (pace, length_ns): (Pace, Option<Nanos>),
 ) -> Vec<StagePlan> {
     let stage = |phase, operations| {
@@ -168,7 +165,6 @@ pub(super) fn stages(
             phase,
             batch: spec.batch.clamp(1, super::check::MOST_BATCH) as u32,
             operations,
-            bodies,
             config: ycsb.config.clone(),
             class: ycsb.class.clone(),
         }))

@@ -5,7 +5,7 @@ use crate::engine::Pace;
 use crate::op::OpKind;
 use crate::plan::{StagePlan, YcsbPhase, YcsbStage};
 use crate::record::{Verdict, fixture};
-use crate::workload::ycsb::{Bodies, Class, CoreConfig, Properties};
+use crate::workload::ycsb::{Class, CoreConfig, Properties};
 
 /// A run of 3,000 reads and 100 updates in which nothing failed.
 fn record(change: impl FnOnce(&mut RunRecord)) -> RunRecord {
@@ -118,14 +118,8 @@ fn ycsb(phase: YcsbPhase) -> StagePlan {
     let mut config =
         CoreConfig::read(&Properties::default(), false, &|_| Err(String::new())).unwrap();
     config.insert_count = 1_000;
-    let stage = YcsbStage {
-        phase,
-        batch: 1,
-        operations: Some(10),
-        bodies: Bodies::Json,
-        config,
-        class: Class::default(),
-    };
+    let stage =
+        YcsbStage { phase, batch: 1, operations: Some(10), config, class: Class::default() };
     StagePlan {
         name: "crud".to_owned(),
         kind: StageKind::Ycsb(Box::new(stage)),

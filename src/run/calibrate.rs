@@ -5,7 +5,6 @@ use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
 use crate::driver::basic::Basic;
 use crate::engine::{Lane, ShardPlan, run_shard};
 use crate::measure::Histogram;
-use crate::op::Revision;
 use crate::record::Calibration;
 use crate::schema::Documents;
 use crate::workload::{Budget, Crud, Entry, KeySequence, Live};
@@ -55,8 +54,7 @@ fn timer(clock: Clock) -> io::Result<Histogram> {
 /// answers at once.
 fn one_loop(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
     let mut live = Live::default();
-    let revision = Revision { generation: 1, hash: [0; 16] };
-    (0..100).for_each(|key| live.add(Entry::new(key, 0, revision)));
+    (0..100).for_each(|key| live.add(Entry::new(key, 0, None)));
     let (budget, keys) = (Budget::Counted([0, LOOPS, 0, 0]), KeySequence { next: 100, step: 1 });
     let workload = Crud::new(documents.clone(), (0, 0), budget, live, keys);
     let (sink, _source) = channel();

@@ -3,7 +3,7 @@
 use super::RunError;
 use crate::clock::{Clock, Nanos};
 use crate::driver::http::{Exchange, Http, LogIn, Request, Server, Settings, Watcher};
-use crate::driver::{Payload, Session as _, Target as _};
+use crate::driver::{Session as _, Shard as _, ShardOf};
 use crate::measure::Probe;
 use crate::net::ShardContext;
 use crate::net::{Endpoint, EndpointError, TlsOptions};
@@ -149,26 +149,25 @@ pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
     let (sender, exchanges) = channel();
     let target = http_target(plan, Some(Watcher { sender, whole: true }), true)?;
     let mut user = Urls::new(entries(plan)?, UrlOrder::Sequential, (0, 1), plan.seed, None);
-    let mut payload = Payload::default();
-    let Some(op) = user.next(payload.draft()) else {
-        return Err(io::Error::other("a list without requests").into());
-    };
     let clock = Clock::system();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let began = clock.now();
     let result = runtime.block_on(async {
-        let deadlines = ShardContext::new(clock, plan.timeout_ns);
-        let mut session = target.session(&deadlines);
+        let context = ShardContext::new(clock, plan.timeout_ns);
+        let mut session = ShardOf { target, context: context.clone() }.session();
+        let mut pen = session.pen();
+        // The list has one request at least.
+        let Some(op) = user.next(&mut pen) else { return Err(Failure::Rejected) };
         let exchange = async {
             session.ready().await;
             let now = clock.now();
             let mut probe = Probe::new(clock, now, now);
-            let outcome = session.execute(&op, &mut payload, &mut probe).await;
+            let outcome = session.execute(&op, &mut pen, &mut probe).await;
             outcome.result.map(|_| ())
         };
         tokio::select! {
             result = exchange => result,
-            () = deadlines.clone().sweep() => Err(Failure::Timeout),
+            () = context.sweep() => Err(Failure::Timeout),
         }
     });
     Ok(Shown {

@@ -122,7 +122,7 @@ impl<'a> Connections<'a> {
         let place = |k| (k as u64, connections as u64);
         match &ycsb.class {
             Class::Series(config) => {
-                let series = Arc::new(Series::new((&ycsb.config, config), seed, ycsb.bodies));
+                let series = Arc::new(Series::new((&ycsb.config, config), seed));
                 let make = |k| match ycsb.phase {
                     YcsbPhase::Load => {
                         series.load(place(k), ycsb.records_of(k, connections), ycsb.batch)
@@ -132,7 +132,7 @@ impl<'a> Connections<'a> {
                 Ok(bench.run(stage, (0..connections).map(make).collect(), observer)?.0)
             }
             Class::Rest(config) => {
-                let rest = Arc::new(Rest::new((&ycsb.config, config), seed, ycsb.bodies));
+                let rest = Arc::new(Rest::new((&ycsb.config, config), seed));
                 let make = |k| rest.run(k as u64, stage.own_operations(k, connections));
                 Ok(bench.run(stage, (0..connections).map(make).collect(), observer)?.0)
             }
@@ -158,7 +158,7 @@ impl<'a> Connections<'a> {
             };
             return warm.map(renew).collect();
         }
-        let core = Arc::new(Core::new(&ycsb.config, self.plan.seed, ycsb.bodies));
+        let core = Arc::new(Core::new(&ycsb.config, self.plan.seed));
         let make = |k| {
             let place = (k as u64, connections as u64);
             match ycsb.phase {

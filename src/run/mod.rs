@@ -23,7 +23,7 @@ use crate::driver::http::Watcher;
 use crate::engine::{Stop, StopReason};
 use crate::measure::RawRow;
 use crate::net::EndpointError;
-use crate::plan::{Plan, SchemaPlan, StageKind};
+use crate::plan::{BasicPlan, Plan, SchemaPlan, StageKind};
 use crate::record::{Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION};
 use crate::schema::{Documents, SchemaError};
 use lanes::Connections;
@@ -111,7 +111,8 @@ pub fn run(
     let started_at = jiff::Timestamp::from_nanosecond(i128::from(began_wall))
         .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
-    let echo = if plan.stages.iter().any(|it| it.kind.shows()) { observer.echo() } else { None };
+    let echo =
+        if plan.target.basic.is_some_and(BasicPlan::is_shown) { observer.echo() } else { None };
     let shown = prepare::Shown { exchanges: observer.exchanges(), echo };
     let mut prepared = prepare::prepare(plan, (server, stand_in), stop, shown)?;
     let mut record = RunRecord {

@@ -28,7 +28,7 @@ struct ShardWork<W> {
 impl<W: Workload + 'static> WithTarget for ShardWork<W> {
     type Output = io::Result<ShardResult<W>>;
 
-    fn with<T: Target<Session: 'static>>(self, target: &T) -> Self::Output {
+    fn with<T: Target>(self, target: &T) -> Self::Output {
         run_shard(&self.plan, target, self.lanes)
     }
 }

@@ -5,7 +5,7 @@ use super::ids::Naming;
 use super::template::Template;
 use super::words::Dictionary;
 use crate::generate::{below, mix, scramble};
-use crate::op::Key;
+use crate::op::{Fields, Key};
 use std::fmt;
 
 /// Entries up to this many have their versions worked out without allocating.
@@ -78,6 +78,12 @@ impl Documents {
         if sum == 0 { 0 } else { kind }
     }
 
+    /// A version of the document with this number, to be written.
+    #[inline]
+    pub const fn document(&self, key: Key, version: u32) -> Document<'_> {
+        Document { documents: self, key, version }
+    }
+
     /// Appends one document to `out`, as one JSON object without white space.
     ///
     /// `members` is the text of members that come first, such as `"_id":"17"`; it may be empty. The
@@ -148,6 +154,21 @@ impl Documents {
                 }
             }
         }
+    }
+}
+
+/// One version of one document.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    documents: &'a Documents,
+    key: Key,
+    version: u32,
+}
+
+impl Fields for Document<'_> {
+    #[inline]
+    fn write(self, first: &[u8], out: &mut Vec<u8>) {
+        self.documents.write(self.key, self.version, first, out);
     }
 }
 

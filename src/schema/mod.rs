@@ -19,7 +19,7 @@ mod value;
 mod words;
 mod xml;
 
-pub use documents::Documents;
+pub use documents::{Document, Documents};
 pub use encoding::decode;
 pub use ids::{Ids, Naming};
 pub use template::{Entries, MAX_DEPTH, Position, SchemaError, Shape, Template};

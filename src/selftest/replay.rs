@@ -4,8 +4,9 @@ use super::Measured;
 use super::claims::Length;
 use super::harness::Broken;
 use crate::driver::basic::Basic;
+use crate::driver::couchdb::CouchPen;
 use crate::engine::{Lane, ShardPlan, Start, run_shard};
-use crate::op::{Answered, Draft, Failure, Op, OpKind, Reply};
+use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use crate::plan::SchemaPlan;
 use crate::run::RunError;
 use crate::schema::Documents;
@@ -16,19 +17,20 @@ use std::sync::mpsc::channel;
 
 const CONNECTIONS: usize = 16;
 
-/// Digests every operation and document that passes through.
+/// Digests every operation and document, as they are spelled for CouchDB.
 struct Digesting {
     inner: Crud,
+    pen: CouchPen,
     digest: Sha256,
 }
 
 impl Workload for Digesting {
-    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
-        let before = draft.body.len();
-        let op = self.inner.next(draft)?;
+    fn next<P: Pen>(&mut self, _: &mut P) -> Option<Op> {
+        self.pen.clear();
+        let op = self.inner.next(&mut self.pen)?;
         self.digest.update([op.kind as u8]);
-        self.digest.update(op.key.to_le_bytes());
-        self.digest.update(&draft.body[before..]);
+        self.digest.update(self.pen.names());
+        self.digest.update(self.pen.body());
         Some(op)
     }
 
@@ -65,7 +67,7 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
         let keys = KeySequence { next: connection as u64, step: CONNECTIONS as u64 };
         let of = (42, connection as u64);
         let inner = Crud::new(documents.clone(), of, budget, Live::default(), keys);
-        let workload = Digesting { inner, digest: Sha256::new() };
+        let workload = Digesting { inner, pen: CouchPen::default(), digest: Sha256::new() };
         shards[connection % threads].push(Lane { connection, workload });
     }
     let (sink, _source) = channel();

@@ -2,7 +2,7 @@
 
 use super::live::{Entry, Live};
 use super::{Check, Workload};
-use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply};
+use crate::op::{Answered, Failure, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,14 +18,13 @@ pub struct BulkInsert {
     batch: u32,
     persists: bool,
     live: Live,
-    members: Vec<u8>,
 }
 
 impl BulkInsert {
     /// Inserts the documents `keys`, `batch` (at least 1) in a request.
     pub fn new(documents: Arc<Documents>, keys: Range<Key>, batch: u32) -> Self {
         let live = Live::with_capacity((keys.end - keys.start).min(MOST_AHEAD) as usize);
-        Self { documents, keys, batch, persists: false, live, members: Vec::new() }
+        Self { documents, keys, batch, persists: false, live }
     }
 
     /// Sends a batch again until it has an answer, while the stage goes on.
@@ -41,7 +40,7 @@ impl BulkInsert {
 }
 
 impl Workload for BulkInsert {
-    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         let first = self.keys.start;
         let count = (self.keys.end - first).min(Key::from(self.batch));
         if count == 0 {
@@ -49,17 +48,8 @@ impl Workload for BulkInsert {
         }
         self.keys.start += count;
         for key in first..first + count {
-            if key > first {
-                draft.body.push(b',');
-            }
-            let named = draft.name.len();
-            self.documents.write_id(key, &mut draft.name);
-            self.members.clear();
-            self.members.extend_from_slice(b"\"_id\":\"");
-            self.members.extend_from_slice(&draft.name[named..]);
-            self.members.push(b'"');
-            draft.name.push(0);
-            self.documents.write(key, 0, &self.members, &mut draft.body);
+            self.documents.write_id(key, pen.name());
+            pen.document(None, self.documents.document(key, 0));
         }
         let documents = count as u32;
         Some(Op { documents, settle: self.persists, ..Op::single(OpKind::BulkInsert, first, None) })
@@ -82,8 +72,8 @@ impl Workload for BulkInsert {
             return Check::Unchecked;
         }
         for (key, row) in (op.key..).zip(answered.rows) {
-            if let Ok(revision) = row {
-                self.live.add(Entry::new(key, 0, *revision));
+            if let Ok(token) = row {
+                self.live.add(Entry::new(key, 0, Some(*token)));
             }
         }
         Check::Unchecked

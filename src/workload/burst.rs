@@ -2,7 +2,7 @@
 
 use super::{Check, Workload};
 use crate::generate::{Stream, mix};
-use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, Revision};
+use crate::op::{Answered, Failure, Fields, Key, Op, OpKind, Pen, Reply, Token};
 use crate::schema::Naming;
 use serde::{Deserialize, Serialize};
 
@@ -53,36 +53,24 @@ pub struct Burst {
     size: BodySize,
     filling: Filling,
     stream: Stream,
-    /// The document's revision, where it is stored and the revision is known.
-    revision: Option<Revision>,
+    /// The document's token, where it is stored and the token is known.
+    token: Option<Token>,
     /// The last write ended without an answer or was refused: what is stored is not known.
     lost: bool,
     prepared: bool,
-    /// Reads name the revision that the last one brought.
+    /// Reads name the token that the last one brought.
     conditional: bool,
-    /// That revision.
-    read: Option<Revision>,
+    /// That token.
+    read: Option<Token>,
 }
 
 impl Burst {
     /// Worker number `key` of a run with `seed`.
     pub fn new(seed: u64, key: Key, (size, filling): (BodySize, Filling)) -> Self {
         let stream = Stream::new(mix(seed, key, BODIES), 0);
-        let (role, revision, naming) = (Role::Prepare, None, Naming::default());
+        let (role, token, naming) = (Role::Prepare, None, Naming::default());
         let (lost, prepared, conditional, read) = (false, false, false, None);
-        Self {
-            role,
-            key,
-            naming,
-            size,
-            filling,
-            stream,
-            revision,
-            lost,
-            prepared,
-            conditional,
-            read,
-        }
+        Self { role, key, naming, size, filling, stream, token, lost, prepared, conditional, read }
     }
 
     /// The same worker, its document under another identifier than its number.
@@ -92,69 +80,79 @@ impl Burst {
 
     /// Takes a role, with the document as it is.
     pub fn with_role(mut self, role: Role) -> Self {
-        (self.role, self.prepared) = (role, self.revision.is_some());
+        (self.role, self.prepared) = (role, self.token.is_some());
         self
     }
 
-    /// From now on reads name the revision that the last one brought, if there was one: what a
+    /// From now on reads name the token that the last one brought, if there was one: what a
     /// client does that keeps what it has read. Or they do not.
     pub fn conditional(self, conditional: bool) -> Self {
         Self { conditional, read: None, ..self }
     }
 
-    /// Writes the document: identifier, revision, body.
-    fn write(&mut self, draft: &mut Draft) -> Op {
-        self.naming.write(self.key, &mut draft.name);
-        let start = draft.body.len();
-        draft.body.extend_from_slice(b"{\"_id\":\"");
-        self.naming.write(self.key, &mut draft.body);
-        if let Some(revision) = self.revision {
-            draft.body.extend_from_slice(b"\",\"_rev\":\"");
-            revision.write(&mut draft.body);
-        }
-        draft.body.extend_from_slice(b"\",\"body\":\"");
-        let around = if self.size.wire { draft.body.len() - start + 2 } else { 0 };
-        let end = draft.body.len() + (self.size.bytes as usize).saturating_sub(around);
+    /// The create or the next update of the document.
+    fn write<P: Pen>(&mut self, pen: &mut P) -> Op {
+        self.naming.write(self.key, pen.name());
+        let body = Body { size: self.size, filling: self.filling, stream: &mut self.stream };
+        pen.document(self.token, body);
+        let kind = if self.token.is_some() { OpKind::Update } else { OpKind::Create };
+        Op::single(kind, self.key, self.token)
+    }
+}
+
+/// The one field of a burst's document.
+struct Body<'a> {
+    size: BodySize,
+    filling: Filling,
+    stream: &'a mut Stream,
+}
+
+impl Fields for Body<'_> {
+    fn write(self, first: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.push(b'{');
+        out.extend_from_slice(first);
+        out.extend_from_slice(if first.is_empty() { b"\"body\":\"" } else { b",\"body\":\"" });
+        let around = if self.size.wire { out.len() - start + 2 } else { 0 };
+        let end = out.len() + (self.size.bytes as usize).saturating_sub(around);
         match self.filling {
-            Filling::Zeros => draft.body.resize(end, b'0'),
+            Filling::Zeros => out.resize(end, b'0'),
             Filling::Random => {
-                while draft.body.len() < end {
+                while out.len() < end {
                     let mut draw = self.stream.draw();
-                    for _ in 0..LETTERS_PER_DRAW.min(end - draft.body.len()) {
-                        draft.body.push(LETTERS[(draw % 64) as usize]);
+                    for _ in 0..LETTERS_PER_DRAW.min(end - out.len()) {
+                        out.push(LETTERS[(draw % 64) as usize]);
                         draw /= 64;
                     }
                 }
             }
         }
-        draft.body.extend_from_slice(b"\"}");
-        let kind = if self.revision.is_some() { OpKind::Update } else { OpKind::Create };
-        Op::single(kind, self.key, self.revision)
+        out.extend_from_slice(b"\"}");
     }
 }
 
 impl Workload for Burst {
-    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         if self.role == Role::Prepare && std::mem::replace(&mut self.prepared, true) {
             return None;
         }
         if self.role == Role::Read || self.lost {
-            self.naming.write(self.key, &mut draft.name);
+            self.naming.write(self.key, pen.name());
             let read = Op::single(OpKind::Read, self.key, self.read);
             return Some(Op { conditional: self.conditional && !self.lost, ..read });
         }
-        Some(self.write(draft))
+        Some(self.write(pen))
     }
 
     fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
         if op.conditional {
-            self.read = result.ok().and_then(|reply| reply.revision);
+            self.read = result.ok().and_then(|reply| reply.token);
         }
         match (op.kind, result) {
-            (_, Ok(Reply { revision: Some(revision), .. })) => {
-                (self.revision, self.lost) = (Some(revision), false);
+            (_, Ok(Reply { token, .. })) => {
+                (self.token, self.lost) = (Some(token.unwrap_or_default()), false);
             }
-            (_, Err(Failure::NotFound)) => (self.revision, self.lost) = (None, false),
+            (_, Err(Failure::NotFound)) => (self.token, self.lost) = (None, false),
             // Whether the write arrived, a read will tell.
             (OpKind::Create | OpKind::Update, _) => self.lost = true,
             _ => {}
@@ -166,16 +164,20 @@ impl Workload for Burst {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::Draft;
+
+    fn token(byte: u8) -> Token {
+        Token::new([byte; 20])
+    }
 
     fn burst(bytes: u64, wire: bool, filling: Filling) -> Burst {
         Burst::new(1, 12, (BodySize { bytes, wire }, filling)).with_role(Role::Write)
     }
 
-    fn step(burst: &mut Burst, result: Result<u32, Failure>) -> (OpKind, Vec<u8>) {
+    fn step(burst: &mut Burst, result: Result<u8, Failure>) -> (OpKind, Vec<u8>) {
         let mut draft = Draft::default();
         let op = burst.next(&mut draft).unwrap();
-        let revision = |generation| Some(Revision { generation, hash: [7; 16] });
-        let reply = result.map(|it| Reply { revision: revision(it), ..Reply::default() });
+        let reply = result.map(|it| Reply { token: Some(token(it)), ..Reply::default() });
         burst.observe(&op, reply, &Answered::default());
         (op.kind, draft.body)
     }
@@ -190,8 +192,7 @@ mod tests {
         );
         let (kind, body) = step(&mut writer, Err(Failure::Timeout));
         assert_eq!(kind, OpKind::Update);
-        let rev = format!("\"_rev\":\"1-{}\"", "07".repeat(16));
-        assert!(String::from_utf8(body).unwrap().contains(&rev));
+        assert!(String::from_utf8(body).unwrap().contains("\"token\":1"));
         assert_eq!(step(&mut writer, Ok(2)).0, OpKind::Read);
         assert_eq!(step(&mut writer, Err(Failure::Reset)).0, OpKind::Update);
         assert_eq!(step(&mut writer, Err(Failure::NotFound)).0, OpKind::Read);
@@ -201,12 +202,11 @@ mod tests {
     #[test]
     fn a_conditional_reader_names_what_it_has_read() {
         let mut reader = burst(10, false, Filling::Zeros).with_role(Role::Read).conditional(true);
-        let mut read = |result: Result<u32, Failure>| {
+        let mut read = |result: Result<u8, Failure>| {
             let op = reader.next(&mut Draft::default()).unwrap();
-            let revision = |generation| Some(Revision { generation, hash: [7; 16] });
-            let reply = result.map(|it| Reply { revision: revision(it), ..Reply::default() });
+            let reply = result.map(|it| Reply { token: Some(token(it)), ..Reply::default() });
             reader.observe(&op, reply, &Answered::default());
-            (op.conditional, op.revision.map(|it| it.generation))
+            (op.conditional, op.token.map(|it| it.bytes()[0]))
         };
         assert_eq!(read(Ok(3)), (true, None));
         assert_eq!(read(Ok(3)), (true, Some(3)));
@@ -219,7 +219,7 @@ mod tests {
     fn a_wire_size_is_that_of_the_whole_body_and_a_random_one_never_repeats() {
         let mut writer = burst(250, true, Filling::Random);
         let (_, first) = step(&mut writer, Ok(1));
-        let (_, second) = step(&mut writer, Ok(1_000_000));
+        let (_, second) = step(&mut writer, Ok(200));
         let (_, third) = step(&mut writer, Ok(3));
         assert_eq!([first.len(), second.len(), third.len()], [250; 3]);
         let text = |body: &[u8]| -> String {

@@ -4,7 +4,7 @@ use super::budget::Budget;
 use super::live::{Entry, Live};
 use super::{Check, Workload};
 use crate::generate::{Stream, below, mix};
-use crate::op::{Answered, Draft, Failure, Key, Op, OpKind, Reply, Revision};
+use crate::op::{Answered, Failure, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use std::sync::Arc;
 
@@ -28,44 +28,27 @@ impl KeySequence {
     }
 }
 
-/// Writes the document of a create or an update under the name in the draft, with its identifier
-/// and revision in it.
-pub(super) fn write_document(
-    documents: &Documents,
-    (key, version): (Key, u32),
-    revision: Option<Revision>,
-    members: &mut Vec<u8>,
-    draft: &mut Draft,
-) {
-    documents.write_id(key, &mut draft.name);
-    members.clear();
-    members.extend_from_slice(b"\"_id\":\"");
-    members.extend_from_slice(&draft.name);
-    members.push(b'"');
-    if let Some(revision) = revision {
-        members.extend_from_slice(b",\"_rev\":\"");
-        revision.write(members);
-        members.push(b'"');
-    }
-    documents.write(key, version, members, &mut draft.body);
+/// The create of the document `key`.
+#[inline]
+pub(super) fn create<P: Pen>(documents: &Documents, key: Key, pen: &mut P) -> Op {
+    documents.write_id(key, pen.name());
+    pen.document(None, documents.document(key, 0));
+    Op::single(OpKind::Create, key, None)
 }
 
 /// The read, update or delete of a document that is stored; an update's next version is written.
 #[inline]
-pub(super) fn on_stored(
+pub(super) fn on_stored<P: Pen>(
     documents: &Documents,
     (kind, entry): (OpKind, &Entry),
-    members: &mut Vec<u8>,
-    draft: &mut Draft,
+    pen: &mut P,
 ) -> Op {
-    let revision = (kind != OpKind::Read).then(|| entry.revision());
+    let token = (kind != OpKind::Read).then_some(entry.token);
+    documents.write_id(entry.key, pen.name());
     if kind == OpKind::Update {
-        let document = (entry.key, entry.version.wrapping_add(1));
-        write_document(documents, document, revision, members, draft);
-    } else {
-        documents.write_id(entry.key, &mut draft.name);
+        pen.document(token, documents.document(entry.key, entry.version.wrapping_add(1)));
     }
-    Op::single(kind, entry.key, revision)
+    Op::single(kind, entry.key, token)
 }
 
 /// The operations of one connection on its own documents, each chosen uniformly.
@@ -78,7 +61,6 @@ pub struct Crud {
     keys: KeySequence,
     /// Where the document of the running operation lies in `live`.
     place: usize,
-    members: Vec<u8>,
 }
 
 impl Crud {
@@ -91,7 +73,7 @@ impl Crud {
         keys: KeySequence,
     ) -> Self {
         let stream = Stream::new(mix(seed, connection, OPERATIONS), 0);
-        Self { documents, stream, budget, live, keys, place: 0, members: Vec::new() }
+        Self { documents, stream, budget, live, keys, place: 0 }
     }
 
     /// Goes on with the same documents and another budget, after a warm-up.
@@ -119,39 +101,37 @@ impl Crud {
 }
 
 impl Workload for Crud {
-    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         let kind = self.draw()?;
         self.budget.spend(kind);
         let choices = match kind {
             OpKind::Create => {
-                let key = self.keys.take();
-                write_document(&self.documents, (key, 0), None, &mut self.members, draft);
-                return Some(Op::single(kind, key, None));
+                return Some(create(&self.documents, self.keys.take(), pen));
             }
             OpKind::Read => self.live.readable(),
             _ => self.live.known(),
         };
         self.place = below(self.stream.draw(), choices as u64) as usize;
         let entry = *self.live.at(self.place);
-        Some(on_stored(&self.documents, (kind, &entry), &mut self.members, draft))
+        Some(on_stored(&self.documents, (kind, &entry), pen))
     }
 
     #[inline]
     fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
         let place = self.place;
         match (op.kind, result) {
-            (OpKind::Create, Ok(Reply { revision: Some(revision), .. })) => {
-                self.live.add(Entry::new(op.key, 0, revision));
+            (OpKind::Create, Ok(Reply { token, .. })) => {
+                self.live.add(Entry::new(op.key, 0, token));
             }
-            (OpKind::Read, Ok(Reply { revision: Some(revision), .. })) => {
+            (OpKind::Read, Ok(Reply { token, .. })) => {
                 let entry = self.live.at(place);
-                if place >= self.live.known() || entry.revision() != revision {
-                    self.live.set(place, entry.version, revision);
+                if place >= self.live.known() || token.is_some_and(|it| it != entry.token) {
+                    self.live.set(place, entry.version, token);
                 }
             }
-            (OpKind::Update, Ok(Reply { revision: Some(revision), .. })) => {
+            (OpKind::Update, Ok(Reply { token, .. })) => {
                 let version = self.live.at(place).version.wrapping_add(1);
-                self.live.set(place, version, revision);
+                self.live.set(place, version, token);
             }
             (OpKind::Create, _) => {}
             (OpKind::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => self.live.remove(place),

@@ -1,6 +1,7 @@
 //! The workload against a faithful model of a database.
 
 use super::*;
+use crate::op::{Draft, Token};
 use crate::workload::Mix;
 use std::collections::BTreeMap;
 
@@ -8,13 +9,15 @@ fn sample() -> Documents {
     Documents::new(1, vec![(crate::schema::Template::parse(crate::schema::DEFAULT).unwrap(), 1)])
 }
 
-fn revision(generation: u32) -> Revision {
-    Revision { generation, hash: [0; 16] }
+fn token(generation: u32) -> Token {
+    let mut bytes = [0; 20];
+    bytes[..4].copy_from_slice(&generation.to_le_bytes());
+    Token::new(bytes)
 }
 
 fn workload(budget: Budget, documents: u64) -> Crud {
     let mut live = Live::default();
-    (0..documents).for_each(|key| live.add(Entry::new(key, 0, revision(1))));
+    (0..documents).for_each(|key| live.add(Entry::new(key, 0, Some(token(1)))));
     let keys = KeySequence { next: documents, step: 3 };
     Crud::new(Arc::new(sample()), (7, 0), budget, live, keys)
 }
@@ -36,7 +39,7 @@ fn run(mut crud: Crud, limit: usize) -> Vec<(OpKind, Key)> {
             }
             OpKind::Read => generation.expect("a document that is there"),
             _ => {
-                assert_eq!(op.revision.unwrap().generation, generation.unwrap());
+                assert_eq!(op.token, Some(token(generation.unwrap())));
                 if op.kind == OpKind::Delete {
                     stored.remove(&op.key);
                 } else {
@@ -51,7 +54,7 @@ fn run(mut crud: Crud, limit: usize) -> Vec<(OpKind, Key)> {
         if let Some(document) = document {
             assert_eq!(document["_id"], op.key.to_string());
         }
-        let reply = Reply { revision: Some(revision(reply)), ..Reply::default() };
+        let reply = Reply { token: Some(token(reply)), ..Reply::default() };
         crud.observe(&op, Ok(reply), &Answered::default());
     }
     done
@@ -96,9 +99,9 @@ fn a_conflict_sets_the_document_aside_until_it_is_read() {
         } else {
             let generation = if op.kind == OpKind::Read { 9 } else { 10 };
             if op.kind == OpKind::Update && conflicts > 0 {
-                assert_eq!(op.revision, Some(revision(9)));
+                assert_eq!(op.token, Some(token(9)));
             }
-            Ok(Reply { revision: Some(revision(generation)), ..Reply::default() })
+            Ok(Reply { token: Some(token(generation)), ..Reply::default() })
         };
         crud.observe(&op, result, &Answered::default());
         draft = Draft::default();

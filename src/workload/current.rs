@@ -1,11 +1,11 @@
 //! Iron Cushion's order: updates and deletes go to the document last created or read.
 
 use super::budget::Budget;
-use super::crud::{KeySequence, on_stored, write_document};
+use super::crud::{KeySequence, create, on_stored};
 use super::live::{Entry, Live};
 use super::{Check, Workload};
 use crate::generate::{Stream, mix};
-use crate::op::{Answered, Draft, Failure, Op, OpKind, Reply};
+use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use std::sync::Arc;
 
@@ -27,7 +27,6 @@ pub struct CurrentDocument {
     current: Option<usize>,
     reading: usize,
     keys: KeySequence,
-    members: Vec<u8>,
 }
 
 impl CurrentDocument {
@@ -53,7 +52,6 @@ impl CurrentDocument {
             current: None,
             reading: 0,
             keys,
-            members: Vec::new(),
         }
     }
 
@@ -86,14 +84,12 @@ impl CurrentDocument {
 }
 
 impl Workload for CurrentDocument {
-    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         let kind = self.draw()?;
         let index = kind.index() - OpKind::Create.index();
         self.left[index] -= 1;
         if kind == OpKind::Create {
-            let key = self.keys.take();
-            write_document(&self.documents, (key, 0), None, &mut self.members, draft);
-            return Some(Op::single(kind, key, None));
+            return Some(create(&self.documents, self.keys.take(), pen));
         }
         let place = if kind == OpKind::Read { self.next_read()? } else { self.current? };
         self.reading = place;
@@ -105,20 +101,19 @@ impl Workload for CurrentDocument {
             }
         }
         let entry = self.entries[place]?;
-        Some(on_stored(&self.documents, (kind, &entry), &mut self.members, draft))
+        Some(on_stored(&self.documents, (kind, &entry), pen))
     }
 
     fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
-        let revision = result.ok().and_then(|reply| reply.revision);
-        match (op.kind, revision) {
-            (OpKind::Create, Some(revision)) => {
-                self.entries.push(Some(Entry::new(op.key, 0, revision)));
+        match (op.kind, result) {
+            (OpKind::Create, Ok(Reply { token, .. })) => {
+                self.entries.push(Some(Entry::new(op.key, 0, token)));
                 self.current = Some(self.entries.len() - 1);
             }
-            (OpKind::Read | OpKind::Update, Some(revision)) => {
+            (OpKind::Read | OpKind::Update, Ok(Reply { token, .. })) => {
                 let updates = u32::from(op.kind == OpKind::Update);
                 if let Some(entry) = &mut self.entries[self.reading] {
-                    *entry = Entry::new(entry.key, entry.version.wrapping_add(updates), revision);
+                    *entry = Entry::new(entry.key, entry.version.wrapping_add(updates), token);
                 }
                 self.current = Some(self.reading);
             }
@@ -130,7 +125,7 @@ impl Workload for CurrentDocument {
                 // As the original has it: what was created before a delete is not read again.
                 self.next_created = self.entries.len();
             }
-            (OpKind::Read, None) if matches!(result, Err(Failure::NotFound)) => {
+            (OpKind::Read, Err(Failure::NotFound)) => {
                 self.entries[self.reading] = None;
                 self.current = None;
             }

@@ -1,29 +1,30 @@
 //! Iron Cushion's order against a server where everything succeeds.
 
 use super::*;
-use crate::op::Revision;
+use crate::op::{Draft, Token};
 use proptest::prelude::*;
 
 fn sample() -> Documents {
     Documents::new(1, vec![(crate::schema::Template::parse(crate::schema::DEFAULT).unwrap(), 1)])
 }
 
-fn revision(generation: u32) -> Revision {
-    Revision { generation, hash: [0; 16] }
+fn token(generation: u32) -> Token {
+    let mut bytes = [0; 20];
+    bytes[..4].copy_from_slice(&generation.to_le_bytes());
+    Token::new(bytes)
 }
 
 /// Runs the workload against a server where everything succeeds; returns kinds and keys.
 fn run(left: [u64; 4], bulk: u64) -> Vec<(OpKind, u64)> {
     let mut live = Live::default();
-    (0..bulk).for_each(|key| live.add(Entry::new(key, 0, revision(1))));
+    (0..bulk).for_each(|key| live.add(Entry::new(key, 0, Some(token(1)))));
     let keys = KeySequence { next: 1000, step: 1 };
     let documents = Arc::new(sample());
     let mut workload = CurrentDocument::new(documents, (3, 1), left, &live, keys);
     let (mut done, mut draft) = (Vec::new(), Draft::default());
     while let Some(op) = workload.next(&mut draft) {
         done.push((op.kind, op.key));
-        let revision = Some(revision(done.len() as u32));
-        let reply = Reply { revision, ..Reply::default() };
+        let reply = Reply { token: Some(token(done.len() as u32)), ..Reply::default() };
         workload.observe(&op, Ok(reply), &Answered::default());
         draft = Draft::default();
     }

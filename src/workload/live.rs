@@ -1,33 +1,28 @@
 //! The documents that one connection has in the database, with what is needed to use them.
 
-use crate::op::{Key, Revision};
+use crate::op::{Key, Token};
 
-/// A document: which one, which version of it, under which revision. 32 bytes.
+/// A document: which one, which version of it, under which token. 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The document's number.
     pub key: Key,
     /// How often it was updated: with the key, this determines its content.
     pub version: u32,
-    generation: u32,
-    hash: [u8; 16],
+    /// What the next update or delete must name.
+    pub token: Token,
 }
 
 impl Entry {
-    /// A document stored under `revision`.
-    pub const fn new(key: Key, version: u32, revision: Revision) -> Self {
-        Self { key, version, generation: revision.generation, hash: revision.hash }
-    }
-
-    /// The revision that the next update or delete must name.
-    pub const fn revision(&self) -> Revision {
-        Revision { generation: self.generation, hash: self.hash }
+    /// A document whose latest write or read brought `token`.
+    pub fn new(key: Key, version: u32, token: Option<Token>) -> Self {
+        Self { key, version, token: token.unwrap_or_default() }
     }
 }
 
-/// The documents of one connection. Those whose revision is known can be updated and deleted;
+/// The documents of one connection. Those whose token is known can be updated and deleted;
 /// those that somebody else has changed, or whose last operation ended without an answer, can
-/// only be read, and come back once a read has told their revision.
+/// only be read, and come back once a read has found them.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     known: Vec<Entry>,
@@ -45,7 +40,7 @@ impl Live {
         self.known.push(entry);
     }
 
-    /// How many documents have a known revision.
+    /// How many documents have a known token.
     pub const fn known(&self) -> usize {
         self.known.len()
     }
@@ -55,18 +50,18 @@ impl Live {
         self.known.len() + self.lost.len()
     }
 
-    /// The document at `place`, below [`Live::readable`]; those with a known revision come first.
+    /// The document at `place`, below [`Live::readable`]; those with a known token come first.
     pub fn at(&self, place: usize) -> &Entry {
         self.known.get(place).unwrap_or_else(|| &self.lost[place - self.known.len()])
     }
 
-    /// The document at `place` is stored under another revision.
-    pub fn set(&mut self, place: usize, version: u32, revision: Revision) {
+    /// The document at `place` is stored under another token.
+    pub fn set(&mut self, place: usize, version: u32, token: Option<Token>) {
         if let Some(entry) = self.known.get_mut(place) {
-            *entry = Entry::new(entry.key, version, revision);
+            *entry = Entry::new(entry.key, version, token);
         } else {
             let entry = self.lost.swap_remove(place - self.known.len());
-            self.known.push(Entry::new(entry.key, version, revision));
+            self.known.push(Entry::new(entry.key, version, token));
         }
     }
 
@@ -79,7 +74,7 @@ impl Live {
         }
     }
 
-    /// The revision of the document at `place` is not known any more.
+    /// The token of the document at `place` is not known any more.
     pub fn lose(&mut self, place: usize) {
         if place < self.known.len() {
             let entry = self.known.swap_remove(place);
@@ -99,14 +94,14 @@ mod tests {
 
     #[test]
     fn a_lost_document_can_be_read_and_comes_back() {
-        let revision = |generation| Revision { generation, hash: [7; 16] };
+        let token = |byte| Some(Token::new([byte; 20]));
         let mut live = Live::default();
-        (0..3).for_each(|key| live.add(Entry::new(key, 0, revision(1))));
+        (0..3).for_each(|key| live.add(Entry::new(key, 0, token(1))));
         live.lose(0);
         assert_eq!((live.known(), live.readable()), (2, 3));
         assert_eq!(live.at(2).key, 0);
-        live.set(2, 0, revision(5));
-        assert_eq!((live.known(), live.at(2).revision().generation), (3, 5));
+        live.set(2, 0, token(5));
+        assert_eq!((live.known(), Some(live.at(2).token)), (3, token(5)));
         live.remove(0);
         assert_eq!(live.readable(), 2);
     }

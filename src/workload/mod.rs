@@ -22,13 +22,13 @@ pub use live::{Entry, Live};
 pub use pattern::{Pattern, UnknownPlace, Values};
 pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls};
 
-use crate::op::{Answered, Draft, Failure, Op, Reply};
+use crate::op::{Answered, Failure, Op, Pen, Reply};
 
 /// The source of one connection's operations.
 pub trait Workload {
-    /// Makes the next operation; its name and its document, if it has one, are appended to
-    /// `draft`. `None`: there is nothing more to do.
-    fn next(&mut self, draft: &mut Draft) -> Option<Op>;
+    /// Makes the next operation; its names and documents are written with `pen`. `None`: there is
+    /// nothing more to do.
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op>;
 
     /// Is shown how the operation that `next` made last has ended, and tells what it makes of
     /// the data.

@@ -5,7 +5,7 @@
 use super::pattern::{Pattern, Values};
 use super::{Check, Workload};
 use crate::generate::{Stream, below, mix};
-use crate::op::{Answered, Draft, Failure, Op, OpKind, Reply};
+use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -89,8 +89,17 @@ impl Urls {
     }
 }
 
+/// A body as the list has it.
+struct Text<'a>(&'a Pattern, &'a Values);
+
+impl Fields for Text<'_> {
+    fn write(self, _: &[u8], out: &mut Vec<u8>) {
+        self.0.write(self.1, out);
+    }
+}
+
 impl Workload for Urls {
-    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         match &mut self.left {
             Some(0) => return None,
             Some(left) => *left -= 1,
@@ -110,10 +119,11 @@ impl Workload for Urls {
         let values = Values { seq, random, int: (stream.draw() >> 33) as u32 };
         self.made += 1;
         let entry = &self.entries[index as usize];
-        entry.target.write(&values, &mut draft.name);
+        pen.entry(index as usize);
+        entry.target.write(&values, pen.name());
         match &entry.body {
-            UrlBody::Pattern(body) => body.write(&values, &mut draft.body),
-            UrlBody::Documents(documents) => documents.write(seq, 0, b"", &mut draft.body),
+            UrlBody::Pattern(body) => pen.document(None, Text(body, &values)),
+            UrlBody::Documents(documents) => pen.document(None, documents.document(seq, 0)),
         }
         Some(Op::single(OpKind::Request, index, None))
     }
@@ -126,6 +136,7 @@ impl Workload for Urls {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::Draft;
 
     fn entries(count: usize) -> Arc<[UrlEntry]> {
         let entry = |i| UrlEntry {
@@ -140,6 +151,7 @@ mod tests {
         loop {
             let mut draft = Draft::default();
             let Some(op) = urls.next(&mut draft) else { return made };
+            assert_eq!(op.key, draft.entry as u64);
             made.push((op.key, draft.name, draft.body));
         }
     }

@@ -4,10 +4,11 @@
 //! threads, properties, lines. Values that are random are `*`, whole ones lost their `E`; fields of
 //! queries are sorted, and all lines.
 
-use springload::op::Draft;
+use springload::driver::basic::BasicPen;
+use springload::op::Pen as _;
 use springload::workload::Workload;
+use springload::workload::ycsb::Properties;
 use springload::workload::ycsb::series::{Asker, Series, SeriesConfig};
-use springload::workload::ycsb::{Bodies, Properties};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ const SERIES: &str = include_str!("series.txt");
 fn ours(phase: &str, threads: u64, properties: &Properties) -> Vec<String> {
     let asker = Asker { threads, now_ms: 0, queries: phase == "run" };
     let (core, config) = SeriesConfig::read(properties, asker).expect("they make sense");
-    let series = Arc::new(Series::new((&core, &config), 3, Bodies::Shown));
+    let series = Arc::new(Series::new((&core, &config), 3));
     let mut lines = Vec::new();
     for k in 0..threads {
         let share = |all: u64| all / threads + u64::from(k < all % threads);
@@ -26,10 +27,10 @@ fn ours(phase: &str, threads: u64, properties: &Properties) -> Vec<String> {
         } else {
             series.run((k, threads), Some(share(core.operations)))
         };
-        let mut draft = Draft::default();
-        while lane.next(&mut draft).is_some() {
-            lines.push(String::from_utf8(std::mem::take(&mut draft.body)).expect("text"));
-            draft.name.clear();
+        let mut pen = BasicPen::showing();
+        while lane.next(&mut pen).is_some() {
+            lines.push(String::from_utf8(pen.shown().to_vec()).expect("text"));
+            pen.clear();
         }
     }
     lines

@@ -1,9 +1,11 @@
 //! What CouchDB's answers say. Each has a fast path for the exact text that CouchDB sends, and
 //! a JSON parser for everything else that means the same.
 
+use super::revision::Revision;
 use super::whole::ends_object;
+use crate::http1::failure_of;
 use crate::http1::reason::Told;
-use crate::op::{Failure, Revision};
+use crate::op::{Failure, Token};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,7 +19,7 @@ pub fn failure(status: u16, body: &[u8]) -> Failure {
     match status {
         403 if memchr::memmem::find(body, b"locked").is_none() => Failure::Rejected,
         401 | 403 => Failure::Authentication,
-        status => Failure::of_status(status),
+        status => failure_of(status),
     }
 }
 
@@ -80,8 +82,8 @@ fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     Revision::parse(stored.rev.as_bytes()).ok_or(Failure::Protocol)
 }
 
-/// Reads the rows of a bulk answer into `rows`, in the order of `names`: the identifiers, each
-/// followed by a zero byte. A document without a row has failed.
+/// Reads the rows of a bulk answer into `rows`, in the order of `names`: the identifiers, with a
+/// zero byte between them. A document without a row has failed.
 ///
 /// # Errors
 /// [`Failure::Protocol`] when it is no array of rows, or one with more rows than were asked for, or
@@ -89,7 +91,7 @@ fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
 pub fn rows(
     body: &[u8],
     names: &[u8],
-    rows: &mut Vec<Result<Revision, Failure>>,
+    rows: &mut Vec<Result<Token, Failure>>,
 ) -> Result<(), Failure> {
     rows.clear();
     if exact_rows(body, names, rows).is_some() {
@@ -99,7 +101,7 @@ pub fn rows(
     let parsed: Vec<Written<'_>> = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
     let in_order = each(names).map(Some).eq(parsed.iter().map(Written::id));
     if in_order {
-        rows.extend(parsed.iter().map(row_result));
+        rows.extend(parsed.iter().map(row_token));
         return Ok(());
     }
     let mut by_id: HashMap<&[u8], Vec<&Written<'_>>> = HashMap::with_capacity(parsed.len());
@@ -109,7 +111,7 @@ pub fn rows(
         };
         by_id.entry(id).or_default().push(row);
     }
-    let take = |id| by_id.get_mut(id).and_then(Vec::pop).map_or(Err(Failure::Protocol), row_result);
+    let take = |id| by_id.get_mut(id).and_then(Vec::pop).map_or(Err(Failure::Protocol), row_token);
     rows.extend(each(names).map(take));
     if by_id.values().all(Vec::is_empty) {
         Ok(())
@@ -134,7 +136,7 @@ pub(super) fn row_reason(body: &[u8], failure: Failure) -> Option<String> {
 }
 
 /// The body of the request that looks up the documents in `names` whose rows are conflicts.
-pub(super) fn lookup(names: &[u8], rows: &[Result<Revision, Failure>]) -> Vec<u8> {
+pub(super) fn lookup(names: &[u8], rows: &[Result<Token, Failure>]) -> Vec<u8> {
     let conflicts = each(names).zip(rows).filter(|(_, row)| **row == Err(Failure::Conflict));
     let keys: Vec<_> = conflicts.map(|(name, _)| String::from_utf8_lossy(name)).collect();
     serde_json::json!({ "keys": keys }).to_string().into_bytes()
@@ -142,7 +144,7 @@ pub(super) fn lookup(names: &[u8], rows: &[Result<Revision, Failure>]) -> Vec<u8
 
 /// Puts the revisions that a lookup has found in the place of conflicts. A document that is not
 /// in its first revision has been written by somebody else, and stays one.
-pub(super) fn settled(body: &[u8], names: &[u8], rows: &mut [Result<Revision, Failure>]) {
+pub(super) fn settled(body: &[u8], names: &[u8], rows: &mut [Result<Token, Failure>]) {
     #[derive(Deserialize)]
     struct Found {
         rows: Vec<Row>,
@@ -172,14 +174,14 @@ pub(super) fn settled(body: &[u8], names: &[u8], rows: &mut [Result<Revision, Fa
     let conflicts = each(names).zip(rows).filter(|(_, row)| **row == Err(Failure::Conflict));
     for (name, row) in conflicts {
         if let Some(&revision) = by_id.get(name) {
-            *row = Ok(revision);
+            *row = Ok(revision.into());
         }
     }
 }
 
 /// The identifiers in `names`.
 pub(super) fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
-    names.split_inclusive(|&byte| byte == 0).map(|name| &name[..name.len() - 1])
+    names.split(|&byte| byte == 0)
 }
 
 /// Counts the rows of an answer to a scan for at most `limit` documents. Each must come with its
@@ -229,6 +231,10 @@ pub fn merge(
     Ok(revision)
 }
 
+fn row_token(row: &Written<'_>) -> Result<Token, Failure> {
+    row_result(row).map(Token::from)
+}
+
 fn row_result(row: &Written<'_>) -> Result<Revision, Failure> {
     match row.error.as_deref() {
         Some("conflict") => Err(Failure::Conflict),
@@ -248,14 +254,14 @@ fn row_result(row: &Written<'_>) -> Result<Revision, Failure> {
 }
 
 /// Rows without an error, in request order, as CouchDB writes them. `None`: look closer.
-fn exact_rows(body: &[u8], names: &[u8], rows: &mut Vec<Result<Revision, Failure>>) -> Option<()> {
+fn exact_rows(body: &[u8], names: &[u8], rows: &mut Vec<Result<Token, Failure>>) -> Option<()> {
     let mut rest = body.trim_ascii().strip_prefix(b"[")?.strip_suffix(b"]")?;
     for (place, id) in each(names).enumerate() {
         if place > 0 {
             rest = rest.strip_prefix(b",")?.trim_ascii_start();
         }
         let (revision, after) = exact_row(rest, id)?;
-        rows.push(Ok(revision));
+        rows.push(Ok(revision.into()));
         rest = after;
     }
     rest.is_empty().then_some(())
@@ -402,8 +408,8 @@ mod tests {
     #[test]
     fn conflicts_are_settled_by_first_revisions_alone() {
         let revision = Revision::parse(REV.as_bytes()).unwrap();
-        let names = b"10\x0011\x0012\0";
-        let mut rows = [Ok(revision), Err(Failure::Conflict), Err(Failure::Conflict)];
+        let names = b"10\x0011\x0012";
+        let mut rows = [Ok(revision.into()), Err(Failure::Conflict), Err(Failure::Conflict)];
         assert_eq!(lookup(names, &rows), br#"{"keys":["11","12"]}"#);
         let row = |id: u32, rev: &str| {
             format!("{{\"id\":\"{id}\",\"key\":\"{id}\",\"value\":{{\"rev\":\"{rev}\"}}}}")
@@ -412,30 +418,30 @@ mod tests {
         let second = format!("2-{}", "a".repeat(32));
         let body = format!("{{\"rows\":[{},{}]}}", row(11, &first), row(12, &second));
         settled(body.as_bytes(), names, &mut rows);
-        let first = Ok(Revision { generation: 1, hash: [0xaa; 16] });
-        assert_eq!(rows, [Ok(revision), first, Err(Failure::Conflict)]);
+        let first = Ok(Revision { generation: 1, hash: [0xaa; 16] }.into());
+        assert_eq!(rows, [Ok(revision.into()), first, Err(Failure::Conflict)]);
         settled(b"{\"rows\":[{\"key\":\"12\",\"error\":\"not_found\"}]}", names, &mut rows);
         assert_eq!(rows[2], Err(Failure::Conflict));
     }
 
     #[test]
     fn rows_are_matched_by_id_whatever_their_order() {
-        let ok = Ok(Revision::parse(REV.as_bytes()).unwrap());
+        let ok = Ok(Token::from(Revision::parse(REV.as_bytes()).unwrap()));
         let row = |id: u32| format!("{{\"ok\":true,\"id\":\"{id}\",\"rev\":\"{REV}\"}}");
         let conflict =
             "{\"id\":\"11\",\"error\":\"conflict\",\"reason\":\"Document update conflict.\"}";
         let mut out = Vec::new();
         let exact = format!("[{},{},\r\n{}]\n", row(10), row(11), row(12));
-        rows(exact.as_bytes(), b"10\x0011\x0012\0", &mut out).unwrap();
+        rows(exact.as_bytes(), b"10\x0011\x0012", &mut out).unwrap();
         assert_eq!(out, [ok, ok, ok]);
         let mixed = format!("[{},{conflict},{}]", row(12), row(10));
-        rows(mixed.as_bytes(), b"10\x0011\x0012\0", &mut out).unwrap();
+        rows(mixed.as_bytes(), b"10\x0011\x0012", &mut out).unwrap();
         assert_eq!(out, [ok, Err(Failure::Conflict), ok]);
-        rows(format!("[{}]", row(10)).as_bytes(), b"10\x0011\0", &mut out).unwrap();
+        rows(format!("[{}]", row(10)).as_bytes(), b"10\x0011", &mut out).unwrap();
         assert_eq!(out, [ok, Err(Failure::Protocol)]);
-        assert_eq!(rows(b"{}", b"10\0", &mut out), Err(Failure::Protocol));
+        assert_eq!(rows(b"{}", b"10", &mut out), Err(Failure::Protocol));
         let asked_twice = format!("[{},{}]", row(10), row(10));
-        rows(asked_twice.as_bytes(), b"10\x0010\0", &mut out).unwrap();
+        rows(asked_twice.as_bytes(), b"10\x0010", &mut out).unwrap();
         assert_eq!(out, [ok, ok]);
     }
 
@@ -466,11 +472,11 @@ mod tests {
             (vec![row(10), nameless], Failure::Rejected),
         ] {
             let body = format!("[{}]", answer.join(","));
-            assert_eq!(rows(body.as_bytes(), b"10\x0011\0", &mut out), Err(failure), "{body}");
+            assert_eq!(rows(body.as_bytes(), b"10\x0011", &mut out), Err(failure), "{body}");
             assert!(out.is_empty());
         }
         let not_ok = row(11).replace("true", "false");
-        rows(format!("[{},{not_ok}]", row(10)).as_bytes(), b"10\x0011\0", &mut out).unwrap();
+        rows(format!("[{},{not_ok}]", row(10)).as_bytes(), b"10\x0011", &mut out).unwrap();
         assert_eq!(out[1], Err(Failure::Protocol));
     }
 }

@@ -3,6 +3,8 @@
 mod admin;
 pub mod answer;
 mod credentials;
+mod pen;
+mod revision;
 mod seen;
 mod session;
 mod settle;
@@ -11,14 +13,17 @@ mod whole;
 pub use admin::{Admin, AdminError};
 pub use credentials::Credentials;
 use credentials::Renewal;
+pub use pen::CouchPen;
+pub use revision::Revision;
 use seen::Seen;
 pub use session::CouchSession;
 
-use super::Target;
+use super::{Shard, ShardOf, Target};
 use crate::http1::Connection;
 use crate::net::Endpoint;
 use crate::net::ShardContext;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -65,18 +70,26 @@ impl CouchDb {
 }
 
 impl Target for CouchDb {
+    type Shard = ShardOf<Self>;
+
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
+        Ok(ShardOf { target: self.clone(), context })
+    }
+}
+
+impl Shard for ShardOf<CouchDb> {
     type Session = CouchSession;
 
-    fn session(&self, deadlines: &Rc<ShardContext>) -> CouchSession {
-        let connection = Connection::new(self.endpoint.clone(), deadlines);
+    fn session(&self) -> CouchSession {
+        let (target, context) = (&self.target, &self.context);
         CouchSession::new(
-            connection,
-            deadlines.clock(),
-            (self.credentials.clone(), self.renewal.clone()),
-            (self.path.clone(), self.common.clone()),
-            self.endpoint.host(),
+            Connection::new(target.endpoint.clone(), context),
+            context.clock(),
+            (target.credentials.clone(), target.renewal.clone()),
+            (target.path.clone(), target.common.clone()),
+            target.endpoint.host(),
         )
-        .with_cache(self.cached_updates.then(Seen::default))
+        .with_cache(target.cached_updates.then(Seen::default))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The documents that a session has last seen, so that an update need not read first.
 
-use crate::op::Revision;
+use super::revision::Revision;
 use std::collections::HashMap;
 
 /// What one session keeps at most, in bytes of names and documents. A hundred sessions have a

@@ -1,14 +1,16 @@
 //! One connection to a CouchDB database: how each operation is spelled and its answer judged.
 
 use super::credentials::{Credentials, Renewal};
+use super::pen::CouchPen;
+use super::revision::Revision;
 use super::seen::Seen;
 use super::{SEGMENT, answer};
 use crate::clock::Clock;
-use crate::driver::{Outcome, Payload, Session};
+use crate::driver::{Outcome, Session};
 use crate::http1::reason;
-use crate::http1::{Answer, Connection, Request};
+use crate::http1::{Answer, Connection, Request, failure_of};
 use crate::measure::{BodyBytes, Probe, Wire};
-use crate::op::{Failure, Op, OpKind, Reason, Reply};
+use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
 use percent_encoding::percent_encode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,13 +29,15 @@ pub struct CouchSession {
     pub(super) common: Arc<[u8]>,
     host: String,
     /// The requests that an operation without a revision is made of.
-    inner: Payload,
+    inner: CouchPen,
     /// The documents that updates build upon, where they are kept.
     seen: Option<Seen>,
     /// The status of the present operation, where it is told.
     told: Option<u16>,
     /// What the answer that was lost last would have said, where that was found out.
     pub(super) settled: Option<Reply>,
+    /// What became of each document of the last bulk insert.
+    pub(super) rows: Vec<Result<Token, Failure>>,
 }
 
 /// How often an update or delete without a revision is tried when others write meanwhile. With 50
@@ -57,10 +61,11 @@ impl CouchSession {
             path,
             common,
             host: host.to_owned(),
-            inner: Payload::default(),
+            inner: CouchPen::default(),
             seen: None,
             told: None,
             settled: None,
+            rows: Vec::new(),
         }
     }
 
@@ -74,13 +79,13 @@ impl CouchSession {
         self.common = self.credentials.common_head(&self.host);
     }
 
-    /// Puts the head in front of the payload's body.
-    fn encode(&self, op: &Op, payload: &mut Payload) {
-        payload.mark_body();
-        let body_bytes = payload.body_len();
+    /// Puts the head in front of the body.
+    fn encode(&self, op: &Op, pen: &mut CouchPen) {
+        pen.payload.mark_body();
+        let body_bytes = pen.payload.body_len();
         self.connection.buffers().with_head(|head| {
-            self.write_head((op, payload.name()), body_bytes, head);
-            payload.prepend(head);
+            self.write_head((op, pen.names()), body_bytes, head);
+            pen.payload.prepend(head);
         });
     }
 
@@ -104,9 +109,9 @@ impl CouchSession {
             _ if is_range(op) => write_scan(name, op.limit, head),
             _ => write_segment(name, head),
         }
-        if let (OpKind::Delete, Some(revision)) = (op.kind, op.revision) {
+        if let (OpKind::Delete, Some(token)) = (op.kind, op.token) {
             head.extend_from_slice(b"?rev=");
-            revision.write(head);
+            Revision::from(token).write(head);
         }
         head.extend_from_slice(&self.common);
         if op.conditional {
@@ -125,7 +130,7 @@ impl CouchSession {
     async fn renew(
         &mut self,
         op: &Op,
-        payload: &mut Payload,
+        pen: &mut CouchPen,
         (mut answer, probe): (Answer, &mut Probe),
     ) -> Result<Answer, Failure> {
         if let Some(cookie) = self.connection.set_cookie()
@@ -138,9 +143,9 @@ impl CouchSession {
             if answer.status != 401 || !self.log_in().await? {
                 break;
             }
-            payload.strip_head();
-            self.encode(op, payload);
-            answer = self.connection.exchange(request(op, payload), probe).await?;
+            pen.payload.strip_head();
+            self.encode(op, pen);
+            answer = self.connection.exchange(request(op, pen), probe).await?;
         }
         Ok(answer)
     }
@@ -188,12 +193,12 @@ impl CouchSession {
                 if renewed { Ok(()) } else { Err(Failure::Protocol) }
             }
             401 | 403 => Err(Failure::Authentication),
-            status => Err(Failure::of_status(status)),
+            status => Err(failure_of(status)),
         }
     }
 
     /// What the answer in the connection says about `op`.
-    fn judge(&self, op: &Op, answer: Answer, payload: &mut Payload) -> Result<Reply, Failure> {
+    fn judge(&mut self, op: &Op, answer: Answer, names: &[u8]) -> Result<Reply, Failure> {
         let body = self.connection.body();
         let expected = match op.kind {
             OpKind::Read | OpKind::Scan => answer.status == 200,
@@ -201,41 +206,40 @@ impl CouchSession {
             _ => matches!(answer.status, 201 | 202),
         };
         if !expected {
-            if op.conditional && answer.status == 304 && op.revision.is_some() {
-                return Ok(Reply { revision: op.revision, ..Reply::default() });
+            if op.conditional && answer.status == 304 && op.token.is_some() {
+                return Ok(Reply { token: op.token, ..Reply::default() });
             }
             return Err(answer::failure(answer.status, body));
         }
-        let (names, rows) = payload.names_and_rows();
         let mut reply = Reply { accepted: answer.status == 202, ..Reply::default() };
         match op.kind {
-            OpKind::BulkInsert => answer::rows(body, names, rows)?,
+            OpKind::BulkInsert => answer::rows(body, names, &mut self.rows)?,
             _ if is_range(op) => reply.rows = answer::scanned(body, op.limit)?,
-            OpKind::Read => reply.revision = Some(answer::document(body, names)?),
-            _ => reply.revision = Some(answer::written(body, names)?),
+            OpKind::Read => reply.token = Some(answer::document(body, names)?.into()),
+            _ => reply.token = Some(answer::written(body, names)?.into()),
         }
         Ok(reply)
     }
 
     /// One request and its answer. Where that was lost, the caller looks after it: not here, in
     /// the future that every operation pays for.
-    async fn request(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
-        let sent = payload.body_len() as u64;
-        let mut answer = self.connection.exchange(request(op, payload), probe).await;
+    async fn request(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
+        let sent = pen.payload.body_len() as u64;
+        let mut answer = self.connection.exchange(request(op, pen), probe).await;
         if let Ok(first) = answer
             && (first.status == 401 || self.connection.set_cookie().is_some())
         {
             // Rare: kept out of the future that every other operation pays for.
-            answer = Box::pin(self.renew(op, payload, (first, probe))).await;
+            answer = Box::pin(self.renew(op, pen, (first, probe))).await;
         }
         if op.conditional {
             self.told = answer.ok().map(|answer| answer.status);
         }
         let (result, received, resent) = match answer {
-            Ok(answer) => (self.judge(op, answer, payload), answer.body_bytes, answer.resent),
+            Ok(answer) => (self.judge(op, answer, pen.names()), answer.body_bytes, answer.resent),
             Err(failure) => (Err(failure), 0, false),
         };
-        if result == Err(Failure::Protocol) || payload.rows().contains(&Err(Failure::Protocol)) {
+        if result == Err(Failure::Protocol) || self.bulk_failed(Failure::Protocol) {
             // What is not the answer to this request may be that to another one.
             self.connection.close();
         }
@@ -244,16 +248,22 @@ impl CouchSession {
         Outcome { result, bytes: BodyBytes { sent, received }, wire }
     }
 
+    /// Whether a document of a bulk insert has failed so.
+    #[inline]
+    fn bulk_failed(&self, failure: Failure) -> bool {
+        self.rows.contains(&Err(failure))
+    }
+
     /// An update or delete on whatever revision is stored: reads it first, and again as long as
     /// somebody else is faster.
-    async fn on_stored(&mut self, op: &Op, payload: &Payload, probe: &mut Probe) -> Outcome {
+    async fn on_stored(&mut self, op: &Op, pen: &CouchPen, probe: &mut Probe) -> Outcome {
         let mut inner = std::mem::take(&mut self.inner);
-        let mut sum = self.try_on_seen_or_stored(op, payload, (&mut inner, probe)).await;
+        let mut sum = self.try_on_seen_or_stored(op, pen, (&mut inner, probe)).await;
         for _ in 1..TRIES {
             if sum.result != Err(Failure::Conflict) {
                 break;
             }
-            let again = self.try_on_stored(op, payload, (&mut inner, probe)).await;
+            let again = self.try_on_stored(op, pen, (&mut inner, probe)).await;
             sum = again.after(&sum);
             sum.wire.retries += 1;
         }
@@ -265,12 +275,12 @@ impl CouchSession {
     async fn overwrite(
         &mut self,
         op: &Op,
-        payload: &mut Payload,
+        pen: &mut CouchPen,
         (first, probe): (Outcome, &mut Probe),
     ) -> Outcome {
-        payload.strip_head();
+        pen.payload.strip_head();
         let update = Op { kind: OpKind::Update, ..*op };
-        let mut outcome = self.on_stored(&update, payload, probe).await.after(&first);
+        let mut outcome = self.on_stored(&update, pen, probe).await.after(&first);
         outcome.wire.retries += 1;
         outcome
     }
@@ -279,37 +289,37 @@ impl CouchSession {
     async fn try_on_seen_or_stored(
         &mut self,
         op: &Op,
-        payload: &Payload,
-        (inner, probe): (&mut Payload, &mut Probe),
+        pen: &CouchPen,
+        (inner, probe): (&mut CouchPen, &mut Probe),
     ) -> Outcome {
-        let seen = self.seen.as_ref().and_then(|seen| seen.get(payload.name()));
+        let seen = self.seen.as_ref().and_then(|seen| seen.get(pen.names()));
         if let (OpKind::Update, Some(seen)) = (op.kind, seen) {
-            inner.clear();
-            inner.draft().name.extend_from_slice(payload.name());
-            let merged = answer::merge(seen, payload.name(), payload.body(), inner.body_mut());
+            inner.begin(pen.names());
+            let body = inner.payload.body_mut();
+            let merged = answer::merge(seen, pen.names(), pen.payload.body(), body);
             if let Ok(revision) = merged {
-                let write = Op { revision: Some(revision), ..*op };
+                let write = Op { token: Some(revision.into()), ..*op };
                 return self.write(&write, inner, probe).await;
             }
         }
-        self.try_on_stored(op, payload, (inner, probe)).await
+        self.try_on_stored(op, pen, (inner, probe)).await
     }
 
     /// Sends a write that names its revision, and keeps what is stored then.
-    async fn write(&mut self, op: &Op, inner: &mut Payload, probe: &mut Probe) -> Outcome {
+    async fn write(&mut self, op: &Op, inner: &mut CouchPen, probe: &mut Probe) -> Outcome {
         self.encode(op, inner);
         let mut written = self.request(op, inner, probe).await;
         if written.result == Err(Failure::Unanswered) {
             written = Box::pin(self.look_after(op, inner, written)).await;
         }
         if let Some(seen) = &mut self.seen {
-            let revision = written.result.ok().and_then(|reply| reply.revision);
-            inner.strip_head();
-            match (op.kind, op.revision, revision) {
+            let token = written.result.ok().and_then(|reply| reply.token);
+            inner.payload.strip_head();
+            match (op.kind, op.token, token) {
                 (OpKind::Update, Some(old), Some(new)) => {
-                    seen.replace(inner.name(), inner.body(), (old, new));
+                    seen.replace(inner.names(), inner.payload.body(), (old.into(), new.into()));
                 }
-                _ => seen.forget(inner.name()),
+                _ => seen.forget(inner.names()),
             }
         }
         written
@@ -318,24 +328,23 @@ impl CouchSession {
     async fn try_on_stored(
         &mut self,
         op: &Op,
-        payload: &Payload,
-        (inner, probe): (&mut Payload, &mut Probe),
+        pen: &CouchPen,
+        (inner, probe): (&mut CouchPen, &mut Probe),
     ) -> Outcome {
-        inner.clear();
-        inner.draft().name.extend_from_slice(payload.name());
+        inner.begin(pen.names());
         let read = Op::single(OpKind::Read, op.key, None);
         self.encode(&read, inner);
         let found = self.request(&read, inner, probe).await;
-        let Ok(Reply { revision, .. }) = found.result else { return found };
-        inner.clear();
-        inner.draft().name.extend_from_slice(payload.name());
+        let Ok(Reply { token, .. }) = found.result else { return found };
+        inner.begin(pen.names());
         if op.kind == OpKind::Update {
-            let (stored, body) = (self.connection.body(), inner.body_mut());
-            if let Err(failure) = answer::merge(stored, payload.name(), payload.body(), body) {
+            let (stored, body) = (self.connection.body(), inner.payload.body_mut());
+            let changes = pen.payload.body();
+            if let Err(failure) = answer::merge(stored, pen.names(), changes, body) {
                 return Outcome { result: Err(failure), ..found };
             }
         }
-        self.write(&Op { revision, ..*op }, inner, probe).await.after(&found)
+        self.write(&Op { token, ..*op }, inner, probe).await.after(&found)
     }
 }
 
@@ -343,9 +352,9 @@ impl CouchSession {
 /// a document is its revision in quotes.
 #[cold]
 fn write_condition(op: &Op, head: &mut Vec<u8>) {
-    let Some(revision) = op.revision else { return };
+    let Some(token) = op.token else { return };
     head.extend_from_slice(b"If-None-Match: \"");
-    revision.write(head);
+    Revision::from(token).write(head);
     head.extend_from_slice(b"\"\r\n");
 }
 
@@ -373,11 +382,11 @@ fn write_scan(names: &[u8], limit: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// The request of `op` that lies in `payload`. A write is never sent twice.
-fn request<'a>(op: &Op, payload: &'a Payload) -> Request<'a> {
+/// The request of `op` that `pen` has written. A write is never sent twice.
+fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
     match op.kind {
-        OpKind::Read | OpKind::Scan => Request::reading(payload.bytes()),
-        _ => Request::changing(payload.bytes()),
+        OpKind::Read | OpKind::Scan => Request::reading(pen.payload.bytes()),
+        _ => Request::changing(pen.payload.bytes()),
     }
 }
 
@@ -388,21 +397,27 @@ const fn is_range(op: &Op) -> bool {
 
 /// Whether the revision that `op` builds upon must be found first.
 const fn looks_up(op: &Op) -> bool {
-    matches!((op.kind, op.revision), (OpKind::Update | OpKind::Delete, None))
+    matches!((op.kind, op.token), (OpKind::Update | OpKind::Delete, None))
 }
 
 impl Session for CouchSession {
+    type Pen = CouchPen;
+
+    fn pen(&self) -> CouchPen {
+        CouchPen::default()
+    }
+
     async fn ready(&mut self) -> Option<crate::clock::Nanos> {
         self.connection.ready().await
     }
 
-    fn prepare(&mut self, op: &Op, payload: &mut Payload) {
+    fn prepare(&mut self, op: &Op, pen: &mut CouchPen) {
         if op.kind == OpKind::BulkInsert {
-            payload.prepend(b"{\"docs\":[");
-            payload.body_mut().extend_from_slice(b"]}");
+            pen.payload.prepend(b"{\"docs\":[");
+            pen.payload.body_mut().extend_from_slice(b"]}");
         }
         if !looks_up(op) {
-            self.encode(op, payload);
+            self.encode(op, pen);
         }
     }
 
@@ -410,29 +425,30 @@ impl Session for CouchSession {
         !looks_up(op) && !op.overwrite && !op.settle
     }
 
-    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+    async fn execute(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
         let before = self.connection.sent();
         self.told = None;
+        self.rows.clear();
         let mut outcome;
         if looks_up(op) {
             // Rare and large: boxed, as the other rare ways below are.
-            outcome = Box::pin(self.on_stored(op, payload, probe)).await;
+            outcome = Box::pin(self.on_stored(op, pen, probe)).await;
         } else {
-            outcome = self.request(op, payload, probe).await;
+            outcome = self.request(op, pen, probe).await;
             if outcome.result == Err(Failure::Unanswered) {
-                outcome = Box::pin(self.look_after(op, payload, outcome)).await;
+                outcome = Box::pin(self.look_after(op, pen, outcome)).await;
             }
         }
         if op.overwrite && outcome.result == Err(Failure::Conflict) {
-            outcome = Box::pin(self.overwrite(op, payload, (outcome, probe))).await;
+            outcome = Box::pin(self.overwrite(op, pen, (outcome, probe))).await;
         }
-        if op.settle && payload.rows().contains(&Err(Failure::Conflict)) {
-            outcome = Box::pin(self.settle_conflicts(outcome, payload, probe)).await;
+        if op.settle && self.bulk_failed(Failure::Conflict) {
+            outcome = Box::pin(self.settle_conflicts(outcome, pen, probe)).await;
         }
         if let (OpKind::Read, 0, Some(seen), Ok(_)) =
             (op.kind, op.limit, &mut self.seen, outcome.result)
         {
-            seen.keep(payload.name(), self.connection.body());
+            seen.keep(pen.names(), self.connection.body());
         }
         outcome.wire.requests = Some(self.connection.sent() - before);
         outcome
@@ -442,8 +458,9 @@ impl Session for CouchSession {
         self.settled
     }
 
-    fn body(&self) -> &[u8] {
-        self.connection.body()
+    #[inline]
+    fn answered(&self) -> Answered<'_> {
+        Answered { rows: &self.rows, document: Some(self.connection.body()) }
     }
 
     fn statuses(&self) -> &[u16] {

@@ -2,8 +2,8 @@
 //! that says what it is told to say.
 
 use super::*;
-use crate::driver::Target as _;
 use crate::driver::couchdb::{CouchDb, Credentials};
+use crate::driver::{Shard as _, ShardOf};
 use crate::net::ShardContext;
 use crate::net::{Endpoint, TlsOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -13,8 +13,8 @@ use std::sync::Mutex;
 const REV1: &str = "1-abababababababababababababababab";
 const REV2: &str = "2-cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
 
-fn revision(text: &str) -> Option<crate::op::Revision> {
-    crate::op::Revision::parse(text.as_bytes())
+fn token(text: &str) -> Option<Token> {
+    Revision::parse(text.as_bytes()).map(Token::from)
 }
 
 /// Requests as they came: their first lines, `Cookie` and `If-None-Match`, and bodies.
@@ -77,20 +77,21 @@ fn read(stream: &mut BufReader<std::net::TcpStream>) -> Option<String> {
     Some(told + space + &String::from_utf8(body).unwrap())
 }
 
-fn deadlines() -> std::rc::Rc<ShardContext> {
-    ShardContext::new(Clock::system(), 10_000_000_000)
+fn session_of(target: CouchDb) -> CouchSession {
+    let context = ShardContext::new(Clock::system(), 10_000_000_000);
+    ShardOf { target, context }.session()
 }
 
 /// Carries out `op` about the names, with that body.
 async fn carry_out(session: &mut CouchSession, op: Op, (name, body): (&str, &str)) -> Outcome {
-    let mut payload = Payload::default();
-    payload.draft().name.extend_from_slice(name.as_bytes());
-    payload.draft().body.extend_from_slice(body.as_bytes());
+    let mut pen = session.pen();
+    pen.begin(name.as_bytes());
+    pen.payload.body_mut().extend_from_slice(body.as_bytes());
     session.ready().await;
-    session.prepare(&op, &mut payload);
+    session.prepare(&op, &mut pen);
     let now = session.clock.now();
     let mut probe = Probe::new(session.clock, now, now);
-    session.execute(&op, &mut payload, &mut probe).await
+    session.execute(&op, &mut pen, &mut probe).await
 }
 
 fn document(id: &str, rev: &str) -> String {
@@ -133,7 +134,7 @@ fn plain() -> Vec<Case> {
             vec![format!("PUT /db/7 {BODY}")],
         ),
         (
-            single(OpKind::Delete, revision(REV1)),
+            single(OpKind::Delete, token(REV1)),
             "7",
             "",
             vec![("200 OK", written("7", REV2))],
@@ -161,7 +162,7 @@ fn special() -> Vec<Case> {
     let bulk = Op { documents: 2, ..single(OpKind::BulkInsert, None) };
     let scan = Op { limit: 3, ..single(OpKind::Scan, None) };
     let range = Op { limit: 2, ..single(OpKind::Read, None) };
-    let known = Op { conditional: true, ..single(OpKind::Read, revision(REV1)) };
+    let known = Op { conditional: true, ..single(OpKind::Read, token(REV1)) };
     let over = Op { overwrite: true, ..single(OpKind::Create, None) };
     let rows = format!("[{},{}]", written("7", REV1), written("8", REV1));
     let none = r#"{"total_rows":0,"offset":0,"rows":[]}"#.to_owned();
@@ -177,7 +178,7 @@ fn special() -> Vec<Case> {
         ),
         (
             bulk,
-            "7\08\0",
+            "7\08",
             r#"{"_id":"7"},{"_id":"8"}"#,
             vec![("201 Created", rows)],
             vec![r#"POST /db/_bulk_docs {"docs":[{"_id":"7"},{"_id":"8"}]}"#.to_owned()],
@@ -199,17 +200,17 @@ async fn each_operation_is_spelled_as_couchdb_reads_it() {
     for (op, name, body, answers, sent) in plain().into_iter().chain(special()) {
         let requests = answers.len();
         let (target, seen) = server(answers);
-        let mut session = target.session(&deadlines());
+        let mut session = session_of(target);
         let outcome = carry_out(&mut session, op, (name, body)).await;
         assert_eq!(*seen.lock().unwrap(), sent);
         let reply = outcome.result.unwrap_or_else(|failure| panic!("{failure}: {sent:?}"));
         let expected = match op.kind {
             OpKind::BulkInsert | OpKind::Scan => None,
             OpKind::Read if op.limit > 0 => None,
-            OpKind::Read if op.conditional => revision(REV1),
-            _ => revision(REV2),
+            OpKind::Read if op.conditional => token(REV1),
+            _ => token(REV2),
         };
-        assert_eq!((reply.revision, reply.accepted), (expected, false), "{sent:?}");
+        assert_eq!((reply.token, reply.accepted), (expected, false), "{sent:?}");
         assert_eq!(outcome.wire.requests, Some(requests as u64), "{sent:?}");
         assert_eq!(outcome.wire.retries, u64::from(op.overwrite));
         assert_eq!(session.statuses(), if op.conditional { &[304][..] } else { &[] });
@@ -232,8 +233,8 @@ async fn a_status_that_says_something_else_is_a_failure() {
         let body = if kind == OpKind::Read { document("7", REV2) } else { written("7", REV2) };
         let body = if status.starts_with("304") { String::new() } else { body };
         let (target, _) = server(vec![(status, body)]);
-        let mut session = target.session(&deadlines());
-        let op = Op::single(kind, 7, revision(REV1));
+        let mut session = session_of(target);
+        let op = Op::single(kind, 7, token(REV1));
         let outcome = carry_out(&mut session, op, ("7", r#"{"_id":"7"}"#)).await;
         let accepted = outcome.result.map(|reply| reply.accepted);
         assert_eq!(accepted.is_ok(), ok, "{kind} {status}: {accepted:?}");
@@ -254,12 +255,12 @@ async fn a_cookie_that_has_expired_is_renewed_by_one_session_for_all() {
         ("200 OK\r\nSet-Cookie: AuthSession=newer; Path=/", document("7", REV1)),
         read,
     ]);
-    let mut session = target.session(&deadlines());
+    let mut session = session_of(target);
     let op = Op::single(OpKind::Read, 7, None);
     let mut sent = Vec::new();
     for _ in 0..4 {
         let outcome = carry_out(&mut session, op, ("7", "")).await;
-        assert_eq!(outcome.result.map(|reply| reply.revision), Ok(revision(REV1)));
+        assert_eq!(outcome.result.map(|reply| reply.token), Ok(token(REV1)));
         sent.push(outcome.wire.requests.unwrap());
     }
     assert_eq!(sent, [3, 1, 1, 1]);
@@ -291,7 +292,7 @@ async fn only_a_refusal_ends_logging_in() {
             (GRANTED, "{}".to_owned()),
             ("200 OK", document("7", REV1)),
         ]);
-        let mut session = target.session(&deadlines());
+        let mut session = session_of(target);
         let op = Op::single(OpKind::Read, 7, None);
         let outcome = carry_out(&mut session, op, ("7", "")).await;
         assert_eq!(outcome.result.err(), Some(failure), "{answer}");
@@ -308,12 +309,12 @@ async fn a_write_without_an_answer_is_not_sent_again_but_looked_for() {
     let body = r#"{"_id":"7","a":1}"#;
     let missing = r#"{"error":"not_found","reason":"missing"}"#.to_owned();
     for (looked, carried_out, not_carried_out, settled) in [
-        (("200 OK", document("7", REV1)), 1, 0, revision(REV1)),
+        (("200 OK", document("7", REV1)), 1, 0, token(REV1)),
         (("404 Object Not Found", missing), 0, 1, None),
     ] {
         let looked_bytes = looked.1.len() as u64;
         let (target, seen) = server(vec![("", String::new()), looked]);
-        let mut session = target.session(&deadlines());
+        let mut session = session_of(target);
         let op = Op::single(OpKind::Create, 7, None);
         let outcome = carry_out(&mut session, op, ("7", body)).await;
         assert_eq!(outcome.result.err(), Some(Failure::Unanswered));
@@ -322,7 +323,7 @@ async fn a_write_without_an_answer_is_not_sent_again_but_looked_for() {
             (carried_out, not_carried_out)
         );
         assert_eq!(outcome.bytes.received, looked_bytes, "what was looked up came, too");
-        let found = session.settled().and_then(|reply| reply.revision);
+        let found = session.settled().and_then(|reply| reply.token);
         assert_eq!(found, settled);
         assert_eq!(session.reason(Failure::Unanswered), None);
         let sent = [format!("PUT /db/7 {body}"), "GET /db/7".to_owned()];
@@ -340,9 +341,9 @@ async fn a_batch_sent_again_is_settled_by_looking_at_its_conflicts() {
     );
     let received = (rows.len() + found.len()) as u64;
     let (target, seen) = server(vec![("201 Created", rows), ("200 OK", found)]);
-    let mut session = target.session(&deadlines());
+    let mut session = session_of(target);
     let op = Op { documents: 2, settle: true, ..Op::single(OpKind::BulkInsert, 7, None) };
-    let outcome = carry_out(&mut session, op, ("7\08\0", r#"{"_id":"7"},{"_id":"8"}"#)).await;
+    let outcome = carry_out(&mut session, op, ("7\08", r#"{"_id":"7"},{"_id":"8"}"#)).await;
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
     assert_eq!((outcome.wire.carried_out, outcome.wire.requests), (1, Some(2)));
     assert_eq!(outcome.bytes.received, received);

@@ -4,12 +4,14 @@
 //! the workload learns the revision, and the record how many were.
 
 use super::answer::{self, each};
+use super::pen::CouchPen;
+use super::revision::Revision;
 use super::session::CouchSession;
 use crate::clock::Nanos;
-use crate::driver::{Outcome, Payload};
+use crate::driver::Outcome;
 use crate::http1::Request;
 use crate::measure::Probe;
-use crate::op::{Failure, Op, OpKind, Reply, Revision};
+use crate::op::{Failure, Op, OpKind, Reply, Token};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -44,13 +46,8 @@ enum Stored<'a> {
 }
 
 impl CouchSession {
-    /// Looks what became of `op`, whose request in `payload` has no answer.
-    pub(super) async fn look_after(
-        &mut self,
-        op: &Op,
-        payload: &mut Payload,
-        lost: Outcome,
-    ) -> Outcome {
+    /// Looks what became of `op`, whose request has no answer.
+    pub(super) async fn look_after(&mut self, op: &Op, pen: &CouchPen, lost: Outcome) -> Outcome {
         self.settled = None;
         // A batch that is sent again until it has an answer is settled then.
         if op.settle {
@@ -63,7 +60,7 @@ impl CouchSession {
         let mut last_look = None;
         let mut pause = PAUSE;
         loop {
-            let mut found = self.look_once(op, payload, lost).await;
+            let mut found = self.look_once(op, pen, lost).await;
             if !may_come || found.wire.not_carried_out == 0 {
                 return found;
             }
@@ -79,21 +76,22 @@ impl CouchSession {
     }
 
     /// Looks once what became of `op`, as soon as the server answers.
-    async fn look_once(&mut self, op: &Op, payload: &mut Payload, mut lost: Outcome) -> Outcome {
+    async fn look_once(&mut self, op: &Op, pen: &CouchPen, mut lost: Outcome) -> Outcome {
         let is_bulk = op.kind == OpKind::BulkInsert;
-        let keys = is_bulk.then(|| keys(each(payload.name())));
-        let Some((status, received)) = self.ask(payload.name(), keys.as_deref()).await else {
+        let keys = is_bulk.then(|| keys(each(pen.names())));
+        let Some((status, received)) = self.ask(pen.names(), keys.as_deref()).await else {
             return lost;
         };
         lost.bytes.received += received;
         if is_bulk {
-            return self.settle_bulk(payload, lost);
+            return self.settle_bulk(pen, lost);
         }
-        let name = payload.name();
-        let body = &payload.bytes()[payload.bytes().len() - payload.body_len()..];
+        let (name, bytes) = (pen.names(), pen.payload.bytes());
+        let body = &bytes[bytes.len() - pen.payload.body_len()..];
         match became(op, stored((status, self.connection.body()), name), body) {
             Became::Done(revision) => {
-                self.settled = Some(Reply { revision, ..Reply::default() });
+                let token = revision.map(Token::from);
+                self.settled = Some(Reply { token, ..Reply::default() });
                 lost.wire.carried_out = 1;
             }
             Became::Nothing => lost.wire.not_carried_out = 1,
@@ -103,8 +101,8 @@ impl CouchSession {
     }
 
     /// Puts what a look has found into the rows of a bulk insert.
-    fn settle_bulk(&mut self, payload: &mut Payload, mut lost: Outcome) -> Outcome {
-        let (names, rows) = payload.names_and_rows();
+    fn settle_bulk(&mut self, pen: &CouchPen, mut lost: Outcome) -> Outcome {
+        let (names, rows) = (pen.names(), &mut self.rows);
         rows.clear();
         let Some(absent) = found(self.connection.body(), names, rows) else {
             rows.clear();
@@ -121,27 +119,27 @@ impl CouchSession {
     pub(super) async fn settle_conflicts(
         &mut self,
         mut outcome: Outcome,
-        payload: &mut Payload,
+        pen: &CouchPen,
         probe: &mut Probe,
     ) -> Outcome {
-        let (names, rows) = payload.names_and_rows();
+        let names = pen.names();
         let conflicts =
             |rows: &[_]| rows.iter().filter(|row| **row == Err(Failure::Conflict)).count();
-        let before = conflicts(rows);
-        let body = answer::lookup(names, rows);
+        let before = conflicts(&self.rows);
+        let body = answer::lookup(names, &self.rows);
         let request = self.look_request(names, Some(&body));
         outcome.bytes.sent += body.len() as u64;
         match self.connection.exchange(Request::reading(&request), probe).await {
             Ok(found) => {
                 if found.status == 200 {
-                    answer::settled(self.connection.body(), names, rows);
+                    answer::settled(self.connection.body(), names, &mut self.rows);
                 }
-                outcome.wire.carried_out = (before - conflicts(rows)) as u64;
+                outcome.wire.carried_out = (before - conflicts(&self.rows)) as u64;
                 outcome.bytes.received += found.body_bytes;
             }
             // As good as no answer to the insert itself: it is sent and settled once more.
             Err(failure) => {
-                rows.clear();
+                self.rows.clear();
                 outcome.result = Err(failure);
             }
         }
@@ -231,7 +229,7 @@ fn same(stored: &[u8], written: &[u8]) -> bool {
 
 /// Puts the revisions that a lookup of all `names` has found into `rows`, where they are the first
 /// ones; tells how many documents there are not. `None`: it is no answer to a lookup.
-fn found(body: &[u8], names: &[u8], rows: &mut Vec<Result<Revision, Failure>>) -> Option<u32> {
+fn found(body: &[u8], names: &[u8], rows: &mut Vec<Result<Token, Failure>>) -> Option<u32> {
     #[derive(Deserialize)]
     struct Answer {
         rows: Vec<Row>,
@@ -260,18 +258,19 @@ fn found(body: &[u8], names: &[u8], rows: &mut Vec<Result<Revision, Failure>>) -
             .filter(|value| !value.deleted)
             .and_then(|value| Revision::parse(value.rev.as_bytes()))
             .filter(|revision| revision.generation == 1);
-        rows.push(revision.ok_or(Failure::Unanswered));
+        rows.push(revision.map(Token::from).ok_or(Failure::Unanswered));
     }
     Some(absent)
 }
 
 /// What became of a write of `body`, by what is stored now.
 fn became(op: &Op, stored: Stored<'_>, body: &[u8]) -> Became {
-    let built_on = op.revision.map_or(0, |revision| revision.generation);
+    let known = op.token.map(Revision::from);
+    let built_on = known.map_or(0, |revision| revision.generation);
     match (op.kind, stored) {
         (OpKind::Delete, Stored::Deleted) => Became::Done(None),
         (OpKind::Create, Stored::Missing | Stored::Deleted) => Became::Nothing,
-        (_, Stored::Document(found, _)) if Some(found) == op.revision => Became::Nothing,
+        (_, Stored::Document(found, _)) if Some(found) == known => Became::Nothing,
         // By the content as well: somebody else may have written upon the same revision.
         (OpKind::Create | OpKind::Update, Stored::Document(found, document))
             if found.generation == built_on + 1 && same(document, body) =>
@@ -321,7 +320,7 @@ mod tests {
             (OpKind::Delete, Some(old), document(new, same), Became::Unknown),
         ];
         for (kind, built_on, stored, wanted) in cases {
-            let op = Op::single(kind, 7, built_on);
+            let op = Op::single(kind, 7, built_on.map(Token::from));
             let body = if kind == OpKind::Update { &update[..] } else { &body[..] };
             assert_eq!(became(&op, stored, body), wanted, "{kind} {stored:?}");
         }
@@ -359,11 +358,11 @@ mod tests {
             row("b", &second)
         );
         let mut rows = Vec::new();
-        assert_eq!(found(body.as_bytes(), b"a\0b\0c\0d\0", &mut rows), Some(1));
+        assert_eq!(found(body.as_bytes(), b"a\0b\0c\0d", &mut rows), Some(1));
         let unanswered = Err(Failure::Unanswered);
-        let there = Ok(Revision { generation: 1, hash: [0xab; 16] });
+        let there = Ok(Token::from(Revision { generation: 1, hash: [0xab; 16] }));
         assert_eq!(rows, [there, unanswered, unanswered, unanswered]);
-        assert_eq!(found(b"{}", b"a\0", &mut rows), None);
-        assert_eq!(keys(each(b"a\0b c\0")), br#"{"keys":["a","b c"]}"#);
+        assert_eq!(found(b"{}", b"a", &mut rows), None);
+        assert_eq!(keys(each(b"a\0b c")), br#"{"keys":["a","b c"]}"#);
     }
 }

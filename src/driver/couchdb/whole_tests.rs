@@ -1,8 +1,8 @@
 //! The quick proof against the parser.
 
 use super::super::answer::document;
+use super::super::revision::Revision;
 use super::ends_object;
-use crate::op::Revision;
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -2,16 +2,19 @@
 //!
 //! Knows what each entry of the list is sent with; path and body come from the workload.
 
+mod pen;
 mod request;
 mod session;
 
+pub use pen::HttpPen;
 pub use request::{Request, Retry, Server, Settings, Watcher};
 pub use session::{Exchange, HttpSession};
 
-use super::Target;
+use super::{Shard, ShardOf, Target};
 use crate::net::ShardContext;
 use crate::net::{Endpoint, EndpointError, TlsOptions};
 use request::Prepared;
+use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -114,10 +117,19 @@ impl Shared {
 }
 
 impl Target for Http {
+    type Shard = ShardOf<Self>;
+
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
+        Ok(ShardOf { target: self.clone(), context })
+    }
+}
+
+impl Shard for ShardOf<Http> {
     type Session = HttpSession;
 
-    fn session(&self, deadlines: &Rc<ShardContext>) -> HttpSession {
-        let number = self.0.sessions.fetch_add(1, Ordering::Relaxed);
-        HttpSession::new(self.0.clone(), deadlines.clone(), number)
+    fn session(&self) -> HttpSession {
+        let shared = &self.target.0;
+        let number = shared.sessions.fetch_add(1, Ordering::Relaxed);
+        HttpSession::new(shared.clone(), self.context.clone(), number)
     }
 }

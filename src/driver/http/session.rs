@@ -1,14 +1,14 @@
 //! One user: its connections, its cookies, and how its requests go.
 
+use super::pen::HttpPen;
 use super::request::{Prepared, Request};
 use super::{LogIn, Shared};
 use crate::clock::Nanos;
-use crate::driver::{Outcome, Payload, Session};
-use crate::http1::reason;
-use crate::http1::{Answer, Connection, header_values};
+use crate::driver::{Outcome, Session};
+use crate::http1::{Answer, Connection, Payload, failure_of, header_values, reason};
 use crate::measure::{Probe, Wire};
 use crate::net::ShardContext;
-use crate::op::{Failure, Op, Reason, Reply};
+use crate::op::{Answered, Failure, Op, Reason, Reply};
 use cookie_store::CookieStore;
 use std::fmt;
 use std::rc::Rc;
@@ -44,7 +44,7 @@ pub struct Exchange {
 /// A user of an HTTP server, or of several: one connection to each.
 pub struct HttpSession {
     shared: Arc<Shared>,
-    deadlines: Rc<ShardContext>,
+    context: Rc<ShardContext>,
     /// By the server's number; opened when first needed.
     connections: Vec<Option<Connection>>,
     /// The connection of the last answer.
@@ -83,12 +83,12 @@ struct Hop<'a> {
 }
 
 impl HttpSession {
-    pub(super) fn new(shared: Arc<Shared>, deadlines: Rc<ShardContext>, number: usize) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, context: Rc<ShardContext>, number: usize) -> Self {
         let wanted = !shared.log_in.is_empty();
         let settings = &shared.settings;
         let keeps_cookies = settings.cookies && !settings.has("Cookie");
         Self {
-            deadlines,
+            context,
             connections: Vec::new(),
             last: 0,
             jar: keeps_cookies.then(CookieStore::new),
@@ -108,14 +108,18 @@ impl HttpSession {
         self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::head)
     }
 
+    /// The body of the last answer.
+    fn answer_body(&self) -> &[u8] {
+        self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::body)
+    }
+
     fn connection(&mut self, server: usize) -> &mut Connection {
         if self.connections.len() <= server {
             self.connections.resize_with(server + 1, || None);
         }
-        let (shared, deadlines) = (&self.shared, &self.deadlines);
-        self.connections[server].get_or_insert_with(|| {
-            Connection::new(shared.server(server).endpoint.clone(), deadlines)
-        })
+        let (shared, context) = (&self.shared, &self.context);
+        self.connections[server]
+            .get_or_insert_with(|| Connection::new(shared.server(server).endpoint.clone(), context))
     }
 
     /// Sends one request, whose body lies in `payload`, and reads its answer.
@@ -136,7 +140,7 @@ impl HttpSession {
         self.head = head;
         self.last = server;
         let watched = self.shared.settings.watcher.is_some();
-        let began = if watched { self.deadlines.clock().now() } else { 0 };
+        let began = if watched { self.context.clock().now() } else { 0 };
         let keep_alive = self.shared.settings.keep_alive;
         let connection = self.connection(server);
         let before = connection.sent();
@@ -315,7 +319,7 @@ impl HttpSession {
         let (prepared, LogIn { target, body }) = &shared.log_in[self.number % shared.log_in.len()];
         let mut payload = Payload::default();
         payload.body_mut().extend_from_slice(body);
-        let clock = self.deadlines.clock();
+        let clock = self.context.clock();
         let now = clock.now();
         let mut probe = Probe::new(clock, now, now);
         let hop = Hop { prepared, target };
@@ -343,14 +347,14 @@ impl HttpSession {
         let whole = |bytes: &dyn Fn() -> Vec<u8>| if watcher.whole { bytes() } else { Vec::new() };
         let exchange = Exchange {
             status: answer.map(|answer| answer.status),
-            response_ns: self.deadlines.clock().now().saturating_sub(began),
+            response_ns: self.context.clock().now().saturating_sub(began),
             bytes: answer.map_or(0, |answer| answer.body_bytes),
             method: method.clone(),
             origin: self.shared.server(*server).url.origin().ascii_serialization(),
             target: String::from_utf8_lossy(hop.target).into_owned(),
             request: whole(&|| request.to_vec()),
             head: whole(&|| answered(self.answer_head())),
-            body: whole(&|| answered(self.body())),
+            body: whole(&|| answered(self.answer_body())),
         };
         // Nobody may be listening any more.
         let _ = watcher.sender.send(exchange);
@@ -361,12 +365,18 @@ impl HttpSession {
 /// user ends a run: other entries of the list may well be allowed.
 const fn judge(status: u16) -> Result<Reply, Failure> {
     match status {
-        200..=399 => Ok(Reply { revision: None, accepted: false, rows: 0 }),
-        status => Err(Failure::of_status(status)),
+        200..=399 => Ok(Reply { token: None, accepted: false, rows: 0 }),
+        status => Err(failure_of(status)),
     }
 }
 
 impl Session for HttpSession {
+    type Pen = HttpPen;
+
+    fn pen(&self) -> HttpPen {
+        HttpPen::default()
+    }
+
     async fn ready(&mut self) -> Option<Nanos> {
         if self.log_in == Step::Wanted {
             self.log_in = Box::pin(self.log_in()).await;
@@ -386,7 +396,7 @@ impl Session for HttpSession {
         !self.shared.settings.follow
     }
 
-    async fn execute(&mut self, op: &Op, payload: &mut Payload, probe: &mut Probe) -> Outcome {
+    async fn execute(&mut self, _: &Op, pen: &mut HttpPen, probe: &mut Probe) -> Outcome {
         self.statuses.clear();
         (self.sent, self.unsolicited) = (0, 0);
         if let Step::Refused(failure) = self.log_in {
@@ -394,11 +404,9 @@ impl Session for HttpSession {
             return Outcome { wire, ..Outcome::of(Err(failure)) };
         }
         let shared = self.shared.clone();
-        let prepared = &shared.requests[op.key as usize];
-        let target = std::mem::take(payload.name_mut());
-        let hop = Hop { prepared, target: &target };
+        let HttpPen { target, payload, entry } = pen;
+        let hop = Hop { prepared: &shared.requests[*entry], target };
         let mut outcome = self.carry_out(hop, payload, probe).await;
-        *payload.name_mut() = target;
         if outcome.result == Err(Failure::Protocol) {
             // What is no answer to this request may be one to another.
             self.connection(self.last).close();
@@ -408,8 +416,8 @@ impl Session for HttpSession {
         outcome
     }
 
-    fn body(&self) -> &[u8] {
-        self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::body)
+    fn answered(&self) -> Answered<'_> {
+        Answered { rows: &[], document: Some(self.answer_body()) }
     }
 
     fn reason(&self, _: Failure) -> Option<Reason> {

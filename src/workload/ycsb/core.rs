@@ -8,11 +8,10 @@ use super::choose::{Action, Actions, Chooser};
 use super::config::{CoreConfig, ReadFields, RequestSpec, RetrySpec};
 use super::lengths::Lengths;
 use super::newest::Newest;
-use super::record::Records;
+use super::record::{Record, Records};
 use crate::generate::{Stream, mix, unit};
-use crate::op::{Answered, Draft, Failure, Op, OpKind, Part, Reply};
+use crate::op::{Answered, Failure, Op, OpKind, Part, Pen, Reply};
 use crate::workload::{Check, Workload};
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,19 +20,6 @@ const LOAD: u64 = 0x6c6f_6164;
 const RUN: u64 = 0x7275_6e00;
 /// Texts are drawn apart, so that what is asked is the same whether they are made or not.
 const TEXT: u64 = 0x7465_7874;
-
-/// What is made of an operation beside its name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bodies {
-    /// Documents, in JSON.
-    #[default]
-    Json,
-    /// Nothing: nobody would read it.
-    Nothing,
-    /// The line that YCSB's `BasicDB` prints.
-    Shown,
-}
 
 /// What all connections of a core workload share.
 #[derive(Debug)]
@@ -46,12 +32,11 @@ pub struct Core {
     /// Where `latest` is done as YCSB does it.
     newest: Option<Newest>,
     seed: u64,
-    bodies: Bodies,
 }
 
 impl Core {
     /// The workload that `config` describes.
-    pub fn new(config: &CoreConfig, seed: u64, bodies: Bodies) -> Self {
+    pub fn new(config: &CoreConfig, seed: u64) -> Self {
         Self {
             records: Records::new(config),
             scans: Lengths::new(&config.scan_length),
@@ -62,7 +47,6 @@ impl Core {
                 .then(|| Newest::new(config.records)),
             config: config.clone(),
             seed,
-            bodies,
         }
     }
 
@@ -75,7 +59,7 @@ impl Core {
             text: Stream::new(mix(self.seed, phase ^ TEXT, k), 0),
             work,
             asked: 0..0,
-            name: Vec::new(),
+            key: Vec::new(),
         }
     }
 
@@ -113,8 +97,8 @@ pub struct CoreLane {
     work: Work,
     /// The fields that were asked for last, where they are to be verified.
     asked: Range<usize>,
-    /// The name that was asked for last, likewise.
-    name: Vec<u8>,
+    /// The key of the last record.
+    key: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -155,7 +139,7 @@ impl CoreLane {
         self
     }
 
-    fn next_load(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next_load<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         let Work::Load(loading) = &mut self.work else { return None };
         let (core, batch) = (&self.core, loading.batch);
         let (start, count) = (core.config.insert_start, core.config.insert_count);
@@ -165,34 +149,21 @@ impl CoreLane {
         }
         loading.next += self.connections;
         let numbers = start + first..start + (first + batch).min(count);
-        if batch == 1 {
-            core.records.key(numbers.start, &mut draft.name);
-            write(core, Shape::Insert(core.records.all()), &mut self.text, draft);
-            return Some(Op::single(OpKind::Create, numbers.start, None));
-        }
-        for number in numbers.clone() {
-            let named = draft.name.len();
-            core.records.key(number, &mut draft.name);
-            if core.bodies == Bodies::Json {
-                if number > numbers.start {
-                    draft.body.push(b',');
-                }
-                let (key, all) = (&draft.name[named..], core.records.all());
-                core.records.document((key, true), all, &mut self.text, &mut draft.body);
-            }
-            draft.name.push(0);
-        }
         let documents = (numbers.end - numbers.start) as u32;
-        Some(Op { documents, ..Op::single(OpKind::BulkInsert, numbers.start, None) })
+        for number in numbers.clone() {
+            core.name(number, &mut self.key, pen);
+            core.insert(&self.key, &mut self.text, pen);
+        }
+        let kind = if batch == 1 { OpKind::Create } else { OpKind::BulkInsert };
+        Some(Op { documents, ..Op::single(kind, numbers.start, None) })
     }
 
-    fn next_run(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next_run<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         let Work::Run(running) = &mut self.work else { return None };
         let (core, of) = (&self.core, (self.connection, self.connections));
         if let Some(number) = running.update.take() {
-            core.records.key(number, &mut draft.name);
-            let which = some(core, core.records.spec().write_all, &mut self.stream);
-            write(core, Shape::Update(which), &mut self.text, draft);
+            core.name(number, &mut self.key, pen);
+            core.update(&self.key, (&mut self.stream, &mut self.text), pen);
             return Some(Op { part: Part::Last, ..Op::single(OpKind::Update, number, None) });
         }
         running.left = running.left.checked_sub(1)?;
@@ -203,8 +174,8 @@ impl CoreLane {
                 Some(newest) => newest.take() + core.config.insert_shift(),
             };
             running.inserted += 1;
-            core.records.key(number, &mut draft.name);
-            write(core, Shape::Insert(core.records.all()), &mut self.text, draft);
+            core.name(number, &mut self.key, pen);
+            core.insert(&self.key, &mut self.text, pen);
             return Some(Op::single(OpKind::Create, number, None));
         }
         // What is stored, as far as this connection knows: as if all had inserted as many.
@@ -218,35 +189,123 @@ impl CoreLane {
             Some(_) if core.newest.is_some() => place + core.config.insert_shift(),
             Some(place) => inserted(core, place / self.connections, of),
         };
-        core.records.key(number, &mut draft.name);
-        let (kind, shape) = match action {
+        core.name(number, &mut self.key, pen);
+        match action {
             Action::Update => {
-                let which = some(core, core.records.spec().write_all, &mut self.stream);
-                (OpKind::Update, Shape::Update(which))
+                core.update(&self.key, (&mut self.stream, &mut self.text), pen);
+                Some(Op::single(OpKind::Update, number, None))
             }
-            Action::Delete => (OpKind::Delete, Shape::Delete),
+            Action::Delete => {
+                pen.line(|line| core.show(("DELETE", &self.key), line));
+                Some(Op::single(OpKind::Delete, number, None))
+            }
             Action::Scan => {
                 let limit = core.scans.draw(&mut self.stream) as u32;
                 let which = read_fields(core, &mut self.stream);
-                write(core, Shape::Scan(limit, which), &mut self.text, draft);
-                return Some(Op { limit, ..Op::single(OpKind::Scan, number, None) });
+                core.scan((&self.key, limit), which, pen);
+                Some(Op { limit, ..Op::single(OpKind::Scan, number, None) })
             }
             Action::Read | Action::ReadModifyWrite | Action::Insert => {
-                let which = read_fields(core, &mut self.stream);
-                if core.records.spec().integrity {
-                    self.asked = which.clone();
-                    self.name.clone_from(&draft.name);
+                self.asked = read_fields(core, &mut self.stream);
+                core.read(&self.key, self.asked.clone(), pen);
+                let op = Op::single(OpKind::Read, number, None);
+                if action == Action::ReadModifyWrite {
+                    running.update = Some(number);
+                    return Some(Op { part: Part::First, ..op });
                 }
-                (OpKind::Read, Shape::Read(which))
+                Some(op)
             }
-        };
-        write(core, shape, &mut self.text, draft);
-        let op = Op::single(kind, number, None);
-        if action == Action::ReadModifyWrite {
-            running.update = Some(number);
-            return Some(Op { part: Part::First, ..op });
         }
-        Some(op)
+    }
+}
+
+/// How operations are written, once it is known which.
+impl Core {
+    /// Names the record with this number, and keeps its key.
+    #[inline]
+    fn name<P: Pen>(&self, number: u64, key: &mut Vec<u8>, pen: &mut P) {
+        key.clear();
+        self.records.key(number, key);
+        pen.name().extend_from_slice(key);
+    }
+
+    #[inline]
+    fn insert<P: Pen>(&self, key: &[u8], text: &mut Stream, pen: &mut P) {
+        let which = self.records.all();
+        pen.document(None, Record { records: &self.records, key, which, stream: &mut *text });
+        pen.line(|line| self.show_write("INSERT", key, self.records.all(), text, line));
+    }
+
+    #[inline]
+    fn update<P: Pen>(&self, key: &[u8], (stream, text): (&mut Stream, &mut Stream), pen: &mut P) {
+        let which = some(self, self.records.spec().write_all, stream);
+        let (records, fields) = (&self.records, which.clone());
+        pen.changes(Record { records, key, which, stream: &mut *text });
+        pen.line(|line| self.show_write("UPDATE", key, fields, text, line));
+    }
+
+    #[inline]
+    fn read<P: Pen>(&self, key: &[u8], which: Range<usize>, pen: &mut P) {
+        self.want(which.clone(), pen);
+        pen.line(|line| {
+            self.show(("READ", key), line);
+            self.show_names((which, ReadFields::All), line);
+        });
+    }
+
+    fn scan<P: Pen>(&self, (key, limit): (&[u8], u32), which: Range<usize>, pen: &mut P) {
+        self.want(which.clone(), pen);
+        pen.line(|line| {
+            self.show(("SCAN", key), line);
+            line.push(b' ');
+            line.extend_from_slice(itoa::Buffer::new().format(limit).as_bytes());
+            self.show_names((which, ReadFields::AllByName), line);
+        });
+    }
+
+    /// Asks for these fields, where not all of them are meant.
+    #[inline]
+    fn want<P: Pen>(&self, which: Range<usize>, pen: &mut P) {
+        if self.records.spec().read != ReadFields::All {
+            self.records.names(which).for_each(|name| pen.want(name));
+        }
+    }
+
+    /// Begins the line that YCSB's `BasicDB` prints for an operation.
+    #[cold]
+    fn show(&self, (verb, key): (&str, &[u8]), line: &mut Vec<u8>) {
+        for part in [verb, " ", &self.config.table, " "] {
+            line.extend_from_slice(part.as_bytes());
+        }
+        line.extend_from_slice(key);
+    }
+
+    /// The line of a write, with the text of each field.
+    #[cold]
+    fn show_write(
+        &self,
+        verb: &str,
+        key: &[u8],
+        which: Range<usize>,
+        text: &mut Stream,
+        line: &mut Vec<u8>,
+    ) {
+        self.show((verb, key), line);
+        line.extend_from_slice(b" [ ");
+        self.records.shown(key, which, text, line);
+        line.push(b']');
+    }
+
+    /// Appends the names of fields; for those that ask for all of them in this way, a word instead.
+    fn show_names(&self, (which, all): (Range<usize>, ReadFields), line: &mut Vec<u8>) {
+        line.extend_from_slice(b" [ ");
+        let read = self.records.spec().read;
+        if read == ReadFields::All || read == all {
+            line.extend_from_slice(b"<all fields>");
+        } else {
+            self.records.shown_names(which, line);
+        }
+        line.push(b']');
     }
 }
 
@@ -284,74 +343,12 @@ fn read_fields(core: &Core, stream: &mut Stream) -> Range<usize> {
     some(core, core.records.spec().read != ReadFields::One, stream)
 }
 
-/// What an operation does with which fields.
-enum Shape {
-    Insert(Range<usize>),
-    Update(Range<usize>),
-    Read(Range<usize>),
-    Scan(u32, Range<usize>),
-    Delete,
-}
-
-/// Writes what goes with an operation whose name is written.
-#[inline]
-fn write(core: &Core, shape: Shape, stream: &mut Stream, draft: &mut Draft) {
-    match (core.bodies, shape) {
-        (Bodies::Json, Shape::Insert(which) | Shape::Update(which)) => {
-            core.records.document((&draft.name, false), which, stream, &mut draft.body);
-        }
-        (Bodies::Shown, shape) => show(core, shape, stream, draft),
-        _ => {}
-    }
-}
-
-/// Writes the line that `BasicDB` prints.
-#[cold]
-fn show(core: &Core, shape: Shape, stream: &mut Stream, Draft { name, body }: &mut Draft) {
-    let verb = match shape {
-        Shape::Insert(_) => "INSERT",
-        Shape::Update(_) => "UPDATE",
-        Shape::Read(_) => "READ",
-        Shape::Scan(..) => "SCAN",
-        Shape::Delete => "DELETE",
-    };
-    for part in [verb, " ", &core.config.table, " "] {
-        body.extend_from_slice(part.as_bytes());
-    }
-    body.extend_from_slice(name);
-    match shape {
-        Shape::Delete => return,
-        Shape::Insert(which) | Shape::Update(which) => {
-            body.extend_from_slice(b" [ ");
-            core.records.shown(name, which, stream, body);
-        }
-        Shape::Read(which) => show_names(core, (which, ReadFields::All), body),
-        Shape::Scan(limit, which) => {
-            body.push(b' ');
-            body.extend_from_slice(itoa::Buffer::new().format(limit).as_bytes());
-            show_names(core, (which, ReadFields::AllByName), body);
-        }
-    }
-    body.push(b']');
-}
-
-/// Writes the names of fields; for those that ask for all of them in this way, a word instead.
-fn show_names(core: &Core, (which, all): (Range<usize>, ReadFields), body: &mut Vec<u8>) {
-    body.extend_from_slice(b" [ ");
-    let read = core.records.spec().read;
-    if read == ReadFields::All || read == all {
-        body.extend_from_slice(b"<all fields>");
-    } else {
-        core.records.shown_names(which, body);
-    }
-}
-
 impl Workload for CoreLane {
     #[inline]
-    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         match self.work {
-            Work::Run(_) => self.next_run(draft),
-            Work::Load(_) => self.next_load(draft),
+            Work::Run(_) => self.next_run(pen),
+            Work::Load(_) => self.next_load(pen),
         }
     }
 
@@ -377,12 +374,11 @@ impl Workload for CoreLane {
                 {
                     newest.ended(op.key - self.core.config.insert_shift());
                 }
-                let spec = self.core.records.spec();
-                let verified = spec.integrity && self.core.bodies == Bodies::Json;
-                if !verified || op.kind != OpKind::Read || result.is_err() {
+                let looks = self.core.records.spec().integrity && op.kind == OpKind::Read;
+                let (Some(document), true) = (answered.document, looks && result.is_ok()) else {
                     return Check::Unchecked;
-                }
-                let holds = self.core.records.holds(&self.name, self.asked.clone(), answered.body);
+                };
+                let holds = self.core.records.holds(&self.key, self.asked.clone(), document);
                 Check::Checked(if holds { Ok(()) } else { Err(Failure::UnexpectedState) })
             }
         }

@@ -1,6 +1,7 @@
 //! Connections together do what was asked, and each only what it can answer for.
 
 use super::*;
+use crate::op::{Draft, Fields as _};
 use crate::workload::ycsb::Properties;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -11,17 +12,21 @@ fn config(text: &str) -> CoreConfig {
     CoreConfig::read(&properties, false, &|_| Err(String::new())).unwrap()
 }
 
-fn core(text: &str, bodies: Bodies) -> Arc<Core> {
-    Arc::new(Core::new(&config(text), 7, bodies))
+fn core(text: &str) -> Arc<Core> {
+    Arc::new(Core::new(&config(text), 7))
 }
 
 /// All operations of a lane with their drafts, each of which succeeds.
-fn all(mut lane: CoreLane) -> Vec<(Op, Draft)> {
+fn all(lane: CoreLane) -> Vec<(Op, Draft)> {
+    all_with(lane, Draft::default)
+}
+
+fn all_with(mut lane: CoreLane, new: fn() -> Draft) -> Vec<(Op, Draft)> {
     let mut done = Vec::new();
-    let mut draft = Draft::default();
+    let mut draft = new();
     while let Some(op) = lane.next(&mut draft) {
         lane.observe(&op, Ok(Reply::default()), &Answered::default());
-        done.push((op, std::mem::take(&mut draft)));
+        done.push((op, std::mem::replace(&mut draft, new())));
     }
     done
 }
@@ -36,7 +41,7 @@ proptest! {
              insertorder=ordered",
             start + count
         );
-        let core = core(&text, Bodies::Json);
+        let core = core(&text);
         let mut loaded = BTreeSet::new();
         for k in 0..connections {
             for (op, draft) in all(core.load((k, connections), batch)) {
@@ -47,12 +52,10 @@ proptest! {
                     prop_assert!(loaded.insert(number));
                 }
                 let names = String::from_utf8(draft.name).unwrap();
-                let names: Vec<&str> = names.split_terminator('\0').collect();
+                let names: Vec<&str> = names.split('\0').collect();
                 for (i, document) in documents.iter().enumerate() {
                     prop_assert_eq!(names[i], format!("user{}", op.key + i as u64));
-                    let named = document.get("_id").map_or(names[i], |id| id.as_str().unwrap());
-                    prop_assert_eq!(named, names[i]);
-                    prop_assert_eq!(document.get("_id").is_some(), batch > 1);
+                    prop_assert_eq!(&document["_id"], names[i]);
                 }
             }
         }
@@ -69,7 +72,7 @@ proptest! {
              requestdistribution={distribution}\ninsertstart={}\ninsertcount=25",
             slice * 25
         );
-        let core = core(&text, Bodies::Nothing);
+        let core = core(&text);
         let mut inserted = BTreeSet::new();
         for k in 0..connections {
             let mut own = BTreeSet::new();
@@ -92,13 +95,12 @@ fn what_is_asked_does_not_depend_on_what_is_written() {
     let text = "recordcount=50\nreadproportion=1\nupdateproportion=1\nscanproportion=1\n\
                 insertproportion=1\ndeleteproportion=1\nreadmodifywriteproportion=1\n\
                 readallfields=false\nrequestdistribution=zipfian\noperationcount=500";
-    let asked = |bodies| -> Vec<(Op, Vec<u8>)> {
-        let done = all(core(text, bodies).run((1, 3), Some(500)));
+    let asked = |new| -> Vec<(Op, Vec<u8>)> {
+        let done = all_with(core(text).run((1, 3), Some(500)), new);
         done.into_iter().map(|(op, draft)| (op, draft.name)).collect()
     };
-    let json = asked(Bodies::Json);
-    assert_eq!(json, asked(Bodies::Nothing));
-    assert_eq!(json, asked(Bodies::Shown));
+    let json = asked(Draft::default);
+    assert_eq!(json, asked(Draft::ignoring));
     for pair in json.windows(2) {
         let (first, last) = (&pair[0].0, &pair[1].0);
         assert_eq!(first.part == Part::First, last.part == Part::Last);
@@ -115,7 +117,7 @@ fn shares_of_the_newest_are_the_same_for_any_number_of_connections() {
                 readproportion=0.9\nrequestdistribution=latest";
     // The share of reads that go to the records inserted last, a tenth of all there are.
     let share = |connections: u64| {
-        let core = core(text, Bodies::Nothing);
+        let core = core(text);
         let (mut reads, mut newest) = (0.0, 0.0);
         for k in 0..connections {
             let mut inserted = 0;
@@ -143,22 +145,45 @@ fn shares_of_the_newest_are_the_same_for_any_number_of_connections() {
 fn what_is_verified_must_have_all_its_text() {
     let text = "recordcount=5\ndataintegrity=true\nfieldcount=2\nfieldlength=30\n\
                 readproportion=1\nupdateproportion=0\noperationcount=1\nkeyprefix=\"\\\\";
-    let core = core(text, Bodies::Json);
+    let core = core(text);
     let mut lane = core.run((0, 1), Some(1));
     let mut draft = Draft::default();
     let op = lane.next(&mut draft).unwrap();
-    let mut stored = Draft::default();
+    let mut stored = Vec::new();
     let mut stream = Stream::new(0, 0);
-    core.records.document((&draft.name, false), 0..2, &mut stream, &mut stored.body);
-    let mut check =
-        |body: &[u8]| lane.observe(&op, Ok(Reply::default()), &Answered { rows: &[], body });
-    assert_eq!(check(&stored.body), Check::Checked(Ok(())));
+    let (records, key) = (&core.records, &draft.name);
+    Record { records, key, which: 0..2, stream: &mut stream }.write(b"", &mut stored);
+    let mut check = |document: &[u8]| {
+        let answered = Answered { rows: &[], document: Some(document) };
+        lane.observe(&op, Ok(Reply::default()), &answered)
+    };
+    assert_eq!(check(&stored), Check::Checked(Ok(())));
     let wrong = Check::Checked(Err(Failure::UnexpectedState));
-    let text = String::from_utf8(stored.body).unwrap();
+    let text = String::from_utf8(stored).unwrap();
     let altered = [text.replacen(':', ":1,\"x\":", 1), text.replacen("field1", "f", 1)];
     for other in ["{}", "[", &altered[0], &altered[1]] {
         assert_eq!(check(other.as_bytes()), wrong, "{other}");
     }
+    assert_eq!(
+        lane.observe(&op, Ok(Reply::default()), &Answered::default()),
+        Check::Unchecked,
+        "a driver that keeps no documents"
+    );
+}
+
+#[test]
+fn a_record_is_the_same_whole_and_field_by_field() {
+    let core = core("recordcount=5\nfieldcount=3\nfieldlength=200");
+    let (records, key) = (&core.records, b"user1");
+    let (mut one, mut other) = (Stream::new(3, 0), Stream::new(3, 0));
+    let mut whole = Vec::new();
+    Record { records, key, which: 1..3, stream: &mut one }.write(b"", &mut whole);
+    let mut fields = serde_json::Map::new();
+    Record { records, key, which: 1..3, stream: &mut other }.each(|name, value| {
+        fields.insert(name.to_owned(), String::from_utf8(value.to_vec()).unwrap().into());
+    });
+    assert_eq!(fields.keys().collect::<Vec<_>>(), ["field1", "field2"]);
+    assert_eq!(serde_json::from_slice::<Value>(&whole).unwrap(), Value::Object(fields));
 }
 
 #[test]
@@ -166,7 +191,7 @@ fn latest_as_ycsb_follows_the_inserts_of_all_connections() {
     let text = "recordcount=100\nrequestdistribution=latest\ninsertproportion=0.5\n\
                 readproportion=0.5\nupdateproportion=0\noperationcount=4000";
     let run = |more: &str| {
-        let core = core(&format!("{text}{more}"), Bodies::Nothing);
+        let core = core(&format!("{text}{more}"));
         let mut lanes: Vec<_> = (0..4).map(|k| core.run((k, 4), Some(1000))).collect();
         let (mut inserted, mut others) = (BTreeSet::new(), 0);
         let mut own = vec![BTreeSet::new(); 4];

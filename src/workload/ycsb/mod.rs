@@ -24,7 +24,7 @@ use series::SeriesConfig;
 
 pub use choose::{Action, Actions, Chooser};
 pub use config::{CoreConfig, FieldsSpec, Proportions, ReadFields, RequestSpec, RetrySpec};
-pub use core::{Bodies, Core, CoreLane};
+pub use core::{Core, CoreLane};
 pub use keys::{KeyNames, KeyOrder};
 pub use lengths::{LengthSpec, Lengths};
 pub use properties::Properties;

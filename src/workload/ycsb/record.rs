@@ -6,6 +6,7 @@ use super::keys::KeyNames;
 use super::lengths::Lengths;
 use super::values::{integrity_text, random_json, random_text};
 use crate::generate::Stream;
+use crate::op::Fields;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
@@ -47,36 +48,18 @@ impl Records {
         self.keys.write(number, out);
     }
 
-    /// Appends a document with these fields of the record with this key, and with its identifier
-    /// where the request does not name it.
-    pub(super) fn document(
-        &self,
-        (key, with_id): (&[u8], bool),
-        which: Range<usize>,
-        stream: &mut Stream,
-        out: &mut Vec<u8>,
-    ) {
-        out.push(b'{');
-        if with_id {
-            out.extend_from_slice(b"\"_id\":");
-            quote(&String::from_utf8_lossy(key), out);
+    /// The names of these fields.
+    pub(super) fn names(&self, which: Range<usize>) -> impl Iterator<Item = &str> {
+        self.names[which].iter().map(String::as_str)
+    }
+
+    /// Appends the text of a field.
+    fn text(&self, key: &[u8], field: usize, stream: &mut Stream, out: &mut Vec<u8>) {
+        if self.fields.integrity {
+            self.integrity(key, field, out);
+        } else {
+            random_text(self.lengths.draw(stream) as usize, stream, out);
         }
-        for field in which {
-            if out.last() != Some(&b'{') {
-                out.push(b',');
-            }
-            out.extend_from_slice(&self.members[field]);
-            if self.fields.integrity {
-                let mut text = Vec::new();
-                self.integrity(key, field, &mut text);
-                quote(&String::from_utf8_lossy(&text), out);
-            } else {
-                out.push(b'"');
-                random_json(self.lengths.draw(stream) as usize, stream, out);
-                out.push(b'"');
-            }
-        }
-        out.push(b'}');
     }
 
     /// Appends these fields as `BasicDB` prints them: `field0=text field1=text `.
@@ -90,11 +73,7 @@ impl Records {
         for field in which {
             out.extend_from_slice(self.names[field].as_bytes());
             out.push(b'=');
-            if self.fields.integrity {
-                self.integrity(key, field, out);
-            } else {
-                random_text(self.lengths.draw(stream) as usize, stream, out);
-            }
+            self.text(key, field, stream, out);
             out.push(b' ');
         }
     }
@@ -124,6 +103,49 @@ impl Records {
         let Lengths::Constant(length) = self.lengths else { return };
         let key = String::from_utf8_lossy(key);
         integrity_text(&key, &self.names[field], length as usize, out);
+    }
+}
+
+/// These fields of the record with this key.
+pub(super) struct Record<'a> {
+    pub(super) records: &'a Records,
+    pub(super) key: &'a [u8],
+    pub(super) which: Range<usize>,
+    /// What texts are drawn from.
+    pub(super) stream: &'a mut Stream,
+}
+
+impl Fields for Record<'_> {
+    fn write(self, first: &[u8], out: &mut Vec<u8>) {
+        let Self { records, key, which, stream } = self;
+        out.push(b'{');
+        out.extend_from_slice(first);
+        for field in which {
+            if out.last() != Some(&b'{') {
+                out.push(b',');
+            }
+            out.extend_from_slice(&records.members[field]);
+            if records.fields.integrity {
+                let mut text = Vec::new();
+                records.integrity(key, field, &mut text);
+                quote(&String::from_utf8_lossy(&text), out);
+            } else {
+                out.push(b'"');
+                random_json(records.lengths.draw(stream) as usize, stream, out);
+                out.push(b'"');
+            }
+        }
+        out.push(b'}');
+    }
+
+    fn each(self, mut field: impl FnMut(&str, &[u8])) {
+        let Self { records, key, which, stream } = self;
+        let mut text = Vec::new();
+        for place in which {
+            text.clear();
+            records.text(key, place, stream, &mut text);
+            field(&records.names[place], &text);
+        }
     }
 }
 

@@ -8,11 +8,10 @@ pub use config::{RestConfig, Trace};
 
 use super::choose::{Action, Actions};
 use super::config::{CoreConfig, RequestSpec};
-use super::core::Bodies;
 use super::lengths::{LengthSpec, Lengths};
 use super::values::random_text;
 use crate::generate::{Exponential, Hotspot, Stream, Uniform, Zipfian, mix};
-use crate::op::{Answered, Draft, Failure, Op, OpKind, Reply};
+use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply};
 use crate::workload::{Check, Workload};
 use std::sync::Arc;
 
@@ -29,7 +28,6 @@ pub struct Rest {
     pickers: [Option<Picker>; 4],
     lengths: Sizes,
     seed: u64,
-    bodies: Bodies,
 }
 
 /// Draws places in a trace.
@@ -92,7 +90,7 @@ impl Picker {
 
 impl Rest {
     /// The replay that `core` and `config` describe.
-    pub fn new((core, config): (&CoreConfig, &RestConfig), seed: u64, bodies: Bodies) -> Self {
+    pub fn new((core, config): (&CoreConfig, &RestConfig), seed: u64) -> Self {
         let lengths = match core.fields.length {
             LengthSpec::Zipfian { max, .. } if max > 1 => {
                 Sizes::Zipfian(Zipfian::new(max, config.size_exponent))
@@ -105,7 +103,6 @@ impl Rest {
             lengths,
             config: config.clone(),
             seed,
-            bodies,
         }
     }
 
@@ -119,22 +116,23 @@ impl Rest {
         }
     }
 
-    /// Appends the body of a request, or the line that shows it.
-    fn write(&self, verb: &str, url: &str, stream: &mut Stream, body: &mut Vec<u8>) {
-        let shown = self.bodies == Bodies::Shown;
+    /// Writes the body of a request, and the line that `BasicDB` prints: there is no table.
+    fn write<P: Pen>(&self, verb: &str, url: &str, stream: &mut Stream, pen: &mut P) {
         let writes = matches!(verb, "INSERT" | "UPDATE");
-        if shown {
-            // What `BasicDB` prints: there is no table.
-            let parts = [verb, " null ", url, if verb == "READ" { " [ <all fields>]" } else { "" }];
-            for part in parts {
-                body.extend_from_slice(part.as_bytes());
+        if writes {
+            pen.document(None, Text(self, &mut *stream));
+        }
+        pen.line(|line| {
+            let fields = if verb == "READ" { " [ <all fields>]" } else { "" };
+            for part in [verb, " null ", url, fields] {
+                line.extend_from_slice(part.as_bytes());
             }
-        }
-        if writes && self.bodies != Bodies::Nothing {
-            body.extend_from_slice(if shown { b" [ data=" } else { b"" });
-            random_text(self.length(stream), stream, body);
-            body.extend_from_slice(if shown { b" ]" } else { b"" });
-        }
+            if writes {
+                line.extend_from_slice(b" [ data=");
+                Text(self, stream).write(b"", line);
+                line.extend_from_slice(b" ]");
+            }
+        });
     }
 
     fn length(&self, stream: &mut Stream) -> usize {
@@ -146,8 +144,17 @@ impl Rest {
     }
 }
 
+/// A body: random text.
+struct Text<'a>(&'a Rest, &'a mut Stream);
+
+impl Fields for Text<'_> {
+    fn write(self, _: &[u8], out: &mut Vec<u8>) {
+        random_text(self.0.length(self.1), self.1, out);
+    }
+}
+
 impl Workload for RestLane {
-    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         self.left = self.left.checked_sub(1)?;
         // The place of the trace is that of the method among the driver's requests, too.
         let (trace, kind, verb) = match self.rest.actions?.draw(&mut self.stream) {
@@ -158,8 +165,9 @@ impl Workload for RestLane {
         };
         let place = self.rest.pickers[trace].as_ref()?.draw(&mut self.stream);
         let (url, target) = &self.rest.config.traces[trace].lines[place];
-        draft.name.extend_from_slice(target.as_bytes());
-        self.rest.write(verb, url, &mut self.text, &mut draft.body);
+        pen.entry(trace);
+        pen.name().extend_from_slice(target.as_bytes());
+        self.rest.write(verb, url, &mut self.text, pen);
         Some(Op::single(kind, trace as u64, None))
     }
 

@@ -1,6 +1,7 @@
 //! Requests are those of the traces, in the proportions and distributions asked for.
 
 use super::*;
+use crate::op::Draft;
 use crate::workload::ycsb::Properties;
 use std::collections::BTreeMap;
 
@@ -21,9 +22,9 @@ fn config(text: &str) -> Result<(CoreConfig, RestConfig), Vec<String>> {
 }
 
 /// How often each target was asked for in 20,000 operations of two connections; lengths of bodies.
-fn asked(text: &str, bodies: Bodies) -> (BTreeMap<(OpKind, String), u64>, Vec<usize>) {
+fn asked(text: &str) -> (BTreeMap<(OpKind, String), u64>, Vec<usize>) {
     let (core, config) = config(text).unwrap();
-    let rest = Arc::new(Rest::new((&core, &config), 11, bodies));
+    let rest = Arc::new(Rest::new((&core, &config), 11));
     let (mut counts, mut lengths) = (BTreeMap::new(), Vec::new());
     for k in 0..2 {
         let mut lane = rest.run(k, Some(10_000));
@@ -34,7 +35,7 @@ fn asked(text: &str, bodies: Bodies) -> (BTreeMap<(OpKind, String), u64>, Vec<us
             if matches!(op.kind, OpKind::Create | OpKind::Update) {
                 lengths.push(draft.body.len());
             }
-            draft.body.clear();
+            draft = Draft::default();
         }
     }
     (counts, lengths)
@@ -44,7 +45,7 @@ fn asked(text: &str, bodies: Bodies) -> (BTreeMap<(OpKind, String), u64>, Vec<us
 fn all_kinds_go_to_their_own_trace() {
     let text = "readproportion=1\ninsertproportion=1\nupdateproportion=1\nscanproportion=1\n\
                 fieldlength=7\nurl.prefix=http://example.com/base";
-    let (counts, lengths) = asked(text, Bodies::Json);
+    let (counts, lengths) = asked(text);
     let of = |kind: OpKind| -> u64 {
         counts.iter().filter(|((it, _), _)| *it == kind).map(|(_, count)| count).sum()
     };
@@ -62,7 +63,7 @@ fn all_kinds_go_to_their_own_trace() {
 fn distributions_fall_off_or_do_not() {
     let reads = "updateproportion=0\n";
     let share = |more: &str| -> Vec<f64> {
-        let (counts, _) = asked(&format!("{reads}{more}"), Bodies::Nothing);
+        let (counts, _) = asked(&format!("{reads}{more}"));
         let of = |i| counts.get(&(OpKind::Read, format!("/read/{i}?a=b"))).copied().unwrap_or(0);
         (0..50).map(|i| of(i) as f64 / 20_000.0).collect()
     };
@@ -83,7 +84,7 @@ fn distributions_fall_off_or_do_not() {
 fn lengths_of_bodies_may_be_zipfian() {
     let text = "readproportion=0\nupdateproportion=1\nfieldlength=40\n\
                 fieldlengthdistribution=zipfian\ninsertsizezipfconstant=0.5";
-    let (_, lengths) = asked(text, Bodies::Json);
+    let (_, lengths) = asked(text);
     assert!(lengths.iter().all(|length| (1..=40).contains(length)));
     let one = lengths.iter().filter(|&&length| length == 1).count();
     // 1 / sum of i^-0.5 over 40 is 0.0886.

@@ -12,13 +12,12 @@ pub use config::{Asker, Downsampling, GroupBy, SeriesConfig, Unit, ValueKind};
 
 use super::choose::{Action, Actions, Chooser};
 use super::config::CoreConfig;
-use super::core::Bodies;
 use super::lengths::{LengthSpec, Lengths};
 use crate::generate::{Stream, below, mix};
-use crate::op::{Answered, Draft, Failure, Op, OpKind, Reply};
+use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use crate::workload::{Check, Workload};
 use cursor::Cursor;
-use spell::{Query, Spelling};
+use spell::{PointFields, Query, Spelling};
 use std::sync::Arc;
 
 /// What the draws of the two phases start from, and those of names, so that they differ.
@@ -37,7 +36,6 @@ pub struct Series {
     actions: Option<Actions>,
     scans: Lengths,
     seed: u64,
-    bodies: Bodies,
 }
 
 /// One connection's part of a time series workload.
@@ -57,7 +55,7 @@ pub struct SeriesLane {
 
 impl Series {
     /// The workload that `core` and `config` describe.
-    pub fn new((core, config): (&CoreConfig, &SeriesConfig), seed: u64, bodies: Bodies) -> Self {
+    pub fn new((core, config): (&CoreConfig, &SeriesConfig), seed: u64) -> Self {
         // The shortest scan is of one point: minscanlength is about records.
         let scans = match core.scan_length {
             LengthSpec::Zipfian { max, .. } => LengthSpec::Zipfian { min: 1, max },
@@ -73,7 +71,6 @@ impl Series {
             core: core.clone(),
             config: config.clone(),
             seed,
-            bodies,
         }
     }
 
@@ -105,80 +102,67 @@ impl Series {
 }
 
 impl SeriesLane {
-    fn next_load(&mut self, batch: u64, draft: &mut Draft) -> Option<Op> {
+    fn next_load<P: Pen>(&mut self, batch: u64, pen: &mut P) -> Option<Op> {
         if batch == 1 {
             self.left = self.left.checked_sub(1)?;
-            return Some(self.write(OpKind::Create, draft));
+            return Some(self.write(OpKind::Create, pen));
         }
-        let series = &self.series;
         let documents = batch.min(self.left) as u32;
-        for i in 0..documents {
-            self.cursor.next(&series.config, true, &mut self.stream);
-            let (point, named) = (&self.cursor.point, draft.name.len());
-            let tags = point.tags.iter().copied();
-            series.spelling.id(point.key, tags, point.at, &mut draft.name);
-            if series.bodies == Bodies::Json {
-                let value = series.spelling.value(&series.config, point, &mut self.values);
-                let comma = if i > 0 { &b","[..] } else { b"" };
-                draft.body.extend_from_slice(comma);
-                let id = &draft.name[named..];
-                series.spelling.document(Some(id), (point, value), &mut draft.body);
-            }
-            draft.name.push(0);
+        for _ in 0..documents {
+            self.write(OpKind::Create, pen);
         }
         self.left -= u64::from(documents);
         (documents > 0).then(|| Op { documents, ..Op::single(OpKind::BulkInsert, 0, None) })
     }
 
-    fn next_run(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next_run<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         self.left = self.left.checked_sub(1)?;
         match self.series.actions?.draw(&mut self.stream) {
             // What is measured again takes the place of what was there, as in such databases.
-            Action::Insert => Some(Op { overwrite: true, ..self.write(OpKind::Create, draft) }),
-            Action::Update => Some(self.write(OpKind::Update, draft)),
+            Action::Insert => Some(Op { overwrite: true, ..self.write(OpKind::Create, pen) }),
+            Action::Update => Some(self.write(OpKind::Update, pen)),
             Action::Read | Action::ReadModifyWrite => {
                 let key = self.chooser.draw(self.series.config.keys, &mut self.stream);
                 self.ask(key);
                 let limit =
                     if self.query.is_range() { self.query.points(&self.series.config) } else { 0 };
-                self.spell(OpKind::Read, None, draft);
+                self.spell(OpKind::Read, None, pen);
                 Some(Op { limit, ..Op::single(OpKind::Read, key, None) })
             }
             Action::Scan => {
                 let key = below(self.stream.draw(), self.series.config.keys);
                 let limit = self.series.scans.draw(&mut self.stream) as u32;
                 self.ask(key);
-                self.spell(OpKind::Scan, Some(limit), draft);
+                self.spell(OpKind::Scan, Some(limit), pen);
                 Some(Op { limit, ..Op::single(OpKind::Scan, key, None) })
             }
             Action::Delete => {
                 let key = below(self.stream.draw(), self.series.config.keys);
                 self.ask(key);
-                self.spell(OpKind::Delete, None, draft);
+                self.spell(OpKind::Delete, None, pen);
                 Some(Op::single(OpKind::Delete, key, None))
             }
         }
     }
 
     /// Writes the next point, or one that was before.
-    fn write(&mut self, kind: OpKind, Draft { name, body }: &mut Draft) -> Op {
+    fn write<P: Pen>(&mut self, kind: OpKind, pen: &mut P) -> Op {
         let (series, spelling) = (&self.series, &self.series.spelling);
         let new = kind == OpKind::Create;
         self.cursor.next(&series.config, new, &mut self.stream);
-        let point = &self.cursor.point;
-        spelling.id(point.key, point.tags.iter().copied(), point.at, name);
-        let op = Op::single(kind, point.key as u64, None);
-        if series.bodies == Bodies::Nothing {
-            return op;
-        }
-        let value = spelling.value(&series.config, point, &mut self.values);
-        if series.bodies == Bodies::Json {
-            spelling.document(None, (point, value), body);
+        let (point, draw) = (&self.cursor.point, &mut self.values);
+        spelling.id(point.key, point.tags.iter().copied(), point.at, pen.name());
+        let fields = PointFields { spelling, config: &series.config, point, draw: &mut *draw };
+        if new {
+            pen.document(None, fields);
         } else {
-            let verb = if new { "INSERT" } else { "UPDATE" };
-            spelling.show_point(verb, (point, value), body);
+            pen.changes(fields);
         }
-        op
+        pen.line(|line| {
+            let value = spelling.value(&series.config, point, draw);
+            spelling.show_point(if new { "INSERT" } else { "UPDATE" }, (point, value), line);
+        });
+        Op::single(kind, point.key as u64, None)
     }
 
     /// Draws a query of this key.
@@ -205,25 +189,24 @@ impl SeriesLane {
     }
 
     /// Writes the query that was drawn last.
-    fn spell(&self, kind: OpKind, limit: Option<u32>, draft: &mut Draft) {
+    fn spell<P: Pen>(&self, kind: OpKind, limit: Option<u32>, pen: &mut P) {
         let (series, query) = (&self.series, &self.query);
-        series.spelling.range(query, &mut draft.name);
-        if series.bodies != Bodies::Shown {
-            return;
-        }
-        if kind == OpKind::Delete {
-            series.spelling.show_delete(&series.config, query, &mut draft.body);
-        } else {
-            series.spelling.show_query(&series.config, query, limit, &mut draft.body);
-        }
+        series.spelling.range(query, pen);
+        pen.line(|line| {
+            if kind == OpKind::Delete {
+                series.spelling.show_delete(&series.config, query, line);
+            } else {
+                series.spelling.show_query(&series.config, query, limit, line);
+            }
+        });
     }
 }
 
 impl Workload for SeriesLane {
-    fn next(&mut self, draft: &mut Draft) -> Option<Op> {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         match self.batch {
-            Some(batch) => self.next_load(batch, draft),
-            None => self.next_run(draft),
+            Some(batch) => self.next_load(batch, pen),
+            None => self.next_run(pen),
         }
     }
 
@@ -241,11 +224,11 @@ impl Workload for SeriesLane {
             }
             return Check::Unchecked;
         }
-        let verified = self.series.config.integrity && self.series.bodies == Bodies::Json;
-        if !verified || op.kind != OpKind::Read || result.is_err() {
+        let looks = self.series.config.integrity && op.kind == OpKind::Read;
+        let (Some(document), true) = (answered.document, looks && result.is_ok()) else {
             return Check::Unchecked;
-        }
-        let holds = spell::holds(&self.series.config, answered.body);
+        };
+        let holds = spell::holds(&self.series.config, document);
         Check::Checked(if holds { Ok(()) } else { Err(Failure::UnexpectedState) })
     }
 }

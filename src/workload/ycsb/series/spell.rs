@@ -6,6 +6,7 @@ use super::config::{SeriesConfig, ValueKind};
 use super::cursor::Point;
 use super::names;
 use crate::generate::{Stream, below, unit};
+use crate::op::{Fields, Pen};
 use serde_json::{Map, Value as Json};
 use std::io::Write as _;
 
@@ -131,53 +132,21 @@ impl Spelling {
         }
     }
 
-    /// Appends the identifier that a query begins with and, of a range, a zero byte and the one
-    /// that it ends with.
-    pub(super) fn range(&self, query: &Query, out: &mut Vec<u8>) {
+    /// Names the point that a query is about or begins with and, of a range, the one that it ends
+    /// with.
+    pub(super) fn range<P: Pen>(&self, query: &Query, pen: &mut P) {
         let known = || query.tags.iter().map_while(|tag| *tag);
         if known().count() < query.tags.len() {
-            self.prefix(query.key, known(), out);
-            out.push(0);
-            self.prefix(query.key, known(), out);
-            out.extend_from_slice(LAST.as_bytes());
+            self.prefix(query.key, known(), pen.name());
+            let last = pen.name();
+            self.prefix(query.key, known(), last);
+            last.extend_from_slice(LAST.as_bytes());
             return;
         }
-        self.id(query.key, known(), query.from, out);
+        self.id(query.key, known(), query.from, pen.name());
         if let Some(to) = query.to {
-            out.push(0);
-            self.id(query.key, known(), to, out);
+            self.id(query.key, known(), to, pen.name());
         }
-    }
-
-    /// Appends the document of a point, with its identifier where the request does not name it.
-    pub(super) fn document(
-        &self,
-        id: Option<&[u8]>,
-        (point, value): (&Point, Value),
-        out: &mut Vec<u8>,
-    ) {
-        let string = |text: &str, out: &mut Vec<u8>| {
-            // Writing to memory does not fail.
-            let _ = serde_json::to_writer(out, text);
-        };
-        out.push(b'{');
-        if let Some(id) = id {
-            out.extend_from_slice(b"\"_id\":");
-            string(&String::from_utf8_lossy(id), out);
-        }
-        for (name, slot) in &self.slots {
-            if out.last() != Some(&b'{') {
-                out.push(b',');
-            }
-            string(name, out);
-            out.push(b':');
-            match *slot {
-                Slot::Tag(i) => string(&self.tag_values[point.tags[i]], out),
-                Slot::Time => number(Value::Whole(point.at), out),
-                Slot::Value => number(value, out),
-            }
-        }
-        out.push(b'}');
     }
 
     /// Appends the line of a write.
@@ -252,6 +221,41 @@ impl Spelling {
         let to = query.to.map(|to| format!("{}{to}", config.span_delimiter));
         let key = &config.timestamp_key;
         tags.chain([format!("{key}{pair}{}{}", query.from, to.unwrap_or_default())])
+    }
+}
+
+/// What is stored of a point: its tags, its time and a value.
+pub(super) struct PointFields<'a> {
+    pub(super) spelling: &'a Spelling,
+    pub(super) config: &'a SeriesConfig,
+    pub(super) point: &'a Point,
+    /// What the value is drawn from.
+    pub(super) draw: &'a mut Stream,
+}
+
+impl Fields for PointFields<'_> {
+    fn write(self, first: &[u8], out: &mut Vec<u8>) {
+        let Self { spelling, config, point, draw } = self;
+        let value = spelling.value(config, point, draw);
+        let string = |text: &str, out: &mut Vec<u8>| {
+            // Writing to memory does not fail.
+            let _ = serde_json::to_writer(out, text);
+        };
+        out.push(b'{');
+        out.extend_from_slice(first);
+        for (name, slot) in &spelling.slots {
+            if out.last() != Some(&b'{') {
+                out.push(b',');
+            }
+            string(name, out);
+            out.push(b':');
+            match *slot {
+                Slot::Tag(i) => string(&spelling.tag_values[point.tags[i]], out),
+                Slot::Time => number(Value::Whole(point.at), out),
+                Slot::Value => number(value, out),
+            }
+        }
+        out.push(b'}');
     }
 }
 

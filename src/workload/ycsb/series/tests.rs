@@ -1,15 +1,16 @@
 //! What is asked for was written, and what makes no sense is refused.
 
 use super::*;
+use crate::op::Draft;
 use crate::workload::ycsb::Properties;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 
-fn series(text: &str, bodies: Bodies) -> Result<Arc<Series>, Vec<String>> {
+fn series(text: &str) -> Result<Arc<Series>, Vec<String>> {
     let properties = Properties::parse(text.as_bytes()).unwrap();
     let asker = Asker { threads: 3, now_ms: 1_700_000_000_123, queries: true };
     match SeriesConfig::read(&properties, asker) {
-        Ok((core, config)) => Ok(Arc::new(Series::new((&core, &config), 5, bodies))),
+        Ok((core, config)) => Ok(Arc::new(Series::new((&core, &config), 5))),
         Err(errors) => Err(errors.into_iter().map(|error| error.property).collect()),
     }
 }
@@ -37,7 +38,7 @@ const SMALL: &str = "recordcount=216\noperationcount=600\nfieldcount=3\nfieldlen
 
 #[test]
 fn queries_are_about_points_that_were_written() {
-    let series = series(SMALL, Bodies::Json).unwrap();
+    let series = series(SMALL).unwrap();
     let written: Vec<Vec<u8>> = all(&series, Some(1)).into_iter().map(|(_, it)| it.name).collect();
     let written_once: BTreeSet<&Vec<u8>> = written.iter().collect();
     assert_eq!((written.len(), written_once.len()), (216, 216));
@@ -61,15 +62,14 @@ fn queries_are_about_points_that_were_written() {
 #[test]
 fn ranges_have_two_ends_and_room_for_what_is_between() {
     let more = "querytimespan=180\nscanproportion=0\nupdateproportion=0\ninsertstart=1000";
-    let ranged = series(&format!("{SMALL}{more}"), Bodies::Json).unwrap();
+    let ranged = series(&format!("{SMALL}{more}")).unwrap();
     for (op, draft) in all(&ranged, None) {
         let name = String::from_utf8(draft.name).unwrap();
         let (from, to) = name.split_once('\0').expect("two ends");
         let time = |id: &str| id.rsplit(':').next().unwrap().parse::<u64>().unwrap();
         assert_eq!((op.kind, op.limit, time(to) - time(from)), (OpKind::Read, 4, 180));
     }
-    let grouped =
-        series(&format!("{SMALL}{more}\ngroupbyfunction=sum\ngroupbykeys=0,1"), Bodies::Json);
+    let grouped = series(&format!("{SMALL}{more}\ngroupbyfunction=sum\ngroupbykeys=0,1"));
     for (op, draft) in all(&grouped.unwrap(), None) {
         // Four times, three values of the second tag.
         assert_eq!(op.limit, 12);
@@ -82,7 +82,7 @@ fn values_that_follow_from_the_point_hold_until_altered() {
     let text = "recordcount=60\nfieldcount=3\ntagcount=2\ntagcardinality=2,2\ninsertstart=9\n\
                 dataintegrity=true\nvaluetype=integers\nrandomtimeseriesorder=false";
     // Some of these series lag behind: what they store counts.
-    let series = series(text, Bodies::Json).unwrap();
+    let series = series(text).unwrap();
     for (_, draft) in all(&series, Some(1)) {
         assert!(spell::holds(&series.config, &draft.body));
         let altered = String::from_utf8(draft.body).unwrap().replace("\"YCSBTS\":", "\"YCSBTS\":1");
@@ -116,10 +116,10 @@ fn what_makes_no_sense_is_refused_by_name() {
         ("recordcount=639", "recordcount"),
         ("recordcount=0\nfieldcount=3\ntagcount=1\nrandomwritetimestamporder=true", "recordcount"),
     ] {
-        let refused = series(&format!("recordcount=1000\n{text}"), Bodies::Json).unwrap_err();
+        let refused = series(&format!("recordcount=1000\n{text}")).unwrap_err();
         assert_eq!(refused, [name], "{text}");
     }
-    let integrity = series("recordcount=1000\ndataintegrity=true\nquerytimespan=60", Bodies::Json);
+    let integrity = series("recordcount=1000\ndataintegrity=true\nquerytimespan=60");
     let wrong = ["valuetype", "querytimespan", "randomtimeseriesorder", "insertstart"];
     assert_eq!(integrity.unwrap_err(), wrong);
 }

@@ -1,0 +1,123 @@
+//! How documents are spelled for CouchDB: JSON with the identifier and the revision in it.
+
+use super::revision::Revision;
+use crate::http1::Payload;
+use crate::op::{Fields, Pen, Token};
+use serde_json::Value;
+
+/// The names and the body of one request.
+#[derive(Debug, Default)]
+pub struct CouchPen {
+    /// Identifiers, with a zero byte between them.
+    names: Vec<u8>,
+    /// Where the last one begins.
+    last: usize,
+    pub(super) payload: Payload,
+    /// The members that come first.
+    members: Vec<u8>,
+}
+
+impl CouchPen {
+    /// The identifiers, with a zero byte between them.
+    pub fn names(&self) -> &[u8] {
+        &self.names
+    }
+
+    /// The documents, with commas between them.
+    pub fn body(&self) -> &[u8] {
+        self.payload.body()
+    }
+
+    /// The same request for a document of this name, with nothing in it yet.
+    pub(super) fn begin(&mut self, name: &[u8]) {
+        self.clear();
+        self.names.extend_from_slice(name);
+    }
+}
+
+impl Pen for CouchPen {
+    #[inline]
+    fn clear(&mut self) {
+        self.names.clear();
+        self.last = 0;
+        self.payload.clear();
+    }
+
+    #[inline]
+    fn name(&mut self) -> &mut Vec<u8> {
+        if !self.names.is_empty() {
+            self.names.push(0);
+            self.last = self.names.len();
+        }
+        &mut self.names
+    }
+
+    #[inline]
+    fn document(&mut self, token: Option<Token>, fields: impl Fields) {
+        if !self.payload.is_empty() {
+            self.payload.body_mut().push(b',');
+        }
+        self.members.clear();
+        self.members.extend_from_slice(b"\"_id\":\"");
+        escape(&self.names[self.last..], &mut self.members);
+        self.members.push(b'"');
+        if let Some(token) = token {
+            self.members.extend_from_slice(b",\"_rev\":\"");
+            Revision::from(token).write(&mut self.members);
+            self.members.push(b'"');
+        }
+        fields.write(&self.members, self.payload.body_mut());
+    }
+
+    #[inline]
+    fn changes(&mut self, fields: impl Fields) {
+        fields.write(b"", self.payload.body_mut());
+    }
+}
+
+/// Appends `name` as JSON has it between quotes.
+#[inline]
+fn escape(name: &[u8], out: &mut Vec<u8>) {
+    if name.iter().all(|&byte| (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\') {
+        out.extend_from_slice(name);
+    } else {
+        let quoted = Value::from(String::from_utf8_lossy(name)).to_string();
+        out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Text(&'static str);
+
+    impl Fields for Text {
+        fn write(self, first: &[u8], out: &mut Vec<u8>) {
+            out.push(b'{');
+            out.extend_from_slice(first);
+            out.extend_from_slice(self.0.as_bytes());
+            out.push(b'}');
+        }
+    }
+
+    #[test]
+    fn documents_have_their_names_and_revisions_and_commas_between_them() {
+        let mut pen = CouchPen::default();
+        for _ in 0..2 {
+            pen.clear();
+            pen.name().extend_from_slice(b"a");
+            pen.document(None, Text(",\"x\":1"));
+            pen.name().extend_from_slice("\"\\ü\n".as_bytes());
+            let revision = Revision { generation: 7, hash: [0xab; 16] };
+            pen.document(Some(revision.into()), Text(""));
+            assert_eq!(pen.names(), "a\0\"\\ü\n".as_bytes());
+            let body = format!("[{}]", String::from_utf8_lossy(pen.payload.body()));
+            let wanted = serde_json::json!([
+                {"_id": "a", "x": 1},
+                {"_id": "\"\\ü\n", "_rev": format!("7-{}", "ab".repeat(16))}
+            ]);
+            assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), wanted);
+        }
+    }
+}

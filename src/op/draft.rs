@@ -1,0 +1,76 @@
+//! A pen for tests: what a workload has written, as text.
+
+use super::{Fields, Pen, Token};
+
+/// Names with a zero byte between them; documents with commas between them, each with its name and
+/// the first byte of its token in front.
+#[derive(Debug, Default)]
+pub struct Draft {
+    /// Names.
+    pub name: Vec<u8>,
+    /// Documents.
+    pub body: Vec<u8>,
+    /// Lines to read.
+    pub line: Vec<u8>,
+    /// Fields that were asked for.
+    pub wanted: Vec<String>,
+    /// The place in a list of requests.
+    pub entry: usize,
+    ignores: bool,
+}
+
+impl Draft {
+    /// One that asks for neither documents nor lines.
+    pub fn ignoring() -> Self {
+        Self { ignores: true, ..Self::default() }
+    }
+}
+
+impl Pen for Draft {
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn name(&mut self) -> &mut Vec<u8> {
+        if !self.name.is_empty() {
+            self.name.push(0);
+        }
+        &mut self.name
+    }
+
+    fn document(&mut self, token: Option<Token>, fields: impl Fields) {
+        if self.ignores {
+            return;
+        }
+        if !self.body.is_empty() {
+            self.body.push(b',');
+        }
+        let name = self.name.rsplit(|&byte| byte == 0).next().unwrap_or_default();
+        let name = String::from_utf8_lossy(name);
+        let first = match token.map(Token::bytes) {
+            Some([token, ..]) => format!("\"_id\":\"{name}\",\"token\":{token}"),
+            None => format!("\"_id\":\"{name}\""),
+        };
+        fields.write(first.as_bytes(), &mut self.body);
+    }
+
+    fn changes(&mut self, fields: impl Fields) {
+        if !self.ignores {
+            fields.write(b"", &mut self.body);
+        }
+    }
+
+    fn want(&mut self, field: &str) {
+        self.wanted.push(field.to_owned());
+    }
+
+    fn entry(&mut self, place: usize) {
+        self.entry = place;
+    }
+
+    fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.ignores {
+            write(&mut self.line);
+        }
+    }
+}

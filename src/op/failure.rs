@@ -1,0 +1,195 @@
+//! What can go wrong with an operation, and what is said about it.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why an operation, or one document of a bulk operation, did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Failure {
+    /// The version was not the current one, or the document existed already.
+    Conflict,
+    /// No such document or database.
+    NotFound,
+    /// A precondition did not hold.
+    PreconditionFailed,
+    /// The request or a document was too large.
+    TooLarge,
+    /// The server asked for less.
+    TooManyRequests,
+    /// The credentials were refused. Ends the run.
+    Authentication,
+    /// Any other refusal of a request, or of one document of a bulk request.
+    Rejected,
+    /// The server could not do it.
+    ServerError,
+    /// No whole answer within the time-out.
+    Timeout,
+    /// No connection could be made.
+    Connect,
+    /// The peer closed or reset the connection before the whole answer.
+    Reset,
+    /// The request may have changed something and has no whole answer: whether it was carried out
+    /// is not known from this. What only reads, or can as well be made again, is a time-out or a
+    /// reset instead.
+    Unanswered,
+    /// The answer was not what the protocol allows.
+    Protocol,
+    /// What was read is not what was written.
+    UnexpectedState,
+}
+
+impl Failure {
+    /// Whether an answer told of it: without one, how long it would have taken is not known.
+    pub const fn answered(self) -> bool {
+        !matches!(
+            self,
+            Self::Connect | Self::Timeout | Self::Reset | Self::Unanswered | Self::Protocol
+        )
+    }
+
+    /// Every class, in report order.
+    pub const ALL: [Self; 14] = [
+        Self::Conflict,
+        Self::NotFound,
+        Self::PreconditionFailed,
+        Self::TooLarge,
+        Self::TooManyRequests,
+        Self::Authentication,
+        Self::Rejected,
+        Self::ServerError,
+        Self::Timeout,
+        Self::Connect,
+        Self::Reset,
+        Self::Unanswered,
+        Self::Protocol,
+        Self::UnexpectedState,
+    ];
+    /// The number of classes: the length of every per-class table.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// The name used in JSON and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conflict => "conflict",
+            Self::NotFound => "not_found",
+            Self::PreconditionFailed => "precondition_failed",
+            Self::TooLarge => "too_large",
+            Self::TooManyRequests => "too_many_requests",
+            Self::Authentication => "authentication",
+            Self::Rejected => "rejected",
+            Self::ServerError => "server_error",
+            Self::Timeout => "timeout",
+            Self::Connect => "connect",
+            Self::Reset => "reset",
+            Self::Unanswered => "unanswered",
+            Self::Protocol => "protocol",
+            Self::UnexpectedState => "unexpected_state",
+        }
+    }
+
+    /// Whether it says that the server could not serve, not that the request could not be met.
+    pub const fn by_server(self) -> bool {
+        matches!(
+            self,
+            Self::Connect
+                | Self::Protocol
+                | Self::Reset
+                | Self::ServerError
+                | Self::Timeout
+                | Self::TooManyRequests
+                | Self::Unanswered
+        )
+    }
+
+    /// The index into per-class tables.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What was said about a failure, by the server or by the system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The status of the answer; `None`: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The words, cleaned.
+    pub reason: String,
+}
+
+impl Reason {
+    /// The most characters that are kept.
+    pub const MOST: usize = 200;
+
+    /// Cleans `text`: one line without control characters and credentials, not too long.
+    pub fn new(status: Option<u16>, text: &str) -> Self {
+        let spaced = |c: char| c.is_control() || c.is_whitespace();
+        let (mut reason, mut after_scheme) = (String::new(), false);
+        for word in text.split(spaced).filter(|word| !word.is_empty()) {
+            if reason.len() > 4 * Self::MOST {
+                break;
+            }
+            if !reason.is_empty() {
+                reason.push(' ');
+            }
+            if after_scheme {
+                reason.push('…');
+            } else {
+                reason.push_str(&without_secrets(word));
+            }
+            after_scheme = ["basic", "bearer"].iter().any(|it| it.eq_ignore_ascii_case(word));
+        }
+        if let Some((end, _)) = reason.char_indices().nth(Self::MOST) {
+            let last = reason[..end].char_indices().next_back().map_or(0, |(at, _)| at);
+            reason.replace_range(last.., "…");
+        }
+        Self { status, reason }
+    }
+}
+
+/// A word without the credentials of an address or of a session.
+fn without_secrets(word: &str) -> String {
+    let mut clean = word.to_owned();
+    if let Some(start) = clean.find("://").map(|at| at + 3) {
+        let end = clean[start..].find('/').map_or(clean.len(), |at| start + at);
+        if let Some(at) = clean[start..end].rfind('@') {
+            clean.replace_range(start..start + at, "…");
+        }
+    }
+    if let Some(start) = clean.find("AuthSession=").map(|at| at + "AuthSession=".len()) {
+        let end = clean[start..].find(';').map_or(clean.len(), |at| start + at);
+        clean.replace_range(start..end, "…");
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_follows_the_enum_order() {
+        assert!(Failure::ALL.iter().enumerate().all(|(i, class)| class.index() == i));
+    }
+
+    #[test]
+    fn a_reason_is_one_short_line_without_secrets() {
+        let clean = |text: &str| Reason::new(None, text).reason;
+        assert_eq!(clean("  a\n\tb\u{7}c\u{1b}[31m\r\n"), "a b c [31m");
+        assert_eq!(clean("at http://ann:se@cret@host/x now"), "at http://…@host/x now");
+        assert_eq!(clean("Authorization: Basic YTpi, ok"), "Authorization: Basic … ok");
+        assert_eq!(clean("Cookie: AuthSession=YTpi; x"), "Cookie: AuthSession=…; x");
+        assert_eq!(clean(&"ü".repeat(200)), "ü".repeat(200));
+        assert_eq!(clean(&"ü".repeat(201)), format!("{}…", "ü".repeat(199)));
+        assert_eq!(clean(&"word ".repeat(1_000)).chars().count(), 200);
+        assert_eq!(clean(""), "");
+    }
+}
