@@ -21,22 +21,26 @@ impl Default for Payload {
 
 impl Payload {
     /// Forgets the last request.
+    #[inline]
     pub fn clear(&mut self) {
         self.bytes.truncate(HEAD_ROOM);
         self.start = HEAD_ROOM;
     }
 
     /// Whether nothing was written yet.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == HEAD_ROOM
     }
 
     /// Where the body is appended to.
+    #[inline]
     pub const fn body_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
     /// The body so far.
+    #[inline]
     pub fn body(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
@@ -55,21 +59,25 @@ impl Payload {
     }
 
     /// Calls all that is there so far the body: what comes before it later is the head.
+    #[inline]
     pub const fn mark_body(&mut self) {
         self.body = self.start;
     }
 
     /// The length of what was called the body, in bytes.
+    #[inline]
     pub const fn body_len(&self) -> usize {
         self.bytes.len() - self.body
     }
 
     /// Takes the head away again.
+    #[inline]
     pub const fn strip_head(&mut self) {
         self.start = self.body;
     }
 
     /// Everything, ready to be sent.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.start..]
     }

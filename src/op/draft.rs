@@ -3,7 +3,7 @@
 use super::{Fields, Pen, Token};
 
 /// Names with a zero byte between them; documents with commas between them, each with its name and
-/// the first byte of its token in front.
+/// the number of its token in front.
 #[derive(Debug, Default)]
 pub struct Draft {
     /// Names.
@@ -47,8 +47,8 @@ impl Pen for Draft {
         }
         let name = self.name.rsplit(|&byte| byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(name);
-        let first = match token.map(Token::bytes) {
-            Some([token, ..]) => format!("\"_id\":\"{name}\",\"token\":{token}"),
+        let first = match token {
+            Some(Token { number: token, .. }) => format!("\"_id\":\"{name}\",\"token\":{token}"),
             None => format!("\"_id\":\"{name}\""),
         };
         fields.write(first.as_bytes(), &mut self.body);

@@ -3,16 +3,9 @@
 /// The version of a stored document, in 20 bytes that only its driver reads: a revision, a counter,
 /// a value to compare and swap. Databases without versions leave it as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Token([u8; 20]);
-
-impl Token {
-    /// A version that a driver spells so.
-    pub const fn new(bytes: [u8; 20]) -> Self {
-        Self(bytes)
-    }
-
-    /// The driver's spelling.
-    pub const fn bytes(self) -> [u8; 20] {
-        self.0
-    }
+pub struct Token {
+    /// A number, such as CouchDB's generation.
+    pub number: u32,
+    /// The rest, such as CouchDB's hash.
+    pub rest: [u8; 16],
 }

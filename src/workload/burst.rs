@@ -166,15 +166,15 @@ mod tests {
     use super::*;
     use crate::op::Draft;
 
-    fn token(byte: u8) -> Token {
-        Token::new([byte; 20])
+    fn token(number: u32) -> Token {
+        Token { number, ..Token::default() }
     }
 
     fn burst(bytes: u64, wire: bool, filling: Filling) -> Burst {
         Burst::new(1, 12, (BodySize { bytes, wire }, filling)).with_role(Role::Write)
     }
 
-    fn step(burst: &mut Burst, result: Result<u8, Failure>) -> (OpKind, Vec<u8>) {
+    fn step(burst: &mut Burst, result: Result<u32, Failure>) -> (OpKind, Vec<u8>) {
         let mut draft = Draft::default();
         let op = burst.next(&mut draft).unwrap();
         let reply = result.map(|it| Reply { token: Some(token(it)), ..Reply::default() });
@@ -202,11 +202,11 @@ mod tests {
     #[test]
     fn a_conditional_reader_names_what_it_has_read() {
         let mut reader = burst(10, false, Filling::Zeros).with_role(Role::Read).conditional(true);
-        let mut read = |result: Result<u8, Failure>| {
+        let mut read = |result: Result<u32, Failure>| {
             let op = reader.next(&mut Draft::default()).unwrap();
             let reply = result.map(|it| Reply { token: Some(token(it)), ..Reply::default() });
             reader.observe(&op, reply, &Answered::default());
-            (op.conditional, op.token.map(|it| it.bytes()[0]))
+            (op.conditional, op.token.map(|it| it.number))
         };
         assert_eq!(read(Ok(3)), (true, None));
         assert_eq!(read(Ok(3)), (true, Some(3)));
@@ -219,7 +219,7 @@ mod tests {
     fn a_wire_size_is_that_of_the_whole_body_and_a_random_one_never_repeats() {
         let mut writer = burst(250, true, Filling::Random);
         let (_, first) = step(&mut writer, Ok(1));
-        let (_, second) = step(&mut writer, Ok(200));
+        let (_, second) = step(&mut writer, Ok(1_000_000));
         let (_, third) = step(&mut writer, Ok(3));
         assert_eq!([first.len(), second.len(), third.len()], [250; 3]);
         let text = |body: &[u8]| -> String {

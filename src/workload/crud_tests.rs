@@ -9,10 +9,8 @@ fn sample() -> Documents {
     Documents::new(1, vec![(crate::schema::Template::parse(crate::schema::DEFAULT).unwrap(), 1)])
 }
 
-fn token(generation: u32) -> Token {
-    let mut bytes = [0; 20];
-    bytes[..4].copy_from_slice(&generation.to_le_bytes());
-    Token::new(bytes)
+fn token(number: u32) -> Token {
+    Token { number, ..Token::default() }
 }
 
 fn workload(budget: Budget, documents: u64) -> Crud {

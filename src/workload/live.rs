@@ -15,6 +15,7 @@ pub struct Entry {
 
 impl Entry {
     /// A document whose latest write or read brought `token`.
+    #[inline]
     pub fn new(key: Key, version: u32, token: Option<Token>) -> Self {
         Self { key, version, token: token.unwrap_or_default() }
     }
@@ -36,26 +37,31 @@ impl Live {
     }
 
     /// Adds a document that was stored.
+    #[inline]
     pub fn add(&mut self, entry: Entry) {
         self.known.push(entry);
     }
 
     /// How many documents have a known token.
+    #[inline]
     pub const fn known(&self) -> usize {
         self.known.len()
     }
 
     /// How many documents can be read.
+    #[inline]
     pub const fn readable(&self) -> usize {
         self.known.len() + self.lost.len()
     }
 
     /// The document at `place`, below [`Live::readable`]; those with a known token come first.
+    #[inline]
     pub fn at(&self, place: usize) -> &Entry {
         self.known.get(place).unwrap_or_else(|| &self.lost[place - self.known.len()])
     }
 
     /// The document at `place` is stored under another token.
+    #[inline]
     pub fn set(&mut self, place: usize, version: u32, token: Option<Token>) {
         if let Some(entry) = self.known.get_mut(place) {
             *entry = Entry::new(entry.key, version, token);
@@ -94,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_lost_document_can_be_read_and_comes_back() {
-        let token = |byte| Some(Token::new([byte; 20]));
+        let token = |number| Some(Token { number, ..Token::default() });
         let mut live = Live::default();
         (0..3).for_each(|key| live.add(Entry::new(key, 0, token(1))));
         live.lose(0);

@@ -19,6 +19,7 @@ pub struct CouchPen {
 
 impl CouchPen {
     /// The identifiers, with a zero byte between them.
+    #[inline]
     pub fn names(&self) -> &[u8] {
         &self.names
     }
@@ -78,13 +79,28 @@ impl Pen for CouchPen {
 /// Appends `name` as JSON has it between quotes.
 #[inline]
 fn escape(name: &[u8], out: &mut Vec<u8>) {
-    if name.iter().all(|&byte| (b' '..=b'~').contains(&byte) && byte != b'"' && byte != b'\\') {
-        out.extend_from_slice(name);
+    if name.iter().fold(false, |any, &byte| any | ESCAPED[usize::from(byte)]) {
+        escape_with_care(name, out);
     } else {
-        let quoted = Value::from(String::from_utf8_lossy(name)).to_string();
-        out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
+        out.extend_from_slice(name);
     }
 }
+
+#[cold]
+fn escape_with_care(name: &[u8], out: &mut Vec<u8>) {
+    let quoted = Value::from(String::from_utf8_lossy(name)).to_string();
+    out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
+}
+
+/// Which bytes cannot stand in a string of JSON as they are, or may be part of no UTF-8.
+const ESCAPED: [bool; 256] = {
+    let (mut table, mut byte) = ([true; 256], b' ');
+    while byte <= b'~' {
+        table[byte as usize] = matches!(byte, b'"' | b'\\');
+        byte += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {

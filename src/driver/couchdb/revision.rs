@@ -44,18 +44,14 @@ impl Revision {
 impl From<Token> for Revision {
     #[inline]
     fn from(token: Token) -> Self {
-        let [a, b, c, d, hash @ ..] = token.bytes();
-        Self { generation: u32::from_be_bytes([a, b, c, d]), hash }
+        Self { generation: token.number, hash: token.rest }
     }
 }
 
 impl From<Revision> for Token {
     #[inline]
     fn from(revision: Revision) -> Self {
-        let mut bytes = [0; 20];
-        bytes[..4].copy_from_slice(&revision.generation.to_be_bytes());
-        bytes[4..].copy_from_slice(&revision.hash);
-        Self::new(bytes)
+        Self { number: revision.generation, rest: revision.hash }
     }
 }
 
