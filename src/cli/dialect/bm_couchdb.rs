@@ -1,6 +1,7 @@
 //! `springload bm-couchdb`: the command line, the tables and the plots of Dahk's
 //! `couchdb_benchmark`.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::pipeline::dialect::{Dialect, deliver};
 use crate::cli::pipeline::{Job, carry_out};
@@ -35,8 +36,18 @@ pub(in crate::cli) struct Args {
     common: BurstArgs,
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "bm-couchdb";
+    const ABOUT: &'static str =
+        "The command line and files of Dahk's `couchdb_benchmark` for the same";
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        main(&self, call.line)
+    }
+}
+
 /// Carries out `springload bm-couchdb`.
-pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
+fn main(args: &Args, command: &str) -> Exit {
     let reads = args.read && !args.write;
     let common = &args.common;
     let burst = BurstSpec {

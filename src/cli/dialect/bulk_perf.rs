@@ -1,6 +1,7 @@
 //! `springload bulk-perf`: the command line and the files of svetlyak40wt's
 //! couchdb-performance-tests of 2008.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::database::AuthArg;
@@ -85,8 +86,18 @@ fn spec(args: &Args, command: &str) -> PlanSpec {
     }
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "bulk-perf";
+    const ABOUT: &'static str =
+        "couchdb-performance-tests' command line and files: a fill by the size of the database";
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        main(&self, call.line)
+    }
+}
+
 /// Carries out `springload bulk-perf`.
-pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
+fn main(args: &Args, command: &str) -> Exit {
     let Args { bulk_size, doc_count, num_threads, .. } = *args;
     let mistake = if bulk_size == 0 || doc_count < bulk_size {
         let problem = "not one request can be filled";

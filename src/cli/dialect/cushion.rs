@@ -1,5 +1,6 @@
 //! `springload cushion`: Iron Cushion's command line, flag by flag.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::dialect::Printed;
@@ -65,8 +66,17 @@ pub(in crate::cli) struct Args {
     output: OutputArgs,
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "cushion";
+    const ABOUT: &'static str = "Iron Cushion's command line and report";
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        main(&self, call.line)
+    }
+}
+
 /// Carries out `springload cushion`.
-pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
+fn main(args: &Args, command: &str) -> Exit {
     let mut mistakes = weight_mistakes(args);
     mistakes.extend(path_mistake(&args.database_address));
     let schemas = match (&args.json_document_schema_filename, &args.xml_document_schema_filename) {

@@ -1,5 +1,6 @@
 //! `springload burst`: many workers at once, a document each.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::database::DatabaseArgs;
@@ -90,8 +91,18 @@ impl From<FillingArg> for Filling {
     }
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "burst";
+    const ABOUT: &'static str =
+        "Let many workers write or read a document each, all from one moment on";
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        main(&self, call.line)
+    }
+}
+
 /// Carries out `springload burst`.
-pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
+fn main(args: &Args, command: &str) -> Exit {
     let roles = match (args.read, args.both) {
         (_, true) => vec![Role::Write, Role::Read],
         (true, _) => vec![Role::Read],

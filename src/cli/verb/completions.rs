@@ -1,5 +1,6 @@
 //! `springload completions` and `springload man`: made from the grammar of the command line.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::print::print;
 use clap::Command;
@@ -23,16 +24,34 @@ pub(in crate::cli) struct ManArgs {
     out: Option<PathBuf>,
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "completions";
+    const ABOUT: &'static str = "Print a script that completes verbs and flags in a shell";
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        main(&self, (call.grammar)())
+    }
+}
+
 /// Carries out `springload completions`.
-pub(in crate::cli) fn main(args: &Args, mut grammar: Command) -> Exit {
+fn main(args: &Args, mut grammar: Command) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut grammar, "springload", &mut script);
     print(&script);
     Exit::Passed
 }
 
+impl Verb for ManArgs {
+    const NAME: &'static str = "man";
+    const ABOUT: &'static str = "Print the man page, or write all of them";
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        man(&self, (call.grammar)())
+    }
+}
+
 /// Carries out `springload man`.
-pub(in crate::cli) fn man(args: &ManArgs, grammar: Command) -> Exit {
+fn man(args: &ManArgs, grammar: Command) -> Exit {
     // The pages of the verb `help` would say again what the others say.
     let grammar = grammar.disable_help_subcommand(true);
     let written = match &args.out {

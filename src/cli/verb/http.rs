@@ -1,5 +1,6 @@
 //! `springload http`: load on any HTTP server, with the flags of the native verbs.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::{ClientArgs, drawn_seed};
 use crate::cli::flags::load::LoadArgs;
@@ -79,8 +80,17 @@ pub(in crate::cli) fn sources(file: Option<PathBuf>, urls: Vec<String>) -> Vec<U
     file.into_iter().chain(urls.into_iter().map(line)).collect()
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "http";
+    const ABOUT: &'static str = "Request URLs over and over, or at a rate";
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        main(self, call.line)
+    }
+}
+
 /// Carries out `springload http`.
-pub(in crate::cli) fn main(args: Args, command: &str) -> Exit {
+fn main(args: Args, command: &str) -> Exit {
     let (load, default_ns) = args.load.read(args.ops.is_none());
     let output = args.output;
     let spec = HttpSpec {

@@ -1,5 +1,6 @@
 //! `springload list`: the runs that are saved, newest first.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::print::print;
@@ -44,8 +45,17 @@ impl<'a> Listed<'a> {
     }
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "list";
+    const ABOUT: &'static str = "List the saved runs, newest first";
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        main(&self)
+    }
+}
+
 /// Carries out `springload list`.
-pub(in crate::cli) fn main(args: &Args) -> Exit {
+fn main(args: &Args) -> Exit {
     let saved = match list(&args.folder) {
         Ok(saved) => saved,
         // Where runs go by default there may be none yet.

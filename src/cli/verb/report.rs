@@ -1,5 +1,6 @@
 //! `springload report` and `springload show`: saved runs in any format.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::output::{fit_for_stdout, known_format};
 use crate::cli::print::print;
@@ -29,6 +30,22 @@ pub(in crate::cli) struct Args {
     output: PathBuf,
 }
 
+/// `springload show`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ShowArgs {
+    #[command(flatten)]
+    args: Args,
+}
+
+impl Verb for ShowArgs {
+    const NAME: &'static str = "show";
+    const ABOUT: &'static str = "Show a saved run, such as latest";
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        main(&self.args)
+    }
+}
+
 /// Finds a chart, or names those that there are.
 fn known_chart(name: &str) -> Result<ChartKind, String> {
     ChartKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
@@ -37,8 +54,17 @@ fn known_chart(name: &str) -> Result<ChartKind, String> {
     })
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "report";
+    const ABOUT: &'static str = "Render a saved run again, in any format";
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        main(&self)
+    }
+}
+
 /// Carries out either.
-pub(in crate::cli) fn main(args: &Args) -> Exit {
+fn main(args: &Args) -> Exit {
     match render(args).and_then(|bytes| deliver(args, &bytes)) {
         Ok(()) => Exit::Passed,
         Err(mistake) => {

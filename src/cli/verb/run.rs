@@ -1,5 +1,6 @@
 //! `springload run`: the native verb.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::database::DatabaseArgs;
@@ -109,8 +110,18 @@ enum WorkloadArg {
     YcsbF,
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "run";
+    const ABOUT: &'static str =
+        "Fill a database, then mix creates, reads, updates and deletes, and report";
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        main(self, call.line)
+    }
+}
+
 /// Carries out `springload run`.
-pub(in crate::cli) fn main(args: Args, command: &str) -> Exit {
+fn main(args: Args, command: &str) -> Exit {
     let Args { settings, output } = args;
     let (spec, mistakes) = spec_of(settings, command, &output.fail_if);
     carry_out(Job { plan: check(&spec), mistakes, output: &output }, |_| Ok(Printed::NATIVE))

@@ -1,5 +1,6 @@
 //! `springload schema`: sample documents.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::schema_source;
 use crate::op::Key;
@@ -23,8 +24,17 @@ pub(in crate::cli) struct Args {
     update: u32,
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "schema";
+    const ABOUT: &'static str = "Print sample documents of a schema";
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        main(&self)
+    }
+}
+
 /// Carries out `springload schema`.
-pub(in crate::cli) fn main(args: &Args) -> Exit {
+fn main(args: &Args) -> Exit {
     let text = match &args.schema {
         None => Ok(DEFAULT.to_owned()),
         Some(place) => match schema_source::read(place, None) {

@@ -1,6 +1,7 @@
 //! `springload selftest`: a table of claims, what was measured, and whether they hold,
 //! do not, or cannot be told on a machine as busy as this one.
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::selftest::{Length, Outcome, claims};
 
@@ -15,8 +16,17 @@ pub(in crate::cli) struct Args {
     only: Option<String>,
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "selftest";
+    const ABOUT: &'static str = "Hold springload's own numbers to account on this machine";
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        main(&self)
+    }
+}
+
 /// Carries out `springload selftest`.
-pub(in crate::cli) fn main(args: &Args) -> Exit {
+fn main(args: &Args) -> Exit {
     let length = if args.quick { Length::Quick } else { Length::Full };
     let chosen = |name: &str| {
         let word = args.only.as_deref();

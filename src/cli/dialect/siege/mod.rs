@@ -5,6 +5,7 @@ mod rc;
 mod show;
 mod transcript;
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::drawn_seed;
 use crate::cli::flags::output::OutputArgs;
@@ -163,7 +164,7 @@ fn delay(text: &str) -> Result<u64, String> {
 }
 
 /// The arguments with `-lFILE` as `--log=FILE`: siege's optional value.
-pub(in crate::cli) fn spelled_out(mut arguments: Vec<OsString>) -> Vec<OsString> {
+fn spelled_out(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.get(1).is_some_and(|verb| verb == "siege") {
         for argument in arguments.iter_mut().skip(2) {
             let file = argument.to_str().and_then(|it| it.strip_prefix("-l"));
@@ -175,8 +176,21 @@ pub(in crate::cli) fn spelled_out(mut arguments: Vec<OsString>) -> Vec<OsString>
     arguments
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "siege";
+    const ABOUT: &'static str = "Siege's command line and figures";
+
+    fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
+        Ok(spelled_out(arguments))
+    }
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        main(&self, call.line)
+    }
+}
+
 /// Carries out `springload siege`.
-pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
+fn main(args: &Args, command: &str) -> Exit {
     if args.version {
         return show::version();
     }

@@ -5,6 +5,7 @@ mod classes;
 mod outputs;
 mod show;
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::{Job, carry_out};
@@ -124,7 +125,7 @@ enum Sets {
 /// # Errors
 /// What to tell of an option of one dash that is none: to the parser it would be several letters,
 /// `-h` perhaps among them.
-pub(in crate::cli) fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
+fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     if arguments.get(1).is_none_or(|verb| verb != "ycsb") {
         return Ok(arguments);
     }
@@ -183,8 +184,21 @@ fn stray(word: &str, name: &str) -> String {
     format!("{word}: there is no such option; {cure}")
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "ycsb";
+    const ABOUT: &'static str = "YCSB's command line, workloads and report";
+
+    fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
+        spelled_out(arguments)
+    }
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        main(&self, call.line)
+    }
+}
+
 /// Carries out `springload ycsb`.
-pub(in crate::cli) fn main(args: &Args, command: &str) -> Exit {
+fn main(args: &Args, command: &str) -> Exit {
     for (given, option) in [(args.cp.is_some(), "-cp"), (args.java.is_some(), "-jvm-args")] {
         if given {
             eprintln!("note: {option} is passed over: no Java is run");

@@ -2,6 +2,7 @@
 
 mod faults;
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::pipeline::signals;
 use crate::embedded::{Mode, Options, StandIn, bind};
@@ -31,8 +32,17 @@ pub(in crate::cli) struct Args {
     faults: faults::Args,
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "serve";
+    const ABOUT: &'static str = "Run the embedded stand-in CouchDB alone";
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        main(&self)
+    }
+}
+
 /// Carries out `springload serve`.
-pub(in crate::cli) fn main(args: &Args) -> Exit {
+fn main(args: &Args) -> Exit {
     let admin = match args.admin.as_deref().map(|text| text.split_once(':')) {
         None => None,
         Some(Some((user, password))) if !user.is_empty() => {

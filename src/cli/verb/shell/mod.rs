@@ -3,6 +3,7 @@
 mod command;
 mod store;
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::print::print;
 use crate::clock::Clock;
@@ -35,6 +36,16 @@ pub(in crate::cli) struct Args {
     /// A PEM file with the authorities to trust instead of the system's
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) tls_ca: Option<PathBuf>,
+}
+
+impl Verb for Args {
+    const NAME: &'static str = "shell";
+    const ABOUT: &'static str =
+        "Read and write records by hand, or by a script, as in YCSB's shell";
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        main(&self)
+    }
 }
 
 /// Carries out `springload shell`.

@@ -4,6 +4,7 @@ mod axes;
 mod cells;
 pub(in crate::cli) mod preset;
 
+use crate::cli::call::{Call, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::bench::Bench;
@@ -13,7 +14,7 @@ use crate::cli::pipeline::folder::{Folder, PAGE, RUNS, now};
 use crate::cli::pipeline::measure;
 use crate::cli::pipeline::signals;
 use crate::cli::print::print;
-use crate::cli::strike_password;
+use crate::cli::secrets::strike_password;
 use crate::engine::StopReason;
 use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
@@ -113,8 +114,18 @@ fn share(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("{text:?} is not a share; give a number above 0, up to 1"))
 }
 
+impl Verb for Args {
+    const NAME: &'static str = "sweep";
+    const ABOUT: &'static str =
+        "Measure a run for each combination of settings, and show what each setting does";
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        main(&self, call.matches)
+    }
+}
+
 /// Carries out `springload sweep`; `matches` are those of its arguments.
-pub(in crate::cli) fn main(args: &Args, matches: &ArgMatches) -> Exit {
+fn main(args: &Args, matches: &ArgMatches) -> Exit {
     match prepare(args, matches) {
         Ok(None) => Exit::Passed,
         Ok(Some(mut cells)) => cells.measure(args),

@@ -1,0 +1,72 @@
+//! The command line as a record keeps it: without what is secret in it.
+
+use crate::plan;
+use std::ffi::OsString;
+
+/// The arguments as one line, with passwords in URLs struck out.
+pub(super) fn command_line(arguments: &[OsString]) -> String {
+    let words = arguments.iter().skip(1).map(|argument| {
+        let word = without_secrets(&argument.to_string_lossy());
+        let plain = !word.is_empty()
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:@,+*%[]".contains(c));
+        if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    });
+    std::iter::once("springload".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word of the command line without what is secret in it.
+fn without_secrets(word: &str) -> String {
+    strike_header(&strike_property(&strike_password(word)))
+}
+
+/// `-H 'Cookie: secret'`, however it is spelled, without what is secret in it.
+fn strike_header(word: &str) -> String {
+    let name = word.find(':').map_or(word, |colon| &word[..colon]);
+    let start = ["--header=", "-H="].into_iter().find(|flag| name.starts_with(flag));
+    let start = start.map_or(if name.starts_with("-H") { 2 } else { 0 }, str::len);
+    format!("{}{}", &word[..start], plan::strike_secret(&word[start..]))
+}
+
+/// `headers=Cookie secret`, a property of YCSB's, without its value where one is secret.
+fn strike_property(word: &str) -> String {
+    let Some(value) = word.strip_prefix("headers=") else { return word.to_owned() };
+    let mut names = value.split_whitespace().step_by(2);
+    let secret = names.any(|name| plan::strike_secret(name) != name);
+    if secret { "headers=***".to_owned() } else { word.to_owned() }
+}
+
+/// `http://user:secret@host` as `http://user:***@host`, with or without a scheme.
+pub(super) fn strike_password(word: &str) -> String {
+    let authority = word.find("://").map_or(0, |scheme| scheme + 3);
+    let end = word[authority..].find(['/', ' ']).map_or(word.len(), |i| authority + i);
+    let Some(at) = word[authority..end].rfind('@').map(|i| authority + i) else {
+        return word.to_owned();
+    };
+    let Some(colon) = word[authority..at].find(':').map(|i| authority + i) else {
+        return word.to_owned();
+    };
+    format!("{}:***{}", &word[..colon], &word[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_struck_out_of_the_command() {
+        for (word, struck) in [
+            ("http://me:secret@h/x", "http://me:***@h/x"),
+            ("me:secret@h:80/x PUT {\"a\":\"b@c\"}", "me:***@h:80/x PUT {\"a\":\"b@c\"}"),
+            ("http://h PUT {\"a\":\"b@c\"}", "http://h PUT {\"a\":\"b@c\"}"),
+            ("Cookie: a=b", "Cookie: ***"),
+            ("-Hauthorization: Basic x", "-Hauthorization: ***"),
+            ("--header=Authorization:x", "--header=Authorization: ***"),
+            ("Accept: text/html", "Accept: text/html"),
+            ("headers=Accept */* authorization x", "headers=***"),
+            ("headers=Accept */*", "headers=Accept */*"),
+            ("read.p99 > 20ms", "read.p99 > 20ms"),
+        ] {
+            assert_eq!(without_secrets(word), struck);
+        }
+    }
+}
