@@ -317,6 +317,43 @@ fn a_wrong_import_is_found_in_every_form() {
     assert_eq!(found("src/new.rs", ""), 1);
 }
 
+/// The rooms of `cli` from the top down; files beside them stand below all of these.
+const CLI_ROOMS: [&str; 4] = ["dialect", "verb", "pipeline", "flags"];
+
+/// Complains of what a file of `cli` names that stands above it.
+fn climbs(file: &File) -> Vec<String> {
+    let rank = |name: &str| CLI_ROOMS.iter().position(|room| *room == name);
+    let inside = file.path.strip_prefix("src/cli/").unwrap_or_default();
+    let own = inside.split_once('/').map_or(CLI_ROOMS.len(), |(room, _)| {
+        rank(room).unwrap_or_else(|| panic!("{}: add its room to CLI_ROOMS", file.path))
+    });
+    let named = file.shipped.match_indices("crate::cli::").map(|(at, path)| at + path.len());
+    let climbs = named.filter_map(|at| {
+        let name = first_name(&file.shipped[at..]);
+        let up = name.is_empty() || rank(&name).is_some_and(|rank| rank < own);
+        let cure = format!("`{name}` of `cli` stands above this: move the code down");
+        up.then(|| file.complain(&file.shipped, at, &cure))
+    });
+    climbs.collect()
+}
+
+#[test]
+fn imports_in_cli_run_downwards() {
+    let below = |file: &File| file.path.starts_with("src/cli/") && file.path != "src/cli/mod.rs";
+    check(|file| below(file) && !file.only_tests(), climbs);
+}
+
+#[test]
+fn an_import_upwards_is_found() {
+    let found = |path: &str, code: &str| climbs(&File::new(path, code)).len();
+    assert_eq!(found("src/cli/pipeline/a.rs", "use crate::cli::verb::run::Run;"), 1);
+    assert_eq!(found("src/cli/verb/a.rs", "fn f() { crate::cli::dialect::x() }"), 1);
+    assert_eq!(found("src/cli/exit.rs", "use crate::cli::flags::output;"), 1);
+    assert_eq!(found("src/cli/verb/a.rs", "use crate::cli::{dialect, exit};"), 1);
+    assert_eq!(found("src/cli/dialect/a.rs", "use crate::cli::verb::x; use crate::cli::exit;"), 0);
+    assert_eq!(found("src/cli/verb/a.rs", "use crate::cli::verb::b; use crate::run;"), 0);
+}
+
 // --- rooms and documents ---------------------------------------------------------------------
 
 /// Compares the rooms in `src/` with the layout, the import table and the list of planned rooms.

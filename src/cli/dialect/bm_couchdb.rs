@@ -16,7 +16,7 @@ use std::{fs, io};
 
 /// `springload bm-couchdb`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct BmCouchdb {
     /// Workers
     #[arg(short = 'n', value_name = "N", default_value = "1", value_parser = plan::count)]
     workers: u64,
@@ -36,7 +36,7 @@ pub(in crate::cli) struct Args {
     common: BurstArgs,
 }
 
-impl Verb for Args {
+impl Verb for BmCouchdb {
     const NAME: &'static str = "bm-couchdb";
     const ABOUT: &'static str =
         "The command line and files of Dahk's `couchdb_benchmark` for the same";
@@ -47,7 +47,7 @@ impl Verb for Args {
 }
 
 /// Carries out `springload bm-couchdb`.
-fn main(args: &Args, command: &str) -> Exit {
+fn main(args: &BmCouchdb, command: &str) -> Exit {
     let reads = args.read && !args.write;
     let common = &args.common;
     let burst = BurstSpec {
@@ -61,7 +61,7 @@ fn main(args: &Args, command: &str) -> Exit {
         every_ns: 0,
     };
     let closed = LoadSpec::Closed { think_ns: 0 };
-    let (spec, mut mistakes) = spec((common, args.workers), burst, closed, command);
+    let (spec, mut mistakes) = spec(common, args.workers, burst, closed, command);
     let output = &common.output;
     let own = [
         ("--dry-run", output.dry_run),
@@ -78,7 +78,7 @@ fn main(args: &Args, command: &str) -> Exit {
 
 /// The original's figures, its two tables and its two plots.
 struct Files<'a> {
-    args: &'a Args,
+    args: &'a BmCouchdb,
     /// What workers do.
     actions: &'static str,
 }
@@ -105,7 +105,7 @@ impl Files<'_> {
         let plan = record.plan.stages.iter().find(|plan| plan.name == stage.name);
         let seconds = burst_seconds(stage, plan.and_then(|plan| plan.length_ns));
         let warnings: Vec<String> = record.warnings.iter().map(|it| it.message.clone()).collect();
-        let Args { workers, seconds: length, size, .. } = self.args;
+        let BmCouchdb { workers, seconds: length, size, .. } = self.args;
         let role = if self.actions == "reads" { "readers" } else { "writers" };
         let name = format!("couchdb_{workers}{role}_{length}sec_{size}bytes");
         let title = format!("{workers} {role}, {length} sec, {size} bytes");

@@ -21,7 +21,7 @@ use std::{fs, io};
 
 /// `springload bulk-perf`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct BulkPerf {
     /// Documents in each request
     #[arg(value_parser = plan::count)]
     bulk_size: u64,
@@ -53,7 +53,7 @@ pub(in crate::cli) struct Args {
     quiet: bool,
 }
 
-fn spec(args: &Args, command: &str) -> PlanSpec {
+fn spec(args: &BulkPerf, command: &str) -> PlanSpec {
     let batch = args.bulk_size;
     PlanSpec {
         command: command.to_owned(),
@@ -86,7 +86,7 @@ fn spec(args: &Args, command: &str) -> PlanSpec {
     }
 }
 
-impl Verb for Args {
+impl Verb for BulkPerf {
     const NAME: &'static str = "bulk-perf";
     const ABOUT: &'static str =
         "couchdb-performance-tests' command line and files: a fill by the size of the database";
@@ -97,8 +97,8 @@ impl Verb for Args {
 }
 
 /// Carries out `springload bulk-perf`.
-fn main(args: &Args, command: &str) -> Exit {
-    let Args { bulk_size, doc_count, num_threads, .. } = *args;
+fn main(args: &BulkPerf, command: &str) -> Exit {
+    let BulkPerf { bulk_size, doc_count, num_threads, .. } = *args;
     let mistake = if bulk_size == 0 || doc_count < bulk_size {
         let problem = "not one request can be filled";
         let cure = "give at least as many documents as BULK_SIZE, and that above 0";
@@ -111,13 +111,13 @@ fn main(args: &Args, command: &str) -> Exit {
     let plan = mistake.map_or_else(|| check(&spec(args, command)), |it| Err(vec![it]));
     let output = OutputArgs::bare(args.output.clone(), args.quiet);
     let job = Job { plan, mistakes: Vec::new(), output: &output };
-    carry_out(job, |_| Ok(Series(args)))
+    carry_out(job, |_| Ok(FillSeries(args)))
 }
 
 /// The series of a fill, its legend and its plot.
-struct Series<'a>(&'a Args);
+struct FillSeries<'a>(&'a BulkPerf);
 
-impl Dialect for Series<'_> {
+impl Dialect for FillSeries<'_> {
     fn tells_folder(&self) -> bool {
         false
     }
@@ -136,7 +136,7 @@ impl Dialect for Series<'_> {
 }
 
 /// Writes all three, the first two under the original's names.
-fn write(args: &Args, headline: &Headline) -> io::Result<PathBuf> {
+fn write(args: &BulkPerf, headline: &Headline) -> io::Result<PathBuf> {
     let (bulk, documents, threads) = (args.bulk_size, args.doc_count, args.num_threads);
     let base = args.output.clone().unwrap_or_default();
     let file = base.join(format!("bulk-perf-{bulk}-{documents}-{threads}.dat"));

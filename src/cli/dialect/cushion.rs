@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// `springload cushion`.
 #[derive(Debug, clap::Args)]
 #[command(rename_all = "snake_case", args_override_self = true)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Cushion {
     /// The address of the database server: http://host:port
     #[arg(long, value_name = "URL")]
     database_address: String,
@@ -66,7 +66,7 @@ pub(in crate::cli) struct Args {
     output: OutputArgs,
 }
 
-impl Verb for Args {
+impl Verb for Cushion {
     const NAME: &'static str = "cushion";
     const ABOUT: &'static str = "Iron Cushion's command line and report";
 
@@ -76,7 +76,7 @@ impl Verb for Args {
 }
 
 /// Carries out `springload cushion`.
-fn main(args: &Args, command: &str) -> Exit {
+fn main(args: &Cushion, command: &str) -> Exit {
     let mut mistakes = weight_mistakes(args);
     mistakes.extend(path_mistake(&args.database_address));
     let schemas = match (&args.json_document_schema_filename, &args.xml_document_schema_filename) {
@@ -156,8 +156,8 @@ fn path_mistake(address: &str) -> Option<Invalid> {
 }
 
 /// The README's rules for weights.
-fn weight_mistakes(args: &Args) -> Vec<Invalid> {
-    let Args { create_weight, read_weight, update_weight, delete_weight, .. } = args;
+fn weight_mistakes(args: &Cushion) -> Vec<Invalid> {
+    let Cushion { create_weight, read_weight, update_weight, delete_weight, .. } = args;
     let mut mistakes = Vec::new();
     if args.num_crud_operations == 0 {
         return mistakes;

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is told: the record so far, and the stage that is going on.
 #[derive(Debug, Default)]
-struct State {
+struct Told {
     record: Option<RunRecord>,
     running: Option<Running>,
 }
@@ -31,7 +31,7 @@ struct State {
 /// The page of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Metrics {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<Told>>,
     address: SocketAddr,
 }
 

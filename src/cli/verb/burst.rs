@@ -42,7 +42,7 @@ pub(in crate::cli) struct BurstArgs {
 
 /// `springload burst`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Burst {
     /// Workers: each has one connection and one document
     #[arg(short = 'n', long, value_name = "N", default_value = "100", value_parser = plan::count)]
     workers: u64,
@@ -91,7 +91,7 @@ impl From<FillingArg> for Filling {
     }
 }
 
-impl Verb for Args {
+impl Verb for Burst {
     const NAME: &'static str = "burst";
     const ABOUT: &'static str =
         "Let many workers write or read a document each, all from one moment on";
@@ -102,7 +102,7 @@ impl Verb for Args {
 }
 
 /// Carries out `springload burst`.
-fn main(args: &Args, command: &str) -> Exit {
+fn main(args: &Burst, command: &str) -> Exit {
     let roles = match (args.read, args.both) {
         (_, true) => vec![Role::Write, Role::Read],
         (true, _) => vec![Role::Read],
@@ -125,14 +125,15 @@ fn main(args: &Args, command: &str) -> Exit {
         max_in_flight: None,
         slack_ns: DEFAULT_SLACK_NS,
     });
-    let (spec, mistakes) = spec((&args.common, args.workers), burst, load, command);
+    let (spec, mistakes) = spec(&args.common, args.workers, burst, load, command);
     let job = Job { plan: check(&spec), mistakes, output: &args.common.output };
     carry_out(job, |_| Ok(Printed::NATIVE))
 }
 
 /// What the flags ask for, and the mistakes that are seen in them alone.
 pub(in crate::cli) fn spec(
-    (common, workers): (&BurstArgs, u64),
+    common: &BurstArgs,
+    workers: u64,
     burst: BurstSpec,
     load: LoadSpec,
     command: &str,

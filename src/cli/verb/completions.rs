@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// `springload completions`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Completions {
     /// The shell
     #[arg(value_enum)]
     shell: Shell,
@@ -18,13 +18,13 @@ pub(in crate::cli) struct Args {
 
 /// `springload man`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct ManArgs {
+pub(in crate::cli) struct Man {
     /// Write this page and one for each verb into a folder, instead of printing this one
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-impl Verb for Args {
+impl Verb for Completions {
     const NAME: &'static str = "completions";
     const ABOUT: &'static str = "Print a script that completes verbs and flags in a shell";
 
@@ -34,14 +34,14 @@ impl Verb for Args {
 }
 
 /// Carries out `springload completions`.
-fn main(args: &Args, mut grammar: Command) -> Exit {
+fn main(args: &Completions, mut grammar: Command) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut grammar, "springload", &mut script);
     print(&script);
     Exit::Passed
 }
 
-impl Verb for ManArgs {
+impl Verb for Man {
     const NAME: &'static str = "man";
     const ABOUT: &'static str = "Print the man page, or write all of them";
 
@@ -51,7 +51,7 @@ impl Verb for ManArgs {
 }
 
 /// Carries out `springload man`.
-fn man(args: &ManArgs, grammar: Command) -> Exit {
+fn man(args: &Man, grammar: Command) -> Exit {
     // The pages of the verb `help` would say again what the others say.
     let grammar = grammar.disable_help_subcommand(true);
     let written = match &args.out {

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// `springload http`.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Http {
     /// 'http://[user:password@]host/path [METHOD [body | < FILE]]'; several take turns
     #[arg(value_name = "URL")]
     urls: Vec<String>,
@@ -80,7 +80,7 @@ pub(in crate::cli) fn sources(file: Option<PathBuf>, urls: Vec<String>) -> Vec<U
     file.into_iter().chain(urls.into_iter().map(line)).collect()
 }
 
-impl Verb for Args {
+impl Verb for Http {
     const NAME: &'static str = "http";
     const ABOUT: &'static str = "Request URLs over and over, or at a rate";
 
@@ -90,7 +90,7 @@ impl Verb for Args {
 }
 
 /// Carries out `springload http`.
-fn main(args: Args, command: &str) -> Exit {
+fn main(args: Http, command: &str) -> Exit {
     let (load, default_ns) = args.load.read(args.ops.is_none());
     let output = args.output;
     let spec = HttpSpec {

@@ -4,7 +4,7 @@ use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::print::print;
-use crate::cli::verb::saved::{Outline, Saved, State, list};
+use crate::cli::verb::saved::{Content, Outline, Saved, list};
 use crate::report::{bytes, grouped};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// `springload list`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct List {
     /// The folder with the runs
     #[arg(value_name = "DIR", default_value = RUNS)]
     folder: PathBuf,
@@ -36,8 +36,8 @@ struct Listed<'a> {
 impl<'a> Listed<'a> {
     fn new(saved: &'a Saved) -> Self {
         let outline = match &saved.state {
-            State::Readable(outline) => Some(outline),
-            State::Unreadable { .. } => None,
+            Content::Readable(outline) => Some(outline),
+            Content::Unreadable { .. } => None,
         };
         let (ok_per_s, verdict) =
             (outline.and_then(Outline::ok_per_s), outline.map(Outline::verdict));
@@ -45,7 +45,7 @@ impl<'a> Listed<'a> {
     }
 }
 
-impl Verb for Args {
+impl Verb for List {
     const NAME: &'static str = "list";
     const ABOUT: &'static str = "List the saved runs, newest first";
 
@@ -55,7 +55,7 @@ impl Verb for Args {
 }
 
 /// Carries out `springload list`.
-fn main(args: &Args) -> Exit {
+fn main(args: &List) -> Exit {
     let saved = match list(&args.folder) {
         Ok(saved) => saved,
         // Where runs go by default there may be none yet.
@@ -85,8 +85,8 @@ fn table(saved: &[Saved]) -> String {
     let head = ["run", "began (UTC)", "what", "stages", "ok docs/s", "verdict", "size"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(saved.iter().filter_map(|it| match &it.state {
-        State::Readable(outline) => Some(row(it, outline)),
-        State::Unreadable { .. } => None,
+        Content::Readable(outline) => Some(row(it, outline)),
+        Content::Unreadable { .. } => None,
     }));
     let widths: [usize; 7] = std::array::from_fn(|column| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
@@ -101,7 +101,7 @@ fn table(saved: &[Saved]) -> String {
         out.push('\n');
     }
     for it in saved {
-        if let State::Unreadable { unreadable } = &it.state {
+        if let Content::Unreadable { unreadable } = &it.state {
             let _ = writeln!(out, "unreadable: {}: {unreadable}", it.file.display());
         }
     }

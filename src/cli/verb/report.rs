@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// `springload report` and `springload show`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Report {
     /// A run of springload list or the beginning of its name, latest, latest~1 for the one before;
     /// or a run.json, or the folder that holds one; several for formats that show them together;
     /// or the folder of a sweep
@@ -32,12 +32,12 @@ pub(in crate::cli) struct Args {
 
 /// `springload show`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct ShowArgs {
+pub(in crate::cli) struct Show {
     #[command(flatten)]
-    args: Args,
+    args: Report,
 }
 
-impl Verb for ShowArgs {
+impl Verb for Show {
     const NAME: &'static str = "show";
     const ABOUT: &'static str = "Show a saved run, such as latest";
 
@@ -54,7 +54,7 @@ fn known_chart(name: &str) -> Result<ChartKind, String> {
     })
 }
 
-impl Verb for Args {
+impl Verb for Report {
     const NAME: &'static str = "report";
     const ABOUT: &'static str = "Render a saved run again, in any format";
 
@@ -64,7 +64,7 @@ impl Verb for Args {
 }
 
 /// Carries out either.
-fn main(args: &Args) -> Exit {
+fn main(args: &Report) -> Exit {
     match render(args).and_then(|bytes| deliver(args, &bytes)) {
         Ok(()) => Exit::Passed,
         Err(mistake) => {
@@ -74,7 +74,7 @@ fn main(args: &Args) -> Exit {
     }
 }
 
-fn render(args: &Args) -> Result<Vec<u8>, String> {
+fn render(args: &Report) -> Result<Vec<u8>, String> {
     if let Some(file) = args.run.iter().find_map(|run| saved::sweep_file(run)) {
         return of_sweep(args, &file);
     }
@@ -84,7 +84,7 @@ fn render(args: &Args) -> Result<Vec<u8>, String> {
 }
 
 /// Sweeps have fewer formats than runs, and all their charts at once.
-fn of_sweep(args: &Args, file: &Path) -> Result<Vec<u8>, String> {
+fn of_sweep(args: &Report, file: &Path) -> Result<Vec<u8>, String> {
     let shown = file.display();
     if args.run.len() > 1 {
         return Err(format!("RUN: {shown} is a sweep, shown by itself; name it alone"));
@@ -105,7 +105,7 @@ fn of_sweep(args: &Args, file: &Path) -> Result<Vec<u8>, String> {
     Ok(format.render(&sweep))
 }
 
-fn deliver(args: &Args, bytes: &[u8]) -> Result<(), String> {
+fn deliver(args: &Report, bytes: &[u8]) -> Result<(), String> {
     if args.output == Path::new("-") {
         fit_for_stdout(args.format).map_err(|mistake| mistake.to_string())?;
         print(bytes);

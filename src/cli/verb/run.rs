@@ -17,7 +17,7 @@ use clap::ValueEnum;
 
 /// `springload run`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Run {
     #[command(flatten)]
     settings: Settings,
     #[command(flatten)]
@@ -110,7 +110,7 @@ enum WorkloadArg {
     YcsbF,
 }
 
-impl Verb for Args {
+impl Verb for Run {
     const NAME: &'static str = "run";
     const ABOUT: &'static str =
         "Fill a database, then mix creates, reads, updates and deletes, and report";
@@ -121,8 +121,8 @@ impl Verb for Args {
 }
 
 /// Carries out `springload run`.
-fn main(args: Args, command: &str) -> Exit {
-    let Args { settings, output } = args;
+fn main(args: Run, command: &str) -> Exit {
+    let Run { settings, output } = args;
     let (spec, mistakes) = spec_of(settings, command, &output.fail_if);
     carry_out(Job { plan: check(&spec), mistakes, output: &output }, |_| Ok(Printed::NATIVE))
 }

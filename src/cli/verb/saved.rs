@@ -23,13 +23,13 @@ pub(in crate::cli) struct Saved {
     /// The record's size, in bytes.
     pub(in crate::cli) size_bytes: u64,
     #[serde(flatten)]
-    pub(in crate::cli) state: State,
+    pub(in crate::cli) state: Content,
 }
 
 /// Whether there is a run.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(in crate::cli) enum State {
+pub(in crate::cli) enum Content {
     /// The outline of its record.
     Readable(Outline),
     /// Why not.
@@ -118,22 +118,22 @@ impl Saved {
     fn read(id: String, file: PathBuf) -> Self {
         let size_bytes = fs::metadata(&file).map_or(0, |data| data.len());
         let state = match outline(&file) {
-            Ok(outline) => State::Readable(outline),
-            Err(unreadable) => State::Unreadable { unreadable },
+            Ok(outline) => Content::Readable(outline),
+            Err(unreadable) => Content::Unreadable { unreadable },
         };
         Self { id, file, size_bytes, state }
     }
 
     fn foreign(id: String, file: PathBuf, why: &str) -> Self {
         let size_bytes = fs::metadata(&file).map_or(0, |data| data.len());
-        Self { id, file, size_bytes, state: State::Unreadable { unreadable: why.to_owned() } }
+        Self { id, file, size_bytes, state: Content::Unreadable { unreadable: why.to_owned() } }
     }
 
     /// When it began; empty where that cannot be read.
     fn began(&self) -> &str {
         match &self.state {
-            State::Readable(outline) => &outline.started_at,
-            State::Unreadable { .. } => "",
+            Content::Readable(outline) => &outline.started_at,
+            Content::Unreadable { .. } => "",
         }
     }
 }
@@ -225,7 +225,7 @@ fn find(name: &Path, folder: &Path) -> Result<PathBuf, String> {
     }
     let saved = list(folder).unwrap_or_default();
     if let Some(back) = steps_back(&text) {
-        let readable = saved.iter().filter(|it| matches!(it.state, State::Readable(_)));
+        let readable = saved.iter().filter(|it| matches!(it.state, Content::Readable(_)));
         let (mut newest, count) = (readable.clone(), readable.count());
         return newest.nth(back).map(|it| it.file.clone()).ok_or_else(|| {
             let place = folder.display();

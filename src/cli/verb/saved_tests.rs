@@ -47,13 +47,13 @@ fn runs_are_listed_newest_first_and_other_things_after_them() {
     }
     fs::create_dir(at("empty")).expect("a folder");
     let all = list(folder.path()).expect("a list");
-    let readable = |it: &&Saved| matches!(it.state, State::Readable(_));
+    let readable = |it: &&Saved| matches!(it.state, Content::Readable(_));
     assert_eq!(all.iter().take_while(readable).count(), 4);
     let rest: Vec<_> = all[4..]
         .iter()
         .map(|it| match &it.state {
-            State::Unreadable { unreadable } => format!("{}: {unreadable}", it.id),
-            State::Readable(_) => panic!("{} is no run", it.id),
+            Content::Unreadable { unreadable } => format!("{}: {unreadable}", it.id),
+            Content::Readable(_) => panic!("{} is no run", it.id),
         })
         .collect();
     assert_eq!(rest.len(), 6, "{rest:?}");

@@ -10,9 +10,10 @@ use std::io::{self, Write as _};
 
 /// `springload schema`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Schema {
     /// A JSON or XML file, or the URL of a stored document; without it, the built-in schema
-    schema: Option<String>,
+    #[arg(id = "schema", value_name = "SCHEMA")]
+    source: Option<String>,
     /// How many documents to print
     #[arg(short = 'n', long, value_name = "N", default_value = "1", value_parser = plan::count)]
     documents: u64,
@@ -24,7 +25,7 @@ pub(in crate::cli) struct Args {
     update: u32,
 }
 
-impl Verb for Args {
+impl Verb for Schema {
     const NAME: &'static str = "schema";
     const ABOUT: &'static str = "Print sample documents of a schema";
 
@@ -34,8 +35,8 @@ impl Verb for Args {
 }
 
 /// Carries out `springload schema`.
-fn main(args: &Args) -> Exit {
-    let text = match &args.schema {
+fn main(args: &Schema) -> Exit {
+    let text = match &args.source {
         None => Ok(DEFAULT.to_owned()),
         Some(place) => match schema_source::read(place, None) {
             Ok((SchemaSource::Text { text, .. }, _)) => Ok(text),

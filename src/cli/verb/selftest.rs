@@ -7,7 +7,7 @@ use crate::selftest::{Length, Outcome, claims};
 
 /// `springload selftest`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Selftest {
     /// Shorter runs: under 30 s in all
     #[arg(long)]
     quick: bool,
@@ -16,7 +16,7 @@ pub(in crate::cli) struct Args {
     only: Option<String>,
 }
 
-impl Verb for Args {
+impl Verb for Selftest {
     const NAME: &'static str = "selftest";
     const ABOUT: &'static str = "Hold springload's own numbers to account on this machine";
 
@@ -26,7 +26,7 @@ impl Verb for Args {
 }
 
 /// Carries out `springload selftest`.
-fn main(args: &Args) -> Exit {
+fn main(args: &Selftest) -> Exit {
     let length = if args.quick { Length::Quick } else { Length::Full };
     let chosen = |name: &str| {
         let word = args.only.as_deref();

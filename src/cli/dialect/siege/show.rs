@@ -1,6 +1,7 @@
 //! What siege shows besides a run: one exchange, its configuration, its version.
 
-use super::{Args, rc::Rc};
+use super::args::Siege;
+use super::rc::Rc;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::print::print;
 use crate::driver::http::Exchange;
@@ -24,7 +25,7 @@ pub(super) fn version() -> Exit {
 pub(super) fn exchange(
     plan: Result<Plan, Vec<Invalid>>,
     mut mistakes: Vec<Invalid>,
-    args: &Args,
+    args: &Siege,
     rc: &Rc,
 ) -> Exit {
     if args.urls.len() != 1 {
@@ -57,7 +58,7 @@ pub(super) fn exchange(
     }
 }
 
-fn tell(shown: &Shown, args: &Args, rc: &Rc) -> Exit {
+fn tell(shown: &Shown, args: &Siege, rc: &Rc) -> Exit {
     let json = args.json_output || rc.is_on("json_output") == Some(true);
     let quiet = args.output.quiet || rc.is_on("quiet") == Some(true);
     let hit = |exchange: &Exchange| SiegeHit {
@@ -88,11 +89,7 @@ fn tell(shown: &Shown, args: &Args, rc: &Rc) -> Exit {
 }
 
 /// Prints in siege's form what flags and configuration file come to.
-pub(super) fn configuration(
-    spec: &HttpSpec,
-    (args, rc): (&Args, &Rc),
-    mistakes: &[Invalid],
-) -> Exit {
+pub(super) fn configuration(spec: &HttpSpec, args: &Siege, rc: &Rc, mistakes: &[Invalid]) -> Exit {
     if !mistakes.is_empty() {
         return refuse(mistakes);
     }
@@ -106,7 +103,7 @@ pub(super) fn configuration(
     Exit::Passed
 }
 
-fn settings(spec: &HttpSpec, args: &Args, rc: &Rc) -> Vec<(&'static str, String)> {
+fn settings(spec: &HttpSpec, args: &Siege, rc: &Rc) -> Vec<(&'static str, String)> {
     let on = |flag: bool, key: &str| (flag || rc.is_on(key) == Some(true)).to_string();
     let seconds = |ns: u64| ns as f64 / 1e9;
     let delay_ns = match spec.load {

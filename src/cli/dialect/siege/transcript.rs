@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 /// What is printed of each exchange.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Show {
+pub(super) struct Detail {
     /// What was sent, and the head of the answer.
     pub(super) heads: bool,
     /// A line.
@@ -28,7 +28,7 @@ impl Transcript {
     ///
     /// # Errors
     /// When the operating system has no thread to give.
-    pub(super) fn start(show: Show) -> io::Result<Self> {
+    pub(super) fn start(show: Detail) -> io::Result<Self> {
         let (sender, source) = channel();
         let printer = std::thread::Builder::new().name("transcript".to_owned());
         let printer = printer.spawn(move || print_all(&source, show))?;
@@ -48,7 +48,7 @@ impl Transcript {
     }
 }
 
-fn print_all(source: &Receiver<Exchange>, show: Show) {
+fn print_all(source: &Receiver<Exchange>, show: Detail) {
     while let Ok(exchange) = source.recv() {
         let mut text = Vec::new();
         if show.heads {

@@ -1,7 +1,7 @@
 //! Properties and options together, as a plan that is yet to be checked.
 
+use super::args::{Action, Ycsb, wrong};
 use super::classes::{self, Binding, WorkloadClass};
-use super::{Args, Command, wrong};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
 use crate::cli::verb::shell;
@@ -67,7 +67,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// Reads the files, and sets what options say.
-    pub(super) fn read(args: &Args, mistakes: &mut Vec<Invalid>) -> Self {
+    pub(super) fn read(args: &Ycsb, mistakes: &mut Vec<Invalid>) -> Self {
         let mut properties = Properties::default();
         for file in &args.files {
             match property_file(file) {
@@ -107,7 +107,7 @@ impl Asked {
     }
 
     /// Opens a shell on the table.
-    pub(super) fn shell(&self, args: &Args, mut mistakes: Vec<Invalid>) -> Exit {
+    pub(super) fn shell(&self, args: &Ycsb, mut mistakes: Vec<Invalid>) -> Exit {
         let binding = self.binding(args).map_err(|mistake| mistakes.push(mistake));
         let target = match binding {
             Ok(Binding::CouchDb) if mistakes.is_empty() => self.url(),
@@ -119,7 +119,7 @@ impl Asked {
             }
             _ => return refuse(&mistakes),
         };
-        shell::main(&shell::Args {
+        shell::main(&shell::Shell {
             target: target.to_owned(),
             table: self.properties.get("table").map(str::to_owned),
             tls_ca: args.tls_ca.clone(),
@@ -133,8 +133,8 @@ impl Asked {
     /// What is to be planned; `None`: the properties make too little sense for that.
     pub(super) fn spec(
         &mut self,
-        args: &Args,
-        (command, auth): (&str, Auth),
+        args: &Ycsb,
+        command: &str,
         mistakes: &mut Vec<Invalid>,
     ) -> Option<PlanSpec> {
         let phase = self.phase(args, mistakes);
@@ -168,8 +168,8 @@ impl Asked {
         let timeout_ns = self.timeout_ns(mistakes);
         self.refuse(mistakes);
         let ((config, class), binding) = (workload?, binding?);
-        Self::check_pair((&config, &class), binding, mistakes);
-        self.check_counts((phase, length_s), &class, mistakes);
+        Self::check_pair(&config, &class, binding, mistakes);
+        self.check_counts(phase, length_s, &class, mistakes);
         self.note_unknown();
         Some(PlanSpec {
             command: command.to_owned(),
@@ -178,7 +178,7 @@ impl Asked {
             database: Some(config.table.clone()),
             use_existing: false,
             keep: true,
-            auth,
+            auth: if args.basic_auth { Auth::Basic } else { Auth::Cookie },
             tls_ca: args.tls_ca.clone(),
             connections: threads.clamp(1.0, MOST_THREADS) as u64,
             threads: None,
@@ -211,8 +211,8 @@ impl Asked {
     }
 
     /// The phase, which several options and a property tell and must agree on.
-    fn phase(&self, args: &Args, mistakes: &mut Vec<Invalid>) -> YcsbPhase {
-        let load = args.command == Command::Load;
+    fn phase(&self, args: &Ycsb, mistakes: &mut Vec<Invalid>) -> YcsbPhase {
+        let load = args.command == Action::Load;
         let told = self.properties.get("dotransactions");
         let other = if load {
             args.transactions.then_some("-t").or((told == Some("true")).then_some("dotransactions"))
@@ -226,7 +226,7 @@ impl Asked {
         if load { YcsbPhase::Load } else { YcsbPhase::Run }
     }
 
-    fn binding(&self, args: &Args) -> Result<Binding, Invalid> {
+    fn binding(&self, args: &Ycsb) -> Result<Binding, Invalid> {
         let named = classes::binding(&args.binding)?;
         self.properties.get("db").map_or(Ok(named), classes::binding_class)
     }
@@ -234,7 +234,7 @@ impl Asked {
     /// What the workload class makes of the properties.
     fn workload(
         &mut self,
-        args: &Args,
+        args: &Ycsb,
         asker: Asker,
         mistakes: &mut Vec<Invalid>,
     ) -> Option<(CoreConfig, Class)> {
@@ -280,7 +280,8 @@ impl Asked {
 
     /// Refuses what a binding does not know: URLs, keys, or deletes of more than a point.
     fn check_pair(
-        (config, class): (&CoreConfig, &Class),
+        config: &CoreConfig,
+        class: &Class,
         binding: Binding,
         mistakes: &mut Vec<Invalid>,
     ) {
@@ -378,7 +379,8 @@ impl Asked {
     /// Refuses phases without an end, or without a number of records.
     fn check_counts(
         &mut self,
-        (phase, length_s): (YcsbPhase, f64),
+        phase: YcsbPhase,
+        length_s: f64,
         class: &Class,
         mistakes: &mut Vec<Invalid>,
     ) {

@@ -1,6 +1,6 @@
 //! Java's names of workloads and bindings, and what stands for them here.
 
-use super::wrong;
+use super::args::wrong;
 use crate::plan::Invalid;
 
 /// Packages that YCSB's classes are in: the second up to release 0.16.

@@ -1,96 +1,22 @@
 //! `springload ycsb`: the command line of YCSB's `bin/ycsb`.
 
+mod args;
 mod asked;
 mod classes;
 mod outputs;
 mod show;
 
+pub(in crate::cli) use args::Ycsb;
+
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::{Exit, refuse};
-use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::{Job, carry_out};
-use crate::plan::{self, Auth, Invalid, YcsbPhase, check};
+use crate::plan::{YcsbPhase, check};
 use crate::workload::ycsb::Class;
+use args::Action;
 use asked::Asked;
-use clap::ValueEnum;
 use outputs::Outputs;
 use std::ffi::OsString;
-use std::path::PathBuf;
-
-/// `springload ycsb`.
-#[derive(Debug, clap::Args)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-#[command(args_override_self = true)]
-pub(in crate::cli) struct Args {
-    /// What to do
-    #[arg(value_enum)]
-    pub(in crate::cli) command: Command,
-    /// What to do it with: couchdb; rest, for traces of URLs; or basic, which sends nothing and
-    /// prints operations (basicts is the same)
-    pub(in crate::cli) binding: String,
-    /// A property file, or one of workloads/workloada to workloads/workloadf, or
-    /// workloads/tsworkloada; may be repeated, the later one wins
-    #[arg(short = 'P', value_name = "FILE")]
-    pub(in crate::cli) files: Vec<PathBuf>,
-    /// A property; wins over those in files; may be repeated
-    #[arg(short = 'p', value_name = "NAME=VALUE")]
-    pub(in crate::cli) properties: Vec<String>,
-    /// Connections, each with one operation under way [property threadcount, default: 1]
-    #[arg(long, value_name = "N")]
-    pub(in crate::cli) threads: Option<String>,
-    /// Operations due per second, in all [property target, default: as many as are served]
-    #[arg(long, value_name = "N")]
-    pub(in crate::cli) target: Option<String>,
-    /// Print status lines on stderr
-    #[arg(short = 's')]
-    pub(in crate::cli) status: bool,
-    /// What status lines begin with
-    #[arg(short = 'l', value_name = "LABEL")]
-    pub(in crate::cli) label: Option<String>,
-    /// The table [property table, default: usertable]
-    #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) table: Option<String>,
-    /// The class of the binding, in its place
-    #[arg(long, value_name = "CLASS")]
-    pub(in crate::cli) db: Option<String>,
-    /// The load phase: what the command says already
-    #[arg(long)]
-    pub(in crate::cli) load: bool,
-    /// The run phase: what the command says already
-    #[arg(short = 't')]
-    pub(in crate::cli) transactions: bool,
-    /// Passed over: there are no classes to load
-    #[arg(long, value_name = "PATH")]
-    pub(in crate::cli) cp: Option<OsString>,
-    /// Passed over: there is no Java
-    #[arg(long = "jvm-args", value_name = "ARGS", allow_hyphen_values = true)]
-    pub(in crate::cli) java: Option<OsString>,
-    /// Name records as go-ycsb does, whose hash is another one
-    #[arg(long)]
-    pub(in crate::cli) go_ycsb_keys: bool,
-    /// How long one operation may take
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
-    pub(in crate::cli) timeout: u64,
-    /// Present user and password in every request, instead of a session cookie
-    #[arg(long)]
-    pub(in crate::cli) basic_auth: bool,
-    /// A PEM file with the authorities to trust, instead of the system's
-    #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) tls_ca: Option<PathBuf>,
-    #[command(flatten)]
-    pub(in crate::cli) output: OutputArgs,
-}
-
-/// What to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Command {
-    /// Insert the records
-    Load,
-    /// Do operations on them
-    Run,
-    /// Read and write records by hand
-    Shell,
-}
 
 /// YCSB's options of one dash that have a value, and what they set: a property, so that the last
 /// of several counts however each was written, or an argument of the program's own.
@@ -184,7 +110,7 @@ fn stray(word: &str, name: &str) -> String {
     format!("{word}: there is no such option; {cure}")
 }
 
-impl Verb for Args {
+impl Verb for Ycsb {
     const NAME: &'static str = "ycsb";
     const ABOUT: &'static str = "YCSB's command line, workloads and report";
 
@@ -198,19 +124,18 @@ impl Verb for Args {
 }
 
 /// Carries out `springload ycsb`.
-fn main(args: &Args, command: &str) -> Exit {
+fn main(args: &Ycsb, command: &str) -> Exit {
     for (given, option) in [(args.cp.is_some(), "-cp"), (args.java.is_some(), "-jvm-args")] {
         if given {
             eprintln!("note: {option} is passed over: no Java is run");
         }
     }
-    let auth = if args.basic_auth { Auth::Basic } else { Auth::Cookie };
     let mut mistakes = Vec::new();
     let mut asked = Asked::read(args, &mut mistakes);
-    if args.command == Command::Shell {
+    if args.command == Action::Shell {
         return asked.shell(args, mistakes);
     }
-    let Some(spec) = asked.spec(args, (command, auth), &mut mistakes) else {
+    let Some(spec) = asked.spec(args, command, &mut mistakes) else {
         return refuse(&mistakes);
     };
     let ycsb = spec.ycsb.as_ref();
@@ -235,11 +160,6 @@ fn main(args: &Args, command: &str) -> Exit {
     };
     let job = Job { plan, mistakes, output: &args.output };
     carry_out(job, |plan| Outputs::open(plan, measurement))
-}
-
-/// A property that makes no sense.
-fn wrong(name: &str, problem: impl Into<String>, cure: &str) -> Invalid {
-    Invalid::new(format!("-p {name}"), problem, cure)
 }
 
 #[cfg(test)]

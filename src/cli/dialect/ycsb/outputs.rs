@@ -1,5 +1,6 @@
 //! What YCSB's dialect prints and writes while a run goes on and after it.
 
+use super::args::wrong;
 use super::show::{self, Uniques};
 use crate::cli::pipeline::dialect::{Dialect, deliver, render};
 use crate::cli::print::print;
@@ -134,6 +135,6 @@ impl Dialect for Outputs {
 fn append(property: &str, path: &str) -> Result<File, Invalid> {
     let file = OpenOptions::new().create(true).append(true).open(path);
     file.map_err(|error| {
-        super::wrong(property, format!("{path}: {error}"), "name a file that can be written")
+        wrong(property, format!("{path}: {error}"), "name a file that can be written")
     })
 }

@@ -66,7 +66,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
         Span::raw(format!(" · {}", model.head.join(" · "))),
     ]);
     frame.render_widget(head, title);
-    draw_place(frame, (place, gauge), model, look);
+    draw_place(frame, place, gauge, model, look);
     draw_curves(frame, curves, model, look);
     draw_kinds(frame, table, model, look);
     draw_errors(frame, errors, model, look);
@@ -74,7 +74,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
 }
 
 /// Which stage this is, how far it is and how long it will take.
-fn draw_place(frame: &mut Frame<'_>, (place, gauge): (Rect, Rect), model: &Model, look: Look) {
+fn draw_place(frame: &mut Frame<'_>, place: Rect, gauge: Rect, model: &Model, look: Look) {
     let mut time = seconds(model.progress.elapsed_s);
     if let Some(length) = model.progress.length_s {
         time = format!("{time} of {}", seconds(length));

@@ -7,7 +7,7 @@ use crate::plan::duration_ns;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Faults")]
 #[group(id = "faults")]
-pub(super) struct Args {
+pub(super) struct FaultArgs {
     /// Hold each answer back: 10ms, or 1ms,50ms@1% (50 ms for 1 % of them), or lognormal:1ms,0.5
     /// (median, sigma)
     #[arg(long, value_name = "LAW")]
@@ -27,7 +27,7 @@ pub(super) struct Args {
     fault_seed: u64,
 }
 
-impl Args {
+impl FaultArgs {
     /// What the flags say.
     ///
     /// # Errors
@@ -118,8 +118,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn none() -> Args {
-        Args { delay: None, stall: Vec::new(), drop: None, slow: None, fault_seed: 7 }
+    fn none() -> FaultArgs {
+        FaultArgs { delay: None, stall: Vec::new(), drop: None, slow: None, fault_seed: 7 }
     }
 
     #[test]
@@ -130,12 +130,12 @@ mod tests {
             ("lognormal:1ms,0.5", Delay::LogNormal { median_ns: MS, sigma: 0.5 }),
         ];
         for (text, law) in delays {
-            let args = Args { delay: Some(text.to_owned()), ..none() };
+            let args = FaultArgs { delay: Some(text.to_owned()), ..none() };
             assert_eq!(args.read(), Ok(Faults { delay: law, seed: 7, ..Faults::default() }));
         }
         let stall = vec!["2s@5s".to_owned(), "500ms@2.5s/5s".to_owned()];
         let (drop, slow) = (Some("0.5%".to_owned()), Some("5s@1%".to_owned()));
-        let faults = Args { stall, drop, slow, ..none() }.read().unwrap();
+        let faults = FaultArgs { stall, drop, slow, ..none() }.read().unwrap();
         assert_eq!(
             faults.stalls,
             [
@@ -152,10 +152,10 @@ mod tests {
         let give = |flag: &str, text: &str| {
             let text = text.to_owned();
             let args = match flag {
-                "--delay" => Args { delay: Some(text), ..none() },
-                "--stall" => Args { stall: vec![text], ..none() },
-                "--drop" => Args { drop: Some(text), ..none() },
-                _ => Args { slow: Some(text), ..none() },
+                "--delay" => FaultArgs { delay: Some(text), ..none() },
+                "--stall" => FaultArgs { stall: vec![text], ..none() },
+                "--drop" => FaultArgs { drop: Some(text), ..none() },
+                _ => FaultArgs { slow: Some(text), ..none() },
             };
             args.read().expect_err("an error")
         };

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// `springload serve`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Serve {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5984")]
     listen: String,
@@ -29,10 +29,10 @@ pub(in crate::cli) struct Args {
     #[arg(long)]
     null: bool,
     #[command(flatten)]
-    faults: faults::Args,
+    faults: faults::FaultArgs,
 }
 
-impl Verb for Args {
+impl Verb for Serve {
     const NAME: &'static str = "serve";
     const ABOUT: &'static str = "Run the embedded stand-in CouchDB alone";
 
@@ -42,7 +42,7 @@ impl Verb for Args {
 }
 
 /// Carries out `springload serve`.
-fn main(args: &Args) -> Exit {
+fn main(args: &Serve) -> Exit {
     let admin = match args.admin.as_deref().map(|text| text.split_once(':')) {
         None => None,
         Some(Some((user, password))) if !user.is_empty() => {

@@ -2,7 +2,7 @@
 
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum ShellCommand {
     Read { key: String, fields: Vec<String> },
     Scan { key: String, count: u32, fields: Vec<String> },
     Insert { key: String, values: Vec<(String, String)> },
@@ -26,7 +26,7 @@ Commands:
 Quotes keep spaces together: insert user1 \"field0=two words\"
 ";
 
-impl Command {
+impl ShellCommand {
     /// Reads one line. `None`: there is nothing in it.
     ///
     /// # Errors
@@ -119,7 +119,9 @@ mod tests {
     #[test]
     fn values_hold_what_quotes_keep_together() {
         let line = r#"insert k a=b=c "field0=two words" f1='a "b"' f2=x\ y f3="""#;
-        let Ok(Some(Command::Insert { key, values })) = Command::parse(line) else { panic!() };
+        let Ok(Some(ShellCommand::Insert { key, values })) = ShellCommand::parse(line) else {
+            panic!()
+        };
         assert_eq!(key, "k");
         let values: Vec<_> = values.iter().map(|(name, value)| (&name[..], &value[..])).collect();
         let wanted =
@@ -143,8 +145,8 @@ mod tests {
                 "\"_all_docs\" cannot be a key: name one that does not begin with _",
             ),
         ] {
-            assert_eq!(Command::parse(line), Err(error.to_owned()), "{line}");
+            assert_eq!(ShellCommand::parse(line), Err(error.to_owned()), "{line}");
         }
-        assert_eq!(Command::parse("  "), Ok(None));
+        assert_eq!(ShellCommand::parse("  "), Ok(None));
     }
 }

@@ -10,13 +10,13 @@ use crate::clock::Clock;
 use crate::driver::couchdb::{Admin, AdminError, Credentials};
 use crate::net::{Endpoint, TlsOptions};
 use crate::plan::Invalid;
-use command::{Command, HELP};
+use command::{HELP, ShellCommand};
 use rustyline::error::ReadlineError;
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::{Result as Answer, Store};
+use store::{Answer, Store};
 use url::Url;
 
 /// How long one request may take.
@@ -27,7 +27,7 @@ const BANNER: &str = "springload shell, with the commands of YCSB's\nType \"help
 
 /// `springload shell`.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Shell {
     /// http(s)://[user:password@]host:port[/database], or basic: no server, commands are told
     pub(in crate::cli) target: String,
     /// The table to begin with, which is a database [default: TARGET's, or usertable]
@@ -38,7 +38,7 @@ pub(in crate::cli) struct Args {
     pub(in crate::cli) tls_ca: Option<PathBuf>,
 }
 
-impl Verb for Args {
+impl Verb for Shell {
     const NAME: &'static str = "shell";
     const ABOUT: &'static str =
         "Read and write records by hand, or by a script, as in YCSB's shell";
@@ -49,7 +49,7 @@ impl Verb for Args {
 }
 
 /// Carries out `springload shell`.
-pub(in crate::cli) fn main(args: &Args) -> Exit {
+pub(in crate::cli) fn main(args: &Shell) -> Exit {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -64,7 +64,7 @@ pub(in crate::cli) fn main(args: &Args) -> Exit {
             return Exit::Usage;
         }
     };
-    let mut shell = Shell { store, table, runtime, worst: Exit::Passed };
+    let mut shell = Prompt { store, table, runtime, worst: Exit::Passed };
     if let Err(error) = shell.connect() {
         eprintln!("error: {error}");
         return Exit::Target;
@@ -73,7 +73,7 @@ pub(in crate::cli) fn main(args: &Args) -> Exit {
 }
 
 /// The server that TARGET names, and the table to begin with.
-fn open(args: &Args) -> Result<(Store, String), Invalid> {
+fn open(args: &Shell) -> Result<(Store, String), Invalid> {
     let table = |named: String| args.table.clone().unwrap_or(named);
     if args.target == "basic" {
         return Ok((Store::Basic, table(TABLE.to_owned())));
@@ -106,7 +106,7 @@ fn open(args: &Args) -> Result<(Store, String), Invalid> {
     Ok((Store::Couch(Box::new(admin)), table(named)))
 }
 
-struct Shell {
+struct Prompt {
     store: Store,
     table: String,
     runtime: tokio::runtime::Runtime,
@@ -114,7 +114,7 @@ struct Shell {
     worst: Exit,
 }
 
-impl Shell {
+impl Prompt {
     /// Sees that somebody answers who speaks CouchDB's protocol and takes the credentials.
     fn connect(&mut self) -> Result<(), AdminError> {
         if let Store::Couch(admin) = &mut self.store {
@@ -178,10 +178,10 @@ impl Shell {
         let mut out = String::new();
         let clock = Clock::system();
         let began = clock.now();
-        match Command::parse(line) {
+        match ShellCommand::parse(line) {
             Ok(None) => return true,
-            Ok(Some(Command::Quit)) => return false,
-            Ok(Some(Command::Help)) => {
+            Ok(Some(ShellCommand::Quit)) => return false,
+            Ok(Some(ShellCommand::Help)) => {
                 print(HELP.as_bytes());
                 return true;
             }
@@ -196,8 +196,8 @@ impl Shell {
         true
     }
 
-    fn execute(&mut self, command: Command, out: &mut String) {
-        if let Command::Table { name } = command {
+    fn execute(&mut self, command: ShellCommand, out: &mut String) {
+        if let ShellCommand::Table { name } = command {
             if let Some(name) = name {
                 self.table = name;
             }
@@ -226,15 +226,15 @@ impl Shell {
 }
 
 /// YCSB's words for what came of a command.
-fn tell(command: &Command, answer: &Answer, out: &mut String) {
+fn tell(command: &ShellCommand, answer: &Answer, out: &mut String) {
     const RULE: &str = "--------------------------------";
     let label = match command {
-        Command::Read { .. } => "Return code",
-        Command::Delete { .. } => "Return result",
+        ShellCommand::Read { .. } => "Return code",
+        ShellCommand::Delete { .. } => "Return result",
         _ => "Result",
     };
     let _ = writeln!(out, "{label}: {}", answer.code);
-    let scan = matches!(command, Command::Scan { .. });
+    let scan = matches!(command, ShellCommand::Scan { .. });
     if scan {
         let _ = writeln!(out, "{}", if answer.records.is_empty() { "0 records" } else { RULE });
     }

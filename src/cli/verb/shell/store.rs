@@ -1,6 +1,6 @@
 //! What the shell's commands do to a database. Prints nothing.
 
-use super::command::Command;
+use super::command::ShellCommand;
 use crate::driver::couchdb::{Admin, AdminError, answer, encode_segment};
 use crate::op::Failure;
 use crate::report::ycsb::return_code;
@@ -11,12 +11,12 @@ use std::fmt::Write as _;
 pub(super) type Record = Vec<(String, String)>;
 
 /// What came of a command: a return code and records.
-pub(super) struct Result {
+pub(super) struct Answer {
     pub(super) code: &'static str,
     pub(super) records: Vec<Record>,
 }
 
-impl Result {
+impl Answer {
     pub(super) const OK: &str = "OK";
 
     const fn ok() -> Self {
@@ -44,13 +44,13 @@ impl Store {
     pub(super) async fn execute(
         &mut self,
         table: &str,
-        command: &Command,
+        command: &ShellCommand,
         out: &mut String,
-    ) -> std::result::Result<Result, AdminError> {
+    ) -> std::result::Result<Answer, AdminError> {
         match self {
             Self::Basic => {
                 basic(table, command, out);
-                Ok(Result::ok())
+                Ok(Answer::ok())
             }
             Self::Couch(admin) => couch(admin, &encode_segment(table), command).await,
         }
@@ -58,7 +58,7 @@ impl Store {
 }
 
 /// The lines of YCSB's `BasicDB`.
-fn basic(table: &str, command: &Command, out: &mut String) {
+fn basic(table: &str, command: &ShellCommand, out: &mut String) {
     let all = |fields: &[String]| match fields {
         [] => "<all fields>".to_owned(),
         fields => fields.join(" ") + " ",
@@ -68,33 +68,35 @@ fn basic(table: &str, command: &Command, out: &mut String) {
         pairs.join(" ") + " "
     };
     let _ = match command {
-        Command::Read { key, fields } => writeln!(out, "READ {table} {key} [ {}]", all(fields)),
-        Command::Scan { key, count, fields } => {
+        ShellCommand::Read { key, fields } => {
+            writeln!(out, "READ {table} {key} [ {}]", all(fields))
+        }
+        ShellCommand::Scan { key, count, fields } => {
             writeln!(out, "SCAN {table} {key} {count} [ {}]", all(fields))
         }
-        Command::Insert { key, values } => {
+        ShellCommand::Insert { key, values } => {
             writeln!(out, "INSERT {table} {key} [ {}]", pairs(values))
         }
-        Command::Update { key, values } => {
+        ShellCommand::Update { key, values } => {
             writeln!(out, "UPDATE {table} {key} [ {}]", pairs(values))
         }
-        Command::Delete { key } => writeln!(out, "DELETE {table} {key}"),
-        Command::Table { .. } | Command::Help | Command::Quit => Ok(()),
+        ShellCommand::Delete { key } => writeln!(out, "DELETE {table} {key}"),
+        ShellCommand::Table { .. } | ShellCommand::Help | ShellCommand::Quit => Ok(()),
     };
 }
 
 async fn couch(
     admin: &mut Admin,
     table: &str,
-    command: &Command,
-) -> std::result::Result<Result, AdminError> {
+    command: &ShellCommand,
+) -> std::result::Result<Answer, AdminError> {
     let path = |key: &str| format!("/{table}/{}", encode_segment(key));
     match command {
-        Command::Read { key, fields } => Ok(match get(admin, &path(key)).await? {
-            Ok(stored) => Result { records: vec![record(stored, fields)], ..Result::ok() },
-            Err(failure) => Result::failed(failure),
+        ShellCommand::Read { key, fields } => Ok(match get(admin, &path(key)).await? {
+            Ok(stored) => Answer { records: vec![record(stored, fields)], ..Answer::ok() },
+            Err(failure) => Answer::failed(failure),
         }),
-        Command::Scan { key, count, fields } => {
+        ShellCommand::Scan { key, count, fields } => {
             let start = encode_segment(&Value::from(key.as_str()).to_string());
             let path =
                 format!("/{table}/_all_docs?include_docs=true&limit={count}&startkey={start}");
@@ -107,12 +109,12 @@ async fn couch(
                             Value::Object(document) => Some(record(document, fields)),
                             _ => None,
                         });
-                    Result { records: documents.collect(), ..Result::ok() }
+                    Answer { records: documents.collect(), ..Answer::ok() }
                 }
-                Err(failure) => Result::failed(failure),
+                Err(failure) => Answer::failed(failure),
             })
         }
-        Command::Insert { key, values } => {
+        ShellCommand::Insert { key, values } => {
             let document = merged(Map::new(), values);
             let result = put(admin, &path(key), &document).await?;
             if result.code != return_code(Failure::NotFound) {
@@ -122,24 +124,24 @@ async fn couch(
             let made = admin.request("PUT", &format!("/{table}"), None).await?;
             match of_reply(made) {
                 Ok(_) => put(admin, &path(key), &document).await,
-                Err(failure) => Ok(Result::failed(failure)),
+                Err(failure) => Ok(Answer::failed(failure)),
             }
         }
-        Command::Update { key, values } => match get(admin, &path(key)).await? {
+        ShellCommand::Update { key, values } => match get(admin, &path(key)).await? {
             Ok(stored) => put(admin, &path(key), &merged(stored, values)).await,
-            Err(failure) => Ok(Result::failed(failure)),
+            Err(failure) => Ok(Answer::failed(failure)),
         },
-        Command::Delete { key } => {
+        ShellCommand::Delete { key } => {
             let stored = match get(admin, &path(key)).await? {
                 Ok(stored) => stored,
-                Err(failure) => return Ok(Result::failed(failure)),
+                Err(failure) => return Ok(Answer::failed(failure)),
             };
             let revision = stored.get("_rev").and_then(Value::as_str).unwrap_or_default();
             let path = format!("{}?rev={revision}", path(key));
             let reply = of_reply(admin.request("DELETE", &path, None).await?);
-            Ok(reply.map_or_else(Result::failed, |_| Result::ok()))
+            Ok(reply.map_or_else(Answer::failed, |_| Answer::ok()))
         }
-        Command::Table { .. } | Command::Help | Command::Quit => Ok(Result::ok()),
+        ShellCommand::Table { .. } | ShellCommand::Help | ShellCommand::Quit => Ok(Answer::ok()),
     }
 }
 
@@ -159,10 +161,10 @@ async fn put(
     admin: &mut Admin,
     path: &str,
     document: &Map<String, Value>,
-) -> std::result::Result<Result, AdminError> {
+) -> std::result::Result<Answer, AdminError> {
     let body = serde_json::to_vec(document).unwrap_or_default();
     let reply = of_reply(admin.request("PUT", path, Some(&body)).await?);
-    Ok(reply.map_or_else(Result::failed, |_| Result::ok()))
+    Ok(reply.map_or_else(Answer::failed, |_| Answer::ok()))
 }
 
 fn of_reply((status, value): (u16, Value)) -> std::result::Result<Value, Failure> {

@@ -20,7 +20,7 @@ pub(super) fn check(
             let others = settings.iter().filter(|it| it.name != axis.name);
             let others: Vec<&str> = others.map(|it| it.value.as_str()).collect();
             if let Some(same) = seen.insert((others, shown), own) {
-                mistakes.push(mistake((same, own), &stage(plan, by_size)));
+                mistakes.push(mistake(same, own, &stage(plan, by_size)));
                 break;
             }
         }
@@ -28,7 +28,7 @@ pub(super) fn check(
     if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
 }
 
-fn mistake((one, other): (&Setting, &Setting), stage: &str) -> Invalid {
+fn mistake(one: &Setting, other: &Setting, stage: &str) -> Invalid {
     let problem = format!(
         "{name}={} and {name}={} make the same run of the stage {stage}, which is what is shown",
         one.value,

@@ -32,7 +32,7 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// `springload sweep`.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct Sweep {
     #[command(flatten)]
     settings: crate::cli::verb::run::Settings,
     /// A setting and its values: NAME=A,B,C or NAME=FROM..TOxFACTOR or NAME=FROM..TO+STEP, where
@@ -114,7 +114,7 @@ fn share(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("{text:?} is not a share; give a number above 0, up to 1"))
 }
 
-impl Verb for Args {
+impl Verb for Sweep {
     const NAME: &'static str = "sweep";
     const ABOUT: &'static str =
         "Measure a run for each combination of settings, and show what each setting does";
@@ -125,7 +125,7 @@ impl Verb for Args {
 }
 
 /// Carries out `springload sweep`; `matches` are those of its arguments.
-fn main(args: &Args, matches: &ArgMatches) -> Exit {
+fn main(args: &Sweep, matches: &ArgMatches) -> Exit {
     match prepare(args, matches) {
         Ok(None) => Exit::Passed,
         Ok(Some(mut cells)) => cells.measure(args),
@@ -142,7 +142,7 @@ struct Ready {
 }
 
 /// Checks everything; `None`: nothing is to be run.
-fn prepare(args: &Args, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
+fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
     let target = args.settings.target.clone();
     let (definition, target, folder) = if let Some(folder) = &args.resume {
         let kept = load(folder).map_err(|mistake| vec![mistake])?;
@@ -248,7 +248,7 @@ fn adopt(folder: &Path, sweep: &mut SweepRecord, plans: &[Plan]) {
 }
 
 impl Ready {
-    fn measure(&mut self, args: &Args) -> Exit {
+    fn measure(&mut self, args: &Sweep) -> Exit {
         let ending = match signals::listen(args.quiet) {
             Ok(ending) => ending,
             Err(exit) => return exit,
@@ -280,7 +280,7 @@ impl Ready {
     }
 
     /// Prints the report and writes the page; tells whether both could be written.
-    fn report(&self, args: &Args) -> bool {
+    fn report(&self, args: &Sweep) -> bool {
         let told = deliver(&args.format.render(&self.sweep));
         if let Err(unwritten) = &told {
             eprintln!("error: {unwritten}");
