@@ -18,6 +18,7 @@ pub mod engine;
 pub mod generate;
 pub mod http1;
 pub mod measure;
+pub mod mistake;
 pub mod net;
 pub mod op;
 pub mod plan;

@@ -1,6 +1,7 @@
 //! Bursts as planned: who does what, how long, how often.
 
-use super::spec::{Invalid, LoadSpec, PlanSpec};
+use super::Invalid;
+use super::spec::{LoadSpec, PlanSpec};
 use super::stage::{StageKind, StagePlan};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::{Pace, Schedule};

@@ -1,8 +1,9 @@
 //! Makes a plan of what was asked, or says everything that is wrong with it.
 
+use super::Invalid;
 use super::burst;
 use super::schemas::SchemaPlan;
-use super::spec::{Invalid, LoadSpec, PlanSpec};
+use super::spec::{LoadSpec, PlanSpec};
 use super::stage::{CrudOrder, StageKind, StagePlan};
 use super::threshold::Threshold;
 use super::{DatabasePlan, DriverName, MOST_CONNECTIONS, Making, Plan, TargetPlan, ycsb};

@@ -1,9 +1,10 @@
 //! A run of plain HTTP requests: what was asked, and the plan of it.
 
+use super::Invalid;
 use super::check::{
     check_length, check_load, check_max_answer, check_range, check_threads, pace, thresholds,
 };
-use super::spec::{Invalid, LoadSpec};
+use super::spec::LoadSpec;
 use super::stage::{StageKind, StagePlan};
 use super::urls::{UrlReader, UrlSource};
 use super::{Auth, DatabasePlan, DriverName, FillPlan, MOST_CONNECTIONS, Making, Plan, TargetPlan};
@@ -11,7 +12,8 @@ use crate::clock::Nanos;
 use crate::driver::http::Retry;
 use crate::engine::Pace;
 use crate::schema::Ids;
-use crate::workload::{Pattern, UrlOrder};
+use crate::schema::Pattern;
+use crate::workload::UrlOrder;
 use serde::{Deserialize, Serialize, Serializer};
 use std::path::PathBuf;
 

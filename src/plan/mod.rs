@@ -14,6 +14,7 @@ mod urls;
 mod ycsb;
 mod ycsb_measurement;
 
+pub use crate::mistake::Invalid;
 pub use burst::{BurstPlan, BurstSpec};
 pub use check::check;
 pub use http::{
@@ -21,7 +22,7 @@ pub use http::{
 };
 pub use making::Making;
 pub use schemas::{SchemaPlan, SchemaSource};
-pub use spec::{Invalid, LoadSpec, PlanSpec};
+pub use spec::{LoadSpec, PlanSpec};
 pub use stage::{CrudOrder, StageKind, StagePlan};
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration, duration_ns, mix, rate, size};

@@ -3,10 +3,10 @@
 //! `[http://][user:password@]host[:port][/path][?query] [METHOD [-T type] [body | < file]]`. What
 //! siege reads in another way than it looks is refused here, with file and line.
 
+use super::Invalid;
 use super::http::{BodyPlan, RequestPlan};
 use super::schemas::{SchemaPlan, SchemaSource};
-use super::spec::Invalid;
-use crate::workload::{Pattern, Values};
+use crate::schema::{Pattern, Values};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

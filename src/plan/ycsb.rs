@@ -7,7 +7,7 @@ use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
-use crate::workload::Pattern;
+use crate::schema::Pattern;
 use crate::workload::ycsb::rest::RestConfig;
 use crate::workload::ycsb::{Class, CoreConfig};
 use serde::{Deserialize, Serialize};

@@ -12,6 +12,7 @@ mod documents;
 mod encoding;
 mod ids;
 mod json;
+mod pattern;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ mod xml;
 pub use documents::{Document, Documents};
 pub use encoding::decode;
 pub use ids::{Ids, Naming};
+pub use pattern::{Pattern, UnknownPlace, Values};
 pub use template::{Entries, MAX_DEPTH, Position, SchemaError, Shape, Template};
 
 /// The schema used when none is given: a person's account, about 250 bytes as a document.

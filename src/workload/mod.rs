@@ -9,7 +9,6 @@ mod burst;
 mod crud;
 mod current;
 mod live;
-mod pattern;
 mod urls;
 pub mod ycsb;
 
@@ -19,7 +18,6 @@ pub use burst::{BodySize, Burst, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use live::{Entry, Live};
-pub use pattern::{Pattern, UnknownPlace, Values};
 pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls};
 
 use crate::op::{Answered, Failure, Op, Pen, Reply};

@@ -2,11 +2,11 @@
 //!
 //! Knows targets and bodies; methods and hosts are the driver's, by the entry's number.
 
-use super::pattern::{Pattern, Values};
 use super::{Check, Workload};
 use crate::generate::{Stream, below, mix};
 use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
+use crate::schema::{Pattern, Values};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
