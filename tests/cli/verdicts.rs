@@ -10,7 +10,7 @@ use springload::embedded::Options;
 use crate::outage::relay;
 use crate::proxy::Proxy;
 use crate::servers::Server;
-use crate::springload::{BINARY, Finished, Running, measure, number};
+use crate::springload::{BINARY, Finished, Running, measure, number, springload};
 
 /// Formats for people and programs: each has the result in the same words.
 const FORMATS: [&str; 6] = ["text", "cushion", "html", "ycsb", "hlog", "siege"];
@@ -250,6 +250,23 @@ fn a_report_that_cannot_be_written_fails_every_verb() {
         let code = (0..9).map(code).find(|code| *code != Some(5));
         assert_eq!(code, Some(Some(1)), "{flags:?}");
     }
+}
+
+#[test]
+fn what_ycsb_cannot_write_fails_its_run() {
+    let load = ["ycsb", "load", "basic", "-P", "workloads/workloadc", "-p", "recordcount=100"];
+    let quiet = ["-q", "-p", "basicdb.verbose=false"];
+    let full = |properties: [&str; 4]| {
+        let code = |_| {
+            let run = springload([&load[..], &quiet, &properties].concat());
+            assert!(run.stderr.contains("/dev/full cannot be written: "), "{}", run.stderr);
+            run.code
+        };
+        (0..9).map(code).find(|code| *code != 5)
+    };
+    let rows = ["-p", "measurementtype=raw", "-p", "measurement.raw.output_file=/dev/full"];
+    assert_eq!(full(rows), Some(1));
+    assert_eq!(full(["-p", "measurementtype=raw", "-p", "exportfile=/dev/full"]), Some(1));
 }
 
 /// The exit status of a verb whose first run loses its folder when the first document is sent.
