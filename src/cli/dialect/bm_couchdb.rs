@@ -42,38 +42,33 @@ impl Verb for BmCouchdb {
         "The command line and files of Dahk's `couchdb_benchmark` for the same";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        main(&self, call.line)
+        let reads = self.read && !self.write;
+        let common = &self.common;
+        let burst = BurstSpec {
+            roles: vec![if reads { Role::Read } else { Role::Write }],
+            length_ns: self.seconds.saturating_mul(SECOND_NS),
+            size: BodySize { bytes: self.size, wire: common.wire_size },
+            filling: common.body.map_or(Filling::Zeros, Filling::from),
+            conditional: common.conditional,
+            gather_ns: common.gather,
+            rounds: 1,
+            every_ns: 0,
+        };
+        let closed = LoadSpec::Closed { think_ns: 0 };
+        let (spec, mut mistakes) = spec(common, self.workers, burst, closed, call.line);
+        let output = &common.output;
+        let own = [
+            ("--dry-run", output.dry_run),
+            ("--metrics", output.metrics.is_some()),
+            ("--format", output.format.is_some()),
+        ];
+        if let Some((flag, _)) = own.into_iter().find(|(_, given)| *given) {
+            let problem = "bm-couchdb has a report of its own";
+            mistakes.push(Invalid::new(flag, problem, "use springload burst"));
+        }
+        let files = Files { args: &self, actions: if reads { "reads" } else { "writes" } };
+        carry_out(Job { plan: check(&spec), mistakes, output }, |_| Ok(files))
     }
-}
-
-/// Carries out `springload bm-couchdb`.
-fn main(args: &BmCouchdb, command: &str) -> Exit {
-    let reads = args.read && !args.write;
-    let common = &args.common;
-    let burst = BurstSpec {
-        roles: vec![if reads { Role::Read } else { Role::Write }],
-        length_ns: args.seconds.saturating_mul(SECOND_NS),
-        size: BodySize { bytes: args.size, wire: common.wire_size },
-        filling: common.body.map_or(Filling::Zeros, Filling::from),
-        conditional: common.conditional,
-        gather_ns: common.gather,
-        rounds: 1,
-        every_ns: 0,
-    };
-    let closed = LoadSpec::Closed { think_ns: 0 };
-    let (spec, mut mistakes) = spec(common, args.workers, burst, closed, command);
-    let output = &common.output;
-    let own = [
-        ("--dry-run", output.dry_run),
-        ("--metrics", output.metrics.is_some()),
-        ("--format", output.format.is_some()),
-    ];
-    if let Some((flag, _)) = own.into_iter().find(|(_, given)| *given) {
-        let problem = "bm-couchdb has a report of its own";
-        mistakes.push(Invalid::new(flag, problem, "use springload burst"));
-    }
-    let files = Files { args, actions: if reads { "reads" } else { "writes" } };
-    carry_out(Job { plan: check(&spec), mistakes, output }, |_| Ok(files))
 }
 
 /// The original's figures, its two tables and its two plots.

@@ -92,26 +92,21 @@ impl Verb for BulkPerf {
         "couchdb-performance-tests' command line and files: a fill by the size of the database";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        main(&self, call.line)
+        let BulkPerf { bulk_size, doc_count, num_threads, .. } = self;
+        let mistake = if bulk_size == 0 || doc_count < bulk_size {
+            let problem = "not one request can be filled";
+            let cure = "give at least as many documents as BULK_SIZE, and that above 0";
+            Some(Invalid::new("DOC_COUNT", problem, cure))
+        } else if num_threads == 0 {
+            Some(Invalid::new("NUM_THREADS", "nobody would do anything", "give at least 1"))
+        } else {
+            None
+        };
+        let plan = mistake.map_or_else(|| check(&spec(&self, call.line)), |it| Err(vec![it]));
+        let output = OutputArgs::bare(self.output.clone(), self.quiet);
+        let job = Job { plan, mistakes: Vec::new(), output: &output };
+        carry_out(job, |_| Ok(FillSeries(&self)))
     }
-}
-
-/// Carries out `springload bulk-perf`.
-fn main(args: &BulkPerf, command: &str) -> Exit {
-    let BulkPerf { bulk_size, doc_count, num_threads, .. } = *args;
-    let mistake = if bulk_size == 0 || doc_count < bulk_size {
-        let problem = "not one request can be filled";
-        let cure = "give at least as many documents as BULK_SIZE, and that above 0";
-        Some(Invalid::new("DOC_COUNT", problem, cure))
-    } else if num_threads == 0 {
-        Some(Invalid::new("NUM_THREADS", "nobody would do anything", "give at least 1"))
-    } else {
-        None
-    };
-    let plan = mistake.map_or_else(|| check(&spec(args, command)), |it| Err(vec![it]));
-    let output = OutputArgs::bare(args.output.clone(), args.quiet);
-    let job = Job { plan, mistakes: Vec::new(), output: &output };
-    carry_out(job, |_| Ok(FillSeries(args)))
 }
 
 /// The series of a fill, its legend and its plot.

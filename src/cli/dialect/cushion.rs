@@ -71,12 +71,14 @@ impl Verb for Cushion {
     const ABOUT: &'static str = "Iron Cushion's command line and report";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        main(&self, call.line)
+        let (spec, mistakes) = spec(&self, call.line);
+        let job = Job { plan: check(&spec), mistakes, output: &self.output };
+        carry_out(job, |_| Ok(Printed("cushion")))
     }
 }
 
-/// Carries out `springload cushion`.
-fn main(args: &Cushion, command: &str) -> Exit {
+/// What the flags ask for, and the mistakes that are seen in them alone.
+fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
     let mut mistakes = weight_mistakes(args);
     mistakes.extend(path_mistake(&args.database_address));
     let schemas = match (&args.json_document_schema_filename, &args.xml_document_schema_filename) {
@@ -143,8 +145,7 @@ fn main(args: &Cushion, command: &str) -> Exit {
         ycsb: None,
         thresholds: args.output.fail_if.clone(),
     };
-    let job = Job { plan: check(&spec), mistakes, output: &args.output };
-    carry_out(job, |_| Ok(Printed("cushion")))
+    (spec, mistakes)
 }
 
 /// The address is that of a server: the database has a flag of its own.

@@ -97,37 +97,32 @@ impl Verb for Burst {
         "Let many workers write or read a document each, all from one moment on";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        main(&self, call.line)
+        let roles = match (self.read, self.both) {
+            (_, true) => vec![Role::Write, Role::Read],
+            (true, _) => vec![Role::Read],
+            _ => vec![Role::Write],
+        };
+        let filling = self.common.body.map_or(Filling::Random, Filling::from);
+        let burst = BurstSpec {
+            roles,
+            length_ns: self.time,
+            size: BodySize { bytes: self.size, wire: self.common.wire_size },
+            filling,
+            conditional: self.common.conditional,
+            gather_ns: self.common.gather,
+            rounds: self.repeat,
+            every_ns: self.every,
+        };
+        let load = self.rate.map_or(LoadSpec::Closed { think_ns: 0 }, |rate| LoadSpec::Open {
+            segments: vec![Segment { length_ns: 0, from: rate, to: rate }],
+            arrivals: Arrivals::Constant,
+            max_in_flight: None,
+            slack_ns: DEFAULT_SLACK_NS,
+        });
+        let (spec, mistakes) = spec(&self.common, self.workers, burst, load, call.line);
+        let job = Job { plan: check(&spec), mistakes, output: &self.common.output };
+        carry_out(job, |_| Ok(Printed::NATIVE))
     }
-}
-
-/// Carries out `springload burst`.
-fn main(args: &Burst, command: &str) -> Exit {
-    let roles = match (args.read, args.both) {
-        (_, true) => vec![Role::Write, Role::Read],
-        (true, _) => vec![Role::Read],
-        _ => vec![Role::Write],
-    };
-    let filling = args.common.body.map_or(Filling::Random, Filling::from);
-    let burst = BurstSpec {
-        roles,
-        length_ns: args.time,
-        size: BodySize { bytes: args.size, wire: args.common.wire_size },
-        filling,
-        conditional: args.common.conditional,
-        gather_ns: args.common.gather,
-        rounds: args.repeat,
-        every_ns: args.every,
-    };
-    let load = args.rate.map_or(LoadSpec::Closed { think_ns: 0 }, |rate| LoadSpec::Open {
-        segments: vec![Segment { length_ns: 0, from: rate, to: rate }],
-        arrivals: Arrivals::Constant,
-        max_in_flight: None,
-        slack_ns: DEFAULT_SLACK_NS,
-    });
-    let (spec, mistakes) = spec(&args.common, args.workers, burst, load, command);
-    let job = Job { plan: check(&spec), mistakes, output: &args.common.output };
-    carry_out(job, |_| Ok(Printed::NATIVE))
 }
 
 /// What the flags ask for, and the mistakes that are seen in them alone.

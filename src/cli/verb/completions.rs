@@ -29,16 +29,12 @@ impl Verb for Completions {
     const ABOUT: &'static str = "Print a script that completes verbs and flags in a shell";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        main(&self, (call.grammar)())
+        let mut grammar = (call.grammar)();
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut grammar, "springload", &mut script);
+        print(&script);
+        Exit::Passed
     }
-}
-
-/// Carries out `springload completions`.
-fn main(args: &Completions, mut grammar: Command) -> Exit {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut grammar, "springload", &mut script);
-    print(&script);
-    Exit::Passed
 }
 
 impl Verb for Man {
@@ -46,29 +42,25 @@ impl Verb for Man {
     const ABOUT: &'static str = "Print the man page, or write all of them";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        man(&self, (call.grammar)())
-    }
-}
-
-/// Carries out `springload man`.
-fn man(args: &Man, grammar: Command) -> Exit {
-    // The pages of the verb `help` would say again what the others say.
-    let grammar = grammar.disable_help_subcommand(true);
-    let written = match &args.out {
-        None => {
-            let mut page = Vec::new();
-            let rendered = clap_mangen::Man::new(grammar).render(&mut page);
-            rendered.map(|()| print(&page))
-        }
-        Some(folder) => write(folder, grammar),
-    };
-    match written {
-        Ok(()) => Exit::Passed,
-        Err(error) => {
-            let place = args.out.as_deref().unwrap_or_else(|| Path::new("stdout"));
-            let name = place.display();
-            eprintln!("error: --out: cannot write in {name}: {error}; name a writable folder");
-            Exit::Usage
+        let grammar = (call.grammar)();
+        // The pages of the verb `help` would say again what the others say.
+        let grammar = grammar.disable_help_subcommand(true);
+        let written = match &self.out {
+            None => {
+                let mut page = Vec::new();
+                let rendered = clap_mangen::Man::new(grammar).render(&mut page);
+                rendered.map(|()| print(&page))
+            }
+            Some(folder) => write(folder, grammar),
+        };
+        match written {
+            Ok(()) => Exit::Passed,
+            Err(error) => {
+                let place = self.out.as_deref().unwrap_or_else(|| Path::new("stdout"));
+                let name = place.display();
+                eprintln!("error: --out: cannot write in {name}: {error}; name a writable folder");
+                Exit::Usage
+            }
         }
     }
 }

@@ -85,48 +85,43 @@ impl Verb for Http {
     const ABOUT: &'static str = "Request URLs over and over, or at a rate";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        main(self, call.line)
-    }
-}
-
-/// Carries out `springload http`.
-fn main(args: Http, command: &str) -> Exit {
-    let (load, default_ns) = args.load.read(args.ops.is_none());
-    let output = args.output;
-    let spec = HttpSpec {
-        command: command.to_owned(),
-        urls: sources(args.file, args.urls),
-        flags: HttpFlags::NATIVE,
-        log_in: Vec::new(),
-        user: None,
-        settings: HttpPlan {
-            headers: args.header,
-            follow: !args.no_follow,
-            keep_alive: !args.close,
-            cookies: !args.no_cookies,
-            retry: match (args.retry, args.no_retry) {
-                (true, _) => Retry::All,
-                (_, true) => Retry::None,
-                _ => Retry::Idempotent,
+        let (load, default_ns) = self.load.read(self.ops.is_none());
+        let output = self.output;
+        let spec = HttpSpec {
+            command: call.line.to_owned(),
+            urls: sources(self.file, self.urls),
+            flags: HttpFlags::NATIVE,
+            log_in: Vec::new(),
+            user: None,
+            settings: HttpPlan {
+                headers: self.header,
+                follow: !self.no_follow,
+                keep_alive: !self.close,
+                cookies: !self.no_cookies,
+                retry: match (self.retry, self.no_retry) {
+                    (true, _) => Retry::All,
+                    (_, true) => Retry::None,
+                    _ => Retry::Idempotent,
+                },
+                ..HttpPlan::default()
             },
-            ..HttpPlan::default()
-        },
-        content_type: args.content_type,
-        literal: args.literal,
-        order: if args.random { UrlOrder::Random } else { UrlOrder::Sequential },
-        tls_ca: args.client.tls_ca,
-        users: args.connections,
-        threads: args.threads,
-        seed: args.client.seed.unwrap_or_else(drawn_seed),
-        timeout_ns: args.client.timeout,
-        max_answer: args.client.max_answer,
-        once: false,
-        operations: args.ops,
-        duration_ns: args.duration.or(default_ns),
-        warmup_ns: args.warmup,
-        load: HttpLoad::Steady(load),
-        thresholds: output.fail_if.clone(),
-    };
-    let job = Job { plan: check_http(&spec), mistakes: Vec::new(), output: &output };
-    carry_out(job, |_| Ok(Printed::NATIVE))
+            content_type: self.content_type,
+            literal: self.literal,
+            order: if self.random { UrlOrder::Random } else { UrlOrder::Sequential },
+            tls_ca: self.client.tls_ca,
+            users: self.connections,
+            threads: self.threads,
+            seed: self.client.seed.unwrap_or_else(drawn_seed),
+            timeout_ns: self.client.timeout,
+            max_answer: self.client.max_answer,
+            once: false,
+            operations: self.ops,
+            duration_ns: self.duration.or(default_ns),
+            warmup_ns: self.warmup,
+            load: HttpLoad::Steady(load),
+            thresholds: output.fail_if.clone(),
+        };
+        let job = Job { plan: check_http(&spec), mistakes: Vec::new(), output: &output };
+        carry_out(job, |_| Ok(Printed::NATIVE))
+    }
 }

@@ -50,34 +50,31 @@ impl Verb for List {
     const ABOUT: &'static str = "List the saved runs, newest first";
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
-        main(&self)
-    }
-}
-
-/// Carries out `springload list`.
-fn main(args: &List) -> Exit {
-    let saved = match list(&args.folder) {
-        Ok(saved) => saved,
-        // Where runs go by default there may be none yet.
-        Err(error) if error.kind() == ErrorKind::NotFound && args.folder.as_os_str() == RUNS => {
-            Vec::new()
+        let saved = match list(&self.folder) {
+            Ok(saved) => saved,
+            // Where runs go by default there may be none yet.
+            Err(error)
+                if error.kind() == ErrorKind::NotFound && self.folder.as_os_str() == RUNS =>
+            {
+                Vec::new()
+            }
+            Err(error) => {
+                let name = self.folder.display();
+                eprintln!("error: DIR: cannot read {name}: {error}; name a folder with runs");
+                return Exit::Usage;
+            }
+        };
+        if self.json {
+            let all: Vec<_> = saved.iter().map(Listed::new).collect();
+            let text = serde_json::to_string_pretty(&all).expect("a list is plain data");
+            print((text + "\n").as_bytes());
+        } else if saved.is_empty() {
+            eprintln!("no runs in {} yet", self.folder.display());
+        } else {
+            print(table(&saved).as_bytes());
         }
-        Err(error) => {
-            let name = args.folder.display();
-            eprintln!("error: DIR: cannot read {name}: {error}; name a folder with runs");
-            return Exit::Usage;
-        }
-    };
-    if args.json {
-        let all: Vec<_> = saved.iter().map(Listed::new).collect();
-        let text = serde_json::to_string_pretty(&all).expect("a list is plain data");
-        print((text + "\n").as_bytes());
-    } else if saved.is_empty() {
-        eprintln!("no runs in {} yet", args.folder.display());
-    } else {
-        print(table(&saved).as_bytes());
+        Exit::Passed
     }
-    Exit::Passed
 }
 
 /// A line for each run, and one for each thing that is none.

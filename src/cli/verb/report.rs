@@ -30,22 +30,6 @@ pub(in crate::cli) struct Report {
     output: PathBuf,
 }
 
-/// `springload show`.
-#[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Show {
-    #[command(flatten)]
-    args: Report,
-}
-
-impl Verb for Show {
-    const NAME: &'static str = "show";
-    const ABOUT: &'static str = "Show a saved run, such as latest";
-
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
-        main(&self.args)
-    }
-}
-
 /// Finds a chart, or names those that there are.
 fn known_chart(name: &str) -> Result<ChartKind, String> {
     ChartKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
@@ -59,18 +43,29 @@ impl Verb for Report {
     const ABOUT: &'static str = "Render a saved run again, in any format";
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
-        main(&self)
+        match render(&self).and_then(|bytes| deliver(&self, &bytes)) {
+            Ok(()) => Exit::Passed,
+            Err(mistake) => {
+                eprintln!("error: {mistake}");
+                Exit::Usage
+            }
+        }
     }
 }
 
-/// Carries out either.
-fn main(args: &Report) -> Exit {
-    match render(args).and_then(|bytes| deliver(args, &bytes)) {
-        Ok(()) => Exit::Passed,
-        Err(mistake) => {
-            eprintln!("error: {mistake}");
-            Exit::Usage
-        }
+/// `springload show`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Show {
+    #[command(flatten)]
+    args: Report,
+}
+
+impl Verb for Show {
+    const NAME: &'static str = "show";
+    const ABOUT: &'static str = "Show a saved run, such as latest";
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        self.args.carry_out(call)
     }
 }
 

@@ -116,15 +116,10 @@ impl Verb for Run {
         "Fill a database, then mix creates, reads, updates and deletes, and report";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        main(self, call.line)
+        let Run { settings, output } = self;
+        let (spec, mistakes) = spec_of(settings, call.line, &output.fail_if);
+        carry_out(Job { plan: check(&spec), mistakes, output: &output }, |_| Ok(Printed::NATIVE))
     }
-}
-
-/// Carries out `springload run`.
-fn main(args: Run, command: &str) -> Exit {
-    let Run { settings, output } = args;
-    let (spec, mistakes) = spec_of(settings, command, &output.fail_if);
-    carry_out(Job { plan: check(&spec), mistakes, output: &output }, |_| Ok(Printed::NATIVE))
 }
 
 /// What the settings ask for, and the mistakes that are seen in them alone.

@@ -30,40 +30,36 @@ impl Verb for Schema {
     const ABOUT: &'static str = "Print sample documents of a schema";
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
-        main(&self)
-    }
-}
-
-/// Carries out `springload schema`.
-fn main(args: &Schema) -> Exit {
-    let text = match &args.source {
-        None => Ok(DEFAULT.to_owned()),
-        Some(place) => match schema_source::read(place, None) {
-            Ok((SchemaSource::Text { text, .. }, _)) => Ok(text),
-            Ok((SchemaSource::File(path), _)) => std::fs::read(&path)
-                .map_err(|error| format!("cannot read {}: {error}", path.display()))
-                .and_then(|bytes| decode(&bytes).map_err(|error| error.to_string())),
-            Err(mistake) => Err(mistake.to_string()),
-        },
-    };
-    let template = text.and_then(|text| Template::parse(&text).map_err(|error| error.to_string()));
-    let template = match template {
-        Ok(template) => template,
-        Err(problem) => {
-            eprintln!("error: SCHEMA: {problem}; give a JSON object or XML");
-            return Exit::Usage;
+        let text = match &self.source {
+            None => Ok(DEFAULT.to_owned()),
+            Some(place) => match schema_source::read(place, None) {
+                Ok((SchemaSource::Text { text, .. }, _)) => Ok(text),
+                Ok((SchemaSource::File(path), _)) => std::fs::read(&path)
+                    .map_err(|error| format!("cannot read {}: {error}", path.display()))
+                    .and_then(|bytes| decode(&bytes).map_err(|error| error.to_string())),
+                Err(mistake) => Err(mistake.to_string()),
+            },
+        };
+        let template =
+            text.and_then(|text| Template::parse(&text).map_err(|error| error.to_string()));
+        let template = match template {
+            Ok(template) => template,
+            Err(problem) => {
+                eprintln!("error: SCHEMA: {problem}; give a JSON object or XML");
+                return Exit::Usage;
+            }
+        };
+        let documents = Documents::new(self.seed, vec![(template, 1)]);
+        let mut line = Vec::new();
+        for key in 0..self.documents as Key {
+            line.clear();
+            documents.write(key, self.update, b"", &mut line);
+            line.push(b'\n');
+            if io::stdout().write_all(&line).is_err() {
+                // Whoever reads has seen enough.
+                break;
+            }
         }
-    };
-    let documents = Documents::new(args.seed, vec![(template, 1)]);
-    let mut line = Vec::new();
-    for key in 0..args.documents as Key {
-        line.clear();
-        documents.write(key, args.update, b"", &mut line);
-        line.push(b'\n');
-        if io::stdout().write_all(&line).is_err() {
-            // Whoever reads has seen enough.
-            break;
-        }
+        Exit::Passed
     }
-    Exit::Passed
 }

@@ -21,48 +21,43 @@ impl Verb for Selftest {
     const ABOUT: &'static str = "Hold springload's own numbers to account on this machine";
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
-        main(&self)
-    }
-}
-
-/// Carries out `springload selftest`.
-fn main(args: &Selftest) -> Exit {
-    let length = if args.quick { Length::Quick } else { Length::Full };
-    let chosen = |name: &str| {
-        let word = args.only.as_deref();
-        word.is_none_or(|word| name.split(' ').any(|part| part == word) || name == word)
-    };
-    let chosen: Vec<_> = claims().into_iter().filter(|claim| chosen(claim.name)).collect();
-    if chosen.is_empty() {
-        let names: Vec<_> = claims().map(|claim| claim.name).to_vec();
-        eprintln!("error: --only: no claim of that name; give one of {}", names.join(", "));
-        return Exit::Usage;
-    }
-    let (mut failed, mut untold) = (0, 0);
-    for claim in &chosen {
-        println!("{:<16} {}", claim.name, claim.claim);
-        let finding = claim.measure(length);
-        let (mark, why) = match finding.outcome {
-            Outcome::Holds => ("pass", String::new()),
-            Outcome::Fails => ("FAIL", String::new()),
-            Outcome::CannotTell(why) => ("cannot tell", format!("{why}: ")),
+        let length = if self.quick { Length::Quick } else { Length::Full };
+        let chosen = |name: &str| {
+            let word = self.only.as_deref();
+            word.is_none_or(|word| name.split(' ').any(|part| part == word) || name == word)
         };
-        let again = match finding.attempts {
-            1 => String::new(),
-            attempts => format!("; measured {attempts} times"),
-        };
-        println!("{mark:>14}   {why}{}{again}", finding.measured);
-        println!("{:>14}   {}", "machine", finding.noise);
-        failed += usize::from(mark == "FAIL");
-        untold += usize::from(mark == "cannot tell");
+        let chosen: Vec<_> = claims().into_iter().filter(|claim| chosen(claim.name)).collect();
+        if chosen.is_empty() {
+            let names: Vec<_> = claims().map(|claim| claim.name).to_vec();
+            eprintln!("error: --only: no claim of that name; give one of {}", names.join(", "));
+            return Exit::Usage;
+        }
+        let (mut failed, mut untold) = (0, 0);
+        for claim in &chosen {
+            println!("{:<16} {}", claim.name, claim.claim);
+            let finding = claim.measure(length);
+            let (mark, why) = match finding.outcome {
+                Outcome::Holds => ("pass", String::new()),
+                Outcome::Fails => ("FAIL", String::new()),
+                Outcome::CannotTell(why) => ("cannot tell", format!("{why}: ")),
+            };
+            let again = match finding.attempts {
+                1 => String::new(),
+                attempts => format!("; measured {attempts} times"),
+            };
+            println!("{mark:>14}   {why}{}{again}", finding.measured);
+            println!("{:>14}   {}", "machine", finding.noise);
+            failed += usize::from(mark == "FAIL");
+            untold += usize::from(mark == "cannot tell");
+        }
+        let all = chosen.len();
+        println!("\n{} of {all} claims hold on this machine now", all - failed - untold);
+        if failed > 0 {
+            println!("{failed} of {all} do not hold");
+        }
+        if untold > 0 {
+            println!("{untold} of {all} cannot be told: this machine is too busy; try again later");
+        }
+        if failed == 0 { Exit::Passed } else { Exit::Untrustworthy }
     }
-    let all = chosen.len();
-    println!("\n{} of {all} claims hold on this machine now", all - failed - untold);
-    if failed > 0 {
-        println!("{failed} of {all} do not hold");
-    }
-    if untold > 0 {
-        println!("{untold} of {all} cannot be told: this machine is too busy; try again later");
-    }
-    if failed == 0 { Exit::Passed } else { Exit::Untrustworthy }
 }

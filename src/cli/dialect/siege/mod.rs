@@ -53,52 +53,47 @@ impl Verb for Siege {
     }
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        main(&self, call.line)
+        if self.version {
+            return show::version();
+        }
+        let mut mistakes = Vec::new();
+        let rc = self.rc.as_deref().map_or_else(|| Ok(Rc::default()), Rc::read);
+        let rc = rc.unwrap_or_else(|wrong| {
+            mistakes.extend(wrong);
+            Rc::default()
+        });
+        let spec = spec(&self, &rc, call.line, &mut mistakes);
+        if self.config {
+            return show::configuration(&spec, &self, &rc, &mistakes);
+        }
+        let plan = check_http(&spec);
+        if self.get || self.print {
+            return show::exchange(plan, mistakes, &self, &rc);
+        }
+        let mut output = self.output.clone();
+        let json = self.json_output || rc.is_on("json_output") == Some(true);
+        if json && output.format.is_none() {
+            output.format = report::format("siege-json");
+        }
+        output.quiet |= json || rc.is_on("quiet") == Some(true);
+        let wants_lines = self.verbose || rc.is_on("verbose") == Some(true);
+        let show = Detail {
+            heads: self.debug,
+            lines: wants_lines && !self.debug,
+            full_url: rc.is_on("fullurl") == Some(true),
+        };
+        let shows = (show.heads || show.lines) && !output.quiet;
+        let logging = rc.is_on("logging") == Some(true) || self.mark.is_some();
+        let log = &self
+            .log
+            .clone()
+            .or_else(|| logging.then(|| PathBuf::from(rc.get("logfile").unwrap_or("siege.log"))));
+        carry_out(Job { plan, mistakes, output: &output }, |_| {
+            let log = log.as_deref().map(Log::open).transpose()?;
+            let transcript = if shows { Transcript::start(show).ok() } else { None };
+            Ok(Figures { transcript, log, mark: self.mark.clone() })
+        })
     }
-}
-
-/// Carries out `springload siege`.
-fn main(args: &Siege, command: &str) -> Exit {
-    if args.version {
-        return show::version();
-    }
-    let mut mistakes = Vec::new();
-    let rc = args.rc.as_deref().map_or_else(|| Ok(Rc::default()), Rc::read);
-    let rc = rc.unwrap_or_else(|wrong| {
-        mistakes.extend(wrong);
-        Rc::default()
-    });
-    let spec = spec(args, &rc, command, &mut mistakes);
-    if args.config {
-        return show::configuration(&spec, args, &rc, &mistakes);
-    }
-    let plan = check_http(&spec);
-    if args.get || args.print {
-        return show::exchange(plan, mistakes, args, &rc);
-    }
-    let mut output = args.output.clone();
-    let json = args.json_output || rc.is_on("json_output") == Some(true);
-    if json && output.format.is_none() {
-        output.format = report::format("siege-json");
-    }
-    output.quiet |= json || rc.is_on("quiet") == Some(true);
-    let wants_lines = args.verbose || rc.is_on("verbose") == Some(true);
-    let show = Detail {
-        heads: args.debug,
-        lines: wants_lines && !args.debug,
-        full_url: rc.is_on("fullurl") == Some(true),
-    };
-    let shows = (show.heads || show.lines) && !output.quiet;
-    let logging = rc.is_on("logging") == Some(true) || args.mark.is_some();
-    let log = args
-        .log
-        .clone()
-        .or_else(|| logging.then(|| PathBuf::from(rc.get("logfile").unwrap_or("siege.log"))));
-    carry_out(Job { plan, mistakes, output: &output }, |_| {
-        let log = log.as_deref().map(Log::open).transpose()?;
-        let transcript = if shows { Transcript::start(show).ok() } else { None };
-        Ok(Figures { transcript, log, mark: args.mark.clone() })
-    })
 }
 
 /// Siege's lines for each request, its figures and its log.

@@ -119,47 +119,44 @@ impl Verb for Ycsb {
     }
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        main(&self, call.line)
-    }
-}
-
-/// Carries out `springload ycsb`.
-fn main(args: &Ycsb, command: &str) -> Exit {
-    for (given, option) in [(args.cp.is_some(), "-cp"), (args.java.is_some(), "-jvm-args")] {
-        if given {
-            eprintln!("note: {option} is passed over: no Java is run");
+        for (given, option) in [(self.cp.is_some(), "-cp"), (self.java.is_some(), "-jvm-&self")] {
+            if given {
+                eprintln!("note: {option} is passed over: no Java is run");
+            }
         }
-    }
-    let mut mistakes = Vec::new();
-    let mut asked = Asked::read(args, &mut mistakes);
-    if args.command == Action::Shell {
-        return asked.shell(args, mistakes);
-    }
-    let Some(spec) = asked.spec(args, command, &mut mistakes) else {
-        return refuse(&mistakes);
-    };
-    let ycsb = spec.ycsb.as_ref();
-    let loads = ycsb.is_some_and(|ycsb| ycsb.phases == [YcsbPhase::Load]);
-    if mistakes.is_empty() && loads && ycsb.is_some_and(|ycsb| matches!(ycsb.class, Class::Rest(_)))
-    {
-        eprintln!("note: RestWorkload loads nothing");
-        return Exit::Passed;
-    }
-    if mistakes.is_empty() && !args.output.dry_run {
-        asked.notes.iter().for_each(|note| eprintln!("note: {note}"));
-        if spec.ycsb.as_ref().and_then(|ycsb| ycsb.basic).is_some_and(|basic| basic.printed) {
-            show::properties(&asked.properties);
+        let mut mistakes = Vec::new();
+        let mut asked = Asked::read(&self, &mut mistakes);
+        if self.command == Action::Shell {
+            return asked.shell(&self, mistakes);
         }
+        let Some(spec) = asked.spec(&self, call.line, &mut mistakes) else {
+            return refuse(&mistakes);
+        };
+        let ycsb = spec.ycsb.as_ref();
+        let loads = ycsb.is_some_and(|ycsb| ycsb.phases == [YcsbPhase::Load]);
+        if mistakes.is_empty()
+            && loads
+            && ycsb.is_some_and(|ycsb| matches!(ycsb.class, Class::Rest(_)))
+        {
+            eprintln!("note: RestWorkload loads nothing");
+            return Exit::Passed;
+        }
+        if mistakes.is_empty() && !self.output.dry_run {
+            asked.notes.iter().for_each(|note| eprintln!("note: {note}"));
+            if spec.ycsb.as_ref().and_then(|ycsb| ycsb.basic).is_some_and(|basic| basic.printed) {
+                show::properties(&asked.properties);
+            }
+        }
+        let measurement = spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone());
+        let plan = check(&spec);
+        let Some(measurement) = measurement else {
+            // What is wrong with it is among the mistakes.
+            mistakes.extend(plan.err().unwrap_or_default());
+            return refuse(&mistakes);
+        };
+        let job = Job { plan, mistakes, output: &self.output };
+        carry_out(job, |plan| Outputs::open(plan, measurement))
     }
-    let measurement = spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone());
-    let plan = check(&spec);
-    let Some(measurement) = measurement else {
-        // What is wrong with it is among the mistakes.
-        mistakes.extend(plan.err().unwrap_or_default());
-        return refuse(&mistakes);
-    };
-    let job = Job { plan, mistakes, output: &args.output };
-    carry_out(job, |plan| Outputs::open(plan, measurement))
 }
 
 #[cfg(test)]

@@ -37,63 +37,60 @@ impl Verb for Serve {
     const ABOUT: &'static str = "Run the embedded stand-in CouchDB alone";
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
-        main(&self)
-    }
-}
-
-/// Carries out `springload serve`.
-fn main(args: &Serve) -> Exit {
-    let admin = match args.admin.as_deref().map(|text| text.split_once(':')) {
-        None => None,
-        Some(Some((user, password))) if !user.is_empty() => {
-            Some((user.to_owned(), password.to_owned()))
-        }
-        Some(_) => {
-            eprintln!("error: --admin: no user and password; give USER:PASSWORD");
+        let admin = match self.admin.as_deref().map(|text| text.split_once(':')) {
+            None => None,
+            Some(Some((user, password))) if !user.is_empty() => {
+                Some((user.to_owned(), password.to_owned()))
+            }
+            Some(_) => {
+                eprintln!("error: --admin: no user and password; give USER:PASSWORD");
+                return Exit::Usage;
+            }
+        };
+        if self.null && admin.is_some() {
+            eprintln!("error: --admin: --null asks nobody for a password; leave one of them out");
             return Exit::Usage;
         }
-    };
-    if args.null && admin.is_some() {
-        eprintln!("error: --admin: --null asks nobody for a password; leave one of them out");
-        return Exit::Usage;
-    }
-    let faults = match args.faults.read() {
-        Ok(faults) => faults,
-        Err(error) => {
-            eprintln!("error: {error}");
-            return Exit::Usage;
+        let faults = match self.faults.read() {
+            Ok(faults) => faults,
+            Err(error) => {
+                eprintln!("error: {error}");
+                return Exit::Usage;
+            }
+        };
+        let mode = if self.null { Mode::Null } else { Mode::Couch };
+        let options = Options {
+            admin,
+            session_ns: self.session,
+            threads: self.threads.max(1),
+            mode,
+            faults,
+            pinned: false,
+        };
+        let stand_in = match bind(&self.listen).and_then(|it| StandIn::start(it, options)) {
+            Ok(stand_in) => stand_in,
+            Err(error) => {
+                let place = &self.listen;
+                eprintln!(
+                    "error: --listen: cannot listen on {place}: {error}; give another host:port"
+                );
+                return Exit::Usage;
+            }
+        };
+        let ending = match signals::listen(true) {
+            Ok(ending) => ending,
+            Err(exit) => return exit,
+        };
+        let (name, keeps) = if self.null {
+            ("null responder", "nothing, whatever it answers")
+        } else {
+            ("stand-in", "all in memory")
+        };
+        println!("the {name} listens on {}; it keeps {keeps}; Ctrl-C ends it", stand_in.url());
+        while ending.reason().is_none() {
+            std::thread::sleep(Duration::from_millis(100));
         }
-    };
-    let mode = if args.null { Mode::Null } else { Mode::Couch };
-    let options = Options {
-        admin,
-        session_ns: args.session,
-        threads: args.threads.max(1),
-        mode,
-        faults,
-        pinned: false,
-    };
-    let stand_in = match bind(&args.listen).and_then(|it| StandIn::start(it, options)) {
-        Ok(stand_in) => stand_in,
-        Err(error) => {
-            let place = &args.listen;
-            eprintln!("error: --listen: cannot listen on {place}: {error}; give another host:port");
-            return Exit::Usage;
-        }
-    };
-    let ending = match signals::listen(true) {
-        Ok(ending) => ending,
-        Err(exit) => return exit,
-    };
-    let (name, keeps) = if args.null {
-        ("null responder", "nothing, whatever it answers")
-    } else {
-        ("stand-in", "all in memory")
-    };
-    println!("the {name} listens on {}; it keeps {keeps}; Ctrl-C ends it", stand_in.url());
-    while ending.reason().is_none() {
-        std::thread::sleep(Duration::from_millis(100));
+        stand_in.stop();
+        Exit::Passed
     }
-    stand_in.stop();
-    Exit::Passed
 }

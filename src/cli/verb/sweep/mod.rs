@@ -120,16 +120,11 @@ impl Verb for Sweep {
         "Measure a run for each combination of settings, and show what each setting does";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        main(&self, call.matches)
-    }
-}
-
-/// Carries out `springload sweep`; `matches` are those of its arguments.
-fn main(args: &Sweep, matches: &ArgMatches) -> Exit {
-    match prepare(args, matches) {
-        Ok(None) => Exit::Passed,
-        Ok(Some(mut cells)) => cells.measure(args),
-        Err(mistakes) => refuse(&mistakes),
+        match prepare(&self, call.matches) {
+            Ok(None) => Exit::Passed,
+            Ok(Some(mut cells)) => cells.measure(&self),
+            Err(mistakes) => refuse(&mistakes),
+        }
     }
 }
 
