@@ -225,25 +225,25 @@
     root.dataset.drawn = `${shown.stage}/${shown.view}`;
   };
 
-  const choice = (id, names, chosen, choose) => {
+  const choice = (id, items, chosen, choose) => {
     const group = document.getElementById(id);
-    group.replaceChildren(...names.map((name) => {
+    group.replaceChildren(...items.map(({ name, title }) => {
       const button = document.createElement('button');
       button.type = 'button';
-      button.textContent = name;
+      button.textContent = title || name;
       button.setAttribute('aria-pressed', String(name === chosen));
       button.onclick = () => { choose(name); controls(); show(); };
       return button;
     }));
-    group.hidden = names.length < 2;
+    group.hidden = items.length < 2;
   };
 
   const controls = () => {
-    choice('stages', data.stages.map((it) => it.name), shown.stage, (name) => {
+    choice('stages', data.stages, shown.stage, (name) => {
       if (name !== shown.stage) Object.assign(shown, { stage: name, view: 'all', range: null });
       reset.hidden = true;
     });
-    choice('views', stage().views.map((it) => it.name), shown.view, (name) => {
+    choice('views', stage().views, shown.view, (name) => {
       shown.view = name;
     });
   };

@@ -21,7 +21,7 @@ pub use warning::{Code, Warning, unanswered};
 use crate::measure::{
     Growth, OperationSummary, Outage, PhaseTable, Series, Slot, Span, is_default,
 };
-use crate::plan::Plan;
+use crate::plan::{Plan, stage_title};
 use serde::{Deserialize, Serialize};
 
 /// The version of the layout of `run.json`. Grows when a reader of the last one would misread.
@@ -241,6 +241,11 @@ impl StageRecord {
     /// What rates are over, in seconds: all of the stage in records of before that was kept apart.
     pub fn rates_over_s(&self) -> f64 {
         if self.measured_s > 0.0 { self.measured_s } else { self.elapsed_s }
+    }
+
+    /// The name that people read.
+    pub fn title(&self) -> String {
+        stage_title(&self.name)
     }
 
     /// Whether it only prepares what is measured.

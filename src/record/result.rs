@@ -128,7 +128,8 @@ fn unusable(record: &RunRecord) -> Option<RunResult> {
         return Some(RunResult::failed(3, reason.trim_end_matches(": ").to_owned()));
     }
     if let Some(stage) = record.measured().find(none_ok) {
-        let reason = format!("no operation of {} succeeded: {}", stage.name, stage.failures());
+        let reason =
+            format!("no operation of the {} stage succeeded: {}", stage.title(), stage.failures());
         return Some(RunResult::failed(3, reason));
     }
     let database = &record.server.database;
@@ -159,7 +160,7 @@ fn not_trustworthy(record: &RunRecord) -> Option<RunResult> {
     let stage = record.measured().find(|stage| !stage.verdict.trustworthy())?;
     let why =
         super::warning::of_verdict(stage).map_or("nothing was measured".to_owned(), |it| it.1);
-    let mut reason = format!("{}: {why}", stage.name);
+    let mut reason = format!("{}: {why}", stage.title());
     // What else went wrong may be the cause: a database that somebody has deleted, say.
     let (failed, issued) = (record.unprovoked(stage, |class| !class.by_server()), stage.issued());
     if failed as f64 > issued as f64 * FAILED {
@@ -189,8 +190,8 @@ fn failures(record: &RunRecord) -> Option<RunResult> {
     let stage = record.measured().find(|stage| record.failing(stage))?;
     let (failed, issued) = (record.unprovoked(stage, |_| true), stage.issued());
     let reason = format!(
-        "{failed} of {issued} operations of {} failed: {}; --fail-if 'err > N%' allows more than 1 %",
-        stage.name,
+        "{failed} of {issued} operations of the {} stage failed: {}; --fail-if 'err > N%' allows more than 1 %",
+        stage.title(),
         stage.failures(),
     );
     Some(RunResult::failed(4, reason))

@@ -187,7 +187,7 @@ fn the_reason_counts_the_thresholds_and_what_had_no_answer() {
         });
         record.result().words()
     };
-    let none = "failed: no operation of crud succeeded: ";
+    let none = "failed: no operation of the mixed stage succeeded: ";
     assert_eq!(nothing(None), format!("{none}4 had no answer at the end"));
     assert_eq!(nothing(Some(Failure::Reset)), format!("{none}14 reset"));
     let empty = record(|record| {
@@ -215,7 +215,7 @@ fn conflicts_that_the_plan_provokes_are_no_failures_of_the_run() {
 #[test]
 fn a_result_is_told_in_words() {
     let result = record(|it| fail(it, Failure::NotFound, 1_000)).result();
-    let words = "failed: 1000 of 3100 operations of crud failed: 1000 not_found; \
+    let words = "failed: 1000 of 3100 operations of the mixed stage failed: 1000 not_found; \
                  --fail-if 'err > N%' allows more than 1 %";
     assert_eq!(result.words(), words);
     assert_eq!(record(|_| {}).result().words(), "passed");

@@ -3,6 +3,7 @@
 
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
+use crate::plan::stage_title;
 use crate::sweep::{
     Axis, CellRecord, Curve, CurvePoint, Fit, Headline, Setting, SweepRecord, median,
 };
@@ -44,7 +45,7 @@ pub fn sweep_text(sweep: &SweepRecord) -> String {
     );
     let groups = groups(sweep);
     if let Some(stage) = groups.iter().flat_map(|group| &group.results).next() {
-        let _ = writeln!(out, "rates and times of stage {}\n", stage.stage);
+        let _ = writeln!(out, "rates and times of the {} stage\n", stage_title(&stage.stage));
         out.push_str(&align(&table(&definition.axes, &groups)));
         if let [rows, columns] = &definition.axes[..] {
             out.push('\n');

@@ -92,7 +92,7 @@ fn head(record: &RunRecord, out: &mut String) {
 
 fn stage(stage: &StageRecord, out: &mut String) {
     let mode = loop_words(&stage.load);
-    let _ = writeln!(out, "{} · {} s · {mode}", stage.name, decimal(stage.elapsed_s, 3));
+    let _ = writeln!(out, "{} · {} s · {mode}", stage.title(), decimal(stage.elapsed_s, 3));
     if stage.operations.is_empty() {
         out.push_str("  nothing was measured\n");
         return;

@@ -1,7 +1,7 @@
 //! What every report for people says of a run in the same words.
 
 use super::number::{decimal, grouped, millis};
-use crate::plan::{DriverName, StagePlan};
+use crate::plan::{DriverName, StagePlan, stage_title};
 use crate::record::{LoadRecord, RunRecord, ServerRecord, StageRecord, Verdict};
 
 /// What was measured, and where it is.
@@ -41,7 +41,10 @@ pub(super) fn loop_words(load: &LoadRecord) -> String {
 /// The warnings, each after the stage that it is about.
 pub(super) fn warning_lines(record: &RunRecord) -> impl Iterator<Item = String> {
     record.warnings.iter().map(|warning| {
-        let stage = warning.stage.as_ref().map_or(String::new(), |stage| format!("{stage}: "));
+        let stage = warning
+            .stage
+            .as_ref()
+            .map_or(String::new(), |stage| format!("{}: ", stage_title(stage)));
         format!("{stage}{}", warning.message)
     })
 }
@@ -125,7 +128,7 @@ pub(super) fn trust_line(record: &RunRecord, stage: &StageRecord) -> String {
     format!(
         "{} · lag p99 {lag} · client CPU {:.0} % ({} µs per request) · {drained} · \
          dropped {} · {}",
-        stage.name,
+        stage.title(),
         stage.client.busiest_thread * 100.0,
         decimal(stage.client.cpu_per_request_us, 2),
         grouped(stage.load.dropped),

@@ -114,7 +114,7 @@ const checks = {
     const order = await page.evaluate(() => [...document.querySelectorAll('main > section')]
       .map((section) => section.id));
     equal(order.slice(0, 3), ['trust', 'summary', 'charts'], 'sections');
-    ensure(/trust: crud/.test(await page.textContent('#trust')), 'no trust line');
+    ensure(/trust: mixed/.test(await page.textContent('#trust')), 'no trust line');
   },
 
   'a hover tells values': async () => {

@@ -284,7 +284,7 @@ fn the_example_does_exactly_what_it_says_and_prints_the_original_blocks() {
     no_errors(&mut lines);
     let crud = block(&mut lines, "CRUD BENCHMARK RESULTS:", &CRUD);
     no_errors(&mut lines);
-    trusts(&mut lines, &["bulk_insert", "crud"], "passed");
+    trusts(&mut lines, &["bulk insert", "mixed"], "passed");
     equals_record(&bulk, run.stage("bulk_insert"));
     equals_record(&crud, run.stage("crud"));
 }
@@ -300,7 +300,7 @@ fn a_stage_that_is_not_asked_for_has_no_block() {
     let mut lines = run.stdout.lines();
     let bulk = block(&mut lines, "BULK INSERT BENCHMARK RESULTS:", &BULK);
     no_errors(&mut lines);
-    trusts(&mut lines, &["bulk_insert"], "passed");
+    trusts(&mut lines, &["bulk insert"], "passed");
     equals_record(&bulk, run.stage("bulk_insert"));
     assert_eq!(server.as_stand_in().unwrap().counters().documents_bulk, 120);
 }
@@ -354,6 +354,6 @@ fn a_second_run_collides_and_says_so_below_the_block() {
     assert_eq!(lines.next(), Some(format!("  40 of 40 bulk_insert failed: {why}").as_str()));
     assert_eq!(lines.next(), Some(""));
     no_errors(&mut lines);
-    let result = format!("failed: no operation of bulk_insert succeeded: {why}");
-    trusts(&mut lines, &["bulk_insert"], &result);
+    let result = format!("failed: no operation of the bulk insert stage succeeded: {why}");
+    trusts(&mut lines, &["bulk insert"], &result);
 }

@@ -237,7 +237,7 @@ fn the_server_s_own_reason_stands_wherever_failures_do() {
         let stdout = run.report(format).stdout;
         assert!(stdout.contains(&words), "{format}: {stdout}");
     }
-    let line = format!("error: failed: no operation of crud succeeded: {words}");
+    let line = format!("error: failed: no operation of the mixed stage succeeded: {words}");
     assert!(run.stderr.lines().any(|it| it == line), "{}", run.stderr);
     assert_eq!(run.operation("bulk_insert", "bulk_insert")["reasons"], Value::Null);
     assert!(!run.record.to_string().contains("pass-word"));

@@ -49,7 +49,7 @@ fn runs_are_found_again() {
     assert_eq!(lines.len(), 4, "{table}");
     for (line, nth) in [(lines[1], 0), (lines[2], 1)] {
         assert!(line.starts_with(id(nth)) && line.contains("run stand-in"), "{table}");
-        assert!(line.contains("bulk_insert, crud"), "{table}");
+        assert!(line.contains("bulk insert, mixed"), "{table}");
     }
     assert!(lines[3].starts_with("unreadable: springload-runs"), "{table}");
     assert_eq!(out(folder, &["list", "springload-runs"]), table);

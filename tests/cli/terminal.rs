@@ -31,7 +31,7 @@ fn a_key_stops_the_run_and_the_report_follows_on_a_terminal_as_before() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut pty = Pty::start(&mut run(&folder, &["-d", "10m"]));
         for text in
-            [ENTER, "crud", "2 of 2", "p99 ms", "requests/s", "no errors", "10:00", "update"]
+            [ENTER, "mixed", "2 of 2", "p99 ms", "requests/s", "no errors", "10:00", "update"]
         {
             pty.wait_for(text);
         }

@@ -110,7 +110,7 @@ fn a_client_that_was_stopped_does_not_blame_the_server() {
         assert!(longest >= 0.6, "{client}");
         assert!(seconds(&client["hiccup_max_us"]) >= 600e3, "{client}");
         assert!(run.stdout.contains("springload itself stood still for"), "{}", run.stdout);
-        came_to(&run, "not_trustworthy", 5, &["crud: client-bound", "stood still"]);
+        came_to(&run, "not_trustworthy", 5, &["mixed: client-bound", "stood still"]);
     }
 }
 
@@ -123,9 +123,9 @@ fn unbound(mut run: impl FnMut() -> Finished) -> Finished {
 #[test]
 fn a_database_that_is_deleted_fails_the_run() {
     let run = unbound(deleted_in_mid_run);
-    came_to(&run, "failed", 4, &["operations of crud failed", "not_found"]);
+    came_to(&run, "failed", 4, &["operations of the mixed stage failed", "not_found"]);
     assert!(run.stdout.contains("operations failed\n"), "{}", run.stdout);
-    assert!(!run.report("html").stdout.contains("badge good\">crud"), "nothing green");
+    assert!(!run.report("html").stdout.contains("badge good\">mixed"), "nothing green");
 }
 
 fn deleted_in_mid_run() -> Finished {
@@ -145,7 +145,7 @@ fn a_page_over_refusals_alone_is_not_green() {
     let server = Server::stand_in(Options::default());
     let url = format!("{}/nowhere", server.url);
     let run = unbound(|| measure(["http", &url, "-c", "2", "--ops", "50"]));
-    came_to(&run, "failed", 3, &["no operation of urls succeeded: 50 not_found"]);
+    came_to(&run, "failed", 3, &["no operation of the URLs stage succeeded: 50 not_found"]);
     let page = run.report("html").stdout;
     assert!(page.contains("badge bad") && !page.contains("badge good"), "nothing green");
 }

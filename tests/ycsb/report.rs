@@ -229,7 +229,7 @@ fn json_has_the_lines_of_the_text() {
         let json = render(name, &record);
         let objects: Vec<Value> = serde_json::from_str(&json).expect("one JSON document");
         assert_eq!(objects.len(), lines.len(), "{json}");
-        assert!(objects[0]["trust"].as_str().unwrap().starts_with("crud · "), "{}", objects[0]);
+        assert!(objects[0]["trust"].as_str().unwrap().starts_with("mixed · "), "{}", objects[0]);
         assert_eq!(objects[0]["warnings"].as_array().unwrap().len(), record.warnings.len());
         for object in objects {
             let text = |key: &str| object[key].as_str().unwrap().to_owned();

@@ -9,6 +9,7 @@ use crate::clock::Nanos;
 use crate::driver::basic::Echo;
 use crate::driver::http::Watcher;
 use crate::measure::RawRow;
+use crate::plan::stage_title;
 use crate::record::{RunRecord, Running};
 use crate::run::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -102,7 +103,7 @@ impl Observer for View<'_> {
     }
 
     fn stage_begins(&mut self, stage: &str) {
-        stage.clone_into(&mut self.stage);
+        self.stage = stage_title(stage);
         self.dialect.stage_begins(stage);
         match &mut self.mode {
             Mode::Quiet => {}

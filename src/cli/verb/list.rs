@@ -5,6 +5,7 @@ use crate::cli::exit::Exit;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::print::print;
 use crate::cli::verb::saved::{Content, Outline, Saved, list};
+use crate::plan::stage_title;
 use crate::report::{bytes, grouped};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -109,7 +110,7 @@ fn row(saved: &Saved, outline: &Outline) -> [String; 7] {
     let verb = outline.plan.command.split(' ').nth(1).unwrap_or_default();
     let place = if outline.server.stand_in { "stand-in" } else { &outline.server.url };
     let began = outline.started_at.get(..19).unwrap_or(&outline.started_at).replace('T', " ");
-    let stages: Vec<_> = outline.stages.iter().map(|stage| stage.name.as_str()).collect();
+    let stages: Vec<_> = outline.stages.iter().map(|stage| stage_title(&stage.name)).collect();
     [
         saved.id.clone(),
         began,

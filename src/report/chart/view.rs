@@ -3,7 +3,7 @@
 use super::timeline::Timeline;
 use super::{Chart, charts};
 use crate::op::OpKind;
-use crate::plan::StagePlan;
+use crate::plan::{StagePlan, stage_title};
 use crate::record::{RunRecord, StageRecord};
 use serde::Serialize;
 
@@ -73,6 +73,8 @@ pub(in crate::report) fn label(run: usize) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(in crate::report) struct Stage {
     pub(in crate::report) name: String,
+    /// The name that people read.
+    pub(in crate::report) title: String,
     pub(in crate::report) views: Vec<OfKind>,
 }
 
@@ -102,7 +104,7 @@ pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Sta
                 charts: charts(&View::new(runs, &name, kind)),
             })
             .collect();
-        (!views.is_empty()).then_some(Stage { name, views })
+        (!views.is_empty()).then(|| Stage { title: stage_title(&name), name, views })
     };
     let known = STAGES.into_iter().map(str::to_owned);
     let mut names: Vec<String> = known.collect();

@@ -12,7 +12,7 @@ pub(super) fn section(runs: &[RunRecord]) -> Html {
         for stage in record.measured() {
             let Some((line, seconds)) = burst::parts(record, stage) else { continue };
             let mut head = letter(runs, run);
-            head.push(&Html::tag("strong", &stage.name));
+            head.push(&Html::tag("strong", stage.title()));
             head.push(&Html::text(format!(" · {line}")));
             inside.push(&Html::element("p", &head));
             let Some(seconds) = seconds else { continue };

@@ -86,7 +86,7 @@ fn badge(record: &RunRecord, stage: &StageRecord) -> Html {
     };
     let words = verdict_words(record, stage);
     let short = words.split([',', ' ']).next().filter(|_| standing == Standing::Good);
-    let text = format!("{} {}", stage.name, short.unwrap_or(&words));
+    let text = format!("{} {}", stage.title(), short.unwrap_or(&words));
     Html::tag(&format!("span class=\"badge {colour}\""), text)
 }
 
@@ -127,7 +127,7 @@ pub(super) fn summary(runs: &[RunRecord]) -> Html {
 fn load(runs: &[RunRecord], run: usize, stage: &StageRecord) -> Html {
     let mode = loop_words(&stage.load);
     let mut head = letter(runs, run);
-    head.push(&Html::tag("strong", &stage.name));
+    head.push(&Html::tag("strong", stage.title()));
     head.push(&Html::text(format!(" · {} s · {mode}", decimal(stage.elapsed_s, 3))));
     let cell = format!("th scope=\"rowgroup\" colspan=\"{}\"", COLUMNS.len());
     Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::element("div", &head)))

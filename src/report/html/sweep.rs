@@ -5,6 +5,7 @@ use super::escape::Html;
 use super::facts;
 use super::parts::grid;
 use super::{Data, Page};
+use crate::plan::stage_title;
 use crate::report::chart::{OfKind, Stage, of_sweep};
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::sweep::{SLOPES, slopes};
@@ -19,7 +20,7 @@ pub fn sweep_page(sweep: &SweepRecord) -> String {
     let charts = of_sweep(sweep);
     let first = stage.filter(|_| !charts.is_empty());
     let views = vec![OfKind { name: "all", charts }];
-    let stages = first.clone().map(|name| Stage { name, views });
+    let stages = first.clone().map(|name| Stage { title: stage_title(&name), name, views });
     let data = Data { runs: Vec::new(), stages: stages.into_iter().collect(), first };
     let page = Page {
         title: Html::text(format!("springload sweep · {}", place(sweep))),
@@ -190,12 +191,12 @@ fn settings(sweep: &SweepRecord) -> Vec<(String, String)> {
     let mut facts = vec![("server".to_owned(), place(sweep).to_owned())];
     let axes = definition.axes.iter();
     facts.extend(axes.map(|axis| (format!("varied: {}", axis.name), axis.values.join(", "))));
-    let stage = results(sweep).next().map_or("–", |result| result.stage.as_str());
+    let stage = results(sweep).next().map_or("–".to_owned(), |result| stage_title(&result.stage));
     let mut add = |name: &str, text: String| facts.push((name.to_owned(), text));
     add("flags of all runs", definition.common.join(" "));
     add("runs of each combination", definition.repeat.to_string());
     add("order", format!("drawn from seed {}", definition.seed));
-    add("rates of stage", stage.to_owned());
+    add("rates of stage", stage);
     if let Some(preset) = &definition.preset {
         add("preset", preset.clone());
     }

@@ -55,7 +55,7 @@ impl Sheet {
             lines.extend(warning_lines(record).map(|line| format!("! {line}")));
             lines.extend(threshold_lines(record));
         }
-        lines.extend(foremost.map(|stage| format!("Charts of stage {}", stage.name)));
+        lines.extend(foremost.map(|stage| format!("Charts of the {} stage", stage.title)));
         let ends = charts.iter().flat_map(|chart| &chart.cells).filter_map(|cells| cells.x.last());
         Self {
             end_s: ends.copied().fold(0.0, f64::max),

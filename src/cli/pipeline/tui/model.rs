@@ -1,5 +1,6 @@
 //! What the live view knows of a run. Pure: it is told, and reads no clock.
 
+use crate::plan::stage_title;
 use crate::record::RunRecord;
 use crate::run::Progress;
 
@@ -54,7 +55,7 @@ impl Model {
 
     /// A stage begins: nothing of the one before is shown any more.
     pub(super) fn stage_begins(&mut self, name: &str) {
-        name.clone_into(&mut self.stage);
+        self.stage = stage_title(name);
         self.nth += 1;
         self.seconds.clear();
         self.progress = Progress::default();
@@ -77,7 +78,7 @@ impl Model {
         });
     }
 
-    /// The stage's name and place: `crud 2 of 2`.
+    /// The stage's name and place: `mixed 2 of 2`.
     pub(super) fn place(&self) -> String {
         match self.stages.len() {
             0 | 1 => self.stage.clone(),

@@ -1,6 +1,6 @@
 //! Whether each setting that a sweep varies has an effect on what the sweep shows.
 
-use crate::plan::{FillPlan, Invalid, Plan, StageKind};
+use crate::plan::{FillPlan, Invalid, Plan, StageKind, stage_title};
 use crate::sweep::{Axis, Setting};
 use std::collections::HashMap;
 
@@ -30,9 +30,10 @@ pub(super) fn check(
 
 fn mistake(one: &Setting, other: &Setting, stage: &str) -> Invalid {
     let problem = format!(
-        "{name}={} and {name}={} make the same run of the stage {stage}, which is what is shown",
+        "{name}={} and {name}={} change nothing in the stage that is shown ({})",
         one.value,
         other.value,
+        stage_title(stage),
         name = one.name,
     );
     let cure = if stage == "bulk_insert" || stage == "load" {
