@@ -7,7 +7,7 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::{Pace, Schedule};
 use crate::op::OpKind;
 use crate::schema::Ids;
-use crate::workload::{BodySize, Filling, Role};
+use crate::workload::{BodySize, Filling, Purpose, Role};
 use serde::{Deserialize, Serialize};
 
 /// What is asked of bursts.
@@ -123,6 +123,7 @@ pub(super) fn stages(spec: &PlanSpec, burst: &BurstSpec) -> Vec<StagePlan> {
     if burst.roles.first() == Some(&Role::Read) {
         stages.push(StagePlan {
             name: "burst_prepare".to_owned(),
+            purpose: Some(Purpose::Prepare),
             kind: kind(Role::Prepare, 0),
             pace: Pace::Closed { think_ns: 0 },
             length_ns: None,
@@ -135,6 +136,7 @@ pub(super) fn stages(spec: &PlanSpec, burst: &BurstSpec) -> Vec<StagePlan> {
             let not_before_ns = if place == 0 { round.saturating_mul(burst.every_ns) } else { 0 };
             stages.push(StagePlan {
                 name: format!("{name}{number}"),
+                purpose: Some(Purpose::Main),
                 kind: kind(role, not_before_ns),
                 pace: pace.clone(),
                 length_ns: Some(burst.length_ns),

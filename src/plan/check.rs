@@ -9,7 +9,7 @@ use super::threshold::Threshold;
 use super::{DatabasePlan, DriverName, MOST_CONNECTIONS, Making, Plan, TargetPlan, ycsb};
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
-use crate::workload::Budget;
+use crate::workload::{Budget, Purpose};
 use url::Url;
 
 /// At 32 bytes each in memory, more than this is out of any client's reach.
@@ -237,7 +237,13 @@ fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
     if spec.documents > 0 {
         let batch = spec.batch.clamp(1, MOST_BATCH) as u32;
         let kind = StageKind::BulkInsert { documents: spec.documents, batch };
-        stages.push(StagePlan { name: "bulk_insert".into(), kind, pace: closed, length_ns: None });
+        stages.push(StagePlan {
+            name: "bulk_insert".into(),
+            purpose: Some(Purpose::Fill),
+            kind,
+            pace: closed,
+            length_ns: None,
+        });
     }
     if spec.operations == Some(0) {
         return stages;
@@ -247,13 +253,15 @@ fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
     if spec.warmup_ns > 0 {
         stages.push(StagePlan {
             name: "warm_up".into(),
+            purpose: Some(Purpose::WarmUp),
             kind: crud(None),
             pace: pace.clone(),
             length_ns: Some(spec.warmup_ns),
         });
     }
     let kind = crud(spec.operations);
-    stages.push(StagePlan { name: "crud".into(), kind, pace, length_ns });
+    let (name, purpose) = ("crud".to_owned(), Some(Purpose::Main));
+    stages.push(StagePlan { name, purpose, kind, pace, length_ns });
     stages
 }
 

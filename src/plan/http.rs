@@ -13,7 +13,7 @@ use crate::driver::http::Retry;
 use crate::engine::Pace;
 use crate::schema::Ids;
 use crate::schema::Pattern;
-use crate::workload::UrlOrder;
+use crate::workload::{Purpose, UrlOrder};
 use serde::{Deserialize, Serialize, Serializer};
 use std::path::PathBuf;
 
@@ -291,12 +291,14 @@ fn stages(spec: &HttpSpec, length: u64) -> Vec<StagePlan> {
     if spec.warmup_ns > 0 {
         stages.push(StagePlan {
             name: "warm_up".into(),
+            purpose: Some(Purpose::WarmUp),
             kind: StageKind::Urls { operations: None, order },
             pace: pace.clone(),
             length_ns: Some(spec.warmup_ns),
         });
     }
     let kind = StageKind::Urls { operations, order };
-    stages.push(StagePlan { name: "urls".into(), kind, pace, length_ns });
+    let (name, purpose) = ("urls".to_owned(), Some(Purpose::Main));
+    stages.push(StagePlan { name, purpose, kind, pace, length_ns });
     stages
 }

@@ -37,6 +37,7 @@ pub use ycsb_measurement::{
 use crate::clock::Nanos;
 pub use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
+pub use crate::workload::Purpose;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

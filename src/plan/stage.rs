@@ -5,15 +5,18 @@ use super::ycsb::{YcsbPhase, YcsbStage};
 use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
-use crate::workload::{Budget, KeySequence, Mix, Role, UrlOrder};
+use crate::workload::{Budget, KeySequence, Mix, Purpose, Role, UrlOrder};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {
-    /// `bulk_insert`, `load`, `warm_up`, `crud`, `run`, `urls`, or `burst_` and its role.
+    /// What reports call it.
     pub name: String,
+    /// What it is there for; `None` in older records, where the name tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<Purpose>,
     /// What is done.
     #[serde(flatten)]
     pub kind: StageKind,
@@ -24,6 +27,11 @@ pub struct StagePlan {
 }
 
 impl StagePlan {
+    /// What it is there for.
+    pub fn purpose(&self) -> Purpose {
+        self.purpose.unwrap_or_else(|| Purpose::of_name(&self.name))
+    }
+
     /// The mean pause of a connection between two operations, in nanoseconds; `None` in an open
     /// loop, which has none.
     pub const fn mean_pause_ns(&self) -> Option<Nanos> {
@@ -202,6 +210,27 @@ impl StageKind {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_stage_stored_without_its_purpose_has_the_one_that_its_name_tells() {
+        let read = |name: &str, purpose: Option<&str>| {
+            let mut stored = json!({
+                "name": name, "workload": "bulk_insert", "documents": 1, "batch": 1,
+                "pace": { "loop": "closed", "think_ns": 0 }, "length_ns": null,
+            });
+            if let Some(purpose) = purpose {
+                stored["purpose"] = json!(purpose);
+            }
+            serde_json::from_value::<StagePlan>(stored).expect("a stage").purpose()
+        };
+        assert_eq!(read("bulk_insert", None), Purpose::Fill);
+        assert_eq!(read("load", None), Purpose::Fill);
+        assert_eq!(read("burst_prepare", None), Purpose::Prepare);
+        assert_eq!(read("warm_up", None), Purpose::WarmUp);
+        assert_eq!(read("crud", None), Purpose::Main);
+        assert_eq!(read("warm_up", Some("main")), Purpose::Main);
+    }
 
     proptest! {
         #[test]

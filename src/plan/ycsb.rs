@@ -8,6 +8,7 @@ use crate::clock::Nanos;
 use crate::engine::Pace;
 use crate::op::OpKind;
 use crate::schema::Pattern;
+use crate::workload::Purpose;
 use crate::workload::ycsb::rest::RestConfig;
 use crate::workload::ycsb::{Class, CoreConfig};
 use serde::{Deserialize, Serialize};
@@ -171,11 +172,13 @@ pub(super) fn stages(
     };
     let mut stages = Vec::new();
     for &phase in &ycsb.phases {
-        let (name, operations) = match phase {
-            YcsbPhase::Load => ("load", None),
-            YcsbPhase::Run => {
-                ("run", (ycsb.config.operations > 0).then_some(ycsb.config.operations))
-            }
+        let (name, purpose, operations) = match phase {
+            YcsbPhase::Load => ("load", Purpose::Fill, None),
+            YcsbPhase::Run => (
+                "run",
+                Purpose::Main,
+                (ycsb.config.operations > 0).then_some(ycsb.config.operations),
+            ),
         };
         let (pace, length_ns) = if ycsb.kept || phase == YcsbPhase::Run {
             (pace.clone(), length_ns)
@@ -185,10 +188,16 @@ pub(super) fn stages(
         if phase == YcsbPhase::Run && spec.warmup_ns > 0 {
             let length_ns = Some(spec.warmup_ns);
             let (name, kind, pace) = ("warm_up".to_owned(), stage(phase, None), pace.clone());
-            stages.push(StagePlan { name, kind, pace, length_ns });
+            stages.push(StagePlan { name, purpose: Some(Purpose::WarmUp), kind, pace, length_ns });
         }
         let kind = stage(phase, operations);
-        stages.push(StagePlan { name: name.to_owned(), kind, pace, length_ns });
+        stages.push(StagePlan {
+            name: name.to_owned(),
+            purpose: Some(purpose),
+            kind,
+            pace,
+            length_ns,
+        });
     }
     stages
 }

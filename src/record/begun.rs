@@ -11,7 +11,7 @@ pub(super) const LASTED: f64 = 0.95;
 pub(super) fn not_all_begun(record: &RunRecord, stage: &StageRecord) -> Option<String> {
     let begun = stage.load.begun;
     let planned = stage.load.planned.filter(|&planned| begun < planned)?;
-    let plan = record.plan.stages.iter().find(|it| it.name == stage.name);
+    let plan = record.plan_of(stage);
     let reason = reason(record, stage, plan, planned - begun);
     Some(format!("{begun} of {planned} planned requests were begun: {reason}"))
 }

@@ -19,7 +19,7 @@ impl RunRecord {
     /// What to change after a fill whose requests were not answered in time, in one sentence;
     /// `None`: all were, or the stage is no fill.
     pub fn fill_advice(&self, stage: &StageRecord) -> Option<String> {
-        let planned = self.plan.stages.iter().find(|planned| planned.name == stage.name)?;
+        let planned = self.plan_of(stage)?;
         let batch = match &planned.kind {
             StageKind::BulkInsert { batch, .. } => *batch,
             StageKind::Ycsb(ycsb) if ycsb.records().is_some() => ycsb.batch,

@@ -25,6 +25,7 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
     let client = ClientRecord { cpu_s: 0.5, busiest_thread: 0.2, ..ClientRecord::default() };
     StageRecord {
         name: name.to_owned(),
+        plan: None,
         began_s: 0.25,
         elapsed_s,
         measured_s: elapsed_s,

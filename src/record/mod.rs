@@ -21,7 +21,7 @@ pub use warning::{Code, Warning, unanswered};
 use crate::measure::{
     Growth, OperationSummary, Outage, PhaseTable, Series, Slot, Span, is_default,
 };
-use crate::plan::{Plan, stage_title};
+use crate::plan::{Plan, Purpose, StagePlan, stage_title};
 use serde::{Deserialize, Serialize};
 
 /// The version of the layout of `run.json`. Grows when a reader of the last one would misread.
@@ -85,8 +85,11 @@ pub struct ServerRecord {
 /// One stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StageRecord {
-    /// `bulk_insert`, `load`, `warm_up`, `crud` or `run`.
+    /// As in its plan.
     pub name: String,
+    /// What was to be done in it; `None` in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<StagePlan>,
     /// From the run's start to the stage's, in seconds.
     #[serde(default)]
     pub began_s: f64,
@@ -248,9 +251,14 @@ impl StageRecord {
         stage_title(&self.name)
     }
 
+    /// What it was there for.
+    pub fn purpose(&self) -> Purpose {
+        self.plan.as_ref().map_or_else(|| Purpose::of_name(&self.name), StagePlan::purpose)
+    }
+
     /// Whether it only prepares what is measured.
     pub fn is_preparation(&self) -> bool {
-        matches!(self.name.as_str(), "warm_up" | "burst_prepare")
+        !self.purpose().is_measured()
     }
 
     /// The measurements of what was sent; not of what is made up of it.
@@ -260,6 +268,13 @@ impl StageRecord {
 }
 
 impl RunRecord {
+    /// What was to be done in a stage of this run. Older records keep it among the stages of the
+    /// run's plan alone.
+    pub fn plan_of<'a>(&'a self, stage: &'a StageRecord) -> Option<&'a StagePlan> {
+        let same = |plan: &&StagePlan| plan.name == stage.name;
+        stage.plan.as_ref().or_else(|| self.plan.stages.iter().find(same))
+    }
+
     /// Works out the warnings anew from what is on record.
     pub fn refresh_warnings(&mut self) {
         self.warnings = warning::all(self);

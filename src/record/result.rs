@@ -139,13 +139,11 @@ fn unusable(record: &RunRecord) -> Option<RunResult> {
 
 /// How many records of a load phase are not in the database, of how many; `None`: all are.
 fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
-    let planned = record.plan.stages.iter();
-    let mut loads = planned.filter_map(|stage| match &stage.kind {
-        StageKind::Ycsb(ycsb) => Some((&stage.name, ycsb.records()?)),
+    let load = |stage| match &record.plan_of(stage)?.kind {
+        StageKind::Ycsb(ycsb) => Some((stage, ycsb.records()?)),
         _ => None,
-    });
-    let (name, records) = loads.next()?;
-    let stage = record.stages.iter().find(|stage| stage.name == *name)?;
+    };
+    let (stage, records) = record.stages.iter().find_map(load)?;
     let loaded: u64 = stage.operations.iter().map(|operation| operation.ok).sum();
     (loaded < records).then(|| (stage, records - loaded, records))
 }
@@ -224,7 +222,7 @@ impl RunRecord {
     /// Operations that failed in a way that is asked for, but for conflicts that the plan itself
     /// provokes.
     fn unprovoked(&self, stage: &StageRecord, asked: impl Fn(Failure) -> bool) -> u64 {
-        let plan = self.plan.stages.iter().find(|plan| plan.name == stage.name);
+        let plan = self.plan_of(stage);
         let provokes = plan.is_some_and(|plan| plan.kind.provokes_conflicts());
         let failures = stage.requests().flat_map(|operation| &operation.failures);
         let counts = |(class, _): &(&Failure, &u64)| {

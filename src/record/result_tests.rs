@@ -3,7 +3,7 @@
 use super::*;
 use crate::engine::Pace;
 use crate::op::OpKind;
-use crate::plan::{StagePlan, YcsbPhase, YcsbStage};
+use crate::plan::{Purpose, StagePlan, YcsbPhase, YcsbStage};
 use crate::record::{Verdict, fixture};
 use crate::workload::ycsb::{Class, CoreConfig, Properties};
 
@@ -111,6 +111,17 @@ fn a_preparation_may_fail() {
         crud(record).name = "warm_up".to_owned();
     });
     assert_eq!(result.result().kind, ResultKind::Passed);
+    // Its plan, not its name, says what a stage is there for.
+    let of = |purpose| {
+        let record = record(|record| {
+            fail(record, Failure::NotFound, 1_000);
+            crud(record).plan = Some(StagePlan { purpose: Some(purpose), ..ycsb(YcsbPhase::Run) });
+        });
+        record.result().kind
+    };
+    assert_eq!(of(Purpose::WarmUp), ResultKind::Passed);
+    assert_eq!(of(Purpose::Prepare), ResultKind::Passed);
+    assert_eq!(of(Purpose::Main), ResultKind::Failed);
 }
 
 /// The stage "crud" as one of YCSB's, of 1,000 records.
@@ -122,6 +133,7 @@ fn ycsb(phase: YcsbPhase) -> StagePlan {
         YcsbStage { phase, batch: 1, operations: Some(10), config, class: Class::default() };
     StagePlan {
         name: "crud".to_owned(),
+        purpose: Some(Purpose::Main),
         kind: StageKind::Ycsb(Box::new(stage)),
         pace: Pace::Closed { think_ns: 0 },
         length_ns: None,

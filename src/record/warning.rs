@@ -122,7 +122,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
             let stage = Some(stage.name.clone());
             warnings.push(Warning { code: Code::FillTimedOut, stage, message });
         }
-        let planned = record.plan.stages.iter().find(|planned| planned.name == stage.name);
+        let planned = record.plan_of(stage);
         if let Some(length_ns) = planned.and_then(|planned| planned.length_ns)
             && !record.partial
         {

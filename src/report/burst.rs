@@ -63,7 +63,7 @@ pub fn burst_seconds(stage: &StageRecord, length_ns: Option<u64>) -> Vec<BurstSe
 
 /// The seconds of a stage, with the length that its plan gives it.
 fn planned(record: &RunRecord, stage: &StageRecord) -> Vec<BurstSecond> {
-    let plan = record.plan.stages.iter().find(|plan| plan.name == stage.name);
+    let plan = record.plan_of(stage);
     burst_seconds(stage, plan.and_then(|plan| plan.length_ns))
 }
 

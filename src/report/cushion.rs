@@ -6,6 +6,7 @@ use super::words::trust_lines;
 use super::{Format, Render};
 use crate::measure::Spread;
 use crate::op::OpKind;
+use crate::plan::Purpose;
 use crate::record::{Code, RunRecord, StageRecord};
 use std::fmt::Write as _;
 
@@ -25,7 +26,7 @@ const CRUD: [(OpKind, &str); 4] = [
 fn render(record: &RunRecord) -> String {
     let mut out = String::new();
     for stage in record.measured() {
-        if stage.name == "bulk_insert" {
+        if stage.purpose() == Purpose::Fill {
             out.push_str("BULK INSERT BENCHMARK RESULTS:\n");
             bulk(stage, &mut out);
         } else {

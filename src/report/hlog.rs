@@ -5,6 +5,7 @@ use super::threshold::threshold_lines;
 use super::words::{trust_lines, warning_lines};
 use super::{Format, Render};
 use crate::measure::{Histogram, SeriesKind};
+use crate::plan::Purpose;
 use crate::record::{RunRecord, StageRecord};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, Tag};
@@ -67,7 +68,7 @@ fn head(record: &RunRecord) -> String {
 
 /// Every second of a stage. A warm-up's tags say so: what is merged by tag is what was measured.
 fn stage(stage: &StageRecord, writer: &mut Writer<'_>) {
-    let prefix = if stage.name == "warm_up" { "warm_up." } else { "" };
+    let prefix = if stage.purpose() == Purpose::WarmUp { "warm_up." } else { "" };
     for row in &stage.series.rows {
         let second = f64::from(row.second);
         let begins = Duration::from_secs_f64(stage.began_s.max(0.0) + second);

@@ -234,7 +234,7 @@ fn answers(record: &RunRecord, out: &mut String) {
 /// Offered load, think time and what the server bounds, each by itself.
 fn load(record: &RunRecord, stage: &StageRecord, out: &mut String) {
     let figures = Figures::of([stage]);
-    let plan = record.plan.stages.iter().find(|it| it.name == stage.name);
+    let plan = record.plan_of(stage);
     let per_s = |rate: f64| format!("{}/s", decimal(rate, 2));
     let Some(think_s) = plan.and_then(StagePlan::mean_pause_ns).map(|ns| ns as f64 / 1e9) else {
         let rows = [

@@ -107,7 +107,7 @@ fn trusted_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
 
 /// Whether connections paused between operations.
 fn thinks(record: &RunRecord, stage: &StageRecord) -> bool {
-    let plan = record.plan.stages.iter().find(|plan| plan.name == stage.name);
+    let plan = record.plan_of(stage);
     plan.and_then(StagePlan::mean_pause_ns).is_some_and(|pause_ns| pause_ns > 0)
 }
 

@@ -100,6 +100,7 @@ impl<W> Collected<W> {
             self.lanes.iter().map(|lane| lane.times.clone()).collect();
         let mut record = StageRecord {
             name: stage.name.clone(),
+            plan: Some(stage.clone()),
             began_s: seconds(start.saturating_sub(frame.began[0])),
             elapsed_s,
             measured_s,

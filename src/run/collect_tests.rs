@@ -6,7 +6,7 @@ use crate::clock::Scheduled;
 use crate::engine::{Arrivals, Schedule, Segment, Watched};
 use crate::measure::{FillLog, Interval, Spans};
 use crate::plan::CrudOrder;
-use crate::workload::Mix;
+use crate::workload::{Mix, Purpose};
 
 const MS: Nanos = 1_000_000;
 
@@ -19,7 +19,7 @@ fn at_rate(per_s: f64, seconds: u64) -> Pace {
 fn stage(pace: Pace, operations: Option<u64>, length_ns: Option<Nanos>) -> StagePlan {
     let mix = Mix { create: 0, read: 1, update: 0, delete: 0 };
     let kind = StageKind::Crud { mix, operations, order: CrudOrder::Uniform };
-    StagePlan { name: "crud".to_owned(), kind, pace, length_ns }
+    StagePlan { name: "crud".to_owned(), purpose: Some(Purpose::Main), kind, pace, length_ns }
 }
 
 fn lane(connection: usize, first_sent_ns: Option<Nanos>, late: bool) -> LaneResult<()> {

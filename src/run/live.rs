@@ -64,10 +64,17 @@ impl LiveStage {
 mod tests {
     use super::*;
     use crate::engine::{Arrivals, Schedule, Segment};
+    use crate::plan::Purpose;
 
     fn stage(pace: Pace) -> StagePlan {
         let kind = StageKind::BulkInsert { documents: 10, batch: 1 };
-        StagePlan { name: "crud".to_owned(), kind, pace, length_ns: None }
+        StagePlan {
+            name: "crud".to_owned(),
+            purpose: Some(Purpose::Main),
+            kind,
+            pace,
+            length_ns: None,
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::axis::{Axis, Setting, matrix};
 use super::gap::{Gap, gaps};
 use crate::measure::{Growth, Histogram};
+use crate::plan::Purpose;
 use crate::record::{RunRecord, StageRecord, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +124,7 @@ impl Headline {
     /// What `record` says: of its fill if `by_size`, else of the last stage that was measured.
     pub fn of(record: &RunRecord, by_size: bool) -> Option<Self> {
         let mut measured = record.measured();
-        let fill = |stage: &StageRecord| stage.name == "bulk_insert";
+        let fill = |stage: &StageRecord| stage.purpose() == Purpose::Fill;
         let stage = if by_size { measured.find(|stage| fill(stage)) } else { measured.last() }?;
         let (mut ok, mut failed, mut response) = (0, 0, Histogram::default());
         for operation in stage.requests() {

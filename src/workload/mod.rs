@@ -9,6 +9,7 @@ mod burst;
 mod crud;
 mod current;
 mod live;
+mod purpose;
 mod urls;
 pub mod ycsb;
 
@@ -18,6 +19,7 @@ pub use burst::{BodySize, Burst, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use live::{Entry, Live};
+pub use purpose::Purpose;
 pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls};
 
 use crate::op::{Answered, Failure, Op, Pen, Reply};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use springload::engine::Pace;
 use springload::measure::{FailedTimes, Histogram, Latency, Spread};
 use springload::op::{Failure, OpKind};
-use springload::plan::{ErrorLatency, MeasurementPlan, StageKind, StagePlan};
+use springload::plan::{ErrorLatency, MeasurementPlan, Purpose, StageKind, StagePlan};
 use springload::record::{RunRecord, Verdict};
 use springload::report::{FORMATS, format, read_json, siege_log_line, sweep_page};
 use springload::sweep::SweepRecord;
@@ -232,7 +232,13 @@ fn the_blog() -> RunRecord {
     stage.load.served_per_s = 76_700.0 / 393.84;
     let kind = StageKind::Urls { operations: None, order: UrlOrder::Sequential };
     let pace = Pace::Thinking { most_ns: 1_000_000_000, seed: 1 };
-    record.plan.stages = vec![StagePlan { name: "urls".to_owned(), kind, pace, length_ns: None }];
+    record.plan.stages = vec![StagePlan {
+        name: "urls".to_owned(),
+        purpose: Some(Purpose::Main),
+        kind,
+        pace,
+        length_ns: None,
+    }];
     record.plan.connections = 100;
     record.stages = vec![stage];
     record.refresh_warnings();

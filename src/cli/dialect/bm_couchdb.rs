@@ -97,7 +97,7 @@ impl Dialect for Files<'_> {
 impl Files<'_> {
     fn write(&self, record: &RunRecord, base: &Path) -> io::Result<Vec<PathBuf>> {
         let Some(stage) = record.measured().next() else { return Ok(Vec::new()) };
-        let plan = record.plan.stages.iter().find(|plan| plan.name == stage.name);
+        let plan = record.plan_of(stage);
         let seconds = burst_seconds(stage, plan.and_then(|plan| plan.length_ns));
         let warnings: Vec<String> = record.warnings.iter().map(|it| it.message.clone()).collect();
         let BmCouchdb { workers, seconds: length, size, .. } = self.args;

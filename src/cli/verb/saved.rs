@@ -3,6 +3,7 @@
 //! A list reads only the outlines of records; whatever else lies in the folder is told, not fatal.
 
 use crate::cli::pipeline::folder::RUNS;
+use crate::plan::Purpose;
 use crate::record::{RunRecord, SCHEMA_VERSION, Verdict};
 use crate::report::read_json;
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,8 @@ pub(in crate::cli) struct ServerOutline {
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::cli) struct StageOutline {
     pub(in crate::cli) name: String,
+    #[serde(default, skip_serializing)]
+    plan: Option<StagePlanOutline>,
     pub(in crate::cli) elapsed_s: f64,
     pub(in crate::cli) verdict: Verdict,
     pub(in crate::cli) operations: Vec<OperationOutline>,
@@ -85,10 +88,22 @@ struct JudgementOutline {
     broken: bool,
 }
 
+#[derive(Debug, Deserialize)]
+struct StagePlanOutline {
+    purpose: Option<Purpose>,
+}
+
+impl StageOutline {
+    fn purpose(&self) -> Purpose {
+        let stated = self.plan.as_ref().and_then(|plan| plan.purpose);
+        stated.unwrap_or_else(|| Purpose::of_name(&self.name))
+    }
+}
+
 impl Outline {
     /// The stages whose numbers count.
     fn measured(&self) -> impl DoubleEndedIterator<Item = &StageOutline> {
-        self.stages.iter().filter(|stage| stage.name != "warm_up")
+        self.stages.iter().filter(|stage| stage.purpose().is_measured())
     }
 
     /// Documents that succeeded per second of the last stage, over all kinds.

@@ -3,7 +3,7 @@
 use super::timeline::Timeline;
 use super::{Chart, charts};
 use crate::op::OpKind;
-use crate::plan::{StagePlan, stage_title};
+use crate::plan::{Purpose, StagePlan, stage_title};
 use crate::record::{RunRecord, StageRecord};
 use serde::Serialize;
 
@@ -11,8 +11,6 @@ use serde::Serialize;
 pub(in crate::report) const MOST_RUNS: usize = 10;
 /// Stretches of time over all runs of a chart: what fits a screen, and keeps a page small.
 const MOST_STRETCHES: usize = 300;
-/// The stages of a run in their order; bursts come after them, in theirs.
-const STAGES: [&str; 5] = ["bulk_insert", "load", "warm_up", "crud", "run"];
 
 /// One run's part of a view.
 pub(super) struct Part<'a> {
@@ -42,9 +40,8 @@ impl View<'_> {
 
     /// The unit of work: documents where a request carries many.
     pub(super) fn unit(&self) -> &'static str {
-        let bulk = |name: &str| matches!(name, "bulk_insert" | "load");
-        let bulk = self.parts.iter().any(|part| bulk(&part.stage.name));
-        if bulk { "documents" } else { "requests" }
+        let fills = self.parts.iter().any(|part| part.stage.purpose() == Purpose::Fill);
+        if fills { "documents" } else { "requests" }
     }
 
     pub(super) fn new<'a>(runs: &'a [RunRecord], stage: &str, kind: Option<OpKind>) -> View<'a> {
@@ -56,7 +53,7 @@ impl View<'_> {
                 label: label(run),
                 run,
                 stage: found,
-                plan: record.plan.stages.iter().find(|it| it.name == stage),
+                plan: record.plan_of(found),
                 timeline: Timeline::new(found, kind, most),
             }));
         }
@@ -75,6 +72,9 @@ pub(in crate::report) struct Stage {
     pub(in crate::report) name: String,
     /// The name that people read.
     pub(in crate::report) title: String,
+    /// Its numbers count.
+    #[serde(skip)]
+    pub(in crate::report) measured: bool,
     pub(in crate::report) views: Vec<OfKind>,
 }
 
@@ -93,7 +93,7 @@ pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Sta
         let kinds: Vec<OpKind> = operations.map(|operation| operation.kind).collect();
         OpKind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect::<Vec<_>>()
     };
-    let stage = |name: String| {
+    let stage = |(purpose, name): (Purpose, String)| {
         let kinds = measured(&name);
         let apart = if every_kind && kinds.len() > 1 { &kinds[..] } else { &[] };
         let all = (!kinds.is_empty()).then_some(None);
@@ -104,19 +104,21 @@ pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Sta
                 charts: charts(&View::new(runs, &name, kind)),
             })
             .collect();
-        (!views.is_empty()).then(|| Stage { title: stage_title(&name), name, views })
+        let (title, measured) = (stage_title(&name), purpose.is_measured());
+        (!views.is_empty()).then_some(Stage { name, title, measured, views })
     };
-    let known = STAGES.into_iter().map(str::to_owned);
-    let mut names: Vec<String> = known.collect();
+    let mut names: Vec<(Purpose, String)> = Vec::new();
     for found in runs.iter().flat_map(|run| &run.stages) {
-        if !names.contains(&found.name) {
-            names.push(found.name.clone());
+        if names.iter().all(|(_, name)| *name != found.name) {
+            names.push((found.purpose(), found.name.clone()));
         }
     }
+    // As in a run, whichever of several has a stage at all.
+    names.sort_by_key(|(purpose, _)| *purpose);
     names.into_iter().filter_map(stage).collect()
 }
 
 /// The stage to look at first: the last one whose numbers count.
 pub(in crate::report) fn foremost(stages: &[Stage]) -> Option<&Stage> {
-    stages.iter().rev().find(|stage| stage.name != "warm_up").or(stages.last())
+    stages.iter().rev().find(|stage| stage.measured).or(stages.last())
 }

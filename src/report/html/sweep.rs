@@ -20,7 +20,8 @@ pub fn sweep_page(sweep: &SweepRecord) -> String {
     let charts = of_sweep(sweep);
     let first = stage.filter(|_| !charts.is_empty());
     let views = vec![OfKind { name: "all", charts }];
-    let stages = first.clone().map(|name| Stage { title: stage_title(&name), name, views });
+    let stage = |name: String| Stage { title: stage_title(&name), name, measured: true, views };
+    let stages = first.clone().map(stage);
     let data = Data { runs: Vec::new(), stages: stages.into_iter().collect(), first };
     let page = Page {
         title: Html::text(format!("springload sweep · {}", place(sweep))),

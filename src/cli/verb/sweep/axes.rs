@@ -1,6 +1,6 @@
 //! Whether each setting that a sweep varies has an effect on what the sweep shows.
 
-use crate::plan::{FillPlan, Invalid, Plan, StageKind, stage_title};
+use crate::plan::{FillPlan, Invalid, Plan, Purpose, StageKind, StagePlan, stage_title};
 use crate::sweep::{Axis, Setting};
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(super) fn check(
             let others = settings.iter().filter(|it| it.name != axis.name);
             let others: Vec<&str> = others.map(|it| it.value.as_str()).collect();
             if let Some(same) = seen.insert((others, shown), own) {
-                mistakes.push(mistake(same, own, &stage(plan, by_size)));
+                mistakes.push(mistake(same, own, stage(plan, by_size)));
                 break;
             }
         }
@@ -28,15 +28,15 @@ pub(super) fn check(
     if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
 }
 
-fn mistake(one: &Setting, other: &Setting, stage: &str) -> Invalid {
+fn mistake(one: &Setting, other: &Setting, stage: Option<&StagePlan>) -> Invalid {
     let problem = format!(
         "{name}={} and {name}={} change nothing in the stage that is shown ({})",
         one.value,
         other.value,
-        stage_title(stage),
+        stage.map_or_else(String::new, |stage| stage_title(&stage.name)),
         name = one.name,
     );
-    let cure = if stage == "bulk_insert" || stage == "load" {
+    let cure = if stage.is_some_and(|stage| stage.purpose() == Purpose::Fill) {
         "leave it out, or ask for operations after the fill by --ops or --duration"
     } else {
         "leave it out, or measure the fill by --ops 0"
@@ -45,10 +45,8 @@ fn mistake(one: &Setting, other: &Setting, stage: &str) -> Invalid {
 }
 
 /// The stage that the sweep shows: the fill, or the last one.
-fn stage(plan: &Plan, by_size: bool) -> String {
-    let mut stages = plan.stages.iter();
-    let stage = if by_size { stages.next() } else { stages.next_back() };
-    stage.map_or_else(String::new, |stage| stage.name.clone())
+fn stage(plan: &Plan, by_size: bool) -> Option<&StagePlan> {
+    if by_size { plan.stages.first() } else { plan.stages.last() }
 }
 
 /// What a plan says of that stage, and of what comes before it and matters to it.

@@ -1,0 +1,34 @@
+//! What a stage is there for. Knows nothing of what is done in it.
+
+use serde::{Deserialize, Serialize};
+
+/// What a stage is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// It fills the database, and is measured.
+    Fill,
+    /// It makes what a later stage needs, and does not count.
+    Prepare,
+    /// It does what the main stage does, and does not count.
+    WarmUp,
+    /// It is what the run is about.
+    Main,
+}
+
+impl Purpose {
+    /// The purpose of the stage called `name` in a record of before purposes were kept.
+    pub fn of_name(name: &str) -> Self {
+        match name {
+            "bulk_insert" | "load" => Self::Fill,
+            "burst_prepare" => Self::Prepare,
+            "warm_up" => Self::WarmUp,
+            _ => Self::Main,
+        }
+    }
+
+    /// Whether its numbers count.
+    pub const fn is_measured(self) -> bool {
+        matches!(self, Self::Fill | Self::Main)
+    }
+}
