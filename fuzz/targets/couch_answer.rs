@@ -7,8 +7,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use springload::driver::couchdb::answer::{document, rows, written};
 use springload::driver::couchdb::Revision;
+use springload::driver::couchdb::answer::{document, rows, written};
 use springload::op::Token;
 
 const ID: &str = "7";
@@ -50,7 +50,9 @@ fuzz_target!(|data: &[u8]| {
             for (key, row) in (7..).zip(out) {
                 let Ok(read) = row else { continue };
                 let id = Value::from(u64::to_string(&key));
-                let found = |it: &Value| it["id"] == id && revision(&it["rev"]).map(Token::from) == Some(read);
+                let found = |it: &Value| {
+                    it["id"] == id && revision(&it["rev"]).map(Token::from) == Some(read)
+                };
                 assert!(elements.iter().any(found), "{key}");
             }
         }
