@@ -1,9 +1,7 @@
-//! The list of drivers. The choice is made once for each thread: the loop knows its driver.
+//! What is made of the list of drivers. The choice is made once for each thread: the loop knows its
+//! driver.
 
-use super::Target;
-use super::basic::Basic;
-use super::couchdb::CouchDb;
-use super::http::Http;
+use super::{Card, Target, TargetAsked};
 
 /// What is done with a target, whichever it is.
 pub trait WithTarget {
@@ -14,12 +12,99 @@ pub trait WithTarget {
     fn with<T: Target>(self, target: &T) -> Self::Output;
 }
 
+/// The driver of an address: by its scheme, or by its name. The first one has the stand-in, and
+/// says what is wrong with an address of none.
+pub(super) fn of_address(asked: &TargetAsked, cards: &[Card]) -> &'static str {
+    let address = asked.address.as_deref().unwrap_or_default();
+    let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let meant = |card: &&Card| match &scheme {
+        Some(scheme) => card.schemes.contains(&scheme.as_str()),
+        None => card.schemes.is_empty() && card.name == address,
+    };
+    cards.iter().find(meant).or(cards.first()).map_or("", |card| card.name)
+}
+
+/// The modules of the drivers, the enums over them, and what differs from one to the other.
 macro_rules! drivers {
-    ($($(#[$about:meta])* $name:ident,)*) => {
-        /// A configured database behind any driver.
+    ($($(#[$about:meta])* $module:ident: $name:ident($plan:ident) = $tag:literal,)*) => {
+        $(pub mod $module;)*
+
+        /// The target of a plan, for any driver. Stored with the driver's name.
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        #[serde(tag = "driver")]
+        pub enum TargetPlan {
+            $($(#[$about])* #[serde(rename = $tag)] $name($module::$plan),)*
+        }
+
+        /// A database behind any driver, ready for load.
         #[derive(Clone, Debug)]
         pub enum Driver {
-            $($(#[$about])* $name($name),)*
+            $($(#[$about])* $name(<$module::$plan as DriverPlan>::Target),)*
+        }
+
+        /// What there is to know of each driver.
+        pub const CARDS: &[Card] = &[$(<$module::$plan as DriverPlan>::CARD,)*];
+
+        impl TargetPlan {
+            /// Makes a plan of what was asked, with the driver that the address names.
+            ///
+            /// # Errors
+            /// The mistake that was found.
+            pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+                match list::of_address(asked, CARDS) {
+                    $($tag => <$module::$plan as DriverPlan>::check(asked).map(Self::$name),)*
+                    other => unreachable!("{other} has a card"),
+                }
+            }
+
+            /// What there is to know of its driver.
+            pub const fn card(&self) -> Card {
+                match self {
+                    $(Self::$name(_) => <$module::$plan as DriverPlan>::CARD,)*
+                }
+            }
+
+            /// Finds the server, proves who asks, finds or makes the database.
+            ///
+            /// # Errors
+            /// Why the target cannot be used.
+            pub async fn open(
+                &self,
+                opening: &Opening,
+            ) -> Result<(Driver, ServerFacts), TargetError> {
+                match self {
+                    $(Self::$name(plan) => {
+                        let (target, facts) = plan.open(opening).await?;
+                        Ok((Driver::$name(target), facts))
+                    })*
+                }
+            }
+        }
+
+        impl std::ops::Deref for TargetPlan {
+            type Target = dyn Planned;
+
+            fn deref(&self) -> &(dyn Planned + 'static) {
+                match self {
+                    $(Self::$name(plan) => plan,)*
+                }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for TargetPlan {
+            /// Records that name no driver are of the first one.
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                use serde::de::Error as _;
+                let mut members = serde_json::Map::deserialize(from)?;
+                let name = members.remove("driver");
+                let name = name.as_ref().and_then(serde_json::Value::as_str);
+                let plan = serde_json::Value::Object(members);
+                match name.unwrap_or(CARDS[0].name) {
+                    $($tag => serde_json::from_value(plan).map(Self::$name),)*
+                    other => return Err(D::Error::custom(format!("no driver {other:?}"))),
+                }
+                .map_err(D::Error::custom)
+            }
         }
 
         impl Driver {
@@ -29,15 +114,24 @@ macro_rules! drivers {
                     $(Self::$name(target) => work.with(target),)*
                 }
             }
+
+            /// Asks for the size of the database, where the driver can.
+            pub async fn size(&self) -> Option<Size> {
+                match self {
+                    $(Self::$name(target) => target.size().await,)*
+                }
+            }
+
+            /// Removes what the run has made and is not to keep. Tells whether it did.
+            ///
+            /// # Errors
+            /// Why it could not.
+            pub async fn tear_down(&self) -> Result<bool, TargetError> {
+                match self {
+                    $(Self::$name(target) => target.tear_down().await,)*
+                }
+            }
         }
     };
 }
-
-drivers! {
-    /// CouchDB and what speaks its protocol.
-    CouchDb,
-    /// Answers at once and keeps nothing.
-    Basic,
-    /// Any server that speaks HTTP.
-    Http,
-}
+pub(super) use drivers;

@@ -2,15 +2,27 @@
 //!
 //! A driver knows how its database spells an operation. It knows nothing of pace or stages.
 
-pub mod basic;
-pub mod couchdb;
-pub mod http;
 mod list;
+mod plan;
 
-pub use list::{Driver, WithTarget};
+list::drivers! {
+    /// CouchDB and what speaks its protocol.
+    couchdb: CouchDb(CouchPlan) = "couch_db",
+    /// Answers at once and keeps nothing.
+    basic: Basic(BasicPlan) = "basic",
+    /// Any server that speaks HTTP.
+    http: Http(HttpTarget) = "http",
+}
+
+pub use list::WithTarget;
+pub use plan::{
+    Auth, Card, DriverPlan, Echo, Existing, Opening, Planned, ServerFacts, Size, TargetAsked,
+    TargetError,
+};
 
 use crate::clock::Nanos;
 use crate::measure::{BodyBytes, Probe, Wire};
+use crate::mistake::Invalid;
 use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Op, Pen, Reason, Reply};
 use std::io;
@@ -64,6 +76,19 @@ pub trait Target: Clone + Send + 'static {
     /// # Errors
     /// When the shard cannot be served.
     fn shard(&self, context: Rc<ShardContext>) -> impl Future<Output = io::Result<Self::Shard>>;
+
+    /// Asks for the size of the database, on a connection of its own.
+    fn size(&self) -> impl Future<Output = Option<Size>> {
+        async { None }
+    }
+
+    /// Removes what opening it has made and the plan does not keep. Tells whether it did.
+    ///
+    /// # Errors
+    /// Why it could not.
+    fn tear_down(&self) -> impl Future<Output = Result<bool, TargetError>> {
+        async { Ok(false) }
+    }
 }
 
 /// A database that one shard works on.

@@ -5,6 +5,7 @@
 mod chunked;
 mod connection;
 mod decode;
+mod exchange;
 mod head;
 mod payload;
 pub mod reason;
@@ -12,6 +13,7 @@ mod status;
 
 pub use connection::{Answer, Connection, Request};
 pub use decode::{Decoder, Malformed, Step};
+pub use exchange::{Exchange, Watcher};
 pub use head::{Head, header_values};
 pub use payload::Payload;
 pub use status::failure_of;

@@ -91,25 +91,28 @@ pub struct PhaseTable {
 }
 
 impl PhaseTable {
-    /// The table of `connections`; `kinds` names the kinds that get a column.
-    pub fn new(connections: &[ConnectionTimes], kinds: &[OpKind]) -> Self {
+    /// The table of `connections`; `kinds` names the kinds that get a column. Without `phases`, the
+    /// driver cannot tell them apart, and they get none.
+    pub fn new(connections: &[ConnectionTimes], kinds: &[OpKind], phases: bool) -> Self {
         let column = |time: &dyn Fn(&ConnectionTimes) -> Nanos| -> Vec<f64> {
             connections.iter().map(|c| time(c) as f64 / SECOND_NS as f64).collect()
         };
-        let mut table = Self {
-            local_s: column(&|c| c.local_ns),
-            send_s: column(&|c| c.send_ns),
-            receive_s: column(&|c| c.receive_ns),
-            ended_s: column(&|c| c.ended_ns),
-            ..Self::default()
-        };
+        let mut table = Self { ended_s: column(&|c| c.ended_ns), ..Self::default() };
         if connections.iter().any(|c| c.down_ns > 0) {
             table.down_s = column(&|c| c.down_ns);
         }
         for &kind in kinds {
+            table.ok.insert(kind, connections.iter().map(|c| c.kinds[kind.index()].ok).collect());
+        }
+        if !phases {
+            return table;
+        }
+        table.local_s = column(&|c| c.local_ns);
+        table.send_s = column(&|c| c.send_ns);
+        table.receive_s = column(&|c| c.receive_ns);
+        for &kind in kinds {
             table.remote_s.insert(kind, column(&|c| c.kinds[kind.index()].remote_ns));
             table.answer_s.insert(kind, column(&|c| c.kinds[kind.index()].answer_ns));
-            table.ok.insert(kind, connections.iter().map(|c| c.kinds[kind.index()].ok).collect());
         }
         let remote = column(&ConnectionTimes::remote_ns);
         for (phase, values) in [

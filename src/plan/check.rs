@@ -6,11 +6,13 @@ use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::{CrudOrder, StageKind, StagePlan};
 use super::threshold::Threshold;
-use super::{DatabasePlan, DriverName, MOST_CONNECTIONS, Making, Plan, TargetPlan, ycsb};
+use super::{MOST_CONNECTIONS, Plan, TargetPlan, YcsbSpec, ycsb};
 use crate::clock::SECOND_NS;
+use crate::driver::http::HttpTarget;
+use crate::driver::{Existing, TargetAsked};
 use crate::engine::{Pace, Schedule};
+use crate::schema::Ids;
 use crate::workload::{Budget, Purpose};
-use url::Url;
 
 /// At 32 bytes each in memory, more than this is out of any client's reach.
 const MOST_DOCUMENTS: u64 = 10_000_000_000;
@@ -26,10 +28,7 @@ const MOST_SLACK_NS: u64 = 1_000_000;
 pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
     check_ranges(spec, &mut mistakes);
-    let target = target_plan(spec).unwrap_or_else(|mistake| {
-        mistakes.push(mistake);
-        stand_in(spec)
-    });
+    let target = target(spec).map_err(|mistake| mistakes.push(mistake)).ok();
     let mut schemas = Vec::new();
     for (flag, source, weight) in &spec.schemas {
         match SchemaPlan::load(flag, source, *weight) {
@@ -47,9 +46,11 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         // YCSB's operations go to records that others may have loaded.
         check_documents(spec, &stages, connections, &mut mistakes);
     }
-    if !mistakes.is_empty() {
-        return Err(mistakes);
+    if let Some(card) = target.as_ref().map(TargetPlan::card) {
+        let done = |kind| stages.iter().any(|stage| stage.kind.does(kind));
+        mistakes.extend(card.refusal(spec.target_flag, done));
     }
+    let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     // The stand-in lives on this machine too and needs a core of its own.
     let default_threads = if target.is_stand_in() { cores / 2 } else { cores };
@@ -67,7 +68,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         stages,
         fill: spec.fill,
         thresholds,
-        http: ycsb::http(spec).map(|(_, http)| http),
+        http: ycsb::http(spec),
         ycsb: spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone()),
     })
 }
@@ -324,126 +325,33 @@ pub(super) fn thresholds(
     thresholds
 }
 
-fn stand_in(spec: &PlanSpec) -> TargetPlan {
-    without_server(spec, DriverName::CouchDb, DatabasePlan::Scratch { keep: spec.keep })
-}
-
-const fn without_server(spec: &PlanSpec, driver: DriverName, database: DatabasePlan) -> TargetPlan {
-    let auth = spec.auth;
-    TargetPlan {
-        driver,
-        server: None,
-        user: None,
-        password: None,
-        auth,
-        tls_ca: None,
-        database,
-        making: Making { q: None, n: None, partitioned: false },
-        cached_updates: false,
-        basic: None,
+/// What is asked of the target.
+fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
+    if let Some(list) = ycsb::http(spec) {
+        return Ok(TargetPlan::Http(HttpTarget::new(&list, spec.tls_ca.clone())));
     }
-}
-
-/// Refuses flags that mean nothing for this target.
-fn without_effect(spec: &PlanSpec, url: &Url) -> Option<Invalid> {
-    if spec.tls_ca.is_some() && url.scheme() == "http" {
-        let problem = "the target is not https, so that no certificate is looked at";
-        return Some(Invalid::new("--tls-ca", problem, "write https://, or leave it out"));
-    }
-    if spec.auth == super::Auth::Basic && url.username().is_empty() {
-        let dialect = spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.kept);
-        let flag = if dialect { "--basic-auth" } else { "--auth" };
-        let cure = "give http://user:password@host:port, or leave it out";
-        return Some(Invalid::new(flag, "basic, but there is no user in the target", cure));
-    }
-    None
-}
-
-fn target_plan(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
-    let Some(text) = &spec.target else { return Ok(stand_in(spec)) };
-    if text == "basic" {
-        let basic = spec.ycsb.as_ref().and_then(|ycsb| ycsb.basic);
-        let target = without_server(spec, DriverName::Basic, DatabasePlan::None);
-        return Ok(TargetPlan { basic, ..target });
-    }
-    if let Some((rest, _)) = ycsb::http(spec) {
-        let target = without_server(spec, DriverName::Http, DatabasePlan::None);
-        let tls_ca = spec.tls_ca.clone();
-        return Ok(TargetPlan { server: Some(rest.server.clone()), tls_ca, ..target });
-    }
-    let wrong = |problem: &str| {
-        let cure = "give http://[user:password@]host:port[/database][?q=N&n=N&partitioned=true]";
-        Invalid::new(spec.target_flag, format!("{problem} in {:?}", redact(text)), cure)
+    let kept = spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.kept);
+    let prefix = match (&spec.ycsb, &spec.ids) {
+        (Some(ycsb), _) => &*ycsb.config.keys.prefix,
+        (None, Ids::Prefix(text)) => text,
+        (None, _) => "",
     };
-    let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-        return Err(wrong("not an http or https address"));
-    }
-    if let Some(mistake) = without_effect(spec, &url) {
-        return Err(mistake);
-    }
-    if url.fragment().is_some() {
-        return Err(wrong("a fragment"));
-    }
-    let making = Making::read(&url).map_err(|problem| wrong(&problem))?;
-    if url.query().is_some() && spec.use_existing {
-        return Err(wrong("how to make a database, but it must exist,"));
-    }
-    if let Some(problem) = making.mistake(spec) {
-        return Err(wrong(problem));
-    }
-    let decode =
-        |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let path = url.path().trim_matches('/');
-    if path.contains('/') {
-        return Err(wrong("more than one path segment (write a / in a database's name as %2F)"));
-    }
-    let name = spec.database.clone().or_else(|| (!path.is_empty()).then(|| decode(path)));
-    let database = match name {
-        None if spec.use_existing => return Err(wrong("--use-existing but no database")),
-        None => DatabasePlan::Scratch { keep: spec.keep },
-        Some(name) if name.is_empty() => return Err(wrong("an empty database name")),
-        Some(name) if name.starts_with('_') => {
-            return Err(wrong("a database whose name begins with _ belongs to the server, as"));
-        }
-        Some(name) if spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.kept) => {
-            DatabasePlan::Kept { name }
-        }
-        Some(name) if spec.use_existing => DatabasePlan::Existing { name },
-        Some(name) => DatabasePlan::New { name, keep: spec.keep },
-    };
-    let mut server = url.clone();
-    server.set_path("");
-    server.set_query(None);
-    let _ = server.set_username("");
-    let _ = server.set_password(None);
-    Ok(TargetPlan {
-        driver: DriverName::CouchDb,
-        server: Some(server.as_str().trim_end_matches('/').to_owned()),
-        user: (!url.username().is_empty()).then(|| decode(url.username())),
-        password: url.password().map(decode),
+    TargetPlan::check(&TargetAsked {
+        address: spec.target.clone(),
+        flag: spec.target_flag,
+        database: spec.database.clone(),
+        existing: match (kept, spec.use_existing) {
+            (true, _) => Existing::Maybe,
+            (false, true) => Existing::Yes,
+            (false, false) => Existing::No,
+        },
+        keep: spec.keep,
         auth: spec.auth,
+        auth_flag: if kept { "--basic-auth" } else { "--auth" },
         tls_ca: spec.tls_ca.clone(),
-        database,
-        making,
-        cached_updates: spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.cached_updates),
-        basic: None,
+        id_prefix: prefix.to_owned(),
+        options: spec.ycsb.as_ref().map(YcsbSpec::options).unwrap_or_default(),
     })
-}
-
-/// A URL without its password.
-fn redact(text: &str) -> String {
-    match Url::parse(text) {
-        Ok(mut url) if url.password().is_some() => {
-            let _ = url.set_password(Some("***"));
-            url.to_string()
-        }
-        Err(_) if text.contains('@') => {
-            let after = text.rsplit('@').next().unwrap_or_default();
-            format!("***@{after}")
-        }
-        _ => text.to_owned(),
-    }
 }
 
 /// What is wrong with the largest answer that is to be read.

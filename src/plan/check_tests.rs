@@ -112,9 +112,13 @@ fn targets_are_taken_apart_and_passwords_kept_out() {
         check(&spec)
     };
     let target = plan("http://ann:p%40ss@[::1]:5984/a%2Fb").unwrap().target;
+    let TargetPlan::CouchDb(target) = target else { panic!("{target:?}") };
     assert_eq!(target.server.as_deref(), Some("http://[::1]:5984"));
     assert_eq!((target.user.as_deref(), target.password.as_deref()), (Some("ann"), Some("p@ss")));
-    assert_eq!(target.database, DatabasePlan::New { name: "a/b".to_owned(), keep: false });
+    assert_eq!(
+        target.database,
+        crate::driver::couchdb::DatabasePlan::New { name: "a/b".to_owned(), keep: false }
+    );
     assert!(!serde_json::to_string(&target).unwrap().contains("p@ss"));
     for wrong in
         ["ftp://h/db", "http://", "h:5984", "http://h/a/b", "http://h:99999/", "http://h/?x"]

@@ -7,88 +7,13 @@ use super::check::{
 use super::spec::LoadSpec;
 use super::stage::{StageKind, StagePlan};
 use super::urls::{UrlReader, UrlSource};
-use super::{Auth, DatabasePlan, DriverName, FillPlan, MOST_CONNECTIONS, Making, Plan, TargetPlan};
+use super::{FillPlan, HttpPlan, MOST_CONNECTIONS, Plan, TargetPlan, strike_secret};
 use crate::clock::Nanos;
-use crate::driver::http::Retry;
+use crate::driver::http::HttpTarget;
 use crate::engine::Pace;
 use crate::schema::Ids;
-use crate::schema::Pattern;
 use crate::workload::{Purpose, UrlOrder};
-use serde::{Deserialize, Serialize, Serializer};
 use std::path::PathBuf;
-
-/// Headers whose values are secrets.
-const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
-
-/// The requests of a run, and how they are sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own, read by name")]
-pub struct HttpPlan {
-    /// The list.
-    pub requests: Vec<RequestPlan>,
-    /// What each user requests once, unmeasured, before it begins; users take them in turn.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub log_in: Vec<RequestPlan>,
-    /// Headers of every request, `Name: value`; stored without secrets.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "without_secrets")]
-    pub headers: Vec<String>,
-    /// Redirects are followed.
-    pub follow: bool,
-    /// Connections are kept for the next request.
-    pub keep_alive: bool,
-    /// Each user keeps the cookies it is given.
-    pub cookies: bool,
-    /// Which requests may be sent twice.
-    #[serde(default, skip_serializing_if = "Retry::is_default")]
-    pub retry: Retry,
-}
-
-/// One entry of the list. Stored without its password, and without the text of its body.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RequestPlan {
-    /// `GET`, `POST` and so on.
-    pub method: String,
-    /// The server's address without path, user or password.
-    pub server: String,
-    /// Path and query as written.
-    pub path: String,
-    /// The type of the body.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content_type: Option<String>,
-    /// The body.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub body: Option<BodyPlan>,
-    /// Path and query as sent.
-    #[serde(skip)]
-    pub target: Pattern,
-    /// User and password.
-    #[serde(skip)]
-    pub user: Option<(String, String)>,
-}
-
-/// The body of a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BodyPlan {
-    /// `inline`, or the file that it came from.
-    pub source: String,
-    /// The place among the plan's schemas of the one that it is made from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<usize>,
-    /// Its text.
-    #[serde(skip)]
-    pub pattern: Pattern,
-}
-
-fn without_secrets<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(headers.iter().map(|header| strike_secret(header)))
-}
-
-/// `Name: value` without the value where it is a secret.
-pub fn strike_secret(header: &str) -> String {
-    let name = header.split(':').next().unwrap_or_default().trim();
-    let secret = SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
-    if secret { format!("{name}: ***") } else { header.to_owned() }
-}
 
 /// When the requests of a list are due, as asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,21 +127,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let mut servers: Vec<&str> = http.requests.iter().map(|it| it.server.as_str()).collect();
-    servers.sort_unstable();
-    servers.dedup();
-    let target = TargetPlan {
-        driver: DriverName::Http,
-        server: Some(servers.join(", ")),
-        user: None,
-        password: None,
-        auth: Auth::Basic,
-        tls_ca: spec.tls_ca.clone(),
-        database: DatabasePlan::None,
-        making: Making::default(),
-        cached_updates: false,
-        basic: None,
-    };
+    let target = TargetPlan::Http(HttpTarget::new(&http, spec.tls_ca.clone()));
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = spec.threads.map_or(cores, |threads| threads as usize);
     Ok(Plan {

@@ -4,7 +4,6 @@
 mod burst;
 mod check;
 mod http;
-mod making;
 mod schemas;
 mod spec;
 mod stage;
@@ -15,13 +14,12 @@ mod urls;
 mod ycsb;
 mod ycsb_measurement;
 
+pub use crate::driver::http::{BodyPlan, HttpPlan, RequestPlan, strike_secret};
+pub use crate::driver::{Auth, TargetPlan};
 pub use crate::mistake::Invalid;
 pub use burst::{BurstPlan, BurstSpec};
 pub use check::check;
-pub use http::{
-    BodyPlan, HttpFlags, HttpLoad, HttpPlan, HttpSpec, RequestPlan, check_http, strike_secret,
-};
-pub use making::Making;
+pub use http::{HttpFlags, HttpLoad, HttpSpec, check_http};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};
 pub use stage::{CrudOrder, StageKind, StagePlan};
@@ -29,7 +27,7 @@ pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, Thres
 pub use title::stage_title;
 pub use units::{count, duration, duration_ns, mix, rate, size};
 pub use urls::{UrlSource, expand};
-pub use ycsb::{BasicPlan, YcsbPhase, YcsbSpec, YcsbStage};
+pub use ycsb::{YcsbPhase, YcsbSpec, YcsbStage};
 pub use ycsb_measurement::{
     ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
 };
@@ -39,7 +37,6 @@ pub use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
 pub use crate::workload::Purpose;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 
 /// CouchDB itself accepts 65,536 connections.
 const MOST_CONNECTIONS: u64 = 65_536;
@@ -106,103 +103,4 @@ impl FillPlan {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// The server and database of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TargetPlan {
-    /// What speaks to it.
-    #[serde(default, skip_serializing_if = "DriverName::is_default")]
-    pub driver: DriverName,
-    /// The server's address without path, user or password, or several with commas between;
-    /// `None`: the embedded stand-in, or no server at all.
-    pub server: Option<String>,
-    /// The user to log in as.
-    pub user: Option<String>,
-    /// The password. Never stored.
-    #[serde(skip)]
-    pub password: Option<String>,
-    /// How the credentials are presented.
-    pub auth: Auth,
-    /// The authorities that a server's certificate may come from; `None`: the system's.
-    pub tls_ca: Option<PathBuf>,
-    /// The database.
-    pub database: DatabasePlan,
-    /// How it is made, where this run makes it.
-    #[serde(default, skip_serializing_if = "Making::is_default")]
-    pub making: Making,
-    /// An update without a revision builds upon what the connection has last seen of the document.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cached_updates: bool,
-    /// What `basic` does beside answering, where YCSB's dialect says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub basic: Option<BasicPlan>,
-}
-
-impl TargetPlan {
-    /// Whether the server is the embedded stand-in.
-    pub fn is_stand_in(&self) -> bool {
-        self.server.is_none() && self.driver == DriverName::CouchDb
-    }
-}
-
-/// The driver that a run uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DriverName {
-    /// CouchDB and what speaks its protocol.
-    #[default]
-    CouchDb,
-    /// No server: everything is answered at once, and nothing is kept.
-    Basic,
-    /// Any server that speaks HTTP.
-    Http,
-}
-
-impl DriverName {
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// How credentials are presented to the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Auth {
-    /// A session cookie: its check is cheap for the server.
-    #[default]
-    Cookie,
-    /// Basic authentication in every request.
-    Basic,
-}
-
-/// Which database is used, and what becomes of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum DatabasePlan {
-    /// One that springload makes, under a name of its own.
-    Scratch {
-        /// Leave it in place.
-        keep: bool,
-    },
-    /// One that springload makes under this name; it must not exist.
-    New {
-        /// Its name.
-        name: String,
-        /// Leave it in place.
-        keep: bool,
-    },
-    /// One that springload makes where there is none. It is never deleted.
-    Kept {
-        /// Its name.
-        name: String,
-    },
-    /// One that exists. It is never deleted.
-    Existing {
-        /// Its name.
-        name: String,
-    },
-    /// None: the driver knows no databases.
-    None,
 }

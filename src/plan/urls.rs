@@ -4,8 +4,8 @@
 //! siege reads in another way than it looks is refused here, with file and line.
 
 use super::Invalid;
-use super::http::{BodyPlan, RequestPlan};
 use super::schemas::{SchemaPlan, SchemaSource};
+use super::{BodyPlan, RequestPlan};
 use crate::schema::{Pattern, Values};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 use std::collections::BTreeMap;

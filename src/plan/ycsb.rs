@@ -1,17 +1,18 @@
 //! YCSB's part of a plan. Knows nothing of where properties come from.
 
-use super::http::{HttpPlan, RequestPlan};
 use super::spec::PlanSpec;
 use super::stage::{StageKind, StagePlan};
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::Nanos;
+use crate::driver::basic::BasicOptions;
+use crate::driver::http::{HttpPlan, RequestPlan};
 use crate::engine::Pace;
 use crate::op::OpKind;
 use crate::schema::Pattern;
 use crate::workload::Purpose;
-use crate::workload::ycsb::rest::RestConfig;
 use crate::workload::ycsb::{Class, CoreConfig};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// A workload of YCSB's that was asked for.
 #[derive(Clone, Debug)]
@@ -27,28 +28,22 @@ pub struct YcsbSpec {
     /// Drivers update what they have last seen of a document, and look only after a conflict.
     pub cached_updates: bool,
     /// What `basic` does beside answering, where that is the driver.
-    pub basic: Option<BasicPlan>,
+    pub basic: Option<BasicOptions>,
     /// How YCSB's reports tell the measurements, where its dialect is spoken.
     pub measurement: Option<MeasurementPlan>,
 }
 
-/// What `basic` does beside answering, as YCSB's `BasicDB` can.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BasicPlan {
-    /// How long an operation takes, in milliseconds.
-    pub delay_ms: u32,
-    /// An operation takes a whole number of milliseconds below `delay_ms`, any as likely.
-    pub randomized: bool,
-    /// Operations are printed.
-    pub printed: bool,
-    /// Different operations are counted.
-    pub counted: bool,
-}
-
-impl BasicPlan {
-    /// Whether somebody wants to see operations.
-    pub const fn is_shown(self) -> bool {
-        self.printed || self.counted
+impl YcsbSpec {
+    /// The settings of the driver's own.
+    pub(super) fn options(&self) -> Map<String, Value> {
+        let mut options = Map::new();
+        if self.cached_updates {
+            options.insert("cached_updates".to_owned(), true.into());
+        }
+        if let Some(basic) = self.basic {
+            options.insert("basic".to_owned(), serde_json::json!(basic));
+        }
+        options
     }
 }
 
@@ -132,7 +127,7 @@ const fn share(all: u64, k: usize, connections: usize) -> u64 {
 
 /// The server and the requests of a replay of traces, where `spec` asks for one that is sent: a
 /// request for each trace, whose paths come from the workload.
-pub(super) fn http(spec: &PlanSpec) -> Option<(&RestConfig, HttpPlan)> {
+pub(super) fn http(spec: &PlanSpec) -> Option<HttpPlan> {
     let Class::Rest(rest) = &spec.ycsb.as_ref().filter(|ycsb| ycsb.basic.is_none())?.class else {
         return None;
     };
@@ -145,13 +140,12 @@ pub(super) fn http(spec: &PlanSpec) -> Option<(&RestConfig, HttpPlan)> {
         target: Pattern::default(),
         user: rest.user.clone(),
     };
-    let plan = HttpPlan {
+    Some(HttpPlan {
         requests: ["GET", "POST", "PUT", "DELETE"].map(request).to_vec(),
         headers: rest.headers.clone(),
         keep_alive: true,
         ..HttpPlan::default()
-    };
-    Some((rest, plan))
+    })
 }
 
 /// The stages of a plan for `ycsb`. The run phase falls due as `pace` says. So does the load phase

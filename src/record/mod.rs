@@ -18,6 +18,7 @@ pub use threshold::{Judgement, Unit};
 pub use verdict::Verdict;
 pub use warning::{Code, Warning, unanswered};
 
+use crate::driver::ServerFacts;
 use crate::measure::{
     Growth, OperationSummary, Outage, PhaseTable, Series, Slot, Span, is_default,
 };
@@ -80,6 +81,14 @@ pub struct ServerRecord {
     /// Why springload could not remove the database that it made, if it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,
+}
+
+impl ServerRecord {
+    /// What is known of a server before the first stage.
+    pub fn of(facts: ServerFacts, stand_in: bool) -> Self {
+        let ServerFacts { url, name, version, same_machine, database, created } = facts;
+        Self { url, name, version, stand_in, same_machine, database, created, ..Self::default() }
+    }
 }
 
 /// One stage of a run.

@@ -4,7 +4,6 @@ use super::begun::{LASTED, not_all_begun};
 use super::{ClientRecord, RunRecord, StageRecord, Verdict};
 use crate::measure::{OperationSummary, Outage, Span};
 use crate::op::{Failure, OpKind};
-use crate::plan::Auth;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -103,7 +102,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         "client and server share this machine and compete for its processors",
     );
     run(
-        record.plan.auth_is_basic(),
+        record.plan.target.proves_each_request(),
         Code::BasicAuth,
         "Basic authentication: the server checks the password in every request",
     );
@@ -318,12 +317,6 @@ fn span_words(span: Span) -> String {
         return format!("for {:.0} ms from {:.1} s on", span.length_s * 1e3, span.from_s);
     }
     format!("for {:.1} s from {:.1} s on", span.length_s, span.from_s)
-}
-
-impl crate::plan::Plan {
-    fn auth_is_basic(&self) -> bool {
-        self.target.user.is_some() && self.target.auth == Auth::Basic
-    }
 }
 
 #[cfg(test)]

@@ -114,7 +114,9 @@ fn stage(stage: &StageRecord, out: &mut String) {
     out.push('\n');
     out.push_str(&align(&times(stage)));
     out.push('\n');
-    out.push_str(&align(&phases(stage)));
+    if !stage.connections.spread.is_empty() {
+        out.push_str(&align(&phases(stage)));
+    }
 }
 
 /// What an operation took on the wire, where that is not a request each.
@@ -196,7 +198,7 @@ pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
 fn phases(stage: &StageRecord) -> Vec<Vec<String>> {
     let mut rows = vec![cells(["time per connection, s", "min", "median", "max", "sd"])];
     for phase in ["local", "send", "remote", "receive"] {
-        let spread = stage.connections.spread.get(phase).copied().unwrap_or_default();
+        let Some(spread) = stage.connections.spread.get(phase) else { continue };
         let mut row = vec![phase.to_owned()];
         row.extend(
             [spread.min, spread.median, spread.max, spread.sd].map(|value| decimal(value, 3)),

@@ -1,7 +1,7 @@
 //! What every report for people says of a run in the same words.
 
 use super::number::{decimal, grouped, millis};
-use crate::plan::{DriverName, StagePlan, stage_title};
+use crate::plan::{StagePlan, stage_title};
 use crate::record::{LoadRecord, RunRecord, ServerRecord, StageRecord, Verdict};
 
 /// What was measured, and where it is.
@@ -97,7 +97,7 @@ fn trusted_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
         Verdict::NotSustained { .. } => "not sustained",
         Verdict::Sustained => "sustained",
         Verdict::TooShort => "too short to judge",
-        Verdict::Closed if record.plan.target.driver == DriverName::Basic => {
+        Verdict::Closed if !record.plan.target.card().server => {
             "valid (no server: what springload itself costs)"
         }
         Verdict::Closed if thinks(record, stage) => "valid (closed loop with think time)",

@@ -1,6 +1,7 @@
 //! What the shards of a stage left behind, made into its record.
 
 use crate::clock::{Nanos, SECOND_NS};
+use crate::driver::Card;
 use crate::engine::{LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
     Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, OutageLog, PhaseTable, Series,
@@ -35,8 +36,8 @@ pub(super) struct Frame<'a> {
     pub(super) began: [Nanos; 2],
     /// How well this machine let a thread wake up.
     pub(super) hiccups: Hiccups,
-    /// There is no server: springload itself is what is measured.
-    pub(super) without_server: bool,
+    /// What there is to know of the driver.
+    pub(super) card: Card,
     /// Steps of another length than a second, where the plan asks for them.
     pub(super) slots: Vec<Slot>,
     /// Documents between two points of the growth, where that is asked for, and the sizes that the
@@ -108,7 +109,7 @@ impl<W> Collected<W> {
             client: self.client((requests, &lag), start, &frame.hiccups),
             verdict: Verdict::Empty,
             outage: self.outage.finish(start),
-            connections: PhaseTable::new(&times, &self.totals.kinds()),
+            connections: PhaseTable::new(&times, &self.totals.kinds(), frame.card.phases),
             operations,
             series: self.series.clone(),
             slots: frame.slots,
@@ -117,7 +118,7 @@ impl<W> Collected<W> {
                 .map(|(window, sizes)| Growth { sizes, ..Growth::new(&self.fills, window) }),
             start: matches!(stage.kind, StageKind::Burst(_)).then(|| start_record(&self.lanes)),
         };
-        record.verdict = Verdict::of(&record, frame.without_server);
+        record.verdict = Verdict::of(&record, !frame.card.server);
         record
     }
 

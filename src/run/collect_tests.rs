@@ -62,7 +62,7 @@ fn frame(plan: &StagePlan) -> Frame<'_> {
         connections: 2,
         began: [SECOND_NS, 3 * SECOND_NS],
         hiccups: Hiccups::default(),
-        without_server: false,
+        card: crate::driver::CARDS[0],
         slots: Vec::new(),
         growth: None,
     }

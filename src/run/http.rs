@@ -1,111 +1,25 @@
-//! A list of HTTP requests made ready: servers looked up, entries for workload and driver.
+//! A list of HTTP requests for its workload, and one of them made by itself.
 
 use super::RunError;
 use crate::clock::{Clock, Nanos};
-use crate::driver::http::{Exchange, Http, LogIn, Request, Server, Settings, Watcher};
-use crate::driver::{Session as _, Shard as _, ShardOf};
+use crate::driver::{Opening, Session as _, Shard as _, ShardOf, TargetError, TargetPlan};
+use crate::http1::{Exchange, Watcher};
 use crate::measure::Probe;
 use crate::net::ShardContext;
-use crate::net::{Endpoint, EndpointError, TlsOptions};
 use crate::op::Failure;
 use crate::plan::{HttpPlan, Plan, RequestPlan, SchemaPlan};
-use crate::record::ServerRecord;
-use crate::schema::{Pattern, Values};
+use crate::schema::Pattern;
 use crate::workload::{UrlBody, UrlEntry, UrlOrder, Urls, Workload as _};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use url::Url;
 
 /// Tells document schemas of different entries apart.
 const BODIES: u64 = u64::from_be_bytes(*b"url body");
 
-/// What login requests have in their places.
-const LOG_IN: Values = Values { seq: 1, random: [0; 16], int: 0 };
-
 fn http(plan: &Plan) -> Result<&HttpPlan, RunError> {
     let missing = || io::Error::other("a plan for HTTP without requests");
     Ok(plan.http.as_ref().ok_or_else(missing)?)
-}
-
-/// The target of a plan for HTTP, which tells `watcher` of each exchange that has ended.
-///
-/// # Errors
-/// When the name of a server has no address, or its certificates cannot be judged.
-fn http_target(
-    plan: &Plan,
-    watcher: Option<Watcher>,
-    head_becomes_get: bool,
-) -> Result<Http, RunError> {
-    let http = http(plan)?;
-    let tls = TlsOptions { authorities: plan.target.tls_ca.clone() };
-    let mut servers = Vec::new();
-    let mut request = |entry: &RequestPlan| -> Result<Request, RunError> {
-        Ok(Request {
-            method: entry.method.clone(),
-            server: place_of(entry, &mut servers, (&tls, plan.max_answer))?,
-            content_type: entry.content_type.clone(),
-        })
-    };
-    let requests = http.requests.iter().map(&mut request).collect::<Result<_, _>>()?;
-    let mut log_in = Vec::new();
-    for entry in &http.log_in {
-        let mut text = LogIn::default();
-        entry.target.write(&LOG_IN, &mut text.target);
-        if let Some(body) = &entry.body {
-            body.pattern.write(&LOG_IN, &mut text.body);
-        }
-        log_in.push((request(entry)?, text));
-    }
-    let pair = |header: &String| {
-        let (name, value) = header.split_once(':').unwrap_or((header, ""));
-        (name.trim().to_owned(), value.trim().to_owned())
-    };
-    let settings = Settings {
-        headers: http.headers.iter().map(pair).collect(),
-        follow: http.follow,
-        keep_alive: http.keep_alive,
-        cookies: http.cookies,
-        max_answer: plan.max_answer,
-        retry: http.retry,
-        head_becomes_get,
-        watcher,
-    };
-    Ok(Http::new(servers, requests, log_in, settings, tls))
-}
-
-/// The place of an entry's server among `servers`, to which it is added if it is new. One that
-/// is spoken to as two users counts twice.
-fn place_of(
-    entry: &RequestPlan,
-    servers: &mut Vec<Server>,
-    (tls, max_answer): (&TlsOptions, u64),
-) -> Result<usize, RunError> {
-    let url = Url::parse(&entry.server)
-        .map_err(|_| RunError::Endpoint(EndpointError::Url(entry.server.clone())))?;
-    let same = |server: &Server| server.url == url && server.user == entry.user;
-    if let Some(place) = servers.iter().position(same) {
-        return Ok(place);
-    }
-    let endpoint = Arc::new(Endpoint::resolve(&url, tls)?.with_max_answer(max_answer));
-    servers.push(Server { url, endpoint, user: entry.user.clone() });
-    Ok(servers.len() - 1)
-}
-
-/// The target, and what is on record of its servers.
-pub(super) fn prepare(
-    plan: &Plan,
-    watcher: Option<Watcher>,
-) -> Result<(Http, ServerRecord), RunError> {
-    let target = http_target(plan, watcher, false)?;
-    let server = ServerRecord {
-        url: plan.target.server.clone().unwrap_or_default(),
-        name: "HTTP".to_owned(),
-        version: "1.1".to_owned(),
-        same_machine: target.is_loopback(),
-        ..ServerRecord::default()
-    };
-    Ok((target, server))
 }
 
 /// The entries of a plan's list, for the workload.
@@ -148,7 +62,16 @@ pub struct Shown {
 /// When a server's name has no address, or the operating system refuses a runtime.
 pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
     let (sender, exchanges) = channel();
-    let target = http_target(plan, Some(Watcher { sender, whole: true }), true)?;
+    let TargetPlan::Http(servers) = &plan.target else {
+        return Err(io::Error::other("a plan without HTTP").into());
+    };
+    let opening = Opening {
+        timeout_ns: plan.timeout_ns,
+        max_answer: plan.max_answer,
+        exchanges: Some(Watcher { sender, whole: true }),
+        ..Opening::default()
+    };
+    let target = servers.target(&opening, true).map_err(TargetError::from)?;
     let mut user = Urls::new(entries(plan)?, UrlOrder::Sequential, (0, 1), plan.seed, None);
     let clock = Clock::system();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

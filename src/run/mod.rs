@@ -8,7 +8,6 @@ mod collect;
 mod http;
 mod lanes;
 mod live;
-mod prepare;
 mod progress;
 mod sizes;
 mod stage;
@@ -17,14 +16,14 @@ pub use http::{Shown, exchange_once};
 pub use progress::{KindProgress, Progress};
 
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
-use crate::driver::basic::Echo;
-use crate::driver::couchdb::AdminError;
-use crate::driver::http::Watcher;
+use crate::driver::{Echo, Opening, TargetError};
 use crate::engine::{Stop, StopReason};
+use crate::http1::Watcher;
 use crate::measure::RawRow;
-use crate::net::EndpointError;
-use crate::plan::{BasicPlan, Plan, SchemaPlan, StageKind};
-use crate::record::{Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION};
+use crate::plan::{Plan, SchemaPlan, StageKind};
+use crate::record::{
+    Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION, ServerRecord,
+};
 use crate::schema::{Documents, SchemaError};
 use lanes::Connections;
 use stage::Bench;
@@ -65,15 +64,9 @@ pub trait Observer {
 /// Why a run could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The address cannot be used.
+    /// The target cannot be used.
     #[error(transparent)]
-    Endpoint(#[from] EndpointError),
-    /// The server cannot be used.
-    #[error(transparent)]
-    Admin(#[from] AdminError),
-    /// The database is not as the plan says.
-    #[error("{0}")]
-    Database(String),
+    Target(#[from] TargetError),
     /// The user asked twice to leave.
     #[error("left at once; a scratch database may remain")]
     Aborted,
@@ -92,7 +85,7 @@ impl RunError {
     }
 }
 
-/// Carries out `plan` on the server at `server`. `stand_in` tells that it is the embedded one.
+/// Carries out `plan`; `stand_in` is the address of the stand-in, where the plan is for one.
 ///
 /// # Errors
 /// When nothing could be begun: the server or database cannot be used, or the operating system
@@ -100,7 +93,7 @@ impl RunError {
 /// record, with all that was measured until then.
 pub fn run(
     plan: &Plan,
-    (server, stand_in): (&str, bool),
+    stand_in: Option<String>,
     stop: &Arc<Stop>,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, RunError> {
@@ -111,16 +104,22 @@ pub fn run(
     let started_at = jiff::Timestamp::from_nanosecond(i128::from(began_wall))
         .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
-    let echo =
-        if plan.target.basic.is_some_and(BasicPlan::is_shown) { observer.echo() } else { None };
-    let shown = prepare::Shown { exchanges: observer.exchanges(), echo };
-    let mut prepared = prepare::prepare(plan, (server, stand_in), stop, shown)?;
+    let pinned = stand_in.is_some();
+    let opening = Opening {
+        stand_in,
+        seed: plan.seed,
+        timeout_ns: plan.timeout_ns,
+        max_answer: plan.max_answer,
+        exchanges: observer.exchanges(),
+        echo: plan.target.shows().then(|| observer.echo()).flatten(),
+    };
+    let (target, facts) = block_on(stop, plan.target.open(&opening))?;
     let mut record = RunRecord {
         schema_version: SCHEMA_VERSION,
         started_at,
         partial: true,
         plan: plan.clone(),
-        server: prepared.server.clone(),
+        server: ServerRecord::of(facts, pinned),
         environment: Environment { calibration: Some(calibration), ..Environment::here() },
         stages: Vec::new(),
         warnings: Vec::new(),
@@ -129,19 +128,37 @@ pub fn run(
         result: None,
     };
     observer.run_begins(&record);
-    let inspect = prepared.inspect.as_ref();
-    let target = &prepared.target;
-    let bench = Bench { plan, target, stop, began, began_wall, pinned: stand_in, inspect };
+    let bench = Bench { plan, target: &target, stop, began, began_wall, pinned };
     let result = stages(&bench, documents, &mut record, observer);
     let at_s = (Clock::system().now() - began) as f64 / SECOND_NS as f64;
     if stop.reason() != Some(StopReason::Aborted) {
         let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
         let ended = ended((result.err(), stop.reason()), at_s, advice);
-        let removed = prepared.tear_down(plan, stop);
+        let removed = block_on(stop, target.tear_down());
         record.close(ended, removed.map_err(|error| error.to_string()));
         observer.keep(&record);
     }
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
+}
+
+/// Drives what is done to a server beside load, on the calling thread, until it is done or the user
+/// asks twice to leave.
+fn block_on<T>(
+    stop: &Stop,
+    work: impl Future<Output = Result<T, TargetError>>,
+) -> Result<T, RunError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let aborted = async {
+            while stop.reason() != Some(StopReason::Aborted) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        tokio::select! {
+            result = work => Ok(result?),
+            () = aborted => Err(RunError::Aborted),
+        }
+    })
 }
 
 /// Why a run ended before its plan was carried out, if it did.

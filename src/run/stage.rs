@@ -2,13 +2,13 @@
 
 use super::collect::{Collected, Frame, window_ns};
 use super::live::LiveStage;
-use super::sizes::{Inspect, Sizes};
+use super::sizes::Sizes;
 use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{Driver, Target, WithTarget};
 use crate::engine::{Lane, Patience, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard};
 use crate::measure::{HiccupMeter, Interval, Pulse, Series, SlotSums, Totals};
-use crate::plan::{DriverName, MeasurementPlan, Plan, StageKind, StagePlan};
+use crate::plan::{MeasurementPlan, Plan, StageKind, StagePlan};
 use crate::record::StageRecord;
 use crate::workload::Workload;
 use std::io;
@@ -44,8 +44,6 @@ pub(super) struct Bench<'a> {
     pub(super) began_wall: Nanos,
     /// The server is in this process: each thread keeps to its processor.
     pub(super) pinned: bool,
-    /// How the size of the database is asked for, where it is.
-    pub(super) inspect: Option<&'a Inspect>,
 }
 
 impl Bench<'_> {
@@ -99,10 +97,7 @@ impl Bench<'_> {
             })
             .collect::<io::Result<_>>()?;
         drop(sink);
-        let sizes = match (window, self.inspect) {
-            (Some(_), Some(inspect)) => Some(Sizes::ask(inspect.clone(), start.clone())?),
-            _ => None,
-        };
+        let sizes = window.map(|_| Sizes::ask(self.target.clone(), start.clone())).transpose()?;
         let connections = self.plan.connections;
         let epoch_ns = self.began_wall.saturating_sub(self.began);
         let watch = Watch { stage, connections, start: start.clone(), stop: self.stop, epoch_ns };
@@ -116,7 +111,7 @@ impl Bench<'_> {
             connections,
             began: [self.began, start.moment().unwrap_or(self.began)],
             hiccups: hiccups.finish(),
-            without_server: self.plan.target.driver == DriverName::Basic,
+            card: self.plan.target.card(),
             slots: slots.map(|slots| slots.finish()).unwrap_or_default(),
             growth: window.map(|it| (it, sizes.map(Sizes::finish).unwrap_or_default())),
         });

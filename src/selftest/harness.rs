@@ -115,7 +115,7 @@ impl Load {
             Broken::Plan(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
         })?;
         let url = server.url();
-        let record = run(&plan, (&url, true), &Arc::new(Stop::default()), &mut Silent)?;
+        let record = run(&plan, Some(url), &Arc::new(Stop::default()), &mut Silent)?;
         // The last answer's time is logged after it is sent: wait for the server's threads.
         let (counters, served) = (server.counters(), settled(&server));
         server.stop();

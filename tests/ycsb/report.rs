@@ -1,9 +1,11 @@
 //! YCSB's report, read back as its readers do, and each of its forms on a stored record.
 
 use serde_json::Value;
+use springload::driver::TargetPlan;
+use springload::driver::basic::BasicPlan;
 use springload::measure::{FailedTimes, Histogram, Kept, Latency, RawRow};
 use springload::op::{Failure, OpKind};
-use springload::plan::{DatabasePlan, DriverName, MeasurementPlan, Plan};
+use springload::plan::{MeasurementPlan, Plan};
 use springload::record::{RunRecord, Running};
 use springload::report::ycsb::{Status, hdr_logs, raw_rows};
 use springload::report::{format, read_json};
@@ -312,12 +314,11 @@ fn requests_are_told_one_by_one_where_they_are_asked_for() {
         fn keep(&mut self, _: &RunRecord) {}
     }
     let mut plan = record("measurementtype=raw").plan;
-    plan.target.driver = DriverName::Basic;
-    (plan.target.server, plan.target.database) = (None, DatabasePlan::None);
+    plan.target = TargetPlan::Basic(BasicPlan::default());
     plan.stages.retain(|stage| stage.name != "warm_up");
     let run = |plan: &Plan| {
         let mut rows = Rows::default();
-        let record = run(plan, ("", false), &Arc::default(), &mut rows).expect("it runs");
+        let record = run(plan, None, &Arc::default(), &mut rows).expect("it runs");
         (record, rows)
     };
     let (record, Rows(rows, epoch_ns)) = run(&plan);

@@ -1,6 +1,6 @@
 //! How many files and sockets the process may have open, and whether a plan gets by with that.
 
-use crate::plan::{DriverName, Invalid, Plan};
+use crate::plan::{Invalid, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What each thread opens for itself: its poll, what wakes it, signals and timers.
@@ -33,18 +33,6 @@ pub(in crate::cli) fn suffice(plan: &Plan) -> Result<(), Invalid> {
 
 /// The most files and sockets that `plan` has open at once.
 fn needed(plan: &Plan) -> u64 {
-    let each = match (plan.target.driver, &plan.http) {
-        (DriverName::Http, Some(http)) => {
-            let mut servers: Vec<_> =
-                http.requests.iter().chain(&http.log_in).map(|it| &it.server).collect();
-            servers.sort_unstable();
-            servers.dedup();
-            servers.len().max(1) as u64
-        }
-        // A stand-in has its end of each connection in this process, too.
-        _ if plan.target.is_stand_in() => 2,
-        // One for the timer of each, where operations are to take time.
-        _ => 1,
-    };
+    let each = plan.target.descriptors();
     plan.connections as u64 * each + plan.threads as u64 * OF_A_THREAD + OF_ALL
 }

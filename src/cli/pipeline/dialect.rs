@@ -2,8 +2,8 @@
 
 use crate::cli::print::write;
 use crate::clock::Nanos;
-use crate::driver::basic::Echo;
-use crate::driver::http::Watcher;
+use crate::driver::Echo;
+use crate::http1::Watcher;
 use crate::measure::RawRow;
 use crate::record::{RunRecord, Running};
 use crate::report::{self, Format};

@@ -99,10 +99,8 @@ pub(in crate::cli) fn measure(
         eprintln!("error: the stand-in cannot start: {error}");
         Exit::Failed
     })?;
-    let own = stand_in.as_ref().map(StandIn::url);
-    let url = plan.target.server.clone().or(own).unwrap_or_default();
     let mut view = View::new(output, bench, dialect);
-    let result = run(plan, (&url, stand_in.is_some()), bench.ending.stop(), &mut view);
+    let result = run(plan, stand_in.as_ref().map(StandIn::url), bench.ending.stop(), &mut view);
     let unsaved = view.finish();
     dialect.ended();
     result.map(|record| Measured { record, unsaved }).map_err(|error| {

@@ -1,7 +1,11 @@
 //! A target without a server that keeps nothing: what is measured on it is springload itself, or a
 //! delay of known length.
 
-use super::{Outcome, Session, Shard, ShardOf, Target};
+mod plan;
+
+pub use plan::{BasicOptions, BasicPlan};
+
+use super::{Echo, Outcome, Session, Shard, ShardOf, Target};
 use crate::clock::{Clock, Nanos, Sleeper};
 use crate::generate::{below, mix, scramble};
 use crate::measure::Probe;
@@ -10,13 +14,9 @@ use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply, Token};
 use std::fmt;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 const MILLISECOND_NS: Nanos = 1_000_000;
-
-/// Is handed what is to be shown of each operation, on all threads.
-pub type Echo = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// How long operations take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,10 @@
 mod admin;
 pub mod answer;
 mod credentials;
+mod making;
+mod open;
 mod pen;
+mod plan;
 mod revision;
 mod seen;
 mod session;
@@ -13,12 +16,14 @@ mod whole;
 pub use admin::{Admin, AdminError};
 pub use credentials::Credentials;
 use credentials::Renewal;
+pub use making::Making;
 pub use pen::CouchPen;
+pub use plan::{CouchPlan, DatabasePlan};
 pub use revision::Revision;
 use seen::Seen;
 pub use session::CouchSession;
 
-use super::{Shard, ShardOf, Target};
+use super::{Shard, ShardOf, Size, Target, TargetError};
 use crate::http1::Connection;
 use crate::net::Endpoint;
 use crate::net::ShardContext;
@@ -45,6 +50,10 @@ pub struct CouchDb {
     path: Arc<[u8]>,
     common: Arc<[u8]>,
     cached_updates: bool,
+    /// How long administration may take, in nanoseconds for each request.
+    timeout_ns: u64,
+    /// The database is removed at the end.
+    removed: bool,
 }
 
 impl CouchDb {
@@ -57,7 +66,16 @@ impl CouchDb {
             credentials,
             renewal: Arc::default(),
             cached_updates: false,
+            timeout_ns: 0,
+            removed: false,
         }
+    }
+
+    /// The same with what its administration needs: how long a request may take, and whether the
+    /// database is removed at the end.
+    const fn with_administration(mut self, timeout_ns: u64, removed: bool) -> Self {
+        (self.timeout_ns, self.removed) = (timeout_ns, removed);
+        self
     }
 
     /// The same; with `cached`, its sessions keep the documents that they see, and an update
@@ -74,6 +92,14 @@ impl Target for CouchDb {
 
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
         Ok(ShardOf { target: self.clone(), context })
+    }
+
+    async fn size(&self) -> Option<Size> {
+        self.ask_size().await
+    }
+
+    async fn tear_down(&self) -> Result<bool, TargetError> {
+        self.remove().await
     }
 }
 

@@ -3,12 +3,14 @@
 //! Knows what each entry of the list is sent with; path and body come from the workload.
 
 mod pen;
+mod plan;
 mod request;
 mod session;
 
 pub use pen::HttpPen;
-pub use request::{Request, Retry, Server, Settings, Watcher};
-pub use session::{Exchange, HttpSession};
+pub use plan::{BodyPlan, HttpPlan, HttpTarget, RequestPlan, strike_secret};
+pub use request::{Request, Retry, Server, Settings};
+pub use session::HttpSession;
 
 use super::{Shard, ShardOf, Target};
 use crate::net::ShardContext;

@@ -1,14 +1,12 @@
 //! How a request is spelled: all of its head but the target and what changes with each one.
 
-use super::session::Exchange;
-use crate::http1;
+use crate::http1::{self, Watcher};
 use crate::net::Endpoint;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use url::Url;
 
 /// One server of the list.
@@ -73,15 +71,6 @@ pub struct Settings {
     pub head_becomes_get: bool,
     /// Is told of each exchange that has ended.
     pub watcher: Option<Watcher>,
-}
-
-/// Who is told of exchanges.
-#[derive(Clone, Debug)]
-pub struct Watcher {
-    /// Where they are told to.
-    pub sender: Sender<Exchange>,
-    /// With what was sent and what came.
-    pub whole: bool,
 }
 
 impl Retry {

@@ -5,7 +5,7 @@ use super::request::{Prepared, Request};
 use super::{LogIn, Shared};
 use crate::clock::Nanos;
 use crate::driver::{Outcome, Session};
-use crate::http1::{Answer, Connection, Payload, failure_of, header_values, reason};
+use crate::http1::{Answer, Connection, Exchange, Payload, failure_of, header_values, reason};
 use crate::measure::{Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Op, Reason, Reply};
@@ -16,30 +16,6 @@ use std::sync::Arc;
 
 /// As many redirects in a row are followed; the next one is a failure.
 const MOST_REDIRECTS: usize = 10;
-
-/// One request and its answer, for who wants to see each. A redirect and what it leads to are two.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exchange {
-    /// The status of the answer, or why there was none.
-    pub status: Result<u16, Failure>,
-    /// From before it was sent, connecting included, to the last byte of the answer, in
-    /// nanoseconds.
-    pub response_ns: Nanos,
-    /// Bytes of the body received.
-    pub bytes: u64,
-    /// `GET`, `POST` and so on.
-    pub method: String,
-    /// Scheme, host and port.
-    pub origin: String,
-    /// Path and query.
-    pub target: String,
-    /// Head and body as sent.
-    pub request: Vec<u8>,
-    /// Status line and headers of the answer, as they came; empty without an answer.
-    pub head: Vec<u8>,
-    /// The body of the answer.
-    pub body: Vec<u8>,
-}
 
 /// A user of an HTTP server, or of several: one connection to each.
 pub struct HttpSession {

@@ -1,7 +1,7 @@
 //! The settings of runs: what was asked, of what, from where.
 
 use super::escape::Html;
-use crate::plan::{Auth, StageKind, StagePlan, YcsbStage};
+use crate::plan::{StageKind, StagePlan, YcsbStage};
 use crate::record::RunRecord;
 use crate::report::chart::label;
 use crate::report::number::{bytes, decimal, grouped};
@@ -49,11 +49,6 @@ pub(super) fn rows(facts: &[(String, String)]) -> Html {
 
 fn facts(record: &RunRecord) -> Vec<(String, String)> {
     let (plan, server, environment) = (&record.plan, &record.server, &record.environment);
-    let auth = match (&plan.target.user, plan.target.auth) {
-        (None, _) => "none",
-        (Some(_), Auth::Cookie) => "session cookie",
-        (Some(_), Auth::Basic) => "Basic, in every request",
-    };
     let schemas: Vec<String> = plan
         .schemas
         .iter()
@@ -62,7 +57,9 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
     let mut facts = vec![
         ("server", place(server)),
         ("database", format!("{} ({})", server.database, fate(server))),
-        ("authentication", auth.to_owned()),
+    ];
+    facts.extend(plan.target.facts());
+    facts.extend([
         ("connections", grouped(plan.connections as u64)),
         ("threads", grouped(plan.threads as u64)),
         ("seed", plan.seed.to_string()),
@@ -73,11 +70,7 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
         ("system", format!("{} {}", environment.system, environment.architecture)),
         ("processor", format!("{}, {} cores", environment.processor, environment.cores)),
         ("memory", bytes(environment.memory_bytes)),
-    ];
-    let made_with = plan.target.making.query();
-    if !made_with.is_empty() {
-        facts.push(("made with", made_with.trim_start_matches('?').to_owned()));
-    }
+    ]);
     if !plan.ids.is_sequential() {
         facts.push(("identifiers", plan.ids.to_string()));
     }

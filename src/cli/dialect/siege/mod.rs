@@ -14,7 +14,7 @@ use crate::cli::flags::client::drawn_seed;
 use crate::cli::pipeline::dialect::{Dialect, deliver, render};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::http::sources;
-use crate::driver::http::Watcher;
+use crate::http1::Watcher;
 use crate::plan::{
     self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Invalid, LoadSpec, UrlSource, check_http,
 };

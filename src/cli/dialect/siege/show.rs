@@ -4,7 +4,7 @@ use super::args::Siege;
 use super::rc::Rc;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::print::print;
-use crate::driver::http::Exchange;
+use crate::http1::Exchange;
 use crate::plan::{HttpLoad, HttpSpec, Invalid, Plan};
 use crate::report::{SiegeHit, siege_figures};
 use crate::run::{RunError, Shown, exchange_once};

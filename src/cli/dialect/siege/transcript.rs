@@ -1,7 +1,7 @@
 //! A line for each exchange, in siege's form, printed while the run goes on.
 
 use crate::cli::print::print;
-use crate::driver::http::{Exchange, Watcher};
+use crate::http1::{Exchange, Watcher};
 use std::io;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;

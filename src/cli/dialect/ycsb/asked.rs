@@ -6,10 +6,10 @@ use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
 use crate::cli::verb::shell;
 use crate::clock::wall_ns;
+use crate::driver::basic::BasicOptions;
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
 use crate::plan::{
-    Auth, BasicPlan, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase,
-    YcsbSpec,
+    Auth, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase, YcsbSpec,
 };
 use crate::schema::Ids;
 use crate::workload::Mix;
@@ -323,9 +323,9 @@ impl Asked {
     }
 
     /// What the properties of `BasicDB` ask for.
-    fn basic(&self, mistakes: &mut Vec<Invalid>) -> BasicPlan {
+    fn basic(&self, mistakes: &mut Vec<Invalid>) -> BasicOptions {
         let mut read = Reader::new(&self.properties);
-        let basic = BasicPlan {
+        let basic = BasicOptions {
             // As much as YCSB's type holds: 24 days.
             delay_ms: read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff) as u32,
             randomized: read.flag("basicdb.randomizedelay", true),
@@ -334,7 +334,7 @@ impl Asked {
         };
         read.end(basic).unwrap_or_else(|errors| {
             mistakes.extend(errors.into_iter().map(invalid));
-            BasicPlan::default()
+            BasicOptions::default()
         })
     }
 

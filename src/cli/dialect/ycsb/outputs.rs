@@ -5,9 +5,10 @@ use super::show::{self, Uniques};
 use crate::cli::pipeline::dialect::{Dialect, deliver, render};
 use crate::cli::print::print;
 use crate::clock::{Nanos, wall_ns};
-use crate::driver::basic::Echo;
+use crate::driver::basic::BasicOptions;
+use crate::driver::{Echo, TargetPlan};
 use crate::measure::RawRow;
-use crate::plan::{BasicPlan, Invalid, MeasurementPlan, Plan, StageKind, StagePlan};
+use crate::plan::{Invalid, MeasurementPlan, Plan, StageKind, StagePlan};
 use crate::record::{RunRecord, Running};
 use crate::report::Format;
 use crate::report::ycsb::{Status, hdr_logs, raw_rows};
@@ -26,7 +27,7 @@ pub(super) struct Outputs {
     raw: Option<File>,
     /// Why some of them are missing there, if they are.
     unwritten: Option<io::Error>,
-    basic: BasicPlan,
+    basic: BasicOptions,
     /// Where different operations are counted, if they are.
     uniques: Option<Arc<Uniques>>,
 }
@@ -42,7 +43,10 @@ impl Outputs {
         if !measurement.export_file.is_empty() {
             append("exportfile", &measurement.export_file)?;
         }
-        let basic = plan.target.basic.unwrap_or_default();
+        let basic = match &plan.target {
+            TargetPlan::Basic(basic) => basic.basic.unwrap_or_default(),
+            _ => BasicOptions::default(),
+        };
         Ok(Self {
             basic,
             uniques: basic.counted.then(Arc::default),

@@ -1,8 +1,8 @@
 //! What YCSB's `BasicDB` prints on stdout.
 
 use crate::cli::print::print;
-use crate::driver::basic::Echo;
-use crate::plan::BasicPlan;
+use crate::driver::Echo;
+use crate::driver::basic::BasicOptions;
 use crate::workload::ycsb::Properties;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -57,7 +57,7 @@ impl Uniques {
 }
 
 /// Who is handed operations, where the plan wants them shown or counted.
-pub(super) fn echo(basic: BasicPlan, uniques: Option<Arc<Uniques>>) -> Option<Echo> {
+pub(super) fn echo(basic: BasicOptions, uniques: Option<Arc<Uniques>>) -> Option<Echo> {
     if !basic.is_shown() {
         return None;
     }

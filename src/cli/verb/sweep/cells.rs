@@ -5,7 +5,7 @@ use super::preset::{Preset, PresetSettings, document};
 use crate::cli::flags::client::DEFAULT_SEED;
 use crate::cli::pipeline::descriptors::suffice;
 use crate::cli::verb::run::{DEFAULT_CONNECTIONS, DEFAULT_DOCS, Settings, default_batch, spec_of};
-use crate::plan::{DatabasePlan, Invalid, Plan, check, count};
+use crate::plan::{Invalid, Plan, check, count};
 use crate::sweep::{Axis, Definition, Setting, matrix};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
@@ -216,7 +216,7 @@ fn plan(
     let plan = check(&spec);
     mistakes.extend(plan.as_ref().ok().and_then(|plan| suffice(plan).err()));
     if let Ok(plan) = &plan
-        && matches!(plan.target.database, DatabasePlan::New { .. } | DatabasePlan::Existing { .. })
+        && plan.target.named_database().is_some()
     {
         let problem = "names a database, but each run of a sweep has a new one";
         mistakes.push(Invalid::new("TARGET", problem, "name the server alone"));

@@ -1,7 +1,5 @@
 //! How CouchDB is to make a database: what stands after `?` in a target.
 
-use super::spec::PlanSpec;
-use crate::schema::Ids;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -43,13 +41,8 @@ impl Making {
         Ok(making)
     }
 
-    /// What keeps documents of such names out of such a database.
-    pub(super) fn mistake(&self, spec: &PlanSpec) -> Option<&'static str> {
-        let prefix = match (&spec.ycsb, &spec.ids) {
-            (Some(ycsb), _) => &*ycsb.config.keys.prefix,
-            (None, Ids::Prefix(text)) => text,
-            (None, _) => "",
-        };
+    /// What keeps documents whose identifiers begin so out of such a database.
+    pub(super) fn mistake(&self, prefix: &str) -> Option<&'static str> {
         let in_partition = prefix.find(':').is_some_and(|colon| colon > 0);
         (self.partitioned && !in_partition)
             .then_some("partitioned=true, but no ids with a partition (--id prefix:NAME:),")

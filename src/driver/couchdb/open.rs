@@ -1,0 +1,217 @@
+//! Before the first stage and after the last: server, credentials, database, its size.
+
+use super::plan::{CouchPlan, DatabasePlan};
+use super::{Admin, AdminError, CouchDb, encode_segment};
+use crate::clock::{SECOND_NS, wall_ns};
+use crate::driver::{Opening, ServerFacts, Size, TargetError};
+use crate::net::{Endpoint, TlsOptions};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use url::Url;
+
+impl From<AdminError> for TargetError {
+    fn from(error: AdminError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Finds the server, proves who asks, and makes or finds the database.
+pub(super) async fn open(
+    plan: &CouchPlan,
+    opening: &Opening,
+) -> Result<(CouchDb, ServerFacts), TargetError> {
+    let server = plan.server.clone().or_else(|| opening.stand_in.clone()).unwrap_or_default();
+    let url = Url::parse(&server).map_err(|error| TargetError(error.to_string()))?;
+    let tls = TlsOptions { authorities: plan.tls_ca.clone() };
+    let endpoint = Arc::new(Endpoint::resolve(&url, &tls)?.with_max_answer(opening.max_answer));
+    let mut admin = Admin::new(&endpoint, plan.credentials(), opening.timeout_ns);
+    admin.log_in().await?;
+    let (_, welcome) = admin.expect(&[200], "GET", "/", None).await?;
+    if !speaks_couchdb(&welcome) {
+        return Err(TargetError(format!(
+            "what answers at {server} is not CouchDB (its welcome names no couchdb or pouchdb); \
+             name a CouchDB server"
+        )));
+    }
+    let name = database_name(&plan.database);
+    let path = format!("/{}", encode_segment(&name));
+    let made = format!("{path}{}", plan.making.query());
+    let created = match plan.database {
+        DatabasePlan::New { .. } | DatabasePlan::Scratch { .. } => {
+            make(&mut admin, (&made, &name)).await?;
+            true
+        }
+        DatabasePlan::Kept { .. } => make_if_missing(&mut admin, (&path, &made)).await?,
+        DatabasePlan::Existing { .. } => {
+            find(&mut admin, (&server, &path, &name)).await?;
+            false
+        }
+    };
+    let removed = match plan.database {
+        DatabasePlan::New { keep, .. } | DatabasePlan::Scratch { keep } => !keep,
+        DatabasePlan::Kept { .. } | DatabasePlan::Existing { .. } => false,
+    };
+    let brand = welcome.as_object().and_then(|members| members.keys().next().cloned());
+    let facts = ServerFacts {
+        url: server,
+        name: brand.unwrap_or_default(),
+        version: welcome["version"].as_str().unwrap_or_default().to_owned(),
+        same_machine: endpoint.is_loopback(),
+        database: name.clone(),
+        created,
+    };
+    let target = CouchDb::new(endpoint, admin.credentials().clone(), &name)
+        .with_cached_updates(plan.cached_updates)
+        .with_administration(opening.timeout_ns, removed);
+    Ok((target, facts))
+}
+
+/// Makes a database that must not exist.
+async fn make(admin: &mut Admin, (path, name): (&str, &str)) -> Result<(), TargetError> {
+    let (status, body) = admin.request("PUT", path, None).await?;
+    match status {
+        201 | 202 => {}
+        412 => {
+            return Err(TargetError(format!(
+                "database {name:?} exists already; add --use-existing to use it (it will not \
+                 be deleted), or name another"
+            )));
+        }
+        _ => {
+            admin.expect_reply((status, body), &[201], "PUT", path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a database where there is none; tells whether it did. Another client may be faster.
+async fn make_if_missing(
+    admin: &mut Admin,
+    (path, made): (&str, &str),
+) -> Result<bool, TargetError> {
+    let (status, body) = admin.request("GET", path, None).await?;
+    if status != 404 {
+        admin.expect_reply((status, body), &[200], "GET", path)?;
+        return Ok(false);
+    }
+    let (status, body) = admin.request("PUT", made, None).await?;
+    admin.expect_reply((status, body), &[201, 202, 412], "PUT", made)?;
+    Ok(status != 412)
+}
+
+/// Looks for a database that must exist.
+async fn find(
+    admin: &mut Admin,
+    (server, path, name): (&str, &str, &str),
+) -> Result<(), TargetError> {
+    let (status, body) = admin.request("GET", path, None).await?;
+    if status == 404 {
+        return Err(TargetError(format!(
+            "there is no database {name:?} on {server}; create it first (curl -X PUT \
+             {server}{path})"
+        )));
+    }
+    admin.expect_reply((status, body), &[200], "GET", path)?;
+    Ok(())
+}
+
+/// Removes a database. A server that is busy for a moment, as after much load, is asked again.
+async fn remove(admin: &mut Admin, path: &str) -> Result<(), AdminError> {
+    let mut pauses = [Duration::from_millis(200), Duration::from_secs(1)].into_iter();
+    loop {
+        let removed = match admin.log_in().await {
+            Ok(()) => admin.expect(&[200, 202, 404], "DELETE", path, None).await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        let busy = matches!(removed, Err(AdminError::Unexpected { status: 429 | 503, .. }));
+        match pauses.next() {
+            Some(pause) if busy => tokio::time::sleep(pause).await,
+            _ => return removed,
+        }
+    }
+}
+
+/// Whether a server's welcome is that of CouchDB or of what speaks its protocol. Databases are
+/// made and deleted on no other.
+fn speaks_couchdb(welcome: &Value) -> bool {
+    let names = |name: &String| name.contains("couchdb") || name.contains("pouchdb");
+    welcome.as_object().is_some_and(|members| members.keys().any(names))
+}
+
+/// The name of the database; a scratch one is named after the moment and this process.
+fn database_name(database: &DatabasePlan) -> String {
+    match database {
+        DatabasePlan::New { name, .. }
+        | DatabasePlan::Kept { name }
+        | DatabasePlan::Existing { name } => name.clone(),
+        DatabasePlan::Scratch { .. } => {
+            let now = wall_ns();
+            let (seconds, fraction) = (now / SECOND_NS, now % SECOND_NS);
+            format!("springload_{seconds}_{fraction}_{}", std::process::id())
+        }
+    }
+}
+
+impl CouchDb {
+    fn admin(&self) -> Admin {
+        Admin::new(&self.endpoint, self.credentials.clone(), self.timeout_ns)
+    }
+
+    fn database_path(&self) -> &str {
+        // It is percent-encoded, and ends with a slash.
+        std::str::from_utf8(&self.path).unwrap_or_default().trim_end_matches('/')
+    }
+
+    /// Removes the database where that was asked for. Tells whether it was.
+    pub(super) async fn remove(&self) -> Result<bool, TargetError> {
+        if self.removed {
+            remove(&mut self.admin(), self.database_path()).await?;
+        }
+        Ok(self.removed)
+    }
+
+    /// What the server says of the database, if it answers. An expired cookie is renewed.
+    pub(super) async fn ask_size(&self) -> Option<Size> {
+        let mut admin = self.admin();
+        let mut answer = admin.request("GET", self.database_path(), None).await.ok()?;
+        if answer.0 == 401 {
+            admin.log_in().await.ok()?;
+            answer = admin.request("GET", self.database_path(), None).await.ok()?;
+        }
+        (answer.0 == 200).then(|| size(&answer.1))
+    }
+}
+
+/// What the server said. Before CouchDB 2 the sizes had names of their own.
+fn size(told: &Value) -> Size {
+    let either = |new: &Value, old: &Value| new.as_u64().or_else(|| old.as_u64());
+    let sizes = &told["sizes"];
+    Size {
+        at_s: 0.0,
+        documents: told["doc_count"].as_u64(),
+        file_bytes: either(&sizes["file"], &told["disk_size"]),
+        active_bytes: either(&sizes["active"], &told["data_size"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn sizes_by_their_names_of_all_times() {
+        let of = |documents, file_bytes, active_bytes| Size {
+            at_s: 0.0,
+            documents: Some(documents),
+            file_bytes,
+            active_bytes,
+        };
+        let told = json!({"doc_count": 5, "sizes": {"file": 100, "active": 50, "external": 9}});
+        assert_eq!(size(&told), of(5, Some(100), Some(50)));
+        let told = json!({"doc_count": 5, "disk_size": 100, "data_size": 50});
+        assert_eq!(size(&told), of(5, Some(100), Some(50)));
+        assert_eq!(size(&json!({"doc_count": 7})), of(7, None, None));
+    }
+}

@@ -1,0 +1,245 @@
+//! A CouchDB database as it is planned.
+
+use super::making::Making;
+use super::open::open;
+use super::{CouchDb, Credentials};
+use crate::driver::{
+    Auth, Card, DriverPlan, Existing, Opening, Planned, ServerFacts, TargetAsked, TargetError,
+};
+use crate::mistake::Invalid;
+use crate::op::OpKind;
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use url::Url;
+
+/// The server and database of a run. Serialises without its password.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CouchPlan {
+    /// The server's address without path, user or password; `None`: the stand-in.
+    pub server: Option<String>,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The password. Never stored.
+    #[serde(skip)]
+    pub password: Option<String>,
+    /// How the credentials are presented.
+    pub auth: Auth,
+    /// The authorities that a server's certificate may come from; `None`: the system's.
+    pub tls_ca: Option<PathBuf>,
+    /// The database.
+    pub database: DatabasePlan,
+    /// How it is made, where this run makes it.
+    #[serde(default, skip_serializing_if = "Making::is_default")]
+    pub making: Making,
+    /// An update without a revision builds upon what the connection has last seen of the document.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached_updates: bool,
+}
+
+/// Which database is used, and what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DatabasePlan {
+    /// One that springload makes, under a name of its own.
+    Scratch {
+        /// Leave it in place.
+        keep: bool,
+    },
+    /// One that springload makes under this name; it must not exist.
+    New {
+        /// Its name.
+        name: String,
+        /// Leave it in place.
+        keep: bool,
+    },
+    /// One that springload makes where there is none. It is never deleted.
+    Kept {
+        /// Its name.
+        name: String,
+    },
+    /// One that exists. It is never deleted.
+    Existing {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Settings beside the address.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Options {
+    cached_updates: bool,
+}
+
+impl CouchPlan {
+    /// Name and password.
+    pub(super) fn credentials(&self) -> Credentials {
+        let Some(name) = self.user.clone() else { return Credentials::None };
+        let password = self.password.clone().unwrap_or_default();
+        match self.auth {
+            Auth::Cookie => Credentials::Cookie { name, password, cookie: String::new() },
+            Auth::Basic => Credentials::Basic { name, password },
+        }
+    }
+
+    /// A database of the run's own on the stand-in.
+    fn stand_in(asked: &TargetAsked, cached_updates: bool) -> Self {
+        Self {
+            server: None,
+            user: None,
+            password: None,
+            auth: asked.auth,
+            tls_ca: None,
+            database: DatabasePlan::Scratch { keep: asked.keep },
+            making: Making::default(),
+            cached_updates,
+        }
+    }
+}
+
+impl Planned for CouchPlan {
+    fn address(&self) -> Option<String> {
+        self.server.clone()
+    }
+
+    fn is_stand_in(&self) -> bool {
+        self.server.is_none()
+    }
+
+    fn named_database(&self) -> Option<&str> {
+        match &self.database {
+            DatabasePlan::Scratch { .. } => None,
+            DatabasePlan::New { name, .. }
+            | DatabasePlan::Kept { name }
+            | DatabasePlan::Existing { name } => Some(name),
+        }
+    }
+
+    fn proves_each_request(&self) -> bool {
+        self.user.is_some() && self.auth == Auth::Basic
+    }
+
+    /// The stand-in has its end of each connection in this process, too.
+    fn descriptors(&self) -> u64 {
+        if self.is_stand_in() { 2 } else { 1 }
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let auth = match (&self.user, self.auth) {
+            (None, _) => "none",
+            (Some(_), Auth::Cookie) => "session cookie",
+            (Some(_), Auth::Basic) => "Basic, in every request",
+        };
+        let mut facts = vec![("authentication", auth.to_owned())];
+        let made_with = self.making.query();
+        if !made_with.is_empty() {
+            facts.push(("made with", made_with.trim_start_matches('?').to_owned()));
+        }
+        facts
+    }
+}
+
+impl DriverPlan for CouchPlan {
+    type Target = CouchDb;
+
+    const CARD: Card = Card {
+        name: "couch_db",
+        schemes: &["http", "https"],
+        summary: "CouchDB and what speaks its protocol",
+        address: "http://[user:password@]host:port[/database][?q=N&n=N&partitioned=true]",
+        operations: &[
+            OpKind::BulkInsert,
+            OpKind::Create,
+            OpKind::Read,
+            OpKind::Update,
+            OpKind::Delete,
+            OpKind::Scan,
+            OpKind::ReadModifyWrite,
+            OpKind::Verify,
+        ],
+        server: true,
+        phases: true,
+    };
+
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let Options { cached_updates } = asked.options(&Self::CARD)?;
+        let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, cached_updates)) };
+        let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
+        let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+            return Err(wrong("not an http or https address"));
+        }
+        if let Some(mistake) = without_effect(asked, &url) {
+            return Err(mistake);
+        }
+        if url.fragment().is_some() {
+            return Err(wrong("a fragment"));
+        }
+        let making = Making::read(&url).map_err(|problem| wrong(&problem))?;
+        if url.query().is_some() && asked.existing == Existing::Yes {
+            return Err(wrong("how to make a database, but it must exist,"));
+        }
+        if let Some(problem) = making.mistake(&asked.id_prefix) {
+            return Err(wrong(problem));
+        }
+        let database = database(asked, &url).map_err(wrong)?;
+        let mut server = url.clone();
+        server.set_path("");
+        server.set_query(None);
+        let _ = server.set_username("");
+        let _ = server.set_password(None);
+        Ok(Self {
+            server: Some(server.as_str().trim_end_matches('/').to_owned()),
+            user: (!url.username().is_empty()).then(|| decoded(url.username())),
+            password: url.password().map(decoded),
+            auth: asked.auth,
+            tls_ca: asked.tls_ca.clone(),
+            database,
+            making,
+            cached_updates,
+        })
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<(CouchDb, ServerFacts), TargetError> {
+        open(self, opening).await
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// The database that `asked` or the path of its address names.
+fn database(asked: &TargetAsked, url: &Url) -> Result<DatabasePlan, &'static str> {
+    let path = url.path().trim_matches('/');
+    if path.contains('/') {
+        return Err("more than one path segment (write a / in a database's name as %2F)");
+    }
+    let name = asked.database.clone().or_else(|| (!path.is_empty()).then(|| decoded(path)));
+    Ok(match (name, asked.existing) {
+        (None, Existing::Yes) => return Err("--use-existing but no database"),
+        (None, _) => DatabasePlan::Scratch { keep: asked.keep },
+        (Some(name), _) if name.is_empty() => return Err("an empty database name"),
+        (Some(name), _) if name.starts_with('_') => {
+            return Err("a database whose name begins with _ belongs to the server, as");
+        }
+        (Some(name), Existing::Maybe) => DatabasePlan::Kept { name },
+        (Some(name), Existing::Yes) => DatabasePlan::Existing { name },
+        (Some(name), Existing::No) => DatabasePlan::New { name, keep: asked.keep },
+    })
+}
+
+/// Refuses flags that mean nothing for this address.
+fn without_effect(asked: &TargetAsked, url: &Url) -> Option<Invalid> {
+    if asked.tls_ca.is_some() && url.scheme() == "http" {
+        let problem = "the target is not https, so that no certificate is looked at";
+        return Some(Invalid::new("--tls-ca", problem, "write https://, or leave it out"));
+    }
+    if asked.auth == Auth::Basic && url.username().is_empty() {
+        let cure = "give http://user:password@host:port, or leave it out";
+        let problem = "basic, but there is no user in the target";
+        return Some(Invalid::new(asked.auth_flag, problem, cure));
+    }
+    None
+}

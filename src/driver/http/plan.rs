@@ -1,0 +1,222 @@
+//! The requests of a list as they are planned, and the target made of them.
+
+use super::{Http, LogIn, Request, Retry, Server, Settings};
+use crate::driver::{Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
+use crate::mistake::Invalid;
+use crate::net::{Endpoint, EndpointError, TlsOptions};
+use crate::op::OpKind;
+use crate::schema::{Pattern, Values};
+use serde::{Deserialize, Serialize, Serializer};
+use std::path::PathBuf;
+use std::sync::Arc;
+use url::Url;
+
+/// What login requests have in their places.
+const LOG_IN: Values = Values { seq: 1, random: [0; 16], int: 0 };
+
+/// Headers whose values are secrets.
+const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+
+/// The requests of a run, and how they are sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own, read by name")]
+pub struct HttpPlan {
+    /// The list.
+    pub requests: Vec<RequestPlan>,
+    /// What each user requests once, unmeasured, before it begins; users take them in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log_in: Vec<RequestPlan>,
+    /// Headers of every request, `Name: value`; stored without secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "without_secrets")]
+    pub headers: Vec<String>,
+    /// Redirects are followed.
+    pub follow: bool,
+    /// Connections are kept for the next request.
+    pub keep_alive: bool,
+    /// Each user keeps the cookies it is given.
+    pub cookies: bool,
+    /// Which requests may be sent twice.
+    #[serde(default, skip_serializing_if = "Retry::is_default")]
+    pub retry: Retry,
+}
+
+/// One entry of the list. Stored without its password, and without the text of its body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestPlan {
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// The server's address without path, user or password.
+    pub server: String,
+    /// Path and query as written.
+    pub path: String,
+    /// The type of the body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// The body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyPlan>,
+    /// Path and query as sent.
+    #[serde(skip)]
+    pub target: Pattern,
+    /// User and password.
+    #[serde(skip)]
+    pub user: Option<(String, String)>,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodyPlan {
+    /// `inline`, or the file that it came from.
+    pub source: String,
+    /// The place among the plan's schemas of the one that it is made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<usize>,
+    /// Its text.
+    #[serde(skip)]
+    pub pattern: Pattern,
+}
+
+fn without_secrets<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(headers.iter().map(|header| strike_secret(header)))
+}
+
+/// `Name: value` without the value where it is a secret.
+pub fn strike_secret(header: &str) -> String {
+    let name = header.split(':').next().unwrap_or_default().trim();
+    let secret = SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+    if secret { format!("{name}: ***") } else { header.to_owned() }
+}
+
+/// The servers of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpTarget {
+    /// Their addresses without path, user or password, with commas between.
+    pub server: String,
+    /// The authorities that a server's certificate may come from; `None`: the system's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_ca: Option<PathBuf>,
+    /// The list. Stored by itself.
+    #[serde(skip)]
+    pub list: Arc<HttpPlan>,
+}
+
+impl HttpTarget {
+    /// The servers of `list`.
+    pub fn new(list: &HttpPlan, tls_ca: Option<PathBuf>) -> Self {
+        let mut servers: Vec<&str> = list.requests.iter().map(|it| it.server.as_str()).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        Self { server: servers.join(", "), tls_ca, list: Arc::new(list.clone()) }
+    }
+
+    /// The target, which tells the watcher of each exchange that has ended.
+    ///
+    /// # Errors
+    /// When the name of a server has no address, or its certificates cannot be judged.
+    pub fn target(&self, opening: &Opening, head_becomes_get: bool) -> Result<Http, EndpointError> {
+        let (list, max_answer) = (&self.list, opening.max_answer);
+        let tls = TlsOptions { authorities: self.tls_ca.clone() };
+        let mut servers = Vec::new();
+        let mut request = |entry: &RequestPlan| -> Result<Request, EndpointError> {
+            Ok(Request {
+                method: entry.method.clone(),
+                server: place_of(entry, &mut servers, (&tls, max_answer))?,
+                content_type: entry.content_type.clone(),
+            })
+        };
+        let requests = list.requests.iter().map(&mut request).collect::<Result<_, _>>()?;
+        let mut log_in = Vec::new();
+        for entry in &list.log_in {
+            let mut text = LogIn::default();
+            entry.target.write(&LOG_IN, &mut text.target);
+            if let Some(body) = &entry.body {
+                body.pattern.write(&LOG_IN, &mut text.body);
+            }
+            log_in.push((request(entry)?, text));
+        }
+        let pair = |header: &String| {
+            let (name, value) = header.split_once(':').unwrap_or((header, ""));
+            (name.trim().to_owned(), value.trim().to_owned())
+        };
+        let settings = Settings {
+            headers: list.headers.iter().map(pair).collect(),
+            follow: list.follow,
+            keep_alive: list.keep_alive,
+            cookies: list.cookies,
+            max_answer,
+            retry: list.retry,
+            head_becomes_get,
+            watcher: opening.exchanges.clone(),
+        };
+        Ok(Http::new(servers, requests, log_in, settings, tls))
+    }
+}
+
+/// The place of an entry's server among `servers`, to which it is added if it is new. One that
+/// is spoken to as two users counts twice.
+fn place_of(
+    entry: &RequestPlan,
+    servers: &mut Vec<Server>,
+    (tls, max_answer): (&TlsOptions, u64),
+) -> Result<usize, EndpointError> {
+    let url = Url::parse(&entry.server).map_err(|_| EndpointError::Url(entry.server.clone()))?;
+    let same = |server: &Server| server.url == url && server.user == entry.user;
+    if let Some(place) = servers.iter().position(same) {
+        return Ok(place);
+    }
+    let endpoint = Arc::new(Endpoint::resolve(&url, tls)?.with_max_answer(max_answer));
+    servers.push(Server { url, endpoint, user: entry.user.clone() });
+    Ok(servers.len() - 1)
+}
+
+impl Planned for HttpTarget {
+    fn address(&self) -> Option<String> {
+        Some(self.server.clone())
+    }
+
+    /// A connection to each server.
+    fn descriptors(&self) -> u64 {
+        let entries = self.list.requests.iter().chain(&self.list.log_in);
+        let mut servers: Vec<_> = entries.map(|it| &it.server).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        servers.len().max(1) as u64
+    }
+}
+
+impl DriverPlan for HttpTarget {
+    type Target = Http;
+
+    const CARD: Card = Card {
+        name: "http",
+        schemes: &[],
+        summary: "any server that speaks HTTP",
+        address: "URLs, with springload http",
+        operations: &[
+            OpKind::Create,
+            OpKind::Read,
+            OpKind::Update,
+            OpKind::Delete,
+            OpKind::Request,
+        ],
+        server: true,
+        phases: true,
+    };
+
+    /// Its targets are lists of requests, which their own verbs read.
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        Err(asked.wrong(&Self::CARD, "no list of requests"))
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<(Http, ServerFacts), TargetError> {
+        let target = self.target(opening, false)?;
+        let facts = ServerFacts {
+            url: self.server.clone(),
+            name: "HTTP".to_owned(),
+            version: "1.1".to_owned(),
+            same_machine: target.is_loopback(),
+            ..ServerFacts::default()
+        };
+        Ok((target, facts))
+    }
+}

@@ -1,0 +1,290 @@
+//! Targets as they are asked for and as they are planned; what there is to know of a driver.
+
+use super::Target;
+use crate::http1::Watcher;
+use crate::measure::SizePoint;
+use crate::mistake::Invalid;
+use crate::net::EndpointError;
+use crate::op::OpKind;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What there is to know of a driver before anything is planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Card {
+    /// The name in plans and records.
+    pub name: &'static str,
+    /// The schemes of its addresses; the name itself is an address where there is no server.
+    pub schemes: &'static [&'static str],
+    /// What it speaks to, for help texts.
+    pub summary: &'static str,
+    /// What an address looks like, for messages.
+    pub address: &'static str,
+    /// The operations that it can do.
+    pub operations: &'static [OpKind],
+    /// There is a server. Without one, what is measured is springload itself.
+    pub server: bool,
+    /// It marks when a request is sent and when its answer begins. Without these marks there are
+    /// no phases of an operation, only its service time.
+    pub phases: bool,
+}
+
+impl Card {
+    /// Refuses operations that the driver cannot do; `done` tells which are to be done.
+    pub fn refusal(&self, flag: &str, done: impl Fn(OpKind) -> bool) -> Option<Invalid> {
+        let refused = |kind: &OpKind| kind.is_request() && !self.operations.contains(kind);
+        let kinds: Vec<_> =
+            OpKind::ALL.iter().filter(|kind| refused(kind) && done(**kind)).collect();
+        let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+        (!names.is_empty()).then(|| {
+            let problem = format!("{} has no {}", self.summary, names.join(" and no "));
+            Invalid::new(flag, problem, "leave these operations out, or name another target")
+        })
+    }
+}
+
+/// A target as a dialect asks for it.
+#[derive(Clone, Debug)]
+pub struct TargetAsked {
+    /// The address; `None`: the stand-in of the default driver.
+    pub address: Option<String>,
+    /// The flag that the address is given with.
+    pub flag: &'static str,
+    /// The database, where it is not part of the address.
+    pub database: Option<String>,
+    /// Whether the database is there already.
+    pub existing: Existing,
+    /// A database that springload made stays.
+    pub keep: bool,
+    /// How credentials are presented.
+    pub auth: Auth,
+    /// The flag that this is given with.
+    pub auth_flag: &'static str,
+    /// A PEM file with authorities.
+    pub tls_ca: Option<PathBuf>,
+    /// What all identifiers begin with.
+    pub id_prefix: String,
+    /// Settings of the driver's own, by the names of its plan.
+    pub options: Map<String, Value>,
+}
+
+impl TargetAsked {
+    /// A mistake in the address, which is told without its password.
+    pub fn wrong(&self, card: &Card, problem: &str) -> Invalid {
+        let shown = redact(self.address.as_deref().unwrap_or_default());
+        Invalid::new(self.flag, format!("{problem} in {shown:?}"), format!("give {}", card.address))
+    }
+
+    /// The settings of the driver's own.
+    ///
+    /// # Errors
+    /// When there is one that the driver does not have, or it makes no sense.
+    pub fn options<T: DeserializeOwned>(&self, card: &Card) -> Result<T, Invalid> {
+        serde_json::from_value(Value::Object(self.options.clone())).map_err(|error| {
+            let cure = format!("leave it out, or give one of the driver {}", card.name);
+            Invalid::new("options", error.to_string(), cure)
+        })
+    }
+}
+
+/// Whether a named database is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It must not be.
+    No,
+    /// It must be.
+    Yes,
+    /// It may be. It is made where it is missing, and stays.
+    Maybe,
+}
+
+/// How credentials are presented to the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Auth {
+    /// A session cookie: its check is cheap for the server.
+    #[default]
+    Cookie,
+    /// Basic authentication in every request.
+    Basic,
+}
+
+/// A target that is known to make sense. Serialises without any password.
+pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned {
+    /// The database, ready for load.
+    type Target: Target;
+
+    /// What there is to know of the driver.
+    const CARD: Card;
+
+    /// Makes a plan of what was asked.
+    ///
+    /// # Errors
+    /// The mistake that was found.
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid>;
+
+    /// Finds the server, proves who asks, finds or makes the database.
+    fn open(
+        &self,
+        opening: &Opening,
+    ) -> impl Future<Output = Result<(Self::Target, ServerFacts), TargetError>>;
+}
+
+/// What others want to know of a target's plan, whatever its driver.
+pub trait Planned: Debug {
+    /// The address of the server without credentials, or of several with commas between; `None`:
+    /// the stand-in, or no server at all.
+    fn address(&self) -> Option<String> {
+        None
+    }
+
+    /// The server is the stand-in, which the program starts for the run.
+    fn is_stand_in(&self) -> bool {
+        false
+    }
+
+    /// The database that was asked for by name.
+    fn named_database(&self) -> Option<&str> {
+        None
+    }
+
+    /// Each request proves who asks, at a cost for the server.
+    fn proves_each_request(&self) -> bool {
+        false
+    }
+
+    /// Operations are shown as lines to read.
+    fn shows(&self) -> bool {
+        false
+    }
+
+    /// Files and sockets that each connection takes.
+    fn descriptors(&self) -> u64 {
+        1
+    }
+
+    /// What reports tell of it: names and texts.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+/// Is handed what is to be shown of each operation, on all threads.
+pub type Echo = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// What a driver needs to know of a run to open its target.
+#[derive(Clone, Default)]
+pub struct Opening {
+    /// The address of the stand-in that was started for the run.
+    pub stand_in: Option<String>,
+    /// The seed of the run.
+    pub seed: u64,
+    /// How long one operation may take, in nanoseconds.
+    pub timeout_ns: u64,
+    /// The largest answer that is read, in bytes.
+    pub max_answer: u64,
+    /// Is told of each exchange of HTTP, where somebody wants to see it.
+    pub exchanges: Option<Watcher>,
+    /// Is handed the line of each operation, where somebody wants to see it.
+    pub echo: Option<Echo>,
+}
+
+/// What is known of a server once its target is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// The address, without credentials.
+    pub url: String,
+    /// What the server calls itself.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// It runs on this machine.
+    pub same_machine: bool,
+    /// The database.
+    pub database: String,
+    /// springload made the database.
+    pub created: bool,
+}
+
+/// Why a target cannot be used. Each message says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TargetError(pub String);
+
+impl From<EndpointError> for TargetError {
+    fn from(error: EndpointError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// The size of a database at a moment; the time is filled in by who asked.
+pub type Size = SizePoint;
+
+/// A URL without its password.
+fn redact(text: &str) -> String {
+    match url::Url::parse(text) {
+        Ok(mut url) if url.password().is_some() => {
+            let _ = url.set_password(Some("***"));
+            url.to_string()
+        }
+        Err(_) if text.contains('@') => {
+            let after = text.rsplit('@').next().unwrap_or_default();
+            format!("***@{after}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::driver::{CARDS, TargetPlan};
+    use crate::op::OpKind;
+
+    #[test]
+    fn an_operation_that_a_driver_lacks_is_refused_by_name() {
+        let http = CARDS.iter().find(|card| card.name == "http").unwrap();
+        let told = http.refusal("TARGET", |kind| kind == OpKind::Scan).unwrap().to_string();
+        assert!(told.starts_with("TARGET: ") && told.contains("scan"), "{told}");
+        assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Read), None);
+        // What is made of requests, or of what they brought, is for no driver to refuse.
+        assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Verify), None);
+    }
+
+    #[test]
+    fn cards_have_the_names_that_plans_are_stored_with() {
+        for card in CARDS {
+            let stored = serde_json::json!({
+                "driver": card.name, "server": null, "user": null, "auth": "cookie", "tls_ca": null,
+                "database": {"kind": "scratch", "keep": false}
+            });
+            let stored = match card.name {
+                "http" => serde_json::json!({"driver": "http", "server": "http://h"}),
+                _ => stored,
+            };
+            let plan: TargetPlan = serde_json::from_value(stored).unwrap();
+            assert_eq!(plan.card().name, card.name);
+            let again = serde_json::to_value(&plan).unwrap();
+            assert_eq!(again["driver"], card.name);
+            assert_eq!(serde_json::from_value::<TargetPlan>(again).unwrap(), plan);
+        }
+        let unknown = serde_json::from_value::<TargetPlan>(serde_json::json!({"driver": "x"}));
+        assert!(unknown.unwrap_err().to_string().contains("no driver \"x\""));
+    }
+
+    #[test]
+    fn records_of_before_there_were_other_drivers_are_read() {
+        let stored = serde_json::json!({
+            "server": "http://h:1", "user": "ann", "auth": "basic", "tls_ca": null,
+            "database": {"kind": "existing", "name": "db"}
+        });
+        let plan: TargetPlan = serde_json::from_value(stored).unwrap();
+        assert_eq!(plan.card().name, "couch_db");
+        assert_eq!(plan.address().as_deref(), Some("http://h:1"));
+        assert_eq!(plan.named_database(), Some("db"));
+        assert!(plan.proves_each_request());
+    }
+}
