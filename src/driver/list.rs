@@ -24,16 +24,23 @@ pub(super) fn of_address(asked: &TargetAsked, cards: &[Card]) -> &'static str {
     cards.iter().find(meant).or(cards.first()).map_or("", |card| card.name)
 }
 
+/// A plan beside its driver's name.
+#[derive(serde::Serialize)]
+pub(super) struct Tagged<'a, P> {
+    pub(super) driver: &'static str,
+    #[serde(flatten)]
+    pub(super) plan: &'a P,
+}
+
 /// The modules of the drivers, the enums over them, and what differs from one to the other.
 macro_rules! drivers {
     ($($(#[$about:meta])* $module:ident: $name:ident($plan:ident) = $tag:literal,)*) => {
         $(pub mod $module;)*
 
-        /// The target of a plan, for any driver. Stored with the driver's name.
-        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-        #[serde(tag = "driver")]
+        /// The target of a plan, for any driver. Stored with the driver's name, but for the first.
+        #[derive(Clone, Debug, PartialEq)]
         pub enum TargetPlan {
-            $($(#[$about])* #[serde(rename = $tag)] $name($module::$plan),)*
+            $($(#[$about])* $name($module::$plan),)*
         }
 
         /// A database behind any driver, ready for load.
@@ -87,6 +94,15 @@ macro_rules! drivers {
             fn deref(&self) -> &(dyn Planned + 'static) {
                 match self {
                     $(Self::$name(plan) => plan,)*
+                }
+            }
+        }
+
+        impl serde::Serialize for TargetPlan {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$name(plan) if $tag == CARDS[0].name => plan.serialize(to),)*
+                    $(Self::$name(plan) => list::Tagged { driver: $tag, plan }.serialize(to),)*
                 }
             }
         }

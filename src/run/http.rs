@@ -2,6 +2,7 @@
 
 use super::RunError;
 use crate::clock::{Clock, Nanos};
+use crate::driver::http::HttpTarget;
 use crate::driver::{Opening, Session as _, Shard as _, ShardOf, TargetError, TargetPlan};
 use crate::http1::{Exchange, Watcher};
 use crate::measure::Probe;
@@ -71,6 +72,7 @@ pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
         exchanges: Some(Watcher { sender, whole: true }),
         ..Opening::default()
     };
+    let servers = HttpTarget::new(http(plan)?, servers.tls_ca.clone());
     let target = servers.target(&opening, true).map_err(TargetError::from)?;
     let mut user = Urls::new(entries(plan)?, UrlOrder::Sequential, (0, 1), plan.seed, None);
     let clock = Clock::system();
