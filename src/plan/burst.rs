@@ -2,13 +2,11 @@
 
 use super::Invalid;
 use super::spec::{LoadSpec, PlanSpec};
-use super::stage::{StageKind, StagePlan};
+use super::stage::StagePlan;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::{Pace, Schedule};
-use crate::op::OpKind;
 use crate::schema::Ids;
-use crate::workload::{BodySize, Filling, Purpose, Role};
-use serde::{Deserialize, Serialize};
+use crate::workload::{BodySize, BurstPlan, Filling, Purpose, Role, WorkloadPlan};
 
 /// What is asked of bursts.
 #[derive(Clone, Debug)]
@@ -29,35 +27,6 @@ pub struct BurstSpec {
     pub rounds: u64,
     /// From the first burst of one round to that of the next.
     pub every_ns: Nanos,
-}
-
-/// One burst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BurstPlan {
-    /// What the workers do.
-    pub role: Role,
-    /// How large documents are.
-    pub size: BodySize,
-    /// What they are made of.
-    pub filling: Filling,
-    /// Readers name the revision that they have read, and may be told that it is still the one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub conditional: bool,
-    /// How long the start waits for workers, in nanoseconds.
-    pub gather_ns: Nanos,
-    /// It begins no sooner than so long after the first burst began, in nanoseconds.
-    pub not_before_ns: Nanos,
-}
-
-impl BurstPlan {
-    /// Whether operations of this kind are done.
-    pub(super) const fn does(&self, kind: OpKind) -> bool {
-        match self.role {
-            Role::Prepare => matches!(kind, OpKind::Create),
-            Role::Write => matches!(kind, OpKind::Create | OpKind::Update),
-            Role::Read => matches!(kind, OpKind::Read),
-        }
-    }
 }
 
 /// The least wire size: room for names, a worker's number and the longest revision.
@@ -99,10 +68,10 @@ pub(super) fn check(burst: &BurstSpec, ids: &Ids, mistakes: &mut Vec<Invalid>) {
 
 /// The stages: documents for readers if no writer has made them, then burst after burst.
 pub(super) fn stages(spec: &PlanSpec, burst: &BurstSpec) -> Vec<StagePlan> {
-    let kind = |role, not_before_ns| {
+    let work = |role, not_before_ns| {
         let BurstSpec { size, filling, gather_ns, .. } = *burst;
         let conditional = burst.conditional && role == Role::Read;
-        StageKind::Burst(BurstPlan { role, size, filling, conditional, gather_ns, not_before_ns })
+        WorkloadPlan::from(BurstPlan { role, size, filling, conditional, gather_ns, not_before_ns })
     };
     let pace = match &spec.load {
         LoadSpec::Closed { think_ns } => Pace::Closed { think_ns: *think_ns },
@@ -124,7 +93,7 @@ pub(super) fn stages(spec: &PlanSpec, burst: &BurstSpec) -> Vec<StagePlan> {
         stages.push(StagePlan {
             name: "burst_prepare".to_owned(),
             purpose: Some(Purpose::Prepare),
-            kind: kind(Role::Prepare, 0),
+            work: work(Role::Prepare, 0),
             pace: Pace::Closed { think_ns: 0 },
             length_ns: None,
         });
@@ -137,7 +106,7 @@ pub(super) fn stages(spec: &PlanSpec, burst: &BurstSpec) -> Vec<StagePlan> {
             stages.push(StagePlan {
                 name: format!("{name}{number}"),
                 purpose: Some(Purpose::Main),
-                kind: kind(role, not_before_ns),
+                work: work(role, not_before_ns),
                 pace: pace.clone(),
                 length_ns: Some(burst.length_ns),
             });

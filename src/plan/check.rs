@@ -4,7 +4,7 @@ use super::Invalid;
 use super::burst;
 use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
-use super::stage::{CrudOrder, StageKind, StagePlan};
+use super::stage::StagePlan;
 use super::threshold::Threshold;
 use super::{MOST_CONNECTIONS, Plan, TargetPlan, YcsbSpec, ycsb};
 use crate::clock::SECOND_NS;
@@ -12,7 +12,7 @@ use crate::driver::http::HttpTarget;
 use crate::driver::{Existing, TargetAsked};
 use crate::engine::{Pace, Schedule};
 use crate::schema::Ids;
-use crate::workload::{Budget, Purpose};
+use crate::workload::{Budget, BulkInsertPlan, CrudOrder, MixedPlan, Purpose, StageWork as _};
 
 /// At 32 bytes each in memory, more than this is out of any client's reach.
 const MOST_DOCUMENTS: u64 = 10_000_000_000;
@@ -44,10 +44,10 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
     if mistakes.is_empty() {
         // YCSB's operations go to records that others may have loaded.
-        check_documents(spec, &stages, connections, &mut mistakes);
+        check_documents(spec, connections, &mut mistakes);
     }
     if let Some(card) = target.as_ref().map(TargetPlan::card) {
-        let done = |kind| stages.iter().any(|stage| stage.kind.does(kind));
+        let done = |kind| stages.iter().any(|stage| stage.work.does(kind));
         mistakes.extend(card.refusal(spec.target_flag, done));
     }
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
@@ -174,14 +174,13 @@ pub(super) fn check_load(load: &LoadSpec, mistakes: &mut Vec<Invalid>) {
 }
 
 /// Refuses operations that would find no document, connection by connection.
-fn check_documents(
-    spec: &PlanSpec,
-    stages: &[StagePlan],
-    connections: usize,
-    mistakes: &mut Vec<Invalid>,
-) {
-    let Some(crud) = stages.iter().find(|stage| stage.name == "crud") else { return };
-    let bulk = stages.iter().find(|stage| stage.name == "bulk_insert");
+fn check_documents(spec: &PlanSpec, connections: usize, mistakes: &mut Vec<Invalid>) {
+    if spec.burst.is_some() || spec.ycsb.is_some() || spec.operations == Some(0) {
+        return;
+    }
+    let batch = spec.batch.clamp(1, MOST_BATCH) as u32;
+    let bulk = BulkInsertPlan { documents: spec.documents, batch };
+    let mixed = MixedPlan { mix: spec.mix, operations: spec.operations, order: spec.order };
     let cushion = spec.order == CrudOrder::Current;
     let (mix, docs) = if cushion {
         ("--delete_weight", "--num_bulk_insert_operations")
@@ -189,9 +188,9 @@ fn check_documents(
         ("--mix", "--docs")
     };
     for k in 0..connections {
-        let keys = bulk.map_or(0..0, |stage| stage.kind.bulk_keys(k, connections));
+        let keys = bulk.keys(k, connections);
         let inserted = keys.end - keys.start;
-        match crud.kind.budget(k, connections) {
+        match mixed.budget(k, connections) {
             Budget::Counted([creates, reads, updates, deletes]) => {
                 if deletes > inserted + creates {
                     let problem = format!(
@@ -237,11 +236,11 @@ fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
     let mut stages = Vec::new();
     if spec.documents > 0 {
         let batch = spec.batch.clamp(1, MOST_BATCH) as u32;
-        let kind = StageKind::BulkInsert { documents: spec.documents, batch };
+        let work = BulkInsertPlan { documents: spec.documents, batch }.into();
         stages.push(StagePlan {
             name: "bulk_insert".into(),
             purpose: Some(Purpose::Fill),
-            kind,
+            work,
             pace: closed,
             length_ns: None,
         });
@@ -250,19 +249,19 @@ fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
         return stages;
     }
     let (pace, length_ns) = paced(spec);
-    let crud = |operations| StageKind::Crud { mix: spec.mix, operations, order: spec.order };
+    let mixed = |operations| MixedPlan { mix: spec.mix, operations, order: spec.order };
     if spec.warmup_ns > 0 {
         stages.push(StagePlan {
             name: "warm_up".into(),
             purpose: Some(Purpose::WarmUp),
-            kind: crud(None),
+            work: mixed(None).into(),
             pace: pace.clone(),
             length_ns: Some(spec.warmup_ns),
         });
     }
-    let kind = crud(spec.operations);
+    let work = mixed(spec.operations).into();
     let (name, purpose) = ("crud".to_owned(), Some(Purpose::Main));
-    stages.push(StagePlan { name, purpose, kind, pace, length_ns });
+    stages.push(StagePlan { name, purpose, work, pace, length_ns });
     stages
 }
 
@@ -312,7 +311,7 @@ pub(super) fn thresholds(
             Err(error) => mistakes.push(Invalid::new("--fail-if", error.problem, error.cure)),
             Ok(threshold) => {
                 if let Some(kind) = threshold.kind
-                    && !stages.iter().any(|stage| stage.kind.does(kind))
+                    && !stages.iter().any(|stage| stage.work.does(kind))
                 {
                     let problem = format!("no stage does what {threshold} judges");
                     let cure = format!("plan for {kind} operations, or leave it out");

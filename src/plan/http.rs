@@ -5,14 +5,14 @@ use super::check::{
     check_length, check_load, check_max_answer, check_range, check_threads, pace, thresholds,
 };
 use super::spec::LoadSpec;
-use super::stage::{StageKind, StagePlan};
+use super::stage::StagePlan;
 use super::urls::{UrlReader, UrlSource};
 use super::{FillPlan, HttpPlan, MOST_CONNECTIONS, Plan, TargetPlan, strike_secret};
 use crate::clock::Nanos;
 use crate::driver::http::HttpTarget;
 use crate::engine::Pace;
 use crate::schema::Ids;
-use crate::workload::{Purpose, UrlOrder};
+use crate::workload::{Purpose, UrlOrder, UrlsPlan};
 use std::path::PathBuf;
 
 /// When the requests of a list are due, as asked.
@@ -203,13 +203,13 @@ fn stages(spec: &HttpSpec, length: u64) -> Vec<StagePlan> {
         stages.push(StagePlan {
             name: "warm_up".into(),
             purpose: Some(Purpose::WarmUp),
-            kind: StageKind::Urls { operations: None, order },
+            work: UrlsPlan { operations: None, order }.into(),
             pace: pace.clone(),
             length_ns: Some(spec.warmup_ns),
         });
     }
-    let kind = StageKind::Urls { operations, order };
+    let work = UrlsPlan { operations, order }.into();
     let (name, purpose) = ("urls".to_owned(), Some(Purpose::Main));
-    stages.push(StagePlan { name, purpose, kind, pace, length_ns });
+    stages.push(StagePlan { name, purpose, work, pace, length_ns });
     stages
 }

@@ -17,17 +17,17 @@ mod ycsb_measurement;
 pub use crate::driver::http::{BodyPlan, HttpPlan, RequestPlan, strike_secret};
 pub use crate::driver::{Auth, TargetPlan};
 pub use crate::mistake::Invalid;
-pub use burst::{BurstPlan, BurstSpec};
+pub use burst::BurstSpec;
 pub use check::check;
 pub use http::{HttpFlags, HttpLoad, HttpSpec, check_http};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};
-pub use stage::{CrudOrder, StageKind, StagePlan};
+pub use stage::StagePlan;
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use title::stage_title;
 pub use units::{count, duration, duration_ns, mix, rate, size};
 pub use urls::{UrlSource, expand};
-pub use ycsb::{YcsbPhase, YcsbSpec, YcsbStage};
+pub use ycsb::YcsbSpec;
 pub use ycsb_measurement::{
     ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
 };
@@ -35,7 +35,8 @@ pub use ycsb_measurement::{
 use crate::clock::Nanos;
 pub use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
-pub use crate::workload::Purpose;
+pub use crate::workload::ycsb::{YcsbPhase, YcsbStage};
+pub use crate::workload::{BurstPlan, CrudOrder, Purpose, StageWork, WorkloadPlan};
 use serde::{Deserialize, Serialize};
 
 /// CouchDB itself accepts 65,536 connections.

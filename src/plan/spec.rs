@@ -2,13 +2,12 @@
 
 use super::burst::BurstSpec;
 use super::schemas::SchemaSource;
-use super::stage::CrudOrder;
 use super::ycsb::YcsbSpec;
 use super::{Auth, FillPlan};
 use crate::clock::Nanos;
 use crate::engine::{Arrivals, Segment};
 use crate::schema::Ids;
-use crate::workload::Mix;
+use crate::workload::{CrudOrder, Mix};
 use std::path::PathBuf;
 
 /// When operations of the main stage are due, as asked.

@@ -1,17 +1,15 @@
 //! YCSB's part of a plan. Knows nothing of where properties come from.
 
 use super::spec::PlanSpec;
-use super::stage::{StageKind, StagePlan};
+use super::stage::StagePlan;
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::Nanos;
 use crate::driver::basic::BasicOptions;
 use crate::driver::http::{HttpPlan, RequestPlan};
 use crate::engine::Pace;
-use crate::op::OpKind;
 use crate::schema::Pattern;
-use crate::workload::Purpose;
-use crate::workload::ycsb::{Class, CoreConfig};
-use serde::{Deserialize, Serialize};
+use crate::workload::ycsb::{Class, CoreConfig, YcsbPhase, YcsbStage};
+use crate::workload::{Purpose, WorkloadPlan};
 use serde_json::{Map, Value};
 
 /// A workload of YCSB's that was asked for.
@@ -47,84 +45,6 @@ impl YcsbSpec {
     }
 }
 
-/// A phase of a YCSB workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum YcsbPhase {
-    /// Inserts the records.
-    Load,
-    /// Operations on them, by their proportions.
-    Run,
-}
-
-/// One phase of a workload of YCSB's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct YcsbStage {
-    /// Which.
-    pub phase: YcsbPhase,
-    /// Records in one request of the load phase.
-    pub batch: u32,
-    /// Operations of the run phase; `None`: until the time is over.
-    pub operations: Option<u64>,
-    /// The workload.
-    pub config: CoreConfig,
-    /// Which one it is.
-    #[serde(default, skip_serializing_if = "Class::is_core")]
-    pub class: Class,
-}
-
-impl YcsbStage {
-    /// Whether operations of this kind are done.
-    pub fn does(&self, kind: OpKind) -> bool {
-        let p = &self.config.proportions;
-        let load = self.phase == YcsbPhase::Load;
-        match kind {
-            OpKind::BulkInsert => load && self.batch > 1,
-            OpKind::Create if load => self.batch == 1,
-            _ if load => false,
-            OpKind::Create => p.insert > 0.0,
-            OpKind::Read => p.read + p.read_modify_write > 0.0,
-            OpKind::Update => p.update + p.read_modify_write > 0.0,
-            OpKind::Delete => p.delete > 0.0,
-            OpKind::Scan => p.scan > 0.0,
-            OpKind::ReadModifyWrite => p.read_modify_write > 0.0,
-            OpKind::Verify => self.config.fields.integrity,
-            OpKind::Request => false,
-        }
-    }
-
-    /// How many records the load phase is to insert; `None`: this is the run phase.
-    pub fn records(&self) -> Option<u64> {
-        (self.phase == YcsbPhase::Load).then_some(self.config.insert_count)
-    }
-
-    /// How many operations connection `k` of `connections` is to do, where they are counted.
-    pub fn operations(&self, k: usize, connections: usize) -> Option<u64> {
-        if self.phase == YcsbPhase::Load && !self.class.is_core() {
-            return Some(self.records_of(k, connections).div_ceil(u64::from(self.batch)));
-        }
-        let all = match self.phase {
-            // Each that is tried again is one more.
-            YcsbPhase::Load if self.config.retry.limit > 0 => return None,
-            YcsbPhase::Load => self.config.insert_count.div_ceil(u64::from(self.batch)),
-            YcsbPhase::Run => self.operations?,
-        };
-        Some(share(all, k, connections))
-    }
-
-    /// How many records connection `k` of `connections` inserts in the load phase, where
-    /// connections do not take them in turn.
-    pub const fn records_of(&self, k: usize, connections: usize) -> u64 {
-        share(self.config.insert_count, k, connections)
-    }
-}
-
-/// What connection `k` of `connections` has of `all`: the first ones have one more, if need be.
-const fn share(all: u64, k: usize, connections: usize) -> u64 {
-    let (k, connections) = (k as u64, connections as u64);
-    all / connections + (k < all % connections) as u64
-}
-
 /// The server and the requests of a replay of traces, where `spec` asks for one that is sent: a
 /// request for each trace, whose paths come from the workload.
 pub(super) fn http(spec: &PlanSpec) -> Option<HttpPlan> {
@@ -156,13 +76,13 @@ pub(super) fn stages(
     (pace, length_ns): (Pace, Option<Nanos>),
 ) -> Vec<StagePlan> {
     let stage = |phase, operations| {
-        StageKind::Ycsb(Box::new(YcsbStage {
+        WorkloadPlan::from(YcsbStage {
             phase,
             batch: spec.batch.clamp(1, super::check::MOST_BATCH) as u32,
             operations,
             config: ycsb.config.clone(),
             class: ycsb.class.clone(),
-        }))
+        })
     };
     let mut stages = Vec::new();
     for &phase in &ycsb.phases {
@@ -181,14 +101,14 @@ pub(super) fn stages(
         };
         if phase == YcsbPhase::Run && spec.warmup_ns > 0 {
             let length_ns = Some(spec.warmup_ns);
-            let (name, kind, pace) = ("warm_up".to_owned(), stage(phase, None), pace.clone());
-            stages.push(StagePlan { name, purpose: Some(Purpose::WarmUp), kind, pace, length_ns });
+            let (name, work, pace) = ("warm_up".to_owned(), stage(phase, None), pace.clone());
+            stages.push(StagePlan { name, purpose: Some(Purpose::WarmUp), work, pace, length_ns });
         }
-        let kind = stage(phase, operations);
+        let work = stage(phase, operations);
         stages.push(StagePlan {
             name: name.to_owned(),
             purpose: Some(purpose),
-            kind,
+            work,
             pace,
             length_ns,
         });

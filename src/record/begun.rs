@@ -1,7 +1,7 @@
 //! Why fewer operations of a stage were begun than planned.
 
 use super::{RunRecord, StageRecord};
-use crate::plan::{CrudOrder, StageKind, StagePlan};
+use crate::plan::{StagePlan, StageWork as _};
 
 /// The share of its planned time that a stage must last not to count as ended early.
 pub(super) const LASTED: f64 = 0.95;
@@ -34,19 +34,7 @@ fn reason(
     if stage.load.dropped >= missing {
         return "the others were dropped, too many being due and not done".to_owned();
     }
-    match plan.map(|plan| &plan.kind) {
-        Some(StageKind::Crud { order: CrudOrder::Uniform, .. }) => {
-            "on some connection there was no document left to work on, after failures or deletes"
-                .to_owned()
-        }
-        Some(StageKind::Crud { .. }) => {
-            "on some connection there was no document left to work on, after failures".to_owned()
-        }
-        Some(StageKind::Ycsb(ycsb)) if ycsb.records().is_some() => {
-            "a failed insert ends its connection".to_owned()
-        }
-        _ => "there was nothing left to do".to_owned(),
-    }
+    plan.map_or("there was nothing left to do", |plan| plan.work.why_too_few()).to_owned()
 }
 
 #[cfg(test)]

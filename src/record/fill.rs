@@ -3,7 +3,7 @@
 use super::{RunRecord, StageRecord};
 use crate::measure::OperationSummary;
 use crate::op::Failure;
-use crate::plan::StageKind;
+use crate::plan::StageWork as _;
 
 /// Documents without an answer within the time-out. Answers that were lost before count only
 /// where some took that long.
@@ -19,12 +19,7 @@ impl RunRecord {
     /// What to change after a fill whose requests were not answered in time, in one sentence;
     /// `None`: all were, or the stage is no fill.
     pub fn fill_advice(&self, stage: &StageRecord) -> Option<String> {
-        let planned = self.plan_of(stage)?;
-        let batch = match &planned.kind {
-            StageKind::BulkInsert { batch, .. } => *batch,
-            StageKind::Ycsb(ycsb) if ycsb.records().is_some() => ycsb.batch,
-            _ => return None,
-        };
+        let batch = self.plan_of(stage)?.work.fill()?.batch;
         let late: u64 = stage.requests().map(|it| late(it, self.plan.timeout_ns)).sum();
         if late == 0 {
             return None;

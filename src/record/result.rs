@@ -3,7 +3,7 @@
 use super::{Code, RunRecord, StageRecord};
 use crate::measure::failure_words;
 use crate::op::Failure;
-use crate::plan::{Metric, StageKind};
+use crate::plan::{Metric, StageWork as _};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -139,10 +139,7 @@ fn unusable(record: &RunRecord) -> Option<RunResult> {
 
 /// How many records of a load phase are not in the database, of how many; `None`: all are.
 fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
-    let load = |stage| match &record.plan_of(stage)?.kind {
-        StageKind::Ycsb(ycsb) => Some((stage, ycsb.records()?)),
-        _ => None,
-    };
+    let load = |stage| Some((stage, record.plan_of(stage)?.work.must_store()?));
     let (stage, records) = record.stages.iter().find_map(load)?;
     let loaded: u64 = stage.operations.iter().map(|operation| operation.ok).sum();
     (loaded < records).then(|| (stage, records - loaded, records))
@@ -223,7 +220,7 @@ impl RunRecord {
     /// provokes.
     fn unprovoked(&self, stage: &StageRecord, asked: impl Fn(Failure) -> bool) -> u64 {
         let plan = self.plan_of(stage);
-        let provokes = plan.is_some_and(|plan| plan.kind.provokes_conflicts());
+        let provokes = plan.is_some_and(|plan| plan.work.provokes_conflicts());
         let failures = stage.requests().flat_map(|operation| &operation.failures);
         let counts = |(class, _): &(&Failure, &u64)| {
             asked(**class) && (!provokes || **class != Failure::Conflict)

@@ -134,7 +134,7 @@ fn ycsb(phase: YcsbPhase) -> StagePlan {
     StagePlan {
         name: "crud".to_owned(),
         purpose: Some(Purpose::Main),
-        kind: StageKind::Ycsb(Box::new(stage)),
+        work: stage.into(),
         pace: Pace::Closed { think_ns: 0 },
         length_ns: None,
     }

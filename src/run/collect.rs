@@ -8,8 +8,9 @@ use crate::measure::{
     SizePoint, Slot, ThreadLoss, Totals,
 };
 use crate::op::OpKind;
-use crate::plan::{StageKind, StagePlan};
+use crate::plan::StagePlan;
 use crate::record::{ClientRecord, LoadRecord, StageRecord, StartRecord, Verdict};
+use crate::workload::StageWork as _;
 
 /// As many of the client's pauses are listed.
 const MOST_LISTED: usize = 100;
@@ -116,7 +117,7 @@ impl<W> Collected<W> {
             growth: frame
                 .growth
                 .map(|(window, sizes)| Growth { sizes, ..Growth::new(&self.fills, window) }),
-            start: matches!(stage.kind, StageKind::Burst(_)).then(|| start_record(&self.lanes)),
+            start: stage.work.gathering().map(|_| start_record(&self.lanes)),
         };
         record.verdict = Verdict::of(&record, !frame.card.server);
         record
@@ -140,7 +141,7 @@ impl<W> Collected<W> {
         let per_s = |count: f64| if measured_s > 0.0 { (count / measured_s).max(0.0) } else { 0.0 };
         LoadRecord {
             open: matches!(stage.pace, Pace::Open { .. }),
-            planned: stage.kind.planned(connections).map(|(requests, _)| requests),
+            planned: stage.work.planned(connections),
             offered,
             begun,
             dropped,
@@ -211,7 +212,7 @@ fn seconds(ns: Nanos) -> f64 {
 /// of an open loop falls due. `None`: the plan does not tell.
 pub(super) fn window_ns(stage: &StagePlan, connections: usize) -> Option<Nanos> {
     let Pace::Open { schedule, .. } = &stage.pace else { return stage.length_ns };
-    let planned = stage.kind.planned(connections).map(|(operations, _)| operations);
+    let planned = stage.work.planned(connections);
     let last = planned.and_then(|operations| schedule.due(operations as f64));
     match (stage.length_ns, last) {
         (Some(length), Some(last)) => Some(length.min(last)),

@@ -5,8 +5,7 @@ use super::*;
 use crate::clock::Scheduled;
 use crate::engine::{Arrivals, Schedule, Segment, Watched};
 use crate::measure::{FillLog, Interval, Spans};
-use crate::plan::CrudOrder;
-use crate::workload::{Mix, Purpose};
+use crate::workload::{CrudOrder, Mix, MixedPlan, Purpose};
 
 const MS: Nanos = 1_000_000;
 
@@ -18,8 +17,8 @@ fn at_rate(per_s: f64, seconds: u64) -> Pace {
 
 fn stage(pace: Pace, operations: Option<u64>, length_ns: Option<Nanos>) -> StagePlan {
     let mix = Mix { create: 0, read: 1, update: 0, delete: 0 };
-    let kind = StageKind::Crud { mix, operations, order: CrudOrder::Uniform };
-    StagePlan { name: "crud".to_owned(), purpose: Some(Purpose::Main), kind, pace, length_ns }
+    let work = MixedPlan { mix, operations, order: CrudOrder::Uniform }.into();
+    StagePlan { name: "crud".to_owned(), purpose: Some(Purpose::Main), work, pace, length_ns }
 }
 
 fn lane(connection: usize, first_sent_ns: Option<Nanos>, late: bool) -> LaneResult<()> {

@@ -3,8 +3,9 @@
 use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::Pace;
 use crate::measure::Totals;
-use crate::plan::{StageKind, StagePlan};
+use crate::plan::StagePlan;
 use crate::record::Running;
+use crate::workload::StageWork as _;
 use std::iter::Peekable;
 
 /// Looks at a running stage. Made only where somebody watches.
@@ -20,7 +21,7 @@ pub(super) struct LiveStage {
 }
 
 impl LiveStage {
-    pub(super) fn new(stage: &StagePlan) -> Self {
+    pub(super) fn new(stage: &StagePlan, connections: usize) -> Self {
         let due = match &stage.pace {
             Pace::Open { schedule, .. } => {
                 let due: Box<dyn Iterator<Item = Nanos>> = Box::new(schedule.steps((0, 1), 1));
@@ -28,12 +29,7 @@ impl LiveStage {
             }
             Pace::Closed { .. } | Pace::Thinking { .. } => None,
         };
-        let most = match &stage.kind {
-            StageKind::Crud { operations: Some(operations), .. }
-            | StageKind::Urls { operations: Some(operations), .. } => *operations,
-            StageKind::Ycsb(ycsb) => ycsb.operations(0, 1).unwrap_or(u64::MAX),
-            _ => u64::MAX,
-        };
+        let most = stage.work.planned(connections).unwrap_or(u64::MAX);
         Self { name: stage.name.clone(), due, offered: 0, most, next: 0 }
     }
 
@@ -65,13 +61,14 @@ mod tests {
     use super::*;
     use crate::engine::{Arrivals, Schedule, Segment};
     use crate::plan::Purpose;
+    use crate::workload::BulkInsertPlan;
 
     fn stage(pace: Pace) -> StagePlan {
-        let kind = StageKind::BulkInsert { documents: 10, batch: 1 };
+        let work = BulkInsertPlan { documents: 250, batch: 1 }.into();
         StagePlan {
             name: "crud".to_owned(),
             purpose: Some(Purpose::Main),
-            kind,
+            work,
             pace,
             length_ns: None,
         }
@@ -82,19 +79,19 @@ mod tests {
         let segments = vec![Segment { length_ns: 3 * SECOND_NS, from: 100.0, to: 100.0 }];
         let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
         let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
-        let mut live = LiveStage::new(&stage(pace));
+        let mut live = LiveStage::new(&stage(pace), 1);
         let totals = Totals::default();
         let mut offered = |elapsed_ns| live.look(elapsed_ns, &totals).map(|it| it.offered);
         assert_eq!(offered(100_000_000), Some(Some(0)));
         assert_eq!(offered(900_000_000), None);
         assert_eq!(offered(SECOND_NS + 1), Some(Some(100)));
         assert_eq!(offered(SECOND_NS + 2), None);
-        assert_eq!(offered(9 * SECOND_NS), Some(Some(300)));
+        assert_eq!(offered(9 * SECOND_NS), Some(Some(250)), "no more than are planned");
     }
 
     #[test]
     fn a_closed_loop_offers_nothing() {
-        let mut live = LiveStage::new(&stage(Pace::Closed { think_ns: 0 }));
+        let mut live = LiveStage::new(&stage(Pace::Closed { think_ns: 0 }), 1);
         assert_eq!(live.look(0, &Totals::default()).map(|it| it.offered), Some(None));
     }
 }

@@ -20,11 +20,12 @@ use crate::driver::{Echo, Opening, TargetError};
 use crate::engine::{Stop, StopReason};
 use crate::http1::Watcher;
 use crate::measure::RawRow;
-use crate::plan::{Plan, SchemaPlan, StageKind};
+use crate::plan::{Plan, SchemaPlan};
 use crate::record::{
     Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION, ServerRecord,
 };
 use crate::schema::{Documents, SchemaError};
+use crate::workload::StageWork as _;
 use lanes::Connections;
 use stage::Bench;
 use std::io;
@@ -198,12 +199,12 @@ fn stages(
     record: &mut RunRecord,
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
-    let mut connections = Connections::new(bench.plan, documents);
+    let mut connections = Connections::new(bench, documents)?;
     let mut first = None;
     for stage in &bench.plan.stages {
         let now = Clock::system().now();
-        if let StageKind::Burst(burst) = &stage.kind {
-            let moment = first.get_or_insert(now).saturating_add(burst.not_before_ns);
+        if let Some(gathering) = stage.work.gathering() {
+            let moment = first.get_or_insert(now).saturating_add(gathering.not_before_ns);
             pause(bench.stop, moment);
         }
         if bench.stop.reason().is_some() {

@@ -8,9 +8,9 @@ use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{Driver, Target, WithTarget};
 use crate::engine::{Lane, Patience, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard};
 use crate::measure::{HiccupMeter, Interval, Pulse, Series, SlotSums, Totals};
-use crate::plan::{MeasurementPlan, Plan, StageKind, StagePlan};
+use crate::plan::{MeasurementPlan, Plan, StagePlan};
 use crate::record::StageRecord;
-use crate::workload::Workload;
+use crate::workload::{StageWork as _, Workload};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -74,14 +74,14 @@ impl Bench<'_> {
                     shard: (shard, threads),
                     clock: Clock::system(),
                     connections: self.plan.connections,
-                    operations: counted(&stage.kind, &lanes, self.plan.connections),
+                    operations: counted(stage, &lanes, self.plan.connections),
                     pace: stage.pace.clone(),
                     length_ns: stage.length_ns,
                     window_ns: window_ns(stage, self.plan.connections),
                     pulse: pulse.clone(),
                     timeout_ns: self.plan.timeout_ns,
                     patience: patience.clone(),
-                    gather_ns: gather_ns(&stage.kind),
+                    gather_ns: gather_ns(stage),
                     fill_chunk: window.map(|window| window / 100),
                     pinned: self.pinned,
                     raw: raw || slots.is_some(),
@@ -124,9 +124,9 @@ impl Bench<'_> {
     /// at once, and a thousandth of all at least. So it was in svetlyak40wt's
     /// couchdb-performance-tests of 2008.
     fn window(&self, stage: &StagePlan) -> Option<u64> {
-        let StageKind::BulkInsert { documents, batch } = stage.kind else { return None };
-        let at_once = self.plan.connections as u64 * u64::from(batch);
-        self.plan.fill.growth.then_some(at_once.max(documents / 1_000))
+        let fill = stage.work.fill().filter(|_| self.plan.fill.growth)?;
+        let at_once = self.plan.connections as u64 * u64::from(fill.batch);
+        Some(at_once.max(fill.documents / 1_000))
     }
 
     /// How long the server may answer nothing before it counts as gone.
@@ -145,11 +145,8 @@ fn dealt<W>(workloads: Vec<W>, threads: usize) -> Vec<Vec<Lane<W>>> {
 }
 
 /// How long the start waits for connections; where nobody asked, as long as connecting may take.
-const fn gather_ns(kind: &StageKind) -> Nanos {
-    match kind {
-        StageKind::Burst(burst) => burst.gather_ns,
-        _ => 86_400 * SECOND_NS,
-    }
+fn gather_ns(stage: &StagePlan) -> Nanos {
+    stage.work.gathering().map_or(86_400 * SECOND_NS, |it| it.patience_ns)
 }
 
 /// What the conducting thread watches while shards work.
@@ -172,12 +169,12 @@ impl Watch<'_> {
     ) -> Result<(Totals, Series), RunError> {
         let (mut totals, mut series) = (Totals::default(), Series::default());
         let mut progress = Progress {
-            planned: self.stage.kind.planned(self.connections).map(|(_, documents)| documents),
+            planned: self.stage.work.documents(self.connections),
             length_s: self.stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
             ..Progress::default()
         };
         let mut told = true;
-        let mut live = observer.watches().then(|| LiveStage::new(self.stage));
+        let mut live = observer.watches().then(|| LiveStage::new(self.stage, self.connections));
         loop {
             match source.recv_timeout(PROGRESS_EVERY) {
                 Ok(interval) => {
@@ -212,6 +209,6 @@ impl Watch<'_> {
 }
 
 /// The operations that these connections are to do, where they are counted.
-fn counted<W>(kind: &StageKind, lanes: &[Lane<W>], connections: usize) -> Option<u64> {
-    lanes.iter().map(|lane| kind.operations(lane.connection, connections)).sum()
+fn counted<W>(stage: &StagePlan, lanes: &[Lane<W>], connections: usize) -> Option<u64> {
+    lanes.iter().map(|lane| stage.work.operations(lane.connection, connections)).sum()
 }

@@ -31,6 +31,17 @@ impl Mix {
         [self.create, self.read, self.update, self.delete]
     }
 
+    /// The weight of operations of this kind.
+    pub fn weight(&self, kind: OpKind) -> u64 {
+        KINDS.iter().position(|&it| it == kind).map_or(0, |place| self.weights()[place])
+    }
+
+    /// What connection `k` of `connections` has of `operations`: the first ones have one more of a
+    /// kind where it does not share out evenly.
+    pub fn parts(&self, operations: u64, (k, connections): (usize, usize)) -> [u64; 4] {
+        self.split(operations).map(|count| share(count, k, connections))
+    }
+
     /// Splits `operations` by weight: each kind gets its exact share rounded down, and what is
     /// left goes one each to the largest remainders (Hamilton's method), never to weight zero.
     pub fn split(&self, operations: u64) -> [u64; 4] {
@@ -47,6 +58,12 @@ impl Mix {
         order.iter().take(left as usize).for_each(|&i| counts[i] += 1);
         counts
     }
+}
+
+/// What connection `k` of `connections` has of `all`: the first ones have one more, if need be.
+pub(super) const fn share(all: u64, k: usize, connections: usize) -> u64 {
+    let (k, connections) = (k as u64, connections as u64);
+    all / connections + (k < all % connections) as u64
 }
 
 /// What one connection still has to do.

@@ -1,14 +1,78 @@
 //! Fills a database: each connection inserts its own run of keys, batch after batch.
 
 use super::live::{Entry, Live};
-use super::{Check, Workload};
+use super::{Check, Fill, LaneContext, Runner, StageWork, Stock, Workload};
 use crate::op::{Answered, Failure, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The most documents that memory is asked for ahead of their insertion.
 const MOST_AHEAD: u64 = 10_000_000;
+
+/// A fill, as planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BulkInsertPlan {
+    /// Documents in all.
+    pub documents: u64,
+    /// Documents in one request.
+    pub batch: u32,
+}
+
+impl BulkInsertPlan {
+    /// The documents that connection `k` of `connections` inserts: its run of keys. Whole requests
+    /// are shared out, so that only the last one of all may have fewer documents; the first
+    /// connections take one more where they do not share out evenly.
+    pub fn keys(&self, k: usize, connections: usize) -> Range<u64> {
+        let (k, connections, batch) = (k as u64, connections as u64, u64::from(self.batch));
+        let requests = self.documents.div_ceil(batch);
+        let (each, more) = (requests / connections, requests % connections);
+        let first = k * each + k.min(more);
+        let after = first + each + u64::from(k < more);
+        (first * batch).min(self.documents)..(after * batch).min(self.documents)
+    }
+}
+
+impl StageWork for BulkInsertPlan {
+    fn does(&self, kind: OpKind) -> bool {
+        matches!(kind, OpKind::BulkInsert)
+    }
+
+    fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        let keys = self.keys(k, connections);
+        Some((keys.end - keys.start).div_ceil(u64::from(self.batch)))
+    }
+
+    fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String> {
+        let (documents, batch) = (count(self.documents), count(self.batch.into()));
+        vec![format!("{documents} documents in batches of {batch}")]
+    }
+
+    fn fill(&self) -> Option<Fill> {
+        Some(Fill { documents: self.documents, batch: self.batch })
+    }
+
+    fn forget_batch(&mut self) {
+        self.batch = 1;
+    }
+
+    fn carry_out<R: Runner>(
+        &self,
+        cx: &LaneContext,
+        stock: &mut Stock,
+        runner: R,
+    ) -> Result<R::Output, R::Error> {
+        let make = |k| {
+            let keys = self.keys(k, cx.connections);
+            let fill = BulkInsert::new(cx.documents.clone(), keys, self.batch);
+            if cx.persists { fill.persisting() } else { fill }
+        };
+        let (output, lanes) = runner.run((0..cx.connections).map(make).collect())?;
+        stock.filled(self.documents, lanes.into_iter().map(BulkInsert::into_live).collect());
+        Ok(output)
+    }
+}
 
 /// The bulk inserts of one connection.
 #[derive(Debug)]
@@ -77,5 +141,26 @@ impl Workload for BulkInsert {
             }
         }
         Check::Unchecked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn connections_share_out_documents(documents in 0u64..10_000, connections in 1usize..70) {
+            let bulk = BulkInsertPlan { documents, batch: 10 };
+            let mut next = 0;
+            for k in 0..connections {
+                let keys = bulk.keys(k, connections);
+                prop_assert_eq!(keys.start, next);
+                prop_assert!(keys.end == documents || (keys.end - keys.start).is_multiple_of(10));
+                next = keys.end;
+            }
+            prop_assert_eq!(next, documents);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Bursts: each connection owns one document, and writes it or reads it again and again.
 
-use super::{Check, Workload};
+use super::{Check, Gathering, LaneContext, Runner, StageWork, Stock, Workload};
 use crate::generate::{Stream, mix};
 use crate::op::{Answered, Failure, Fields, Key, Op, OpKind, Pen, Reply, Token};
 use crate::schema::Naming;
@@ -42,6 +42,65 @@ pub struct BodySize {
     pub bytes: u64,
     /// The whole request body has so many, not the string in the document.
     pub wire: bool,
+}
+
+/// One burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BurstPlan {
+    /// What the workers do.
+    pub role: Role,
+    /// How large documents are.
+    pub size: BodySize,
+    /// What they are made of.
+    pub filling: Filling,
+    /// Readers name the revision that they have read, and may be told that it is still the one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub conditional: bool,
+    /// How long the start waits for workers, in nanoseconds.
+    pub gather_ns: u64,
+    /// It begins no sooner than so long after the first burst began, in nanoseconds.
+    pub not_before_ns: u64,
+}
+
+impl StageWork for BurstPlan {
+    fn does(&self, kind: OpKind) -> bool {
+        match self.role {
+            Role::Prepare => matches!(kind, OpKind::Create),
+            Role::Write => matches!(kind, OpKind::Create | OpKind::Update),
+            Role::Read => matches!(kind, OpKind::Read),
+        }
+    }
+
+    fn operations(&self, _: usize, _: usize) -> Option<u64> {
+        (self.role == Role::Prepare).then_some(1)
+    }
+
+    fn describe(&self, _: &dyn Fn(u64) -> String) -> Vec<String> {
+        vec![format!("{:?}, {} bytes, {:?}", self.role, self.size.bytes, self.filling)]
+    }
+
+    fn gathering(&self) -> Option<Gathering> {
+        let (patience_ns, not_before_ns) = (self.gather_ns, self.not_before_ns);
+        Some(Gathering { patience_ns, not_before_ns })
+    }
+
+    fn carry_out<R: Runner>(
+        &self,
+        cx: &LaneContext,
+        stock: &mut Stock,
+        runner: R,
+    ) -> Result<R::Output, R::Error> {
+        let mut workers = stock.kept::<Burst>();
+        let make = |k| {
+            let worker = Burst::new(cx.seed, k as u64, (self.size, self.filling));
+            worker.named(cx.naming.clone())
+        };
+        workers.extend((workers.len()..cx.connections).map(make));
+        let ready = |it: Burst| it.with_role(self.role).conditional(self.conditional);
+        let (output, lanes) = runner.run(workers.into_iter().map(ready).collect())?;
+        stock.keep(lanes);
+        Ok(output)
+    }
 }
 
 /// One worker of a burst.

@@ -3,26 +3,38 @@
 //! A workload is a pure function of its seed, its connection's number and the answers it is
 //! shown. It knows nothing of clocks, wires or of how many threads there are.
 
+#[macro_use]
+mod list;
 mod budget;
-mod bulk_insert;
-mod burst;
 mod crud;
 mod current;
 mod live;
 mod purpose;
-mod urls;
-pub mod ycsb;
+mod stage_work;
 
 pub use budget::{Budget, Mix};
-pub use bulk_insert::BulkInsert;
-pub use burst::{BodySize, Burst, Filling, Role};
+pub use bulk_insert::{BulkInsert, BulkInsertPlan};
+pub use burst::{BodySize, Burst, BurstPlan, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use live::{Entry, Live};
+pub use mixed::{CrudOrder, MixedPlan};
 pub use purpose::Purpose;
-pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls};
+pub use stage_work::{Fill, Gathering, LaneContext, Runner, StageWork, Stock};
+pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls, UrlsPlan};
 
-use crate::op::{Answered, Failure, Op, Pen, Reply};
+use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
+use serde::{Deserialize, Serialize};
+
+// A workload is its file and its line here: the name that it is stored under, its module, and its
+// settings.
+workloads! {
+    "bulk_insert" => bulk_insert::BulkInsertPlan,
+    "crud" => mixed::MixedPlan,
+    "burst" => burst::BurstPlan,
+    "urls" => urls::UrlsPlan,
+    "ycsb" => ycsb::YcsbStage,
+}
 
 /// The source of one connection's operations.
 pub trait Workload {

@@ -2,7 +2,8 @@
 //!
 //! Knows targets and bodies; methods and hosts are the driver's, by the entry's number.
 
-use super::{Check, Workload};
+use super::budget::share;
+use super::{Check, LaneContext, Runner, StageWork, Stock, Workload};
 use crate::generate::{Stream, below, mix};
 use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
@@ -34,6 +35,63 @@ impl UrlOrder {
             Self::Random | Self::Once => 0,
             Self::Sequential => k * (length / users) % length,
         }
+    }
+}
+
+/// Requests of the list, as planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UrlsPlan {
+    /// Requests in all; `None`: until the time is over.
+    pub operations: Option<u64>,
+    /// Their order.
+    pub order: UrlOrder,
+}
+
+impl StageWork for UrlsPlan {
+    fn does(&self, kind: OpKind) -> bool {
+        matches!(kind, OpKind::Request)
+    }
+
+    fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        self.operations.map(|all| share(all, k, connections))
+    }
+
+    fn describe(&self, _: &dyn Fn(u64) -> String) -> Vec<String> {
+        let mut parts: Vec<_> =
+            self.operations.map(|all| format!("operations {all}")).into_iter().collect();
+        let order = match self.order {
+            UrlOrder::Sequential => "sequential",
+            UrlOrder::Random => "random",
+            UrlOrder::Once => "once",
+        };
+        parts.push(format!("order {order}"));
+        parts.push("workload urls".to_owned());
+        parts
+    }
+
+    fn is_parted(&self) -> bool {
+        self.order == UrlOrder::Once
+    }
+
+    fn carry_out<R: Runner>(
+        &self,
+        cx: &LaneContext,
+        stock: &mut Stock,
+        runner: R,
+    ) -> Result<R::Output, R::Error> {
+        let mut users = stock.kept::<Urls>();
+        if users.is_empty() {
+            let make = |k| {
+                let user = (k as u64, cx.connections as u64);
+                Urls::new(cx.entries.clone(), self.order, user, cx.seed, None)
+            };
+            users = (0..cx.connections).map(make).collect();
+        }
+        let ready = |(k, user): (usize, Urls)| user.with_left(self.own_operations(k, cx));
+        let lanes = users.into_iter().enumerate().map(ready).collect();
+        let (output, lanes) = runner.run(lanes)?;
+        stock.keep(lanes);
+        Ok(output)
     }
 }
 

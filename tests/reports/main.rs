@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use springload::engine::Pace;
 use springload::measure::{FailedTimes, Histogram, Latency, Spread};
 use springload::op::{Failure, OpKind};
-use springload::plan::{ErrorLatency, MeasurementPlan, Purpose, StageKind, StagePlan};
+use springload::plan::{ErrorLatency, MeasurementPlan, Purpose, StagePlan};
 use springload::record::{RunRecord, Verdict};
 use springload::report::{FORMATS, format, read_json, siege_log_line, sweep_page};
 use springload::sweep::SweepRecord;
-use springload::workload::UrlOrder;
+use springload::workload::{UrlOrder, UrlsPlan};
 
 const STORED: &str = include_str!("run.json");
 
@@ -230,12 +230,12 @@ fn the_blog() -> RunRecord {
     stage.operations = vec![reads];
     (stage.name, stage.elapsed_s) = ("urls".to_owned(), 393.84);
     stage.load.served_per_s = 76_700.0 / 393.84;
-    let kind = StageKind::Urls { operations: None, order: UrlOrder::Sequential };
+    let work = UrlsPlan { operations: None, order: UrlOrder::Sequential }.into();
     let pace = Pace::Thinking { most_ns: 1_000_000_000, seed: 1 };
     record.plan.stages = vec![StagePlan {
         name: "urls".to_owned(),
         purpose: Some(Purpose::Main),
-        kind,
+        work,
         pace,
         length_ns: None,
     }];

@@ -2,7 +2,7 @@
 
 use super::view::{Part, View};
 use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
-use crate::plan::StageKind;
+use crate::plan::StageWork as _;
 
 pub(super) fn chart(view: &View<'_>) -> Chart {
     let unit = view.unit();
@@ -44,11 +44,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
 /// What the schedule of an open loop made due, up to the number of operations that was asked for.
 fn offered(view: &View<'_>, part: &Part<'_>) -> Option<Line> {
     let plan = part.plan?;
-    let most = match plan.kind {
-        StageKind::Crud { operations: Some(most), .. } => most as f64,
-        StageKind::Ycsb(ref stage) => stage.operations.map_or(f64::INFINITY, |most| most as f64),
-        _ => f64::INFINITY,
-    };
+    let most = plan.work.planned(part.connections).map_or(f64::INFINITY, |most| most as f64);
     let due = |second: f64| Some(plan.pace.due_by((second * 1e9) as u64)?.min(most));
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for stretch in &part.timeline.stretches {

@@ -21,6 +21,7 @@ pub(super) struct Part<'a> {
     pub(super) stage: &'a StageRecord,
     /// What was asked of the stage.
     pub(super) plan: Option<&'a StagePlan>,
+    pub(super) connections: usize,
     pub(super) timeline: Timeline,
 }
 
@@ -54,6 +55,7 @@ impl View<'_> {
                 run,
                 stage: found,
                 plan: record.plan_of(found),
+                connections: record.plan.connections,
                 timeline: Timeline::new(found, kind, most),
             }));
         }

@@ -1,7 +1,7 @@
 //! The settings of runs: what was asked, of what, from where.
 
 use super::escape::Html;
-use crate::plan::{StageKind, StagePlan, YcsbStage};
+use crate::plan::{StagePlan, StageWork as _};
 use crate::record::RunRecord;
 use crate::report::chart::label;
 use crate::report::number::{bytes, decimal, grouped};
@@ -90,64 +90,10 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
 
 /// What a stage was to do, and when.
 fn stage(stage: &StagePlan) -> String {
-    let mut parts = match &stage.kind {
-        StageKind::BulkInsert { documents, batch } => {
-            vec![format!(
-                "{} documents in batches of {}",
-                grouped(*documents),
-                grouped((*batch).into())
-            )]
-        }
-        StageKind::Crud { mix, operations, .. } => {
-            let mut parts = vec![format!(
-                "create {} · read {} · update {} · delete {}",
-                mix.create, mix.read, mix.update, mix.delete
-            )];
-            parts.extend(operations.map(|count| format!("{} operations", grouped(count))));
-            parts
-        }
-        StageKind::Burst(burst) => {
-            vec![format!("{:?}, {} bytes, {:?}", burst.role, burst.size.bytes, burst.filling)]
-        }
-        kind @ StageKind::Urls { .. } => settings(&serde_json::to_value(kind).unwrap_or_default()),
-        StageKind::Ycsb(ycsb) => self::ycsb(ycsb),
-    };
+    let mut parts = stage.work.describe(&grouped);
     parts.extend(stage.length_ns.map(|ns| format!("{} s", decimal(ns as f64 / 1e9, 1))));
     parts.push(pace(&serde_json::to_value(&stage.pace).unwrap_or_default()));
     parts.join(" · ")
-}
-
-/// What a phase of a YCSB workload was to do.
-fn ycsb(stage: &YcsbStage) -> Vec<String> {
-    if let Some(records) = stage.records() {
-        let batch = grouped(stage.batch.into());
-        return vec![format!("{} records in batches of {batch}", grouped(records))];
-    }
-    let p = &stage.config.proportions;
-    let weights = [
-        ("read", p.read),
-        ("update", p.update),
-        ("insert", p.insert),
-        ("scan", p.scan),
-        ("read-modify-write", p.read_modify_write),
-        ("delete", p.delete),
-    ];
-    let there = weights.iter().filter(|(_, weight)| *weight > 0.0);
-    let mut parts: Vec<_> = there.map(|(name, weight)| format!("{name} {weight}")).collect();
-    parts.push(format!("{} records", grouped(stage.config.records)));
-    parts.extend(stage.operations.map(|count| format!("{} operations", grouped(count))));
-    parts
-}
-
-/// The plain settings of a workload, from the plan as `run.json` has it.
-fn settings(workload: &Value) -> Vec<String> {
-    let members = workload.as_object().into_iter().flatten();
-    let plain = |(name, value): (&String, &Value)| match value {
-        Value::Number(number) => Some(format!("{name} {number}")),
-        Value::String(text) => Some(format!("{name} {text}")),
-        _ => None,
-    };
-    members.filter_map(plain).collect()
 }
 
 /// When operations were due, from the plan as `run.json` has it.

@@ -16,6 +16,7 @@ mod read;
 mod record;
 pub mod rest;
 pub mod series;
+mod stage;
 pub mod values;
 
 use rest::RestConfig;
@@ -29,6 +30,7 @@ pub use keys::{KeyNames, KeyOrder};
 pub use lengths::{LengthSpec, Lengths};
 pub use properties::Properties;
 pub use read::{PropertyError, Reader};
+pub use stage::{YcsbPhase, YcsbStage};
 
 /// What a workload is beside what all have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

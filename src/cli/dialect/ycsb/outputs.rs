@@ -8,7 +8,7 @@ use crate::clock::{Nanos, wall_ns};
 use crate::driver::basic::BasicOptions;
 use crate::driver::{Echo, TargetPlan};
 use crate::measure::RawRow;
-use crate::plan::{Invalid, MeasurementPlan, Plan, StageKind, StagePlan};
+use crate::plan::{Invalid, MeasurementPlan, Plan, StagePlan, StageWork as _};
 use crate::record::{RunRecord, Running};
 use crate::report::Format;
 use crate::report::ycsb::{Status, hdr_logs, raw_rows};
@@ -20,6 +20,7 @@ use std::sync::Arc;
 pub(super) struct Outputs {
     plan: MeasurementPlan,
     stages: Vec<StagePlan>,
+    connections: usize,
     status: Option<Status>,
     /// Stages whose last status line was printed.
     ended: usize,
@@ -54,6 +55,7 @@ impl Outputs {
             unwritten: None,
             plan: measurement,
             stages: plan.stages.clone(),
+            connections: plan.connections,
             status: None,
             ended: 0,
         })
@@ -77,11 +79,8 @@ impl Dialect for Outputs {
     }
 
     fn stage_begins(&mut self, stage: &str) {
-        let stage = self.stages.iter().find(|it| it.name == stage).map(|it| &it.kind);
-        let planned = stage.and_then(|kind| match kind {
-            StageKind::Ycsb(ycsb) => ycsb.records().or(ycsb.operations),
-            _ => None,
-        });
+        let stage = self.stages.iter().find(|it| it.name == stage);
+        let planned = stage.and_then(|stage| stage.work.documents(self.connections));
         self.status = Status::new(&self.plan, planned);
     }
 

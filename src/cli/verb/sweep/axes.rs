@@ -1,6 +1,6 @@
 //! Whether each setting that a sweep varies has an effect on what the sweep shows.
 
-use crate::plan::{FillPlan, Invalid, Plan, Purpose, StageKind, StagePlan, stage_title};
+use crate::plan::{FillPlan, Invalid, Plan, Purpose, StagePlan, StageWork as _, stage_title};
 use crate::sweep::{Axis, Setting};
 use std::collections::HashMap;
 
@@ -59,11 +59,7 @@ fn shown(plan: &Plan, by_size: bool) -> String {
         // Documents are there when the fill is over; how they came there is forgotten.
         plan.fill = FillPlan::default();
         for stage in &mut plan.stages {
-            match &mut stage.kind {
-                StageKind::BulkInsert { batch, .. } => *batch = 1,
-                StageKind::Ycsb(ycsb) if ycsb.records().is_some() => ycsb.batch = 1,
-                _ => {}
-            }
+            stage.work.forget_batch();
         }
     }
     serde_json::to_string(&plan).expect("a plan is plain data")
