@@ -19,7 +19,7 @@ pub(super) fn of_address(asked: &TargetAsked, cards: &[Card]) -> &'static str {
     let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let meant = |card: &&Card| match &scheme {
         Some(scheme) => card.schemes.contains(&scheme.as_str()),
-        None => card.schemes.is_empty() && card.name == address,
+        None => card.name == address,
     };
     cards.iter().find(meant).or(cards.first()).map_or("", |card| card.name)
 }

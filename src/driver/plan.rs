@@ -18,7 +18,8 @@ use std::sync::Arc;
 pub struct Card {
     /// The name in plans and records.
     pub name: &'static str,
-    /// The schemes of its addresses; the name itself is an address where there is no server.
+    /// The schemes of its addresses. Its name by itself is an address, too: of no server, or of one
+    /// that the driver brings along.
     pub schemes: &'static [&'static str],
     /// What it speaks to, for help texts.
     pub summary: &'static str,

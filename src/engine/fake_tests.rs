@@ -5,10 +5,8 @@ use crate::driver::{Outcome, Session, Shard, ShardOf, Target};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::{Deadline, ShardContext};
 use crate::op::{Draft, Failure, Op, Reply};
-use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
-use std::task::Poll;
 use std::time::Duration;
 
 /// A server that answers an operation sent at a time with the result at another; `None`: never.
@@ -73,10 +71,7 @@ impl Session for FakeSession {
             }
             return outcome(Ok(Reply::default()));
         }
-        self.deadline.arm(probe.began());
-        let deadline = &self.deadline;
-        poll_fn(|cx| if deadline.poll_expired(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
-        self.deadline.disarm();
+        self.deadline.within(probe.began(), std::future::pending::<()>()).await;
         probe.mark_failed();
         outcome(Err(Failure::Timeout))
     }

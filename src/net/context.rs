@@ -7,8 +7,9 @@
 use super::{Buffers, Timestamps};
 use crate::clock::{Clock, Nanos};
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 const NEVER: Nanos = Nanos::MAX;
@@ -122,6 +123,21 @@ impl Deadline {
         self.entry.at.set(NEVER);
     }
 
+    /// What comes of `work`, an operation that began at `began`; `None` when its time is over
+    /// before. The work is given up then.
+    pub async fn within<T>(&self, began: Nanos, work: impl Future<Output = T>) -> Option<T> {
+        self.arm(began);
+        let mut work = std::pin::pin!(work);
+        let done = poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending if self.poll_expired(context) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        let done = done.await;
+        self.disarm();
+        done
+    }
+
     /// Whether the operation's time is over; if not, the task is woken when it is.
     pub fn poll_expired(&self, context: &Context<'_>) -> bool {
         if self.entry.expired.get() {
@@ -132,5 +148,30 @@ impl Deadline {
             *waker = Some(context.waker().clone());
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn work_is_given_up_when_its_time_is_over() {
+        let clock = Clock::virtual_time();
+        let context = ShardContext::new(clock, 100_000_000);
+        let deadline = context.register();
+        let sleep = |ms| tokio::time::sleep(Duration::from_millis(ms));
+        let both = async {
+            assert_eq!(deadline.within(clock.now(), sleep(90)).await, Some(()));
+            let began = clock.now();
+            assert_eq!(deadline.within(began, sleep(1_000)).await, None);
+            let took_ms = (clock.now() - began) / 1_000_000;
+            assert!((100..=110).contains(&took_ms), "{took_ms} ms");
+            assert_eq!(deadline.within(clock.now(), async { 7 }).await, Some(7));
+        };
+        tokio::select! {
+            () = both => {}
+            () = context.clone().sweep() => unreachable!("it never ends"),
+        }
     }
 }
