@@ -34,19 +34,22 @@ pub(super) struct Tagged<'a, P> {
 
 /// The modules of the drivers, the enums over them, and what differs from one to the other.
 macro_rules! drivers {
-    ($($(#[$about:meta])* $module:ident: $name:ident($plan:ident) = $tag:literal,)*) => {
+    ($($module:ident: $name:ident($plan:ident) = $tag:literal,)*) => {
         $(pub mod $module;)*
 
         /// The target of a plan, for any driver. Stored with the driver's name, but for the first.
         #[derive(Clone, Debug, PartialEq)]
         pub enum TargetPlan {
-            $($(#[$about])* $name($module::$plan),)*
+            $(#[doc = concat!("Of the driver `", $tag, "`.")] $name($module::$plan),)*
         }
 
         /// A database behind any driver, ready for load.
         #[derive(Clone, Debug)]
         pub enum Driver {
-            $($(#[$about])* $name(<$module::$plan as DriverPlan>::Target),)*
+            $(
+                #[doc = concat!("Of the driver `", $tag, "`.")]
+                $name(<$module::$plan as DriverPlan>::Target),
+            )*
         }
 
         /// What there is to know of each driver.

@@ -6,11 +6,8 @@ mod list;
 mod plan;
 
 list::drivers! {
-    /// CouchDB and what speaks its protocol.
     couchdb: CouchDb(CouchPlan) = "couch_db",
-    /// Answers at once and keeps nothing.
     basic: Basic(BasicPlan) = "basic",
-    /// Any server that speaks HTTP.
     http: Http(HttpTarget) = "http",
 }
 

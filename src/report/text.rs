@@ -113,8 +113,8 @@ fn stage(stage: &StageRecord, out: &mut String) {
     }
     out.push('\n');
     out.push_str(&align(&times(stage)));
-    out.push('\n');
     if !stage.connections.spread.is_empty() {
+        out.push('\n');
         out.push_str(&align(&phases(stage)));
     }
 }
