@@ -9,6 +9,7 @@ list::drivers! {
     couchdb: CouchDb(CouchPlan) = "couch_db",
     basic: Basic(BasicPlan) = "basic",
     http: Http(HttpTarget) = "http",
+    line: Line(LinePlan) = "line",
 }
 
 pub use list::WithTarget;

@@ -1,0 +1,59 @@
+//! A line protocol over TCP: the example of a driver, and a server for it.
+//!
+//! Each request is a line, and so is each answer:
+//!
+//! | request | answer |
+//! |---|---|
+//! | `NEW name document` | `OK`, or `EXISTS` |
+//! | `PUT name document` | `OK`, or `MISSING` |
+//! | `SET name fields` | `OK`, or `MISSING`: replaces these fields, no others |
+//! | `GET name` | `OK document`, or `MISSING` |
+//! | `DEL name` | `OK`, or `MISSING` |
+//!
+//! Documents and fields are JSON without line breaks, names are percent-encoded. What a server
+//! cannot do it answers with `ERROR` and its reason. A bulk insert is as many `NEW` at once.
+//! The server keeps what a run has made: nothing is ever removed.
+
+mod pen;
+mod plan;
+mod session;
+mod stand_in;
+
+pub use pen::LinePen;
+pub use plan::LinePlan;
+pub use session::LineSession;
+
+use super::{Shard, ShardOf, Target};
+use crate::net::ShardContext;
+use stand_in::StandIn;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A server that speaks the protocol.
+#[derive(Clone, Debug)]
+pub struct Line {
+    address: SocketAddr,
+    /// The server, where the run brought it along; it ends with the last copy of this.
+    _own: Option<Arc<StandIn>>,
+}
+
+impl Target for Line {
+    type Shard = ShardOf<Self>;
+
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
+        Ok(ShardOf { target: self.clone(), context })
+    }
+}
+
+impl Shard for ShardOf<Line> {
+    type Session = LineSession;
+
+    fn session(&self) -> LineSession {
+        LineSession::new(self.target.address, &self.context)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! What a request is about, kept until it is known which one it is.
+
+use crate::op::{Fields, Op, OpKind, Pen, Token};
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
+
+/// What would end a name, or begin an encoded byte.
+const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
+
+/// Names, documents, and the lines made of them.
+#[derive(Debug, Default)]
+pub struct LinePen {
+    /// With a zero byte between them.
+    names: Vec<u8>,
+    /// With a line break between them: JSON without white space has none.
+    documents: Vec<u8>,
+    /// The fields of an update, not all of the document.
+    partial: bool,
+    /// What is sent.
+    pub(super) lines: Vec<u8>,
+}
+
+impl LinePen {
+    /// Spells the request, once it is known what is asked.
+    pub(super) fn spell(&mut self, op: &Op) {
+        let verb: &[u8] = match op.kind {
+            OpKind::BulkInsert | OpKind::Create => b"NEW ",
+            OpKind::Update if self.partial => b"SET ",
+            OpKind::Update => b"PUT ",
+            OpKind::Delete => b"DEL ",
+            _ => b"GET ",
+        };
+        let mut documents = self.documents.split(|&byte| byte == b'\n');
+        for name in self.names.split(|&byte| byte == 0) {
+            self.lines.extend_from_slice(verb);
+            percent_encode(name, ENCODED)
+                .for_each(|part| self.lines.extend_from_slice(part.as_bytes()));
+            if let Some(document) = documents.next().filter(|text| !text.is_empty()) {
+                self.lines.push(b' ');
+                self.lines.extend_from_slice(document);
+            }
+            self.lines.push(b'\n');
+        }
+    }
+}
+
+impl Pen for LinePen {
+    fn clear(&mut self) {
+        self.names.clear();
+        self.documents.clear();
+        self.lines.clear();
+        self.partial = false;
+    }
+
+    fn name(&mut self) -> &mut Vec<u8> {
+        if !self.names.is_empty() {
+            self.names.push(0);
+        }
+        &mut self.names
+    }
+
+    fn document(&mut self, _: Option<Token>, fields: impl Fields) {
+        if !self.documents.is_empty() {
+            self.documents.push(b'\n');
+        }
+        fields.write(b"", &mut self.documents);
+    }
+
+    fn changes(&mut self, fields: impl Fields) {
+        self.partial = true;
+        fields.write(b"", &mut self.documents);
+    }
+}
