@@ -1,20 +1,20 @@
-//! What a verb is: a name, flags, and what is done with them.
+//! What a verb is: a name, flags, and what to do with them.
 
 use super::exit::Exit;
 use clap::{ArgMatches, Args, Command};
 use std::ffi::OsString;
 
-/// A verb. The type holds its flags, and its file says all that there is to say of it.
+/// A verb. The type holds its flags, and its file everything else about it.
 pub(super) trait Verb: Args {
-    /// How it is called.
+    /// Its name.
     const NAME: &'static str;
-    /// What it is for, in a line of the help.
+    /// One line for the help.
     const ABOUT: &'static str;
 
-    /// The whole command line, spelled as the parser knows it.
+    /// The command line, rewritten to what clap can parse.
     ///
     /// # Errors
-    /// What to tell of a word that means nothing.
+    /// The message for a word that cannot be parsed.
     fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
         Ok(arguments)
     }
@@ -25,11 +25,11 @@ pub(super) trait Verb: Args {
 
 /// How a verb was called.
 pub(super) struct Call<'a> {
-    /// The command line as a record keeps it.
+    /// The command line as the record keeps it.
     pub(super) line: &'a str,
-    /// What the parser found, for verbs that ask which flags were given.
+    /// What clap parsed, for verbs that ask which flags were given.
     pub(super) matches: &'a ArgMatches,
-    /// All that could have been said.
+    /// The definition of the whole command line.
     pub(super) grammar: fn() -> Command,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// That of the verb with these flags.
+    /// The entry of the verb with these flags.
     pub(super) const fn of<V: Verb>() -> Self {
         Self {
             name: V::NAME,

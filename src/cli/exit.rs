@@ -1,18 +1,18 @@
-//! The exit statuses, for every verb and dialect.
+//! The exit statuses of all verbs.
 
 use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::run::RunError;
 
-/// What the process tells its caller. ARCHITECTURE.md documents the numbers.
+/// The exit status of the process. ARCHITECTURE.md documents the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// All is well.
+    /// Success.
     Passed = 0,
     /// springload itself failed.
     Failed = 1,
-    /// The command line or the plan makes no sense; nothing was sent.
+    /// The command line or the plan is invalid; nothing was sent.
     Usage = 2,
     /// The target cannot be reached or used, or the run was aborted.
     Target = 3,
@@ -27,7 +27,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The status of a run that left a record.
+    /// The status of a run with a record.
     pub(super) fn of_record(record: &RunRecord) -> Self {
         let all = [
             Self::Passed,
@@ -41,8 +41,7 @@ impl Exit {
         all.into_iter().find(|exit| *exit as u8 == status).unwrap_or(Self::Failed)
     }
 
-    /// The same where it depends on whether all could be `written`. What went wrong with the run
-    /// says more than that.
+    /// The same, unless not everything could be `written`. A failure of the run takes precedence.
     pub(super) const fn if_written(self, written: bool) -> Self {
         match self {
             Self::Passed if !written => Self::Failed,
@@ -66,7 +65,7 @@ impl From<Exit> for std::process::ExitCode {
     }
 }
 
-/// Tells all that is wrong with what was asked.
+/// Prints all mistakes.
 pub(super) fn refuse(mistakes: &[Invalid]) -> Exit {
     for mistake in mistakes {
         eprintln!("error: {mistake}");

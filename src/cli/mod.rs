@@ -1,14 +1,15 @@
-//! The command line: what each word means. The only room that prints.
+//! The command line. The only room that prints.
 //!
-//! `verb` has springload's own verbs, `dialect` the command lines of others, `flags` what several
-//! of them read, and `pipeline` what all that measure do: from the plan to the report.
+//! `verb` has springload's own verbs, `dialect` the command lines of other programs, `flags` the
+//! flags that several verbs share, and `pipeline` what all that measure do, from the plan to the
+//! report.
 
-/// The standard macro panics when nobody reads any more; a run must not end by that.
+/// The standard macro panics if the reader is gone; a run must not end because of that.
 macro_rules! eprintln {
     ($($text:tt)*) => { $crate::cli::print::remark(&format!($($text)*)) };
 }
 
-/// The same for stdout, where a full disk is told.
+/// The same for stdout, except that a full disk is reported.
 macro_rules! println {
     ($($text:tt)*) => { $crate::cli::print::print((format!($($text)*) + "\n").as_bytes()) };
 }
@@ -31,7 +32,7 @@ use refusal::refuse_all;
 use secrets::command_line;
 use std::ffi::OsString;
 
-/// Every verb, in the order of the help. What else there is to say of one stands in its file.
+/// Every verb, in the order of the help. All else about a verb is in its file.
 const VERBS: &[Entry] = &[
     Entry::of::<verb::run::Run>(),
     Entry::of::<dialect::cushion::Cushion>(),
@@ -53,7 +54,7 @@ const VERBS: &[Entry] = &[
     Entry::of::<verb::completions::Man>(),
 ];
 
-/// Parses the command line, does what it says, and tells the exit status.
+/// Parses the command line, carries it out, and returns the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     pipeline::descriptors::raise();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -81,7 +82,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// The whole grammar. A number below 0 is refused as the value of its flag, not as a stray word.
+/// The definition of the command line. A negative number is read as the value of its flag, not as
+/// another flag.
 fn grammar() -> Command {
     let all = Command::new("springload")
         .version(env!("CARGO_PKG_VERSION"))

@@ -1,8 +1,8 @@
-//! What goes to stdout and stderr. Whoever reads may stop whenever it likes.
+//! Printing to stdout and stderr. A reader that goes away is not an error.
 
 use std::io;
 
-/// Writes to stdout. Whoever reads may stop whenever it likes: a closed pipe is no failure.
+/// Writes to stdout. A closed pipe is not an error.
 ///
 /// # Errors
 /// When it cannot be written for another reason, such as a full disk.
@@ -15,14 +15,14 @@ pub(in crate::cli) fn write(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The same where nothing can be done about it but to say so.
+/// Writes to stdout, and reports an error on stderr.
 pub(in crate::cli) fn print(bytes: &[u8]) {
     if let Err(error) = write(bytes) {
         eprintln!("error: stdout: {error}");
     }
 }
 
-/// Writes a line to stderr, if anybody reads it.
+/// Writes a line to stderr; errors are ignored.
 pub(in crate::cli) fn remark(line: &str) {
     use io::Write as _;
     let _ = writeln!(io::stderr().lock(), "{line}");

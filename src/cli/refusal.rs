@@ -1,11 +1,11 @@
-//! What is said of a command line that cannot be read: one line for each mistake, with its cure.
+//! Messages for a command line that cannot be parsed: one line per mistake, with its cure.
 
 use super::exit::Exit;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// Tells every value that cannot be read, not only the first.
+/// Reports every invalid value, not only the first.
 pub(super) fn refuse_all(
     mut arguments: Vec<OsString>,
     mut error: clap::Error,
@@ -27,7 +27,7 @@ fn is_malformed(error: &clap::Error) -> bool {
     matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue)
 }
 
-/// Takes the flag that the error is about out of the arguments, with its value.
+/// Removes the flag that the error is about from the arguments, with its value.
 fn leave_out(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
     let told = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
@@ -54,7 +54,7 @@ fn leave_out(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
     false
 }
 
-/// The verb that is spelled most like `word`, if one is within two slips.
+/// The verb closest to `word`, if it is within two typing errors.
 fn nearest_verb(word: &str, grammar: fn() -> Command) -> Option<String> {
     let command = grammar();
     let slips = |verb: &str| strsim::damerau_levenshtein(verb, word);
@@ -62,7 +62,7 @@ fn nearest_verb(word: &str, grammar: fn() -> Command) -> Option<String> {
     verbs.min_by_key(|verb| slips(verb)).filter(|verb| slips(verb) <= 2).map(str::to_owned)
 }
 
-/// Prints help where it was asked for, and any other refusal as one line with its cure.
+/// Prints help if it was asked for, and any other error as one line with its cure.
 fn refuse(error: &clap::Error, grammar: fn() -> Command) -> Exit {
     if matches!(
         error.kind(),

@@ -1,9 +1,9 @@
-//! The command line as a record keeps it: without what is secret in it.
+//! The command line as the record keeps it: without secrets.
 
 use crate::plan;
 use std::ffi::OsString;
 
-/// The arguments as one line, with passwords in URLs struck out.
+/// The arguments as one line, with passwords in URLs masked.
 pub(super) fn command_line(arguments: &[OsString]) -> String {
     let words = arguments.iter().skip(1).map(|argument| {
         let word = without_secrets(&argument.to_string_lossy());
@@ -14,12 +14,12 @@ pub(super) fn command_line(arguments: &[OsString]) -> String {
     std::iter::once("springload".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// A word of the command line without what is secret in it.
+/// A word of the command line without its secrets.
 fn without_secrets(word: &str) -> String {
     strike_header(&strike_property(&strike_password(word)))
 }
 
-/// `-H 'Cookie: secret'`, however it is spelled, without what is secret in it.
+/// `-H 'Cookie: secret'`, in any spelling, without the secret.
 fn strike_header(word: &str) -> String {
     let name = word.find(':').map_or(word, |colon| &word[..colon]);
     let start = ["--header=", "-H="].into_iter().find(|flag| name.starts_with(flag));
@@ -27,7 +27,7 @@ fn strike_header(word: &str) -> String {
     format!("{}{}", &word[..start], plan::strike_secret(&word[start..]))
 }
 
-/// `headers=Cookie secret`, a property of YCSB's, without its value where one is secret.
+/// YCSB's property `headers=Cookie secret`, without its value if one is secret.
 fn strike_property(word: &str) -> String {
     let Some(value) = word.strip_prefix("headers=") else { return word.to_owned() };
     let mut names = value.split_whitespace().step_by(2);

@@ -1,4 +1,4 @@
-//! A burst second by second: what all workers did, and each one on the mean.
+//! A burst second by second: the operations of all workers, and the average per worker.
 
 use super::number::{decimal, grouped, millis};
 use super::table::align;
@@ -6,10 +6,10 @@ use crate::measure::Histogram;
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
-/// More seconds than a reader looks through.
+/// The most seconds to show in a table.
 const MOST_SECONDS: usize = 60;
 
-/// A table, row by row.
+/// The rows of a table.
 pub(super) type Rows = Vec<Vec<String>>;
 
 /// One second of a burst.
@@ -17,21 +17,21 @@ pub(super) type Rows = Vec<Vec<String>>;
 pub struct BurstSecond {
     /// The second, from 0.
     pub second: u32,
-    /// Operations of all workers that succeeded and ended in it.
+    /// Operations of all workers that succeeded in this second.
     pub sum: u64,
     /// The same per worker.
     pub average: f64,
-    /// Operations that failed in it.
+    /// Operations that failed in this second.
     pub failed: u64,
-    /// It was not a whole second: the burst ended in it or before it.
+    /// Not a whole second: the burst ended during it or before it.
     pub partial: bool,
-    /// Half of the response times were at most this, in microseconds.
+    /// The median response time, in microseconds.
     pub p50_us: Option<f64>,
-    /// 99 % were at most this.
+    /// The 99th percentile of response times, in microseconds.
     pub p99_us: Option<f64>,
 }
 
-/// Every second of a burst, those without any operation too.
+/// Every second of a burst, including those without operations.
 pub fn burst_seconds(stage: &StageRecord, length_ns: Option<u64>) -> Vec<BurstSecond> {
     let workers = stage.start.map_or(0, |start| start.workers).max(1);
     let rows = &stage.series.rows;
@@ -42,7 +42,7 @@ pub fn burst_seconds(stage: &StageRecord, length_ns: Option<u64>) -> Vec<BurstSe
         let mut covering = rows.iter().filter(|row| (row.second..row.end()).contains(&second));
         let (mut sum, mut failed, mut response) = (0, 0, Histogram::default());
         if let Some(row) = covering.next() {
-            // Of a row of several seconds, each has an equal part.
+            // A row of several seconds is divided equally among them.
             let place = u64::from(second - row.second);
             let seconds = u64::from(row.seconds);
             let part = |all: u64| all * (place + 1) / seconds - all * place / seconds;
@@ -61,19 +61,19 @@ pub fn burst_seconds(stage: &StageRecord, length_ns: Option<u64>) -> Vec<BurstSe
     last.map_or_else(Vec::new, |last| (0..=last).map(second).collect())
 }
 
-/// The seconds of a stage, with the length that its plan gives it.
+/// The seconds of a stage, with its planned length.
 fn planned(record: &RunRecord, stage: &StageRecord) -> Vec<BurstSecond> {
     let plan = record.plan_of(stage);
     burst_seconds(stage, plan.and_then(|plan| plan.length_ns))
 }
 
-/// The files of `couchdb_benchmark`: `interval_sec,num_actions`, one row a second from 0; the
-/// number per worker or of all. The last row is of a second that is not whole.
+/// The files of `couchdb_benchmark`: `interval_sec,num_actions`, one row per second from 0; the
+/// number per worker or of all. The last row is a partial second.
 pub fn burst_csv(seconds: &[BurstSecond], per_worker: bool) -> String {
     let mut out = "interval_sec,num_actions\n".to_owned();
     for second in seconds {
         let _ = if per_worker {
-            // As Python prints a float: with a fraction, if only .0.
+            // As Python prints a float: always with a fraction.
             writeln!(out, "{},{:?}", second.second, second.average)
         } else {
             writeln!(out, "{},{}", second.second, second.sum)
@@ -82,7 +82,7 @@ pub fn burst_csv(seconds: &[BurstSecond], per_worker: bool) -> String {
     out
 }
 
-/// What `couchdb_benchmark` prints at the end, and what it did not know.
+/// What `couchdb_benchmark` prints at the end, and what it does not report.
 pub fn burst_text(record: &RunRecord, actions: &str) -> String {
     let mut out = String::new();
     for stage in record.measured() {
@@ -92,7 +92,7 @@ pub fn burst_text(record: &RunRecord, actions: &str) -> String {
         let statuses = stage.operations.iter().flat_map(|it| &it.statuses);
         for (status, count) in statuses {
             let what = if *status == 304 { ", not modified" } else { "" };
-            let _ = writeln!(out, "answered {status}{what}: {count}");
+            let _ = writeln!(out, "status {status}{what}: {count}");
         }
         let _ = start_line(stage).map(|line| writeln!(out, "{line}"));
     }
@@ -102,7 +102,7 @@ pub fn burst_text(record: &RunRecord, actions: &str) -> String {
     out
 }
 
-/// The part of the report for people that only bursts have.
+/// The section of the text report about bursts.
 pub(super) fn section(record: &RunRecord, stage: &StageRecord, out: &mut String) {
     let Some((line, table)) = parts(record, stage) else { return };
     if let Some(table) = table {
@@ -112,7 +112,7 @@ pub(super) fn section(record: &RunRecord, stage: &StageRecord, out: &mut String)
     let _ = writeln!(out, "\n{line}");
 }
 
-/// How a burst started, and its seconds with a head, unless they are too many to look through.
+/// How a burst started, and the table of its seconds unless there are too many.
 pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(String, Option<Rows>)> {
     let line = start_line(stage).filter(|_| !stage.is_preparation())?;
     let seconds = planned(record, stage);
@@ -124,7 +124,7 @@ fn start_line(stage: &StageRecord) -> Option<String> {
     let late = if start.late == 0 {
         "none late".to_owned()
     } else {
-        format!("{} not connected in time", grouped(start.late))
+        format!("{} did not connect in time", grouped(start.late))
     };
     Some(format!(
         "start: {} workers within {} ms; first requests {} ms (first), {} (p50), {} (p99), {} \

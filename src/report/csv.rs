@@ -43,8 +43,8 @@ fn render(record: &RunRecord) -> String {
     out
 }
 
-/// Percentiles in microseconds; empty where too few samples lie beyond. The greatest; empty where
-/// there is none.
+/// Percentiles in microseconds, empty if too few samples lie beyond; then the maximum, empty if
+/// there are no samples.
 fn write_times(out: &mut String, histogram: &Histogram) {
     for percentile in [50.0, 99.0, 99.9] {
         out.push(',');

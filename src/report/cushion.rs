@@ -1,4 +1,4 @@
-//! Iron Cushion's two blocks: its labels, order, units and number format; the right values.
+//! Iron Cushion's two blocks: its labels, order, units and number format, with correct values.
 
 use super::number::{decimal, grouped};
 use super::threshold::threshold_lines;
@@ -80,7 +80,7 @@ fn bulk(stage: &StageRecord, out: &mut String) {
 fn crud(stage: &StageRecord, out: &mut String) {
     head(stage, out);
     let none = vec![0.0; stage.connections.send_s.len()];
-    // As in the original: until the whole answer is there, for there is no line for receiving.
+    // As in the original, until the whole answer was received: there is no line for receiving.
     let remote = |kind| stage.connections.answer_s.get(&kind).unwrap_or(&none);
     for (kind, name) in CRUD {
         spread(&format!("remote{name}Processing"), remote(kind), out);
@@ -99,7 +99,7 @@ fn spread(label: &str, seconds: &[f64], out: &mut String) {
     );
 }
 
-/// The sum over connections of documents that succeeded per second of `seconds`.
+/// The rate of documents that succeeded: the sum of the connections' counts over their `seconds`.
 fn rate(label: &str, stage: &StageRecord, kind: OpKind, seconds: &[f64], out: &mut String) {
     let none = Vec::new();
     let documents = stage.connections.ok.get(&kind).unwrap_or(&none);
@@ -112,7 +112,7 @@ fn rate(label: &str, stage: &StageRecord, kind: OpKind, seconds: &[f64], out: &m
     let _ = writeln!(out, "  {label}={} docs/sec", decimal(sum, 3));
 }
 
-/// What the original would not have said, below its block.
+/// What the original does not report, below its block.
 fn errors(stage: &StageRecord, record: &RunRecord, out: &mut String) {
     let of_stage = record.warnings.iter().filter(|w| w.stage.as_ref() == Some(&stage.name));
     let (errors, others): (Vec<_>, Vec<_>) = of_stage.partition(|warning| {

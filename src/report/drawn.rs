@@ -5,13 +5,13 @@ use super::chart::{burst, by_size, of_sweep};
 use super::picture::{Picture, draw_charts};
 use crate::sweep::{Curve, SweepRecord};
 
-/// A sweep as a picture: the rate by the size of the database where that was asked for, and by each
-/// setting of numbers.
+/// A sweep as a picture: the rate by the size of the database, if that was asked for, and by each
+/// numeric setting.
 pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
     let definition = &sweep.definition;
-    // Names on an axis are beyond what pictures draw; the page has them.
+    // Pictures cannot draw names on an axis; the page can.
     let charts = of_sweep(sweep).into_iter().filter(|it| it.x.names.is_empty()).collect();
-    let place = definition.target.as_deref().unwrap_or("embedded stand-ins, one for each cell");
+    let place = definition.target.as_deref().unwrap_or("embedded stand-ins, one per cell");
     let mut lines: Vec<String> = Vec::new();
     let results = sweep.cells.iter().filter_map(|cell| cell.result.as_ref());
     for warning in results.flat_map(|result| &result.warnings) {

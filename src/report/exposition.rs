@@ -1,9 +1,9 @@
-//! Metric families as text, in the two dialects that scrapers read: OpenMetrics 1.0 and the
-//! Prometheus text format 0.0.4. Knows how they are written, not which there are.
+//! Metric families as text, in the two formats that scrapers read: OpenMetrics 1.0 and the
+//! Prometheus text format 0.0.4. Knows the syntax, not the families.
 
 use std::fmt::{Display, Write as _};
 
-/// The dialect of an exposition.
+/// The format of an exposition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposition {
     /// OpenMetrics 1.0: with units, and `# EOF` at its end.
@@ -31,7 +31,7 @@ pub(super) enum Kind {
     Info,
 }
 
-/// What a family is: its name with its unit at the end, its type, what it tells.
+/// A family: its name with the unit at the end, its type, its help text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Family {
     pub(super) name: &'static str,
@@ -40,13 +40,13 @@ pub(super) struct Family {
     pub(super) help: &'static str,
 }
 
-/// Writes families, each whole before the next.
+/// Writes families, one after the other.
 #[derive(Debug)]
 pub(super) struct Writer {
     dialect: Exposition,
     out: String,
     family: Option<Family>,
-    /// The head of the family has been written: it has a sample.
+    /// The header of the family has been written, as it has a sample.
     begun: bool,
 }
 
@@ -55,12 +55,12 @@ impl Writer {
         Self { dialect, out: String::new(), family: None, begun: false }
     }
 
-    /// Begins a family. One without samples leaves no trace.
+    /// Begins a family. A family without samples is left out.
     pub(super) const fn family(&mut self, family: Family) {
         (self.family, self.begun) = (Some(family), false);
     }
 
-    /// Adds a sample with these labels to the running family.
+    /// Adds a sample with these labels to the current family.
     pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
         let suffix = match self.family.map(|family| family.kind) {
             Some(Kind::Counter) => "_total",
@@ -88,7 +88,7 @@ impl Writer {
             return;
         }
         let open = self.dialect == Exposition::OpenMetrics;
-        // Prometheus has no infos, and a counter's name there is that of its samples.
+        // Prometheus has no info type, and uses the name of a counter's samples for the family.
         let (suffix, kind) = match family.kind {
             Kind::Counter => (if open { "" } else { "_total" }, "counter"),
             Kind::Info => (if open { "" } else { "_info" }, if open { "info" } else { "gauge" }),

@@ -1,5 +1,5 @@
-//! The series as an `HdrHistogram` interval log, as its `HistogramLogWriter` writes it (format
-//! 1.3): for the viewers, plotters and mergers that read those.
+//! The series as an `HdrHistogram` interval log (format 1.3 of its `HistogramLogWriter`), for the
+//! tools that read such logs.
 
 use super::threshold::threshold_lines;
 use super::words::{trust_lines, warning_lines};
@@ -13,14 +13,14 @@ use std::time::{Duration, SystemTime};
 
 pub(super) const FORMAT: Format = Format {
     name: "hlog",
-    summary: "an HdrHistogram interval log, one line per second, kind and time",
+    summary: "an HdrHistogram interval log, one line per second, operation and time",
     render: Render::One(render),
 };
 
-/// Histograms hold nanoseconds; the maximum beside each is for people, in milliseconds, as the
-/// original writer's default has it.
+/// Histograms hold nanoseconds; the maximum next to each is in milliseconds, the original writer's
+/// default.
 const MAX_DIVISOR: f64 = 1e6;
-/// The line that names the columns, as the original writes it.
+/// The original's line of column names.
 const LEGEND: &str = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"HdrHistogram_CompressedHistogram\"\n";
 
 type Writer<'a> = IntervalLogWriter<'a, 'a, Vec<u8>, V2DeflateSerializer>;
@@ -35,7 +35,7 @@ fn render(record: &RunRecord) -> String {
         .begin_log_with(&mut body, &mut serializer)
         .expect("writing to memory does not fail");
     record.stages.iter().for_each(|stage| self::stage(stage, &mut writer));
-    // The divisor's comment comes first; the legend belongs between it and the intervals.
+    // The legend belongs between the comment about the divisor and the intervals.
     let body = String::from_utf8(body).expect("a log is text");
     let (divisor, intervals) = body.split_once('\n').unwrap_or((&body, ""));
     log.extend([divisor, "\n", LEGEND, intervals]);
@@ -66,13 +66,13 @@ fn head(record: &RunRecord) -> String {
     String::from_utf8(head).expect("comments are text")
 }
 
-/// Every second of a stage. A warm-up's tags say so: what is merged by tag is what was measured.
+/// Every second of a stage. Tags of a warm-up have a prefix, so that merging by tag leaves it out.
 fn stage(stage: &StageRecord, writer: &mut Writer<'_>) {
     let prefix = if stage.purpose() == Purpose::WarmUp { "warm_up." } else { "" };
     for row in &stage.series.rows {
         let second = f64::from(row.second);
         let begins = Duration::from_secs_f64(stage.began_s.max(0.0) + second);
-        // The last second of a stage is cut short by its end.
+        // The last second of a stage may be partial.
         let most_s = f64::from(row.seconds);
         let length = Duration::from_secs_f64((stage.elapsed_s - second).clamp(0.001, most_s));
         for (kind, part) in &row.kinds {
@@ -86,7 +86,7 @@ fn stage(stage: &StageRecord, writer: &mut Writer<'_>) {
     }
 }
 
-/// The times of a kind with the end of their tags. In a closed loop nothing lags.
+/// The times of a kind with the suffixes of their tags. A closed loop has no lag.
 fn times(part: &SeriesKind, open: bool) -> impl Iterator<Item = (&'static str, Histogram)> {
     let lag = open.then(|| (".lag", part.lag.get()));
     let failed = part.failed_latency();

@@ -1,4 +1,4 @@
-//! The whole record: what `run.json` holds.
+//! The whole record, as in `run.json`.
 
 use super::{Format, Render};
 use crate::measure::{OperationSummary, SeriesKind};
@@ -19,7 +19,7 @@ fn render(record: &RunRecord) -> String {
 /// Why a stored record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFileError {
-    /// Not JSON, or cut short.
+    /// Not JSON, or truncated.
     #[error("broken at byte {byte} (line {line}, column {column}): {message}")]
     Broken {
         /// The offset from the file's start at which reading failed.
@@ -28,7 +28,7 @@ pub enum RunFileError {
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
     /// Written by a later version.
@@ -41,7 +41,7 @@ pub enum RunFileError {
 /// Reads what this format has written.
 ///
 /// # Errors
-/// When the text is no record of a version that is known.
+/// If the text is not a record of a known version.
 pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
     #[derive(serde::Deserialize)]
     struct Version {
@@ -51,7 +51,7 @@ pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
         let (line, column) = (error.line(), error.column());
         let before: usize =
             text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-        // A column counts bytes read: up to the wrong one, or all there are where more should be.
+        // A column counts the bytes read: up to the wrong one, or all of a truncated file.
         let read = if error.is_eof() { column } else { column.saturating_sub(1) };
         RunFileError::Broken { byte: before + read, line, column, message: error.to_string() }
     };
@@ -68,7 +68,7 @@ pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
     Ok(record)
 }
 
-/// Up to layout 1, service and response times counted the requests that failed.
+/// Up to layout 1, service and response times included failed requests.
 fn leave_out_failed(record: &mut RunRecord) {
     record.schema_version = SCHEMA_VERSION;
     for stage in &mut record.stages {

@@ -41,42 +41,42 @@ use crate::record::RunRecord;
 pub struct Format {
     /// The name that `--format` takes.
     pub name: &'static str,
-    /// What it is for, in one line.
+    /// One line for the help.
     pub summary: &'static str,
-    /// How it is made.
+    /// How to render it.
     pub render: Render,
 }
 
-/// How a format is made of records.
+/// How a format is rendered.
 #[derive(Clone, Copy, Debug)]
 pub enum Render {
     /// Text of one record.
     One(fn(&RunRecord) -> String),
     /// Text of one record, or of several side by side.
     Several(fn(&[RunRecord]) -> String),
-    /// A picture of charts, or of those of one kind.
+    /// A picture of all charts, or of one kind.
     Picture(fn(&[RunRecord], Option<ChartKind>) -> Vec<u8>),
 }
 
-/// What a format cannot show.
+/// Why a format cannot show what was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// Several records, where it is of one.
+    /// Several records, but the format shows one.
     #[error("--format {0} shows one run; name one RUN, or give one of {several}", several = several())]
     OneRun(&'static str),
     /// More records than can be told apart.
     #[error("{0} runs are too many to tell apart; name at most {most}", most = chart::MOST_RUNS)]
     TooMany(usize),
-    /// One chart, where it has none or always all.
+    /// One chart, but the format has none or always shows all.
     #[error("--chart goes with --format svg or png, not with {0}; leave it out")]
     NoPicture(&'static str),
 }
 
 impl Format {
-    /// Renders records; pictures of `chart` alone, if it is given.
+    /// Renders records; pictures show `chart` alone, if given.
     ///
     /// # Errors
-    /// When the format is not for that many records, or has no charts to choose from.
+    /// If the format cannot show that many records, or has no charts to choose from.
     pub fn render(
         &self,
         records: &[RunRecord],
@@ -94,7 +94,7 @@ impl Format {
         }
     }
 
-    /// Whether what it renders is for programs alone, not for a terminal.
+    /// Whether the output is binary, and not for a terminal.
     pub fn binary(&self) -> bool {
         self.name == "png"
     }

@@ -1,4 +1,4 @@
-//! Numbers for people: `.` before decimals, `,` between groups, whatever the locale.
+//! Numbers for people: `.` before decimals, `,` between groups, in any locale.
 
 /// A whole number in groups of three digits.
 pub fn grouped(value: u64) -> String {
@@ -13,9 +13,9 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
-/// A number with `places` decimals, its whole part in groups. What is not finite reads as 0.
+/// A number with `places` decimals, its whole part in groups. Infinite and NaN are shown as 0.
 pub(super) fn decimal(value: f64, places: usize) -> String {
-    // The sum of no numbers is -0.0, and neither `max` nor formatting takes its sign away.
+    // An empty sum is -0.0, and neither `max` nor formatting removes its sign.
     let value = if value.is_finite() && value > 0.0 { value } else { 0.0 };
     let text = format!("{value:.places$}");
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -35,7 +35,7 @@ pub fn millis(us: f64) -> String {
     decimal(ms, places)
 }
 
-/// Bytes in the unit that leaves one to three digits before the point (powers of 1000).
+/// Bytes, in the unit (a power of 1000) that leaves one to three digits before the point.
 pub fn bytes(count: u64) -> String {
     let mut value = count as f64;
     for unit in ["B", "kB", "MB", "GB"] {

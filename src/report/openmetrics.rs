@@ -1,5 +1,5 @@
-//! A run as metrics: what `--format openmetrics` prints of a finished one and what a scraper reads
-//! of one that is going on. Both are the same families, from the same functions.
+//! A run as metrics: `--format openmetrics` prints those of a finished run, and a scraper reads
+//! those of a running one. Both are the same families, from the same functions.
 
 use super::exposition::{Exposition, Family, Kind, Writer};
 use super::{Format, Render};
@@ -13,24 +13,24 @@ pub(super) const FORMAT: Format = Format {
     render: Render::One(|record| expose(record, None, Exposition::OpenMetrics)),
 };
 
-/// Quantiles of summaries, as percentiles.
+/// The quantiles of summaries, as percentiles.
 const PERCENTILES: [(f64, &str); 5] =
     [(50.0, "0.5"), (90.0, "0.9"), (95.0, "0.95"), (99.0, "0.99"), (99.9, "0.999")];
 
-/// Picks one of the times of an operation; `None` where it has none.
+/// Picks one of the times of an operation; `None` if it has none.
 type Time = fn(&OperationSummary) -> Option<Cow<'_, Latency>>;
 
-/// A stage as far as it is known.
+/// A stage, finished or running.
 struct Stage<'a> {
     name: &'a str,
     elapsed_s: f64,
     operations: &'a [OperationSummary],
-    /// What is known only at its end.
+    /// What is known only at the end.
     ended: Option<&'a StageRecord>,
     offered: Option<u64>,
 }
 
-/// The metrics of a run: its stages on record and, while it goes on, the running one.
+/// The metrics of a run: the stages in its record and the running one, if any.
 pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition) -> String {
     let ended = record.stages.iter().map(|stage| Stage {
         name: &stage.name,
@@ -65,7 +65,7 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Fa
 }
 
 fn run(record: &RunRecord, out: &mut Writer) {
-    let help = "The run: what it was done with, to which server, from which seed.";
+    let help = "The run: version, server, database and seed.";
     out.family(Family { name: "springload_run", kind: Kind::Info, unit: "", help });
     let seed = record.plan.seed.to_string();
     let server = &record.server;
@@ -81,7 +81,7 @@ fn run(record: &RunRecord, out: &mut Writer) {
     out.sample(&labels, 1);
 }
 
-/// A family with one sample for each stage and kind.
+/// A family with one sample per stage and kind.
 fn each(
     stages: &[Stage<'_>],
     family: Family,
@@ -98,7 +98,7 @@ fn each(
 }
 
 fn counts(stages: &[Stage<'_>], out: &mut Writer) {
-    let help = "Documents operated on, by how that ended: ok, a failure class, or unfinished.";
+    let help = "Documents operated on, by result: ok, a failure class, or unfinished.";
     out.family(counter("springload_operations", "", help));
     for stage in stages {
         for operation in stage.operations {
@@ -110,13 +110,13 @@ fn counts(stages: &[Stage<'_>], out: &mut Writer) {
             for (class, count) in &operation.failures {
                 sample(class.name(), *count);
             }
-            // Before its end, what has no answer is merely on its way.
+            // During a stage, operations without an answer are merely in flight.
             if stage.ended.is_some() {
                 sample("unfinished", operation.unfinished);
             }
         }
     }
-    let help = "Requests that ended, however they ended.";
+    let help = "Completed requests, successful or not.";
     each(stages, counter("springload_requests", "", help), |o| o.requests, out);
     let help = "Bytes of JSON sent.";
     each(stages, counter("springload_sent_bytes", "bytes", help), |o| o.bytes.sent, out);
@@ -129,31 +129,31 @@ fn times(stages: &[Stage<'_>], out: &mut Writer) {
         (
             "springload_response_seconds",
             "springload_response_max_seconds",
-            "Time per request that succeeded, from when it was due to the last byte of its answer.",
+            "Time of successful requests, from when they were due to the last byte of the answer.",
             |operation| Some(Cow::Borrowed(&operation.response)),
         ),
         (
             "springload_service_seconds",
             "springload_service_max_seconds",
-            "Time per request that succeeded, from send to the last byte of its answer.",
+            "Time of successful requests, from send to the last byte of the answer.",
             |operation| Some(Cow::Borrowed(&operation.service)),
         ),
         (
             "springload_failed_response_seconds",
             "springload_failed_response_max_seconds",
-            "Time per request that failed, from when it was due to its end.",
+            "Time of failed requests, from when they were due to the end.",
             |operation| operation.failed_latency().map(|failed| Cow::Owned(failed.response)),
         ),
         (
             "springload_failed_service_seconds",
             "springload_failed_service_max_seconds",
-            "Time per request that failed, from send to its end.",
+            "Time of failed requests, from send to the end.",
             |operation| operation.failed_latency().map(|failed| Cow::Owned(failed.service)),
         ),
         (
             "springload_lag_seconds",
             "springload_lag_max_seconds",
-            "Time per request, from when it was due to when it was begun.",
+            "Time of requests from when they were due to when they were started.",
             |operation| Some(Cow::Borrowed(&operation.lag)),
         ),
     ];
@@ -166,7 +166,7 @@ fn times(stages: &[Stage<'_>], out: &mut Writer) {
                 }
             }
         }
-        out.family(gauge(max, "seconds", "The greatest of these times."));
+        out.family(gauge(max, "seconds", "The maximum of these times."));
         for stage in stages {
             for operation in stage.operations {
                 let Some(latency) = latency(operation).filter(|it| it.samples > 0) else {
@@ -194,17 +194,17 @@ fn summary(stage: &str, operation: &OperationSummary, latency: &Latency, out: &m
     out.sample_of("_count", &[stage, kind], count);
 }
 
-/// Nanoseconds as seconds, without digits that a histogram does not have.
+/// Nanoseconds as seconds, without more digits than a histogram has.
 fn seconds(ns: f64) -> f64 {
     ns.round() / 1e9
 }
 
 fn load(stages: &[Stage<'_>], out: &mut Writer) {
-    out.family(gauge("springload_elapsed_seconds", "seconds", "How long the stage has gone on."));
+    out.family(gauge("springload_elapsed_seconds", "seconds", "Duration of the stage so far."));
     for stage in stages {
         out.sample(&[("stage", stage.name)], stage.elapsed_s);
     }
-    out.family(counter("springload_offered_requests", "", "Requests that fell due."));
+    out.family(counter("springload_offered_requests", "", "Requests that were due."));
     for stage in stages {
         if let Some(offered) = stage.offered {
             out.sample(&[("stage", stage.name)], offered);
@@ -215,49 +215,49 @@ fn load(stages: &[Stage<'_>], out: &mut Writer) {
         out.family(family);
         ended().for_each(|stage| out.sample(&[("stage", &stage.name)], value(&stage.load)));
     };
-    let help = "Requests dropped because too many were due and not done.";
+    let help = "Requests dropped because too many were waiting or in flight.";
     of_load(counter("springload_dropped_requests", "", help), |load| load.dropped as f64);
     let help = "Requests still waiting when the stage ended.";
     of_load(gauge("springload_backlog_requests", "", help), |load| load.unsent as f64);
-    let help = "Requests that fell due per second.";
+    let help = "Requests that were due per second.";
     of_load(gauge("springload_offered_requests_per_second", "", help), |load| load.offered_per_s);
-    let help = "Requests that ended per second.";
+    let help = "Completed requests per second.";
     of_load(gauge("springload_served_requests_per_second", "", help), |load| load.served_per_s);
     let mut of_client = |family: Family, value: fn(&ClientRecord) -> f64| {
         out.family(family);
         ended().for_each(|stage| out.sample(&[("stage", &stage.name)], value(&stage.client)));
     };
-    let help = "CPU time of the threads that put load on the server.";
+    let help = "CPU time of the load threads.";
     of_client(counter("springload_client_cpu_seconds", "seconds", help), |client| client.cpu_s);
-    let help = "The share of the stage that the busiest of these threads was computing.";
+    let help = "The share of the stage that the busiest load thread was computing.";
     of_client(gauge("springload_client_busy_ratio", "ratio", help), |client| client.busiest_thread);
 }
 
 fn judgements(record: &RunRecord, out: &mut Writer) {
-    let help = "1 where the stage's numbers can be believed.";
+    let help = "1 if the stage's numbers can be trusted.";
     out.family(gauge("springload_trustworthy", "", help));
     for stage in &record.stages {
         let labels = [("stage", stage.name.as_str()), ("verdict", stage.verdict.name())];
         out.sample(&labels, u8::from(stage.verdict.trustworthy()));
     }
-    let help = "What a reader must know before believing a number.";
+    let help = "Warnings about the numbers.";
     out.family(gauge("springload_warning", "", help));
     for warning in &record.warnings {
         let stage = warning.stage.as_deref().unwrap_or("");
         out.sample(&[("stage", stage), ("message", &warning.message)], 1);
     }
-    // Until the run has ended there is none.
+    // Only once the run has ended.
     if let Some(result) = &record.result {
-        let help = "What springload exits with for the run: 0 where it passed.";
+        let help = "The exit status of springload for the run: 0 if it passed.";
         out.family(gauge("springload_exit_status", "", help));
         out.sample(&[("result", &result.words())], result.exit_status);
     }
-    out.family(gauge("springload_threshold_broken", "", "1 where the run fails by a threshold."));
+    out.family(gauge("springload_threshold_broken", "", "1 if the run fails by the threshold."));
     for judgement in &record.thresholds {
         let expression = judgement.expression.to_string();
         out.sample(&[("threshold", &expression)], u8::from(judgement.broken));
     }
-    let help = "What was measured, in seconds, as a ratio, a count or documents per second.";
+    let help = "The measured value: seconds, a ratio, a count or documents per second.";
     out.family(gauge("springload_threshold_value", "", help));
     for judgement in &record.thresholds {
         if let Some(value) = judgement.in_base_units() {

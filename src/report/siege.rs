@@ -1,7 +1,8 @@
-//! Siege's twelve figures: its labels, order, units and number forms; then what it does not tell.
+//! Siege's twelve figures, with its labels, order, units and number formats; then what siege does
+//! not report.
 //!
-//! The forms are those of siege 4.0.7. What the figures mean where siege's mean something else is
-//! in `docs/siege.md`.
+//! The formats are those of siege 4.0.7. `docs/siege.md` says where the meaning of a figure
+//! differs.
 
 use super::number::{decimal, grouped};
 use super::table::align;
@@ -21,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
 
 pub(super) const JSON: Format = Format {
     name: "siege-json",
-    summary: "siege's twelve figures as its JSON",
+    summary: "siege's twelve figures as siege's JSON",
     render: Render::One(json),
 };
 
@@ -32,14 +33,14 @@ const MEGABYTE: f64 = 1_048_576.0;
 pub const SIEGE_LOG_HEAD: &str = "      Date & Time,  Trans,  Elap Time,  Data Trans,  \
     Resp Time,  Trans Rate,  Throughput,  Concurrent,    OKAY,   Failed";
 
-/// What siege sums up of a run. Times in seconds, data in megabytes.
+/// Siege's summary of a run. Times in seconds, data in megabytes.
 #[derive(Debug, Default)]
 struct Figures {
     transactions: u64,
     failed: u64,
     elapsed_s: f64,
     megabytes: f64,
-    /// Requests that ended, and the sum of their times.
+    /// Completed requests, and the sum of their times.
     requests: u64,
     inside_s: f64,
     longest_s: f64,
@@ -66,7 +67,7 @@ impl Figures {
         self.transactions += if told { good } else { ended };
         self.failed += operation.failed();
         self.megabytes += operation.bytes.received as f64 / MEGABYTE;
-        // Siege counts the time of each request, however it ended.
+        // Siege counts the times of all requests, failed or not.
         let failed = operation.failed_latency().map(|failed| failed.response);
         for times in [Some(&operation.response), failed.as_ref()].into_iter().flatten() {
             self.requests += times.samples;
@@ -127,7 +128,7 @@ impl Figures {
         )
     }
 
-    /// Siege's `--json-output`: its keys in its order. Times go to the microsecond.
+    /// Siege's `--json-output`, with its keys in its order. Times have microseconds.
     fn json(&self) -> String {
         format!(
             "{{\t\"transactions\":\t\t\t{:12},\n\
@@ -158,7 +159,7 @@ impl Figures {
     }
 }
 
-/// One request and what came of it, for [`siege_figures`].
+/// One request and its outcome, for [`siege_figures`].
 #[derive(Clone, Copy, Debug)]
 pub struct SiegeHit {
     /// The status of its answer; `None` without one.
@@ -169,7 +170,7 @@ pub struct SiegeHit {
     pub bytes: u64,
 }
 
-/// The twelve figures of a few requests that are no run, as text or as siege's JSON.
+/// The twelve figures of a few requests outside a run, as text or as siege's JSON.
 pub fn siege_figures(hits: &[SiegeHit], elapsed_ns: u64, as_json: bool) -> String {
     let mut sum = Figures { elapsed_s: elapsed_ns as f64 / 1e9, ..Figures::default() };
     for (i, hit) in hits.iter().enumerate() {
@@ -206,7 +207,7 @@ fn render(record: &RunRecord) -> String {
     out
 }
 
-/// How many answers had which status, and what came instead of one.
+/// The number of answers by status, and of failures without an answer.
 fn answers(record: &RunRecord, out: &mut String) {
     let (mut statuses, mut without) = (BTreeMap::new(), BTreeMap::new());
     for operation in record.measured().flat_map(StageRecord::requests) {
@@ -231,7 +232,7 @@ fn answers(record: &RunRecord, out: &mut String) {
     }
 }
 
-/// Offered load, think time and what the server bounds, each by itself.
+/// Offered load, think time and the limit set by the server.
 fn load(record: &RunRecord, stage: &StageRecord, out: &mut String) {
     let figures = Figures::of([stage]);
     let plan = record.plan_of(stage);
@@ -266,15 +267,15 @@ fn load(record: &RunRecord, stage: &StageRecord, out: &mut String) {
     let rows: Vec<_> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     out.push_str(&align(&rows));
     let verdict = if think_s <= 0.0 {
-        "no think time: the server, or this client, set the pace".to_owned()
+        "no think time: the server or this client set the pace".to_owned()
     } else if think_s > response_s {
         format!(
-            "think time set the pace, not the server: users waited for it {:.1} % of their time. \
-             What it can do is not in these figures; run again with -b",
+            "think time set the pace, not the server: users waited for the server {:.1} % of their \
+             time. To find the server's limit, run again with -b",
             100.0 * ratio(response_s, response_s + between_s)
         )
     } else {
-        "the server set the pace more than think time did; -b leaves think time out".to_owned()
+        "the server set the pace more than think time; -b leaves think time out".to_owned()
     };
     let _ = writeln!(out, "  {verdict}");
 }
@@ -286,7 +287,7 @@ fn json(record: &RunRecord) -> String {
 /// The line of a run in siege's log file, below [`SIEGE_LOG_HEAD`].
 pub fn siege_log_line(record: &RunRecord) -> String {
     let figures = Figures::of(record.measured());
-    // 2026-11-21T05:20:03.123Z, as siege writes it but for the time zone, which is UTC.
+    // 2026-11-21T05:20:03.123Z in siege's form, but in UTC.
     let time = record.started_at.get(..19).unwrap_or_default().replace('T', " ");
     format!(
         "{time},{:7},{:11.2},{:12.2},{:11.2},{:12.2},{:12.2},{:12.2},{:8},{:8}\n",

@@ -1,5 +1,5 @@
-//! Sweeps for people and for programs: a table of the cells, a map where two settings are varied,
-//! slopes in words, rates by the size of the database.
+//! Sweeps as text and CSV: a table of the cells, a map if two settings are varied, slopes, and
+//! rates by the size of the database.
 
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
@@ -9,13 +9,13 @@ use crate::sweep::{
 };
 use std::fmt::Write as _;
 
-/// Rows of a curve that a reader looks through.
+/// The most rows of a curve to print.
 const MOST_ROWS: usize = 10;
-/// From the lowest rate to the highest.
+/// Shades from the lowest rate to the highest.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
-/// What slopes are.
-pub(super) const SLOPES: &str = "rate, by a line of least squares, in percent of its mean";
+/// The legend of slopes.
+pub(super) const SLOPES: &str = "slope of the rate (least-squares fit), in percent of its mean";
 
 /// All measurements of the same settings.
 struct Group<'a> {
@@ -37,7 +37,7 @@ impl Group<'_> {
 pub fn sweep_text(sweep: &SweepRecord) -> String {
     let definition = &sweep.definition;
     let done = sweep.cells.iter().filter(|cell| cell.result.is_some()).count();
-    let place = definition.target.as_deref().unwrap_or("embedded stand-ins, one for each cell");
+    let place = definition.target.as_deref().unwrap_or("embedded stand-ins, one per cell");
     let mut out = format!(
         "springload sweep · {place} · {done} of {} cells measured · order by seed {}\n",
         sweep.cells.len(),
@@ -89,7 +89,7 @@ fn table(axes: &[Axis], groups: &[Group<'_>]) -> Vec<Vec<String>> {
     let mut rows = vec![head];
     for group in groups {
         let sum = |of: fn(&Headline) -> u64| group.results.iter().map(|it| of(it)).sum::<u64>();
-        // Percentiles of several runs are not merged: the worst one is told.
+        // Percentiles of several runs are not merged: the worst one is shown.
         let worst = |of: fn(&Headline) -> Option<f64>| {
             let known = group.results.iter().filter_map(|it| of(it)).reduce(f64::max);
             known.map_or_else(|| "too few".to_owned(), millis)
@@ -112,7 +112,7 @@ fn table(axes: &[Axis], groups: &[Group<'_>]) -> Vec<Vec<String>> {
     rows
 }
 
-/// One setting down, the other across, the rate in each place.
+/// One setting down, the other across, the rate in each cell.
 fn map((down, across): (&Axis, &Axis), groups: &[Group<'_>], out: &mut String) {
     let most = groups.iter().map(Group::median).fold(0.0, f64::max);
     let mut rows = vec![vec![format!("docs/s · {} ↓ {} →", down.name, across.name)]];
@@ -134,8 +134,8 @@ fn map((down, across): (&Axis, &Axis), groups: &[Group<'_>], out: &mut String) {
     out.push_str(&align(&rows));
 }
 
-/// What each axis of numbers does to the rate, and the size of the database. Runs whose numbers
-/// cannot be believed are left out.
+/// The effect of each numeric axis, and of the size of the database, on the rate. Runs that are
+/// not trustworthy are left out.
 pub(super) fn slopes(sweep: &SweepRecord) -> Vec<String> {
     let mut lines: Vec<String> = (0..sweep.definition.axes.len())
         .filter_map(|place| {
@@ -156,11 +156,11 @@ pub(super) fn slopes(sweep: &SweepRecord) -> Vec<String> {
     lines
 }
 
-/// Points that have something in common.
+/// Groups of points that share all other settings.
 type Points = Vec<(f64, f64)>;
 
-/// The logarithm of a setting and the rate of each run, in groups that have all other settings in
-/// common: where runs are left out, the slope must not depend on the others.
+/// The logarithm of a setting and the rate of each run, grouped by all other settings, so that
+/// the slope does not depend on them when runs are left out.
 fn by_setting(sweep: &SweepRecord, place: usize) -> Option<Vec<Points>> {
     let axis = &sweep.definition.axes[place];
     let numbers = axis.numbers()?;
@@ -182,12 +182,12 @@ fn by_setting(sweep: &SweepRecord, place: usize) -> Option<Vec<Points>> {
     Some(groups.into_iter().map(|(_, points)| points).collect())
 }
 
-/// What the size of the database does to the rate.
+/// The effect of the size of the database on the rate.
 fn by_size(groups: &[Group<'_>]) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut unknown, mut with_windows): (Vec<(&str, String)>, _) = (Vec::new(), 0);
     for group in groups {
-        // The windows of each run by themselves.
+        // The windows of each run form a group.
         let sound = |of: fn(&CurvePoint) -> Option<f64>| -> Vec<Points> {
             let trusted = group.results.iter().filter(|result| result.trustworthy);
             let curves = trusted.filter_map(|result| result.curve.as_ref());
@@ -218,7 +218,7 @@ fn by_size(groups: &[Group<'_>]) -> Vec<String> {
         let names: Vec<&str> = names.collect();
         let of_all = !names.is_empty() && names.len() == with_windows;
         let names = if of_all { vec![""] } else { names };
-        let told = |name| format!("{name}n/a per GB of {what}: the server does not tell");
+        let told = |name| format!("{name}n/a per GB of {what}: the server does not report it");
         lines.extend(names.into_iter().map(told));
     }
     lines
@@ -229,14 +229,14 @@ fn basis(fit: &Fit, what: &str) -> String {
     format!("R² {:.2}, {} {what}{noise}", fit.r_squared, fit.points)
 }
 
-/// The settings of a group, to begin a line with.
+/// The settings of a group, as a prefix for a line.
 fn name(group: &Group<'_>) -> String {
     let settings: Vec<_> =
         group.settings.iter().map(|it| format!("{}={}", it.name, it.value)).collect();
     if settings.is_empty() { String::new() } else { settings.join(" ") + ": " }
 }
 
-/// The first measurement of a group by the size of the database, in a few stretches.
+/// The first measurement of a group by the size of the database, in a few intervals.
 fn curve(group: &Group<'_>, out: &mut String) {
     let Some(curve) = group.results.iter().find_map(|result| result.curve.as_ref()) else { return };
     let _ = writeln!(out, "\n{}rate by size", name(group));
@@ -279,7 +279,7 @@ fn warnings(groups: &[Group<'_>], out: &mut String) {
     }
 }
 
-/// One row for each run, or for each point of each run's curve where rates by size were asked for.
+/// One row per run, or per point of its curve if rates by size were asked for.
 pub fn sweep_csv(sweep: &SweepRecord) -> String {
     let names = sweep.definition.axes.iter().map(|axis| axis.name.as_str());
     let mut head: Vec<&str> = names.chain(["round"]).collect();
@@ -315,7 +315,7 @@ pub fn sweep_csv(sweep: &SweepRecord) -> String {
     out
 }
 
-/// A value of a setting may hold commas, as a mix does (RFC 4180).
+/// Quotes values with commas, such as a mix (RFC 4180).
 fn quoted(value: &str) -> String {
     if value.contains([',', '"']) {
         format!("\"{}\"", value.replace('"', "\"\""))
@@ -324,8 +324,8 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// The series of couchdb-performance-tests: `documents docs/s`, a line per window. What the
-/// original did not have stands in comments: gaps, and a last window that is not full.
+/// The series of couchdb-performance-tests: `documents docs/s`, one line per window. What the
+/// original did not have is in comments: gaps, and a last window that is not full.
 pub fn bulk_perf_dat(curve: &Curve) -> String {
     let mut out = String::new();
     let mut told = 0;

@@ -11,7 +11,7 @@ use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
 pub(super) const FORMAT: Format =
-    Format { name: "text", summary: "for people", render: Render::One(render) };
+    Format { name: "text", summary: "text for people", render: Render::One(render) };
 
 fn render(record: &RunRecord) -> String {
     let mut out = String::new();
@@ -28,7 +28,7 @@ fn render(record: &RunRecord) -> String {
     out
 }
 
-/// For each stage whether to believe it, and what the run came to.
+/// For each stage whether it can be trusted, and the result of the run.
 pub(super) fn trust(record: &RunRecord, out: &mut String) {
     for line in trust_lines(record) {
         let _ = writeln!(out, "trust: {line}");
@@ -36,7 +36,7 @@ pub(super) fn trust(record: &RunRecord, out: &mut String) {
     let _ = writeln!(out, "{}", result_line(record));
 }
 
-/// What a reader must know before believing a number.
+/// The warnings.
 pub(super) fn warnings(record: &RunRecord, out: &mut String) {
     if record.warnings.is_empty() {
         return;
@@ -47,7 +47,7 @@ pub(super) fn warnings(record: &RunRecord, out: &mut String) {
     }
 }
 
-/// What became of the thresholds.
+/// The thresholds and whether they hold.
 pub(super) fn threshold_block(record: &RunRecord, out: &mut String) {
     if record.thresholds.is_empty() {
         return;
@@ -81,7 +81,7 @@ fn head(record: &RunRecord, out: &mut String) {
     if let Some(calibration) = &environment.calibration {
         let _ = writeln!(
             out,
-            "calibration: clock {} ns · sleeps end {} µs late (p50) · loop {} ns, at most {}/s",
+            "calibration: clock {} ns · sleep overshoot {} µs (p50) · loop {} ns, at most {}/s",
             decimal(calibration.clock_ns, 0),
             decimal(calibration.timer_late_p50_us, 0),
             decimal(calibration.loop_ns, 0),
@@ -119,7 +119,7 @@ fn stage(stage: &StageRecord, out: &mut String) {
     }
 }
 
-/// What an operation took on the wire, where that is not a request each.
+/// The requests that an operation took, unless it is one each.
 fn on_the_wire(operation: &OperationSummary) -> Option<String> {
     let sent = operation.wire.requests.filter(|&sent| sent != operation.requests);
     let retries = operation.wire.retries;
@@ -129,7 +129,7 @@ fn on_the_wire(operation: &OperationSummary) -> Option<String> {
     let mut parts = vec![format!("{} on the wire", operation.kind)];
     parts.extend(sent.map(|sent| format!("{} HTTP requests", grouped(sent))));
     if retries > 0 {
-        parts.push(format!("tried again after a conflict {} times", grouped(retries)));
+        parts.push(format!("retried after a conflict {} times", grouped(retries)));
     }
     Some(parts.join(" · "))
 }
@@ -188,7 +188,7 @@ pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
             rows.push(row(format!("{kind} failed, service"), &failed.service));
         }
     }
-    // Operations that were never begun have no time; what their connections lived through has.
+    // Operations that were never started have no times, but the waits of their connections do.
     if let Some(waits) = &stage.outage.waits {
         rows.push(row(format!("{} waits for the server", grouped(waits.samples)), waits));
     }

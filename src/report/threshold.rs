@@ -1,9 +1,9 @@
-//! Thresholds as lines: ✓ or ✗, the expression, the value that was measured.
+//! Thresholds as lines: ✓ or ✗, the expression, the measured value.
 
 use super::number::{decimal, millis};
 use crate::record::{Judgement, RunRecord, Unit};
 
-/// One line for each threshold of the plan.
+/// One line per threshold of the plan.
 pub fn threshold_lines(record: &RunRecord) -> Vec<String> {
     record.thresholds.iter().map(line).collect()
 }
@@ -13,8 +13,8 @@ fn line(judgement: &Judgement) -> String {
     let expression = &judgement.expression;
     let found = match (judgement.value, &judgement.problem) {
         (Some(value), _) => format!("is {}", number(value, judgement.unit)),
-        (None, Some(problem)) => format!("cannot be told: {problem}"),
-        (None, None) => "cannot be told".to_owned(),
+        (None, Some(problem)) => format!("cannot be judged: {problem}"),
+        (None, None) => "cannot be judged".to_owned(),
     };
     format!("{sign} {expression} · {found}")
 }
@@ -47,7 +47,7 @@ mod tests {
             "✓ read.err > 5% · is 1.000 %",
             "✓ all.throughput < 1000 · is 1,013.0/s",
             "✗ all.dropped > 0 · is 100",
-            "✗ update.p99 > 1s · cannot be told: too few samples: 95 of at least 1000",
+            "✗ update.p99 > 1s · cannot be judged: too few samples: 95 of at least 1000",
         ];
         assert_eq!(threshold_lines(&record), lines);
         for (name, says) in [

@@ -1,13 +1,13 @@
-//! What every report for people says of a run in the same words.
+//! Texts about a run that all reports for people share.
 
 use super::number::{decimal, grouped, millis};
 use crate::plan::{StagePlan, stage_title};
 use crate::record::{LoadRecord, RunRecord, ServerRecord, StageRecord, Verdict};
 
-/// What was measured, and where it is.
+/// The server that was measured.
 pub(super) fn place(server: &ServerRecord) -> String {
     if server.url.is_empty() {
-        "no server: all is answered at once".to_owned()
+        "no server: every operation succeeds at once".to_owned()
     } else if server.stand_in {
         "embedded stand-in, in this process".to_owned()
     } else {
@@ -15,16 +15,16 @@ pub(super) fn place(server: &ServerRecord) -> String {
     }
 }
 
-/// What became of the database.
+/// Whether this run created and removed the database.
 pub(super) const fn fate(server: &ServerRecord) -> &'static str {
     match (server.created, server.deleted) {
-        (true, true) => "made and removed by this run",
-        (true, false) => "made by this run, kept",
+        (true, true) => "created and removed by this run",
+        (true, false) => "created by this run, kept",
         (false, _) => "existed before, kept",
     }
 }
 
-/// Which loop a stage ran in, and what became of what fell due.
+/// The loop of a stage, and its load if it is an open one.
 pub(super) fn loop_words(load: &LoadRecord) -> String {
     if !load.open {
         return "closed loop".to_owned();
@@ -38,7 +38,7 @@ pub(super) fn loop_words(load: &LoadRecord) -> String {
     )
 }
 
-/// The warnings, each after the stage that it is about.
+/// The warnings, each prefixed by the stage that it is about.
 pub(super) fn warning_lines(record: &RunRecord) -> impl Iterator<Item = String> {
     record.warnings.iter().map(|warning| {
         let stage = warning
@@ -49,23 +49,23 @@ pub(super) fn warning_lines(record: &RunRecord) -> impl Iterator<Item = String> 
     })
 }
 
-/// What the run came to: the line that every format has.
+/// The result line, the same in every format.
 pub(super) fn result_line(record: &RunRecord) -> String {
     format!("result: {}", record.result().words())
 }
 
-/// What is to be thought of a stage.
+/// How good a stage's numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Good,
     /// Its numbers depend on the length of the run.
     Fair,
     Bad,
-    /// There is too little to tell.
+    /// There is too little to judge.
     Unknown,
 }
 
-/// What is to be thought of a stage, by its verdict and by what failed.
+/// How good a stage's numbers are, by its verdict and its failures.
 pub(super) fn standing(record: &RunRecord, stage: &StageRecord) -> Standing {
     match stage.verdict {
         Verdict::ClientBound { .. } | Verdict::Degraded { .. } => Standing::Bad,
@@ -76,8 +76,8 @@ pub(super) fn standing(record: &RunRecord, stage: &StageRecord) -> Standing {
     }
 }
 
-/// A stage's verdict, in a few words: where its numbers can be believed, but tell of little but
-/// failures, that.
+/// A stage's verdict in a few words; if it is trustworthy but too many operations failed, the
+/// failures.
 pub(super) fn verdict_words(record: &RunRecord, stage: &StageRecord) -> String {
     let words = trusted_words(record, stage);
     if !(stage.verdict.trustworthy() && record.failing(stage)) {
@@ -98,7 +98,7 @@ fn trusted_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
         Verdict::Sustained => "sustained",
         Verdict::TooShort => "too short to judge",
         Verdict::Closed if !record.plan.target.card().server => {
-            "valid (no server: what springload itself costs)"
+            "valid (no server: measures springload's own cost)"
         }
         Verdict::Closed if thinks(record, stage) => "valid (closed loop with think time)",
         Verdict::Closed => "valid (closed loop: the server set the pace)",
@@ -111,12 +111,12 @@ fn thinks(record: &RunRecord, stage: &StageRecord) -> bool {
     plan.and_then(StagePlan::mean_pause_ns).is_some_and(|pause_ns| pause_ns > 0)
 }
 
-/// For each measured stage whether to believe it, and why. Every format but siege-json carries it.
+/// For each measured stage whether it can be trusted, and why. Every format but siege-json has it.
 pub(super) fn trust_lines(record: &RunRecord) -> impl Iterator<Item = String> {
     record.measured().map(|stage| trust_line(record, stage))
 }
 
-/// Whether to believe a stage, and why.
+/// Whether a stage can be trusted, and why.
 pub(super) fn trust_line(record: &RunRecord, stage: &StageRecord) -> String {
     let unfinished: u64 = stage.requests().map(|operation| operation.unfinished).sum();
     let drained = if unfinished == 0 {

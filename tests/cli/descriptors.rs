@@ -29,7 +29,7 @@ fn a_plan_beyond_the_hard_limit_is_refused_with_what_it_needs() {
     let server = Server::stand_in(Options::default());
     for target in [&[&server.url[..]][..], &[]] {
         let refused =
-            run("ulimit -n 150", target).refused(2, &["200", "may have 150", "ulimit -n "]);
+            run("ulimit -n 150", target).refused(2, &["200", "the limit is 150", "ulimit -n "]);
         let cure = refused.stderr.trim_end().rsplit_once(": ").expect("a cure").1;
         // As many as it asks for are enough.
         all_connected(run(cure, target));

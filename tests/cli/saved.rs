@@ -42,7 +42,7 @@ fn runs_are_found_again() {
     assert_eq!(all[0]["stages"][0]["operations"][0]["ok"], 50);
     let size = std::fs::metadata(runs.join(id(0)).join("run.json")).expect("a record").len();
     assert_eq!(number(&all[0]["size_bytes"]), size);
-    assert!(all[2]["unreadable"].as_str().expect("a reason").contains("no whole run.json"));
+    assert!(all[2]["unreadable"].as_str().expect("a reason").contains("not a complete run.json"));
 
     let table = out(folder, &["list"]);
     let lines: Vec<&str> = table.lines().collect();
@@ -65,7 +65,7 @@ fn runs_are_found_again() {
     let stored = std::fs::read_to_string(folder.join(&path)).expect("a record");
     assert_eq!(out(folder, &["show", "latest~1", "--format", "json"]), stored);
 
-    for (name, words) in [("latest~9", "holds 2 runs"), ("20", "2 runs begin with \"20\"")] {
+    for (name, words) in [("latest~9", "contains 2 runs"), ("20", "2 runs begin with \"20\"")] {
         let output = inside(folder, &["show", name]);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{error}");
@@ -97,5 +97,5 @@ fn a_folder_that_is_not_there_is_refused() {
     springload(["list", "no/such"]).refused(2, &["DIR: cannot read no/such", "; name a folder"]);
     let nothing: Finished = springload(["list", "--json"]);
     assert_eq!((nothing.code, &nothing.stdout[..]), (0, "[]\n"));
-    springload(["show", "latest"]).refused(2, &["RUN: latest is not there", "holds 0 runs"]);
+    springload(["show", "latest"]).refused(2, &["RUN: latest does not exist", "contains 0 runs"]);
 }

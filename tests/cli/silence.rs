@@ -58,7 +58,7 @@ fn a_sweep_varies_nothing_that_what_it_shows_ignores() {
         assert!(run.stderr.contains(name), "{axis} {flags:?}: {}", run.stderr);
     }
     let both = ["sweep", "-L", "batch=10,20", "-L", "rate=100,200", "--ops=100", "--dry-run"];
-    springload(both).refused(2, &["-L: batch=10 and batch=20", "(mixed)", "by --ops 0"]);
+    springload(both).refused(2, &["-L: batch=10 and batch=20", "(mixed)", "with --ops 0"]);
     for axes in [
         ["-L", "batch=10,20", "-L", "connections=1,2", "--ops=0"],
         ["-L", "rate=100,200", "-L", "docs=10k,20k", "--ops=100"],

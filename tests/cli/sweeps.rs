@@ -91,7 +91,7 @@ fn a_sweep_killed_in_the_middle_goes_on_with_the_same_cells() {
     let moments: Vec<_> = kept.iter().map(|&place| started(&before, place)).collect();
     let other = ["sweep", "-L", "batch=5,6,7", "--ops=0", "-q", output.as_str()];
     let refused = springload(other);
-    assert!(refused.code == 2 && refused.stderr.contains("holds another sweep"));
+    assert!(refused.code == 2 && refused.stderr.contains("contains another sweep"));
     let resume = format!("--resume={}", out.display());
     ended_well(&springload(["sweep", resume.as_str(), "-q"]));
     let after = manifest(&out).expect("a manifest");
@@ -141,13 +141,13 @@ fn the_page_has_the_command_that_goes_on_with_the_same_sweep() {
 #[test]
 fn an_unknown_setting_lists_those_there_are() {
     let run = springload(["sweep", "-L", "batches=1,2"]);
-    run.refused(2, &["there is no setting \"batches\"", "connections", "batch", "docs", "timeout"]);
+    run.refused(2, &["no such setting: \"batches\"", "connections", "batch", "docs", "timeout"]);
     let run = springload(["sweep", "-L", "batch=0,5"]);
     run.refused(2, &["--batch: 0 is out of range"]);
     let run = springload(["sweep", "-L", "docs=1,2", "--docs=5"]);
-    run.refused(2, &["docs is varied, and given by --docs too"]);
+    run.refused(2, &["docs is varied, and also given as --docs"]);
     let run = springload(["sweep", "http://127.0.0.1:1/mine", "-L", "docs=1,2"]);
-    run.refused(2, &["TARGET", "each run of a sweep has a new one"]);
+    run.refused(2, &["TARGET", "each run of a sweep creates its own"]);
 }
 
 /// The three sweeps of 2008, as small as they go.

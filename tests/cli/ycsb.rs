@@ -497,9 +497,9 @@ fn what_makes_no_sense_is_refused() {
     };
     refused("ycsb run hbase12 -P workloads/workloada", &["hbase12", "couchdb or basic"]);
     for word in ["-foo", "-threds=2", "-th", "-sq"] {
-        refused(&format!("ycsb run basic {word}"), &[&format!("{word}: there is no such option")]);
+        refused(&format!("ycsb run basic {word}"), &[&format!("{word}: no such option")]);
     }
-    refused("ycsb run basic -threads", &["-threads: its value is missing"]);
+    refused("ycsb run basic -threads", &["-threads: the value is missing"]);
     let workload = "-p workload: what to do is not said";
     refused("ycsb run basic", &[workload]);
     refused("ycsb load couchdb -p recordcount=1", &[workload]);

@@ -1,5 +1,4 @@
-//! `springload bm-couchdb`: the command line, the tables and the plots of Dahk's
-//! `couchdb_benchmark`.
+//! `springload bm-couchdb`: the command line, tables and plots of Dahk's `couchdb_benchmark`.
 
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
@@ -17,19 +16,19 @@ use std::{fs, io};
 /// `springload bm-couchdb`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct BmCouchdb {
-    /// Workers
+    /// Number of workers
     #[arg(short = 'n', value_name = "N", default_value = "1", value_parser = plan::count)]
     workers: u64,
-    /// Seconds of the burst
+    /// Length of the burst in seconds
     #[arg(short = 't', value_name = "SECONDS", default_value = "5", value_parser = plan::count)]
     seconds: u64,
-    /// Bytes of the string in each document
+    /// Size of the string in each document, in bytes
     #[arg(short = 's', value_name = "SIZE", default_value = "10", value_parser = plan::count)]
     size: u64,
-    /// Writers [default; also if both are given]
+    /// Write documents [default; also if both are given]
     #[arg(long)]
     write: bool,
-    /// Readers
+    /// Read documents
     #[arg(long)]
     read: bool,
     #[command(flatten)]
@@ -38,8 +37,7 @@ pub(in crate::cli) struct BmCouchdb {
 
 impl Verb for BmCouchdb {
     const NAME: &'static str = "bm-couchdb";
-    const ABOUT: &'static str =
-        "The command line and files of Dahk's `couchdb_benchmark` for the same";
+    const ABOUT: &'static str = "The command line and output files of Dahk's `couchdb_benchmark`";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let reads = self.read && !self.write;
@@ -63,7 +61,7 @@ impl Verb for BmCouchdb {
             ("--format", output.format.is_some()),
         ];
         if let Some((flag, _)) = own.into_iter().find(|(_, given)| *given) {
-            let problem = "bm-couchdb has a report of its own";
+            let problem = "bm-couchdb has its own report";
             mistakes.push(Invalid::new(flag, problem, "use springload burst"));
         }
         let files = Files { args: &self, actions: if reads { "reads" } else { "writes" } };
@@ -88,7 +86,7 @@ impl Dialect for Files<'_> {
         let base = self.args.common.output.output.clone().unwrap_or_else(|| PathBuf::from("."));
         let written = self.write(record, &base);
         let files =
-            written.map_err(|error| format!("cannot write in {}: {error}", base.display()))?;
+            written.map_err(|error| format!("cannot write to {}: {error}", base.display()))?;
         let lines = files.iter().map(|file| format!("Writing {}\n", file.display()));
         deliver(lines.collect::<String>().as_bytes())
     }

@@ -1,5 +1,5 @@
-//! `springload bulk-perf`: the command line and the files of svetlyak40wt's
-//! couchdb-performance-tests of 2008.
+//! `springload bulk-perf`: the command line and output files of svetlyak40wt's
+//! couchdb-performance-tests (2008).
 
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
@@ -25,30 +25,30 @@ pub(in crate::cli) struct BulkPerf {
     /// Documents in each request
     #[arg(value_parser = plan::count)]
     bulk_size: u64,
-    /// Documents in all; what does not fill a last request is left out
+    /// Total number of documents; those that do not fill a last request are left out
     #[arg(value_parser = plan::count)]
     doc_count: u64,
-    /// Connections
+    /// Number of connections
     #[arg(value_parser = plan::count)]
     num_threads: u64,
-    /// http(s)://[user:password@]host:port[/database]; without it, the embedded stand-in
+    /// http(s)://[user:password@]host:port[/database] [default: the embedded stand-in]
     target: Option<String>,
-    /// How long a server that goes away is waited for
+    /// How long to wait for a server that goes away
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = plan::duration_ns)]
     wait_for_server: u64,
     #[command(flatten)]
     client: ClientArgs,
-    /// Leave the database that this run makes
+    /// Keep the database that this run creates
     #[arg(long)]
     keep: bool,
-    /// How user and password are presented
+    /// How to authenticate
     #[arg(long, value_enum, default_value = "cookie")]
     auth: AuthArg,
-    /// The folder for the series, and for run.json [default: the present one; for run.json
+    /// The folder for the series and for run.json [default: the current folder; for run.json
     /// springload-runs/TIME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
 }
@@ -94,11 +94,11 @@ impl Verb for BulkPerf {
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let BulkPerf { bulk_size, doc_count, num_threads, .. } = self;
         let mistake = if bulk_size == 0 || doc_count < bulk_size {
-            let problem = "not one request can be filled";
-            let cure = "give at least as many documents as BULK_SIZE, and that above 0";
+            let problem = "there are too few documents for one request";
+            let cure = "give a BULK_SIZE above 0, and at least as many documents";
             Some(Invalid::new("DOC_COUNT", problem, cure))
         } else if num_threads == 0 {
-            Some(Invalid::new("NUM_THREADS", "nobody would do anything", "give at least 1"))
+            Some(Invalid::new("NUM_THREADS", "there would be no workers", "give at least 1"))
         } else {
             None
         };
@@ -109,7 +109,7 @@ impl Verb for BulkPerf {
     }
 }
 
-/// The series of a fill, its legend and its plot.
+/// Writes the series of a fill, its legend and its plot.
 struct FillSeries<'a>(&'a BulkPerf);
 
 impl Dialect for FillSeries<'_> {
@@ -120,7 +120,7 @@ impl Dialect for FillSeries<'_> {
     fn report(&mut self, record: &RunRecord, _format: Option<Format>) -> Result<(), String> {
         let headline = Headline::of(record, true).unwrap_or_default();
         let file = write(self.0, &headline)
-            .map_err(|error| format!("the series cannot be written: {error}"))?;
+            .map_err(|error| format!("cannot write the series: {error}"))?;
         let mut text = format!("{:.1} docs/s, {} documents\n", headline.per_s, headline.ok);
         for warning in &headline.warnings {
             let _ = writeln!(text, "! {warning}");

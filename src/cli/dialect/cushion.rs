@@ -23,16 +23,16 @@ pub(in crate::cli) struct Cushion {
     /// The name of the database; it must exist
     #[arg(long, value_name = "NAME")]
     database_name: String,
-    /// Connections used at once
+    /// Number of concurrent connections
     #[arg(long, value_name = "N", default_value = "1", value_parser = plan::count)]
     num_connections: u64,
-    /// What documents and operations are drawn from [default: another one each time]
+    /// Seed of documents and operations [default: a new one each time]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     seed: Option<i32>,
-    /// A file with a JSON schema of the documents
+    /// A file with the JSON schema of the documents
     #[arg(long, value_name = "FILE")]
     json_document_schema_filename: Option<PathBuf>,
-    /// A file with an XML schema of the documents
+    /// A file with the XML schema of the documents
     #[arg(long, value_name = "FILE")]
     xml_document_schema_filename: Option<PathBuf>,
     /// Documents in each bulk insert
@@ -56,10 +56,10 @@ pub(in crate::cli) struct Cushion {
     /// Relative weight of deletes
     #[arg(long, value_name = "N", default_value = "0", value_parser = plan::count)]
     delete_weight: u64,
-    /// Threads to share the connections [default: one per core]
+    /// Number of threads; they share the connections [default: one per core]
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
-    /// How long one operation may take
+    /// Timeout of one operation
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
     #[command(flatten)]
@@ -77,7 +77,7 @@ impl Verb for Cushion {
     }
 }
 
-/// What the flags ask for, and the mistakes that are seen in them alone.
+/// What the flags ask for, and the mistakes that can be found without a full check.
 fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
     let mut mistakes = weight_mistakes(args);
     mistakes.extend(path_mistake(&args.database_address));
@@ -100,12 +100,12 @@ fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
     };
     let mut product = |flag: &str, factors: &[u64]| {
         factors.iter().try_fold(1u64, |sum, &factor| sum.checked_mul(factor)).unwrap_or_else(|| {
-            mistakes.push(Invalid::new(flag, "more than can be counted", "give smaller numbers"));
-            // In range, so that one mistake is not told as two.
+            mistakes.push(Invalid::new(flag, "the product is too large", "give smaller numbers"));
+            // In range, so that one mistake is not reported twice.
             u64::from(u32::MAX)
         })
     };
-    // No connections are a mistake of their own, not one of the flags counted per connection.
+    // Zero connections is a mistake of its own, not of the flags that count per connection.
     let connections = args.num_connections.max(1);
     let batch = args.num_documents_per_bulk_insert;
     let bulk = [connections, batch, args.num_bulk_insert_operations];
@@ -148,7 +148,7 @@ fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
     (spec, mistakes)
 }
 
-/// The address is that of a server: the database has a flag of its own.
+/// The address must be that of the server alone: the database has its own flag.
 fn path_mistake(address: &str) -> Option<Invalid> {
     let place = address.split_once("://").map_or(address, |(_, place)| place);
     let (_, path) = place.split_once('/').filter(|(_, path)| !path.trim_matches('/').is_empty())?;

@@ -1,4 +1,4 @@
-//! Command lines of other programs: each is spoken as it is, and comes to a plan.
+//! The command lines of other programs, each turned into a plan.
 
 pub(in crate::cli) mod bm_couchdb;
 pub(in crate::cli) mod bulk_perf;

@@ -1,4 +1,4 @@
-//! Flags of verbs that work in a database of their own.
+//! Flags of verbs that create a database.
 
 use crate::cli::flags::client::drawn_seed;
 use crate::clock::{SECOND_NS, wall_ns};
@@ -6,32 +6,32 @@ use crate::plan::{Auth, Invalid};
 use crate::schema::Ids;
 use clap::ValueEnum;
 
-/// A prefix unlike that of any other run: the second, and 32 random bits.
+/// A prefix that is unique to this run: the time in seconds, and 32 random bits.
 fn drawn_prefix() -> String {
     format!("{:08x}{:08x}-", wall_ns() / SECOND_NS, drawn_seed() >> 32)
 }
 
-/// What verbs that work in a database of their own say about it.
+/// Flags about the database.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct DatabaseArgs {
-    /// Use the database in TARGET although it exists; it will not be deleted
+    /// Use the database in TARGET even if it exists; it will not be deleted
     #[arg(long)]
     pub(in crate::cli) use_existing: bool,
-    /// Leave the database that this run makes
+    /// Keep the database that this run creates
     #[arg(long, conflicts_with = "use_existing")]
     pub(in crate::cli) keep: bool,
-    /// How user and password are presented
+    /// How to authenticate
     #[arg(long, value_enum, default_value = "cookie")]
     pub(in crate::cli) auth: AuthArg,
-    /// Identifiers of documents: sequential, random, uuid or prefix:TEXT [default: sequential; with
-    /// --use-existing a prefix that no other run has]
+    /// Document ids: sequential, random, uuid or prefix:TEXT [default: sequential; with
+    /// --use-existing a prefix unique to this run]
     #[arg(long, value_name = "IDS")]
     pub(in crate::cli) id: Option<Ids>,
 }
 
 impl DatabaseArgs {
-    /// How documents are named. In a database that was there before, they must not meet those of
-    /// an earlier run, unless a seed was given to repeat that run.
+    /// The ids of documents. In an existing database they must not collide with those of an earlier
+    /// run, unless a seed was given to repeat that run.
     pub(in crate::cli) fn ids(&self, seed: Option<u64>) -> Ids {
         let anew = self.use_existing && seed.is_none();
         match (&self.id, seed) {
@@ -44,14 +44,12 @@ impl DatabaseArgs {
         }
     }
 
-    /// What is wrong with these flags for the server that is named.
+    /// Checks these flags against the server.
     pub(in crate::cli) fn mistake(&self, target: Option<&String>) -> Option<Invalid> {
         let cure = "name the server and database, or leave the flag out";
         let flag = match target {
             None if self.use_existing => ("--use-existing", "the stand-in starts empty"),
-            None if self.keep => {
-                ("--keep", "the stand-in ends with the run, and all that is in it")
-            }
+            None if self.keep => ("--keep", "the stand-in ends with the run, and its data with it"),
             _ => return None,
         };
         Some(Invalid::new(flag.0, flag.1, cure))

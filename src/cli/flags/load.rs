@@ -1,32 +1,32 @@
-//! Flags about when operations are due, the same for every native verb that measures.
+//! Flags about when operations are due, shared by the native verbs that measure.
 
 use crate::engine::{Arrivals, Segment};
 use crate::plan::{self, LoadSpec};
 use clap::ValueEnum;
 
-/// How long operations are done where nothing else ends them, in nanoseconds.
+/// The default duration, in nanoseconds.
 const DEFAULT_NS: u64 = 15_000_000_000;
 
 /// When operations are due.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct LoadArgs {
-    /// Operations due per second, whether or not the server keeps up
+    /// Operations to start per second, whether or not the server keeps up
     #[arg(short, long, value_name = "N", value_parser = plan::rate, group = "open")]
     rate: Option<f64>,
     /// Rates over time: TIME:RATE or TIME:FROM..TO, separated by commas
     #[arg(long, value_name = "STAGES", value_parser = stages, group = "open")]
     stages: Option<Stages>,
-    /// The gaps between operations at a rate [default: constant]
+    /// The distribution of gaps between operations [default: constant]
     #[arg(long, value_enum, requires = "open")]
     arrivals: Option<ArrivalsArg>,
-    /// Operations that may be due and not done before more are dropped [default: 10 s of them]
+    /// Operations that may be waiting or in flight before more are dropped [default: 10 s of them]
     #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
     max_in_flight: Option<u64>,
-    /// Operations due within this time of each other may be begun together, for less CPU
+    /// Start operations together that are due within this time of each other, to save CPU
     #[arg(long, value_name = "TIME", default_value = "50us", value_parser = plan::duration_ns)]
     #[arg(requires = "open")]
     slack: u64,
-    /// Pause of a connection between two operations, without a rate
+    /// Think time of a connection between two operations, without a rate
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     #[arg(conflicts_with_all = ["rate", "stages"])]
     think: u64,
@@ -36,7 +36,7 @@ pub(in crate::cli) struct LoadArgs {
 enum ArrivalsArg {
     /// Equal gaps
     Constant,
-    /// Exponential gaps, as independent users make
+    /// Exponential gaps, as with independent users
     Poisson,
 }
 
@@ -44,7 +44,7 @@ enum ArrivalsArg {
 #[derive(Clone, Debug)]
 struct Stages(Vec<Segment>);
 
-/// Reads `30s:1000,1m:1000..5000`.
+/// Parses `30s:1000,1m:1000..5000`.
 fn stages(text: &str) -> Result<Stages, String> {
     let segment = |part: &str| {
         let (time, rates) = part.split_once(':').ok_or_else(|| {
@@ -53,7 +53,7 @@ fn stages(text: &str) -> Result<Stages, String> {
         let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
         let length_ns = plan::duration_ns(time)?;
         if length_ns == 0 {
-            return Err(format!("{part:?} lasts no time; give for example 30s:1000"));
+            return Err(format!("{part:?} has no duration; give 30s:1000, for example"));
         }
         Ok(Segment { length_ns, from: plan::rate(from)?, to: plan::rate(to)? })
     };
@@ -61,7 +61,7 @@ fn stages(text: &str) -> Result<Stages, String> {
 }
 
 impl LoadArgs {
-    /// A flag that was given here, if one was.
+    /// The first of these flags that was given, if any.
     pub(in crate::cli) fn given(&self) -> Option<&'static str> {
         let flags = [
             ("--rate", self.rate.is_some()),
@@ -71,7 +71,7 @@ impl LoadArgs {
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }
 
-    /// The load, and how long it lasts where that is left open; `endless`: no count ends it.
+    /// The load, and its default duration; `endless`: no number of operations ends it.
     pub(in crate::cli) fn read(self, endless: bool) -> (LoadSpec, Option<u64>) {
         let arrivals = match self.arrivals {
             None | Some(ArrivalsArg::Constant) => Arrivals::Constant,

@@ -1,4 +1,4 @@
-//! Flags that have the same meaning in several verbs.
+//! Flags that several verbs share.
 
 pub(in crate::cli) mod client;
 pub(in crate::cli) mod database;

@@ -1,4 +1,4 @@
-//! Schemas named on a command line: files, or stored documents by their address.
+//! Schemas on the command line: files, or URLs of stored documents.
 
 use crate::driver::couchdb::{Admin, Credentials};
 use crate::net::{Endpoint, TlsOptions};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
 
-/// How long a schema may take to be fetched.
+/// Timeout of fetching a schema.
 const TIMEOUT_NS: u64 = 30_000_000_000;
 
-/// Reads `[WEIGHT:]FILE` or `[WEIGHT:]http://host/db/id`; a document is fetched at once.
+/// Parses `[WEIGHT:]FILE` or `[WEIGHT:]http://host/db/id`, and fetches the document.
 pub(in crate::cli) fn read(
     text: &str,
     tls_ca: Option<&Path>,
@@ -31,7 +31,7 @@ pub(in crate::cli) fn read(
         return Ok((SchemaSource::File(PathBuf::from(place)), weight));
     }
     let fetched = fetch(place, tls_ca).map_err(|problem| {
-        let cure = "give the address of a stored document: http://host:port/database/id";
+        let cure = "give the URL of a stored document: http://host:port/database/id";
         Invalid::new("--schema", problem, cure)
     })?;
     Ok((fetched, weight))

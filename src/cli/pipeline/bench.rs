@@ -1,5 +1,5 @@
-//! What a run needs beside its plan. Made ready before anything is sent, so that what can fail
-//! early does.
+//! What a run needs besides its plan, prepared before anything is sent so that failures come
+//! early.
 
 use super::ending::Ending;
 use super::folder::{Folder, RUNS, now};
@@ -10,7 +10,7 @@ use crate::cli::flags::output::OutputArgs;
 use crate::plan::Invalid;
 use std::sync::Arc;
 
-/// The folder that a run fills, the page for scrapers if there is one, and the wish to stop.
+/// The folder of a run, the metrics endpoint if there is one, and the request to stop.
 pub(in crate::cli) struct Bench {
     pub(super) folder: Folder,
     pub(super) metrics: Option<Metrics>,
@@ -18,21 +18,21 @@ pub(in crate::cli) struct Bench {
 }
 
 impl Bench {
-    /// One of several in a row, without a page for scrapers.
+    /// The bench of one run of a sweep, without a metrics endpoint.
     pub(in crate::cli) const fn new(folder: Folder, ending: Arc<Ending>) -> Self {
         Self { folder, metrics: None, ending }
     }
 
-    /// Makes it as the flags say.
+    /// The bench that the flags ask for.
     ///
     /// # Errors
-    /// When something is in the way: the exit status, once it has been told what.
+    /// The exit status, after the reason was printed.
     pub(super) fn ready(output: &OutputArgs) -> Result<Self, Exit> {
         let metrics = output.metrics.as_deref().map(Metrics::serve).transpose();
         let metrics = metrics.map_err(|mistake| refuse(&[mistake]))?;
         let folder = Folder::make(output.output.as_deref(), &now()).map_err(|error| {
             let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
-            let problem = format!("cannot write in {}: {error}", place.display());
+            let problem = format!("cannot write to {}: {error}", place.display());
             refuse(&[Invalid::new("--output", problem, "name a writable folder")])
         })?;
         if let Some(metrics) = &metrics {

@@ -1,4 +1,4 @@
-//! What may differ between verbs that measure: what they show and write beside the record.
+//! What differs between verbs that measure: what they show and write besides the record.
 
 use crate::cli::print::write;
 use crate::clock::Nanos;
@@ -9,24 +9,24 @@ use crate::record::{RunRecord, Running};
 use crate::report::{self, Format};
 use std::slice;
 
-/// How a verb tells of a run. All of it is as the native verbs have it, unless it is said here.
+/// How a verb reports a run. The defaults are those of the native verbs.
 pub(in crate::cli) trait Dialect {
-    /// Whether it is said where record and page are.
+    /// Whether to print where record and page are.
     fn tells_folder(&self) -> bool {
         true
     }
 
-    /// Whether the dialect shows progress itself, and no other is wanted.
+    /// Whether the dialect shows progress itself.
     fn shows_progress(&self) -> bool {
         false
     }
 
-    /// Who is handed the operations of a driver without a server, if somebody wants to see them.
+    /// The receiver of the operations of a driver without a server, if the dialect wants them.
     fn echo(&self) -> Option<Echo> {
         None
     }
 
-    /// Where exchanges are told to, if somebody wants to see them.
+    /// The receiver of exchanges, if the dialect wants them.
     fn exchanges(&mut self) -> Option<Watcher> {
         None
     }
@@ -34,30 +34,30 @@ pub(in crate::cli) trait Dialect {
     /// A stage begins.
     fn stage_begins(&mut self, _stage: &str) {}
 
-    /// What a stage has measured so far.
+    /// The measurements of a stage so far.
     fn running(&mut self, _running: &Running) {}
 
-    /// Requests one by one, where the plan asks for them.
+    /// Single requests, if the plan asks for them.
     fn raw(&mut self, _rows: &[RawRow], _epoch_ns: Nanos) {}
 
-    /// A stage has ended and is on record.
+    /// A stage has ended and its record is complete.
     fn keep(&mut self, _record: &RunRecord) {}
 
-    /// The run has ended, with a record or without.
+    /// The run has ended, with or without a record.
     fn ended(&mut self) {}
 
-    /// Reports, in the format that was asked for if one was.
+    /// Reports, in the format that was asked for, if any.
     ///
     /// # Errors
     /// What could not be written, and why.
     fn report(&mut self, record: &RunRecord, format: Option<Format>) -> Result<(), String>;
 }
 
-/// The dialect that prints a report of this format, unless another one is asked for.
+/// A dialect that prints a report in this format by default.
 pub(in crate::cli) struct Printed(pub(in crate::cli) &'static str);
 
 impl Printed {
-    /// That of the native verbs.
+    /// The dialect of the native verbs.
     pub(in crate::cli) const NATIVE: Self = Self("text");
 }
 
@@ -67,16 +67,16 @@ impl Dialect for Printed {
     }
 }
 
-/// The report in the format that was asked for, or else in that of the dialect.
+/// The report in the format that was asked for, or in the dialect's default.
 ///
 /// # Errors
-/// When the format is not for one record.
+/// If the format is not for one record.
 pub(in crate::cli) fn render(
     record: &RunRecord,
     format: Option<Format>,
     own: &str,
 ) -> Result<Vec<u8>, String> {
-    let format = format.or_else(|| report::format(own)).ok_or("there is no such format")?;
+    let format = format.or_else(|| report::format(own)).ok_or("no such format")?;
     format.render(slice::from_ref(record), None).map_err(|unfit| unfit.to_string())
 }
 

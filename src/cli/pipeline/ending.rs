@@ -1,10 +1,10 @@
-//! The wish to stop, and how often the user has uttered it.
+//! The request to stop, and how often the user has made it.
 
 use crate::engine::{Stop, StopReason};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How a run is stopped before its time: asked once it drains, asked twice it leaves.
+/// Stops a run early: asked once it drains, asked twice it exits at once.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Ending {
     stop: Arc<Stop>,
@@ -12,12 +12,12 @@ pub(in crate::cli) struct Ending {
 }
 
 impl Ending {
-    /// What the load threads look at.
+    /// The flag that the load threads check.
     pub(in crate::cli) const fn stop(&self) -> &Arc<Stop> {
         &self.stop
     }
 
-    /// The user asks once more, whichever way.
+    /// The user asks once more, in any way.
     pub(in crate::cli) fn ask(&self) -> StopReason {
         let first = self.asked.fetch_add(1, Ordering::Relaxed) == 0;
         let reason = if first { StopReason::Interrupted } else { StopReason::Aborted };

@@ -1,4 +1,4 @@
-//! The folder that a run leaves: `run.json` and a page made of it.
+//! The folder of a run: `run.json` and the page rendered from it.
 
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::record::RunRecord;
@@ -8,23 +8,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-/// The folder that runs go to, one folder each, where no other is named.
+/// The default folder for runs, each in a folder of its own.
 pub(in crate::cli) const RUNS: &str = "springload-runs";
-/// More runs than anybody keeps side by side.
+/// More runs than anyone keeps in one folder.
 const MOST_RUNS: u32 = 100_000;
 
-/// The page's name.
+/// The file name of the page.
 pub(in crate::cli) const PAGE: &str = "report.html";
 
-/// The folder of one run. Made before anything is sent, so that a bad path fails early.
+/// The folder of one run. Created before anything is sent, so that a bad path fails early.
 #[derive(Debug)]
 pub(in crate::cli) struct Folder {
     file: PathBuf,
 }
 
 impl Folder {
-    /// Makes the folder and sees that files can be written in it. A `run.json` that is there
-    /// already is moved aside, to `run-1.json` and so on.
+    /// Creates the folder and checks that it is writable. An existing `run.json` is moved aside,
+    /// to `run-1.json` and so on.
     pub(in crate::cli) fn make(wanted: Option<&Path>, now: &str) -> io::Result<Self> {
         let folder = wanted.map_or_else(|| default_folder(now), Path::to_owned);
         fs::create_dir_all(&folder)?;
@@ -36,23 +36,23 @@ impl Folder {
             let aside =
                 (1..MOST_RUNS).map(|n| folder.join(format!("run-{n}.json"))).find(|p| !p.exists());
             fs::rename(&file, aside.unwrap_or_else(|| folder.join("run-0.json")))?;
-            // The page of the old record would pass for one of the new; it can be made again.
+            // The old page would be mistaken for the new one's; it can be rendered again.
             let _ = fs::remove_file(folder.join(PAGE));
         }
         Ok(Self { file })
     }
 
-    /// Where the record is.
+    /// The file of the record.
     pub(in crate::cli) fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Replaces the record in one step: a reader sees the old one or the new one.
+    /// Replaces the record atomically: a reader sees the old one or the new one.
     pub(in crate::cli) fn save(&self, record: &RunRecord) -> io::Result<()> {
         self.write("run.json", "json", record).map(drop)
     }
 
-    /// Puts the page made of the record beside it; tells where it is.
+    /// Writes the page next to the record; returns its path.
     pub(in crate::cli) fn save_page(&self, record: &RunRecord) -> io::Result<PathBuf> {
         self.write(PAGE, "html", record)
     }
@@ -62,7 +62,7 @@ impl Folder {
         let bytes = format.render(slice::from_ref(record), None).map_err(io::Error::other)?;
         let (new, file) = (format!(".{name}.new"), self.file.with_file_name(name));
         let new = self.file.with_file_name(new);
-        // Somebody may have taken the folder away meanwhile.
+        // The folder may have been removed meanwhile.
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -73,9 +73,9 @@ impl Folder {
         Ok(file)
     }
 
-    /// Saves the page, and says where everything is: in the folder or, where the record could not
-    /// be saved there for the reason `unsaved`, among temporary files. Tells whether all of it is
-    /// where it was to be.
+    /// Saves the page, and prints where everything is: in the folder or, if the record could not
+    /// be saved there for the reason `unsaved`, among temporary files. Returns whether everything
+    /// is in the folder.
     pub(in crate::cli) fn tell(
         &self,
         record: &RunRecord,
@@ -90,29 +90,31 @@ impl Folder {
             match &page {
                 Ok(page) if !quiet => eprintln!("page: {}", page.display()),
                 Ok(_) => {}
-                Err(error) => eprintln!("error: {PAGE} cannot be written: {error}"),
+                Err(error) => eprintln!("error: cannot write {PAGE}: {error}"),
             }
             return page.is_ok();
         };
-        eprintln!("error: {} cannot be written: {error}", self.file.display());
+        eprintln!("error: cannot write {}: {error}", self.file.display());
         let place = std::env::temp_dir().join(format!("springload-{}", std::process::id()));
         let rescue = Self { file: place.join("run.json") };
         match rescue.save(record).and_then(|()| rescue.save_page(record)) {
             Ok(_) => eprintln!("record: {}", rescue.file.display()),
-            Err(error) => eprintln!("error: nor can {}: {error}", rescue.file.display()),
+            Err(error) => {
+                eprintln!("error: cannot write {} either: {error}", rescue.file.display());
+            }
         }
         false
     }
 }
 
-/// The time, as folders are named after it.
+/// The time, in the form of folder names.
 pub(in crate::cli) fn now() -> String {
     let seconds = (wall_ns() / SECOND_NS).cast_signed();
     let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
     now.strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-/// `springload-runs/TIME`, with a number where two runs begin in the same second.
+/// `springload-runs/TIME`, with a number if two runs begin in the same second.
 fn default_folder(now: &str) -> PathBuf {
     let base = Path::new(RUNS);
     let first = base.join(now);

@@ -1,5 +1,5 @@
-//! `--metrics`: a page for scrapers while a run is going on. Serves what the run has merged once a
-//! second anyway, on a thread of its own; the load threads know nothing of it.
+//! `--metrics`: an endpoint for scrapers during a run. Serves what the run merges once a second
+//! anyway, on a thread of its own; the load threads are not involved.
 
 use crate::embedded::bind;
 use crate::plan::Invalid;
@@ -18,17 +18,17 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a client may take to say what it wants.
+/// Timeout of reading a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is told: the record so far, and the stage that is going on.
+/// What is served: the record so far, and the running stage.
 #[derive(Debug, Default)]
 struct Told {
     record: Option<RunRecord>,
     running: Option<Running>,
 }
 
-/// The page of one run.
+/// The endpoint of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Metrics {
     state: Arc<Mutex<Told>>,
@@ -36,8 +36,8 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// Listens where the flag says and serves for as long as the process lives. Before the run
-    /// begins the page is empty.
+    /// Listens where the flag says and serves until the process exits. Before the run begins the
+    /// page is empty.
     pub(super) fn serve(wanted: &str) -> Result<Self, Invalid> {
         let place = with_host(wanted);
         Self::start(&place).map_err(|error| {
@@ -58,26 +58,26 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Where the page is.
+    /// The URL of the page.
     pub(super) fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
 
-    /// Takes the record so far; a stage that is on it is no longer going on.
+    /// Takes the record so far; a stage in it is no longer running.
     pub(super) fn keep(&self, record: &RunRecord) {
         let mut record = record.clone();
-        // The page needs only the totals.
+        // Only the totals are served.
         record.stages.iter_mut().for_each(|stage| stage.series = crate::measure::Series::default());
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         (state.record, state.running) = (Some(record), None);
     }
 
-    /// Takes what a stage has measured so far.
+    /// Takes the measurements of the running stage so far.
     pub(super) fn running(&self, running: Running) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).running = Some(running);
     }
 
-    /// The page in the dialect that is asked for.
+    /// The page in the format that the client accepts.
     fn page(&self, headers: &HeaderMap) -> Response<Full<Bytes>> {
         let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
         let dialect = if accepts.contains("application/openmetrics-text") {
@@ -101,8 +101,7 @@ impl Metrics {
             return answer(StatusCode::NOT_FOUND, text, "the page is /metrics\n".to_owned());
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut refusal =
-                answer(StatusCode::METHOD_NOT_ALLOWED, text, "ask with GET\n".to_owned());
+            let mut refusal = answer(StatusCode::METHOD_NOT_ALLOWED, text, "use GET\n".to_owned());
             refusal.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET"));
             return refusal;
         }
@@ -110,7 +109,7 @@ impl Metrics {
     }
 }
 
-/// `9464` and `:9464` are ports of this machine only: others must be let in by name.
+/// `9464` and `:9464` listen on the loopback address only: name a host to let others in.
 fn with_host(wanted: &str) -> String {
     let port = wanted.strip_prefix(':').unwrap_or(wanted);
     if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) {
@@ -132,7 +131,7 @@ async fn accept(listener: TcpListener, metrics: Metrics) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of file descriptors, most likely: wait for some to come free.
+            // Probably out of file descriptors: wait for some to be freed.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
@@ -144,7 +143,7 @@ async fn accept(listener: TcpListener, metrics: Metrics) {
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-            // A scraper which hangs up is no error of ours.
+            // A scraper that hangs up is not an error.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });
     }

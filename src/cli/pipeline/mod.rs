@@ -1,5 +1,5 @@
-//! What all verbs that measure do, in four steps: check the plan, make ready what the run needs,
-//! measure, report. A [`Dialect`] says what differs from one verb to the next.
+//! The four steps of all verbs that measure: check the plan, prepare what the run needs, measure,
+//! report. A [`Dialect`] holds what differs between verbs.
 
 pub(in crate::cli) mod bench;
 pub(in crate::cli) mod descriptors;
@@ -23,24 +23,24 @@ use dialect::Dialect;
 use std::io;
 use view::View;
 
-/// What a verb hands over.
+/// What a verb asks for.
 pub(in crate::cli) struct Job<'a> {
     /// The plan, or what is wrong with it.
     pub(in crate::cli) plan: Result<Plan, Vec<Invalid>>,
-    /// Mistakes that the verb has found beside the plan's.
+    /// Mistakes that the verb found besides the plan's.
     pub(in crate::cli) mistakes: Vec<Invalid>,
     pub(in crate::cli) output: &'a OutputArgs,
 }
 
-/// What a run left.
+/// The result of a run.
 pub(in crate::cli) struct Measured {
     pub(in crate::cli) record: RunRecord,
-    /// Why the whole record is not in the run's folder, if it is not.
+    /// Why the complete record is not in the run's folder, if so.
     unsaved: Option<io::Error>,
 }
 
-/// Carries out a job, from the check to the report. The dialect opens what it needs for a plan
-/// that is known to make sense.
+/// Carries out a job, from the check to the report. The dialect is opened only after the plan
+/// was found valid.
 pub(in crate::cli) fn carry_out<D: Dialect>(
     job: Job<'_>,
     open: impl FnOnce(&Plan) -> Result<D, Invalid>,
@@ -65,13 +65,13 @@ fn steps<D: Dialect>(
 }
 
 impl Job<'_> {
-    /// The plan, if nothing is wrong; or else all that is, told.
+    /// The plan, if nothing is wrong; otherwise prints all mistakes.
     fn check(self) -> Result<Plan, Exit> {
         let Self { plan, mut mistakes, output } = self;
         match plan {
             Err(wrong) => mistakes.extend(wrong),
             Ok(plan) => {
-                // A number that makes no sense needs no second complaint of what it would take.
+                // An invalid plan needs no further complaint about what it would take.
                 if mistakes.is_empty() && !output.dry_run {
                     mistakes.extend(output.format.and_then(|it| fit_for_stdout(it).err()));
                     mistakes.extend(descriptors::suffice(&plan).err());
@@ -88,7 +88,7 @@ impl Job<'_> {
 /// Runs `plan`. The record is kept in the bench's folder as it grows.
 ///
 /// # Errors
-/// When there is no record: the exit status, once it has been told why.
+/// If there is no record: the exit status, after the reason was printed.
 pub(in crate::cli) fn measure(
     plan: &Plan,
     bench: &Bench,
@@ -107,13 +107,13 @@ pub(in crate::cli) fn measure(
         eprintln!("error: {error}");
         let file = bench.folder.file();
         if file.exists() {
-            eprintln!("what was measured until then: {}", file.display());
+            eprintln!("what was measured until then is in {}", file.display());
         }
         Exit::of_error(&error)
     })
 }
 
-/// The stand-in for a run in the same process, where the plan asks for it.
+/// Starts the stand-in in this process, if the plan asks for it.
 fn start_stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
     if !plan.target.is_stand_in() {
         return Ok(None);
@@ -123,8 +123,8 @@ fn start_stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
 }
 
 impl Measured {
-    /// Reports as the dialect does, and tells whatever else must be known. The exit status follows
-    /// from the record, and from whether all could be written.
+    /// Prints the dialect's report, and what else the user must know. The exit status follows from
+    /// the record, and from whether everything could be written.
     pub(in crate::cli) fn report(
         &self,
         bench: &Bench,
@@ -146,7 +146,7 @@ impl Measured {
     }
 }
 
-/// Says on stderr why a run did not pass.
+/// Prints to stderr why a run did not pass.
 fn complain(record: &RunRecord) {
     let result = record.result();
     if let Some(reason) = &result.reason {

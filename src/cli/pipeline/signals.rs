@@ -1,4 +1,4 @@
-//! Ctrl-C once: stop, drain, report. Twice: leave at once. A key of the live view counts as one.
+//! Ctrl-C once: stop, drain, report. Twice: exit at once. A key of the live view counts as one.
 
 use super::ending::Ending;
 use super::tui;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Listens on a thread of its own for as long as the process lives.
 ///
 /// # Errors
-/// When that cannot be done: the exit status, once it has been told why.
+/// The exit status, after the reason was printed.
 pub(in crate::cli) fn listen(quiet: bool) -> Result<Arc<Ending>, Exit> {
     start(quiet).map_err(|error| {
         eprintln!("error: cannot listen for Ctrl-C: {error}");
@@ -26,9 +26,11 @@ fn start(quiet: bool) -> io::Result<Arc<Ending>> {
         runtime.block_on(async {
             while signalled().await.is_ok() {
                 let reason = asked.ask();
-                // The live view tells it in its own place.
+                // The live view shows this itself.
                 if !quiet && reason == StopReason::Interrupted && !tui::is_open() {
-                    eprintln!("\nstopping: waiting for answers; Ctrl-C again leaves at once");
+                    eprintln!(
+                        "\nstopping: waiting for answers; press Ctrl-C again to exit at once"
+                    );
                 }
             }
         });
@@ -36,7 +38,7 @@ fn start(quiet: bool) -> io::Result<Arc<Ending>> {
     Ok(ending)
 }
 
-/// Waits for Ctrl-C or, where there is such a signal, for the wish to terminate.
+/// Waits for Ctrl-C or, on Unix, for SIGTERM.
 #[cfg(unix)]
 async fn signalled() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};

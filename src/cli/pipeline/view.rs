@@ -1,5 +1,5 @@
-//! Progress on stderr: the live view or a bar on a terminal, a line now and then elsewhere,
-//! nothing when quiet.
+//! Progress on stderr: the live view or a bar on a terminal, a line every few seconds elsewhere,
+//! nothing with --quiet.
 
 use super::bench::Bench;
 use super::dialect::Dialect;
@@ -16,18 +16,18 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _};
 
-/// Seconds between two lines where there is no terminal.
+/// Seconds between two lines if stderr is not a terminal.
 const LINE_EVERY_S: f64 = 5.0;
 /// Steps of the bar: finer than any terminal is wide.
 const STEPS: u64 = 1000;
 
-/// Shows progress, keeps the record, and hands all of it to the dialect.
+/// Shows progress, saves the record, and passes everything on to the dialect.
 pub(super) struct View<'a> {
     bench: &'a Bench,
     dialect: &'a mut dyn Dialect,
     mode: Mode,
     stage: String,
-    /// Why the record could not be saved the last time.
+    /// Why the last save of the record failed.
     unsaved: Option<io::Error>,
 }
 
@@ -58,7 +58,7 @@ fn choose(output: &OutputArgs, terminal: bool, term: Option<&OsStr>) -> Choice {
 }
 
 impl<'a> View<'a> {
-    /// A view for stderr as it is.
+    /// The view that suits stderr.
     pub(super) fn new(output: &OutputArgs, bench: &'a Bench, dialect: &'a mut dyn Dialect) -> Self {
         let terminal = io::stderr().is_terminal();
         let choice = choose(output, terminal, std::env::var_os("TERM").as_deref());
@@ -68,7 +68,7 @@ impl<'a> View<'a> {
             Choice::Lines => Mode::Lines { next_s: LINE_EVERY_S },
             Choice::Bar => Mode::Bar(bar()),
             Choice::Tui => {
-                // As https://no-color.org has it: set, and not empty.
+                // https://no-color.org: set, and not empty.
                 let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
                 Mode::Tui(Box::new(Tui::new(colour, bench.ending.clone())))
             }
@@ -76,8 +76,8 @@ impl<'a> View<'a> {
         Self { bench, dialect, mode, stage: String::new(), unsaved: None }
     }
 
-    /// Takes away whatever is shown, so that others can print. Leaves why the record could not be
-    /// saved, where that failed at last.
+    /// Removes whatever is shown, so that others can print. Returns why the last save of the record
+    /// failed, if it did.
     pub(super) fn finish(mut self) -> Option<io::Error> {
         match &mut self.mode {
             Mode::Quiet | Mode::Lines { .. } => {}
@@ -132,7 +132,7 @@ impl Observer for View<'_> {
             }
             Mode::Tui(tui) => {
                 if tui.progress(progress).is_err() {
-                    // Not the run's concern: a line will do.
+                    // The run goes on: a bar will do.
                     let bar = bar();
                     bar.set_prefix(self.stage.clone());
                     self.mode = Mode::Bar(bar);
@@ -178,7 +178,7 @@ impl Observer for View<'_> {
     }
 }
 
-/// How much of the stage is done, 0 to 1, as far as the plan tells.
+/// How much of the stage is done, from 0 to 1, as far as the plan says.
 fn share(progress: &Progress) -> f64 {
     let time = progress.length_s.map_or(0.0, |length| progress.elapsed_s / length);
     let done = (progress.ok + progress.failed) as f64;

@@ -1,4 +1,4 @@
-//! `springload burst`: many workers at once, a document each.
+//! `springload burst`: many workers at once, one document each.
 
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
@@ -12,24 +12,25 @@ use crate::plan::{self, BurstSpec, CrudOrder, FillPlan, Invalid, LoadSpec, PlanS
 use crate::workload::{BodySize, Filling, Mix, Role};
 use clap::ValueEnum;
 
-/// Flags of a burst, however it is asked for.
+/// Flags that `burst` and `bm-couchdb` share.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct BurstArgs {
-    /// http(s)://[user:password@]host:port[/database]; without it, the embedded stand-in
+    /// http(s)://[user:password@]host:port[/database] [default: the embedded stand-in]
     pub(in crate::cli) target: Option<String>,
-    /// What the body of a document is made of
+    /// The content of documents
     #[arg(long, value_enum, value_name = "FILLING")]
     pub(in crate::cli) body: Option<FillingArg>,
-    /// SIZE is that of the whole JSON body on the wire, not of the string in it
+    /// SIZE is the size of the whole JSON body, not of the string in it
     #[arg(long)]
     pub(in crate::cli) wire_size: bool,
-    /// Readers send If-None-Match with what they have read, as clients that keep it do
+    /// Readers send If-None-Match, as clients with a cache do
     #[arg(long)]
     pub(in crate::cli) conditional: bool,
-    /// How long the start waits for workers to connect
+    /// How long to wait for all workers to connect before the start
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = plan::duration_ns)]
     pub(in crate::cli) gather: u64,
-    /// Threads to share the workers [default: one per core, half of them for the stand-in]
+    /// Number of threads; they share the workers [default: one per core; half as many with the
+    /// stand-in]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     pub(in crate::cli) threads: Option<u64>,
     #[command(flatten)]
@@ -43,13 +44,13 @@ pub(in crate::cli) struct BurstArgs {
 /// `springload burst`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Burst {
-    /// Workers: each has one connection and one document
+    /// Number of workers; each has one connection and one document
     #[arg(short = 'n', long, value_name = "N", default_value = "100", value_parser = plan::count)]
     workers: u64,
-    /// How long each burst is
+    /// Length of each burst
     #[arg(short, long, value_name = "TIME", default_value = "20s", value_parser = plan::duration_ns)]
     time: u64,
-    /// Bytes of the string in each document
+    /// Size of the string in each document
     #[arg(short, long, value_name = "SIZE", default_value = "250", value_parser = plan::count)]
     size: u64,
     /// Create the document, then update it again and again [default]
@@ -61,13 +62,13 @@ pub(in crate::cli) struct Burst {
     /// A burst of writes, then one of reads
     #[arg(long)]
     both: bool,
-    /// Operations due per second over all workers, whether or not the server keeps up
+    /// Operations per second over all workers, whether or not the server keeps up
     #[arg(short, long, value_name = "N", value_parser = plan::rate)]
     rate: Option<f64>,
-    /// How many times
+    /// Number of bursts
     #[arg(long, value_name = "N", default_value = "1", value_parser = plan::count)]
     repeat: u64,
-    /// From the start of one time to that of the next [default: one follows the other]
+    /// Time between the starts of two bursts [default: one directly after the other]
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     every: u64,
     #[command(flatten)]
@@ -76,9 +77,9 @@ pub(in crate::cli) struct Burst {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(in crate::cli) enum FillingArg {
-    /// Letters drawn anew for each write: they do not compress
+    /// Random letters, new ones for each write: they do not compress
     Random,
-    /// Zeros, as the original has them: they do
+    /// Zeros, as in the original: they compress
     Zeros,
 }
 
@@ -94,7 +95,7 @@ impl From<FillingArg> for Filling {
 impl Verb for Burst {
     const NAME: &'static str = "burst";
     const ABOUT: &'static str =
-        "Let many workers write or read a document each, all from one moment on";
+        "Start many workers at the same instant, each writing or reading one document";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let roles = match (self.read, self.both) {
@@ -125,7 +126,7 @@ impl Verb for Burst {
     }
 }
 
-/// What the flags ask for, and the mistakes that are seen in them alone.
+/// What the flags ask for, and the mistakes that can be found without a full check.
 pub(in crate::cli) fn spec(
     common: &BurstArgs,
     workers: u64,

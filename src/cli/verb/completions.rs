@@ -1,4 +1,4 @@
-//! `springload completions` and `springload man`: made from the grammar of the command line.
+//! `springload completions` and `springload man`, generated from the definition of the flags.
 
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
@@ -19,14 +19,14 @@ pub(in crate::cli) struct Completions {
 /// `springload man`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Man {
-    /// Write this page and one for each verb into a folder, instead of printing this one
+    /// Write the pages of all verbs to a folder, instead of printing the main one
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
 impl Verb for Completions {
     const NAME: &'static str = "completions";
-    const ABOUT: &'static str = "Print a script that completes verbs and flags in a shell";
+    const ABOUT: &'static str = "Print a shell completion script";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let mut grammar = (call.grammar)();
@@ -43,7 +43,7 @@ impl Verb for Man {
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let grammar = (call.grammar)();
-        // The pages of the verb `help` would say again what the others say.
+        // The pages of `help` would repeat the others.
         let grammar = grammar.disable_help_subcommand(true);
         let written = match &self.out {
             None => {
@@ -58,7 +58,7 @@ impl Verb for Man {
             Err(error) => {
                 let place = self.out.as_deref().unwrap_or_else(|| Path::new("stdout"));
                 let name = place.display();
-                eprintln!("error: --out: cannot write in {name}: {error}; name a writable folder");
+                eprintln!("error: --out: cannot write to {name}: {error}; name a writable folder");
                 Exit::Usage
             }
         }

@@ -16,53 +16,53 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(in crate::cli) struct Http {
-    /// 'http://[user:password@]host/path [METHOD [body | < FILE]]'; several take turns
+    /// 'http://[user:password@]host/path [METHOD [body | < FILE]]'; several are requested in turn
     #[arg(value_name = "URL")]
     urls: Vec<String>,
-    /// A file with such a URL on each line
+    /// A file with one such URL per line
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Users at once, each with a connection of its own to each server
+    /// Concurrent users, each with its own connection to each server
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = plan::count)]
     connections: u64,
-    /// Requests in all
+    /// Total number of requests
     #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
     ops: Option<u64>,
-    /// How long to make requests [default: 15s, unless --ops or --stages is given]
+    /// How long to send requests [default: 15s, unless --ops or --stages is given]
     #[arg(short, long, value_name = "TIME", value_parser = plan::duration_ns)]
     duration: Option<u64>,
-    /// How long to make requests before they are measured
+    /// How long to send requests before measuring
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     warmup: u64,
-    /// Pick URLs at random instead of one after the other
+    /// Pick URLs at random instead of in order
     #[arg(long)]
     random: bool,
-    /// A header of every request, such as 'Accept: text/html'; may be repeated
+    /// A header to send with every request, such as 'Accept: text/html'; may be repeated
     #[arg(short = 'H', long, value_name = "HEADER")]
     header: Vec<String>,
-    /// The content type of bodies that have none of their own in the file
+    /// The content type of bodies for which the file gives none
     #[arg(short = 'T', long, value_name = "TYPE")]
     content_type: Option<String>,
-    /// Send {{...}} as it stands
+    /// Send {{...}} literally
     #[arg(long)]
     literal: bool,
-    /// Count redirects as answers and do not follow them
+    /// Count redirects as answers instead of following them
     #[arg(long)]
     no_follow: bool,
-    /// Keep no cookies
+    /// Ignore cookies
     #[arg(long)]
     no_cookies: bool,
     /// Open a new connection for each request
     #[arg(long)]
     close: bool,
-    /// Send any request once more when its connection was closed without an answer, even one that
-    /// the server may carry out twice, such as a POST
+    /// Send any request again if its connection closes without an answer, even one that the
+    /// server might carry out twice, such as a POST
     #[arg(long, conflicts_with = "no_retry")]
     retry: bool,
-    /// Send no request a second time, not even a GET
+    /// Never send a request again, not even a GET
     #[arg(long)]
     no_retry: bool,
-    /// Threads to share the users [default: one per core]
+    /// Number of threads; they share the users [default: one per core]
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
     #[command(flatten)]
@@ -73,7 +73,7 @@ pub(in crate::cli) struct Http {
     output: OutputArgs,
 }
 
-/// The URLs of a command line: those of the file first.
+/// The URLs of a command line, those of the file first.
 pub(in crate::cli) fn sources(file: Option<PathBuf>, urls: Vec<String>) -> Vec<UrlSource> {
     let file = file.map(|path| UrlSource::File { flag: "--file", path });
     let line = |text| UrlSource::Line { place: "URL".to_owned(), text };
@@ -82,7 +82,7 @@ pub(in crate::cli) fn sources(file: Option<PathBuf>, urls: Vec<String>) -> Vec<U
 
 impl Verb for Http {
     const NAME: &'static str = "http";
-    const ABOUT: &'static str = "Request URLs over and over, or at a rate";
+    const ABOUT: &'static str = "Request a list of URLs, as fast as answers come or at a rate";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let (load, default_ns) = self.load.read(self.ops.is_none());

@@ -1,4 +1,4 @@
-//! `springload list`: the runs that are saved, newest first.
+//! `springload list`: the saved runs, newest first.
 
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// `springload list`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct List {
-    /// The folder with the runs
+    /// The folder that contains the runs
     #[arg(value_name = "DIR", default_value = RUNS)]
     folder: PathBuf,
     /// Print the list as JSON
@@ -23,7 +23,7 @@ pub(in crate::cli) struct List {
     json: bool,
 }
 
-/// One thing in the list, as JSON.
+/// One entry of the list, as JSON.
 #[derive(Serialize)]
 struct Listed<'a> {
     #[serde(flatten)]
@@ -53,7 +53,7 @@ impl Verb for List {
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         let saved = match list(&self.folder) {
             Ok(saved) => saved,
-            // Where runs go by default there may be none yet.
+            // The default folder may not exist yet.
             Err(error)
                 if error.kind() == ErrorKind::NotFound && self.folder.as_os_str() == RUNS =>
             {
@@ -78,7 +78,7 @@ impl Verb for List {
     }
 }
 
-/// A line for each run, and one for each thing that is none.
+/// A line for each run, and one for each entry that is not a run.
 fn table(saved: &[Saved]) -> String {
     let head = ["run", "began (UTC)", "what", "stages", "ok docs/s", "verdict", "size"];
     let mut rows = vec![head.map(str::to_owned)];

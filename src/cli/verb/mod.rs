@@ -1,4 +1,4 @@
-//! springload's own verbs, one file or folder for each.
+//! springload's own verbs, one file or folder each.
 
 pub(in crate::cli) mod burst;
 pub(in crate::cli) mod completions;

@@ -14,33 +14,32 @@ use std::path::{Path, PathBuf};
 /// `springload report` and `springload show`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Report {
-    /// A run of springload list or the beginning of its name, latest, latest~1 for the one before;
-    /// or a run.json, or the folder that holds one; several for formats that show them together;
-    /// or the folder of a sweep
+    /// A saved run: its name in springload list or the start of it, latest, or latest~1 for the one
+    /// before; a run.json or its folder; or the folder of a sweep. Some formats take several runs
     #[arg(required = true)]
     run: Vec<PathBuf>,
     /// The format
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = known_format)]
     format: Format,
-    /// The one chart to draw, with --format svg or png [default: all]
+    /// Draw only this chart, with --format svg or png [default: all]
     #[arg(long, value_name = "CHART", value_parser = known_chart)]
     chart: Option<ChartKind>,
-    /// Where it goes; - is stdout
+    /// The file to write to; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 }
 
-/// Finds a chart, or names those that there are.
+/// Finds a chart by name; an error lists the names.
 fn known_chart(name: &str) -> Result<ChartKind, String> {
     ChartKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
         let names = ChartKind::ALL.map(ChartKind::name).join(", ");
-        format!("there is no chart {name:?}; give one of {names}")
+        format!("no such chart: {name:?}; give one of {names}")
     })
 }
 
 impl Verb for Report {
     const NAME: &'static str = "report";
-    const ABOUT: &'static str = "Render a saved run again, in any format";
+    const ABOUT: &'static str = "Render saved runs in any format";
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         match render(&self).and_then(|bytes| deliver(&self, &bytes)) {
@@ -78,11 +77,13 @@ fn render(args: &Report) -> Result<Vec<u8>, String> {
     args.format.render(&runs, args.chart).map_err(|unfit| unfit.to_string())
 }
 
-/// Sweeps have fewer formats than runs, and all their charts at once.
+/// Sweeps have fewer formats than runs, and no choice of charts.
 fn of_sweep(args: &Report, file: &Path) -> Result<Vec<u8>, String> {
     let shown = file.display();
     if args.run.len() > 1 {
-        return Err(format!("RUN: {shown} is a sweep, shown by itself; name it alone"));
+        return Err(format!(
+            "RUN: {shown} is a sweep and cannot be combined with other runs; name it alone"
+        ));
     }
     if args.chart.is_some() {
         return Err("--chart is for runs, not for sweeps; leave it out".to_owned());
@@ -96,7 +97,8 @@ fn of_sweep(args: &Report, file: &Path) -> Result<Vec<u8>, String> {
             names.join(", ")
         )
     })?;
-    let sweep = sweep::read(file).map_err(|mistake| format!("RUN: {mistake}; name a whole one"))?;
+    let sweep =
+        sweep::read(file).map_err(|mistake| format!("RUN: {mistake}; name a complete one"))?;
     Ok(format.render(&sweep))
 }
 

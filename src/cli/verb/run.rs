@@ -24,42 +24,43 @@ pub(in crate::cli) struct Run {
     output: OutputArgs,
 }
 
-/// What a run is to do: all flags but those about results.
+/// What to run: all flags except those about results.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Settings {
-    /// http(s)://[user:password@]host:port[/database], or basic: no server, all is answered at
-    /// once; without it, the embedded stand-in
+    /// http(s)://[user:password@]host:port[/database], or basic: no server, every operation
+    /// succeeds at once [default: the embedded stand-in]
     pub(in crate::cli) target: Option<String>,
-    /// Connections used at once
+    /// Number of concurrent connections
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value_t = DEFAULT_CONNECTIONS)]
     connections: u64,
-    /// Documents to insert in bulk first
+    /// Documents to insert in bulk before anything else
     #[arg(long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value_t = DEFAULT_DOCS)]
     docs: u64,
-    /// Documents in one bulk request [default: 5000 at once over all connections, 1000 at most]
+    /// Documents in one bulk request [default: at most 1000, and 5000 over all connections]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     batch: Option<u64>,
-    /// Operations to do after that, in all; 0 for none
+    /// Total number of operations after that; 0 for none
     #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
     ops: Option<u64>,
-    /// How long to do operations [default: 15s, unless --ops or --stages is given]
+    /// How long to run operations [default: 15s, unless --ops or --stages is given]
     #[arg(short, long, value_name = "TIME", value_parser = plan::duration_ns)]
     duration: Option<u64>,
-    /// How long to do operations before they are measured
+    /// How long to run operations before measuring
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     warmup: u64,
-    /// Relative weights of operations
+    /// Relative weights of the operations
     #[arg(long, default_value = "create=2,read=3,update=2,delete=1", value_parser = plan::mix)]
     mix: Mix,
-    /// A workload of YCSB on as many records as --docs says, instead of a mix
+    /// Run a YCSB workload on --docs records, instead of a mix
     #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["mix", "schema"])]
     workload: Option<WorkloadArg>,
-    /// What documents look like: [WEIGHT:]FILE or [WEIGHT:]URL of a document; may be repeated
+    /// The schema of documents: [WEIGHT:]FILE or [WEIGHT:]URL of a document; may be repeated
     #[arg(long, value_name = "SCHEMA")]
     schema: Vec<String>,
-    /// Threads to share the connections [default: one per core, half of them for the stand-in]
+    /// Number of threads; they share the connections [default: one per core; half as many with the
+    /// stand-in]
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
     #[command(flatten)]
@@ -68,25 +69,25 @@ pub(in crate::cli) struct Settings {
     load: LoadArgs,
     #[command(flatten)]
     database: DatabaseArgs,
-    /// Wait so long for a server that goes away during the fill, and send again what it did not
-    /// answer [default: as long as --timeout, and nothing is sent again]
+    /// Wait this long for a server that goes away during the fill, and resend what it did not
+    /// answer [default: wait as long as --timeout and resend nothing]
     #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
     wait_for_server: Option<u64>,
-    /// Keep the rate of the fill as a function of the size of the database
+    /// Record the rate of the fill by the size of the database
     #[arg(long)]
     growth: bool,
 }
 
 pub(in crate::cli) const DEFAULT_CONNECTIONS: u64 = 50;
 pub(in crate::cli) const DEFAULT_DOCS: u64 = 100_000;
-/// The most documents of a fill that are under way at once, by default. A small CouchDB takes about
-/// 2,000 a second, so that they are answered in some 3 s, a tenth of the time-out.
+/// The default limit on documents of a fill in flight. A small CouchDB takes about 2,000 per
+/// second, so they are answered in about 3 s, a tenth of the timeout.
 const MOST_AT_ONCE: u64 = 5_000;
-/// The most documents in one request, by default: larger ones gain little.
+/// The default limit on documents in one request: larger requests gain little.
 const MOST_IN_REQUEST: u64 = 1_000;
 
-/// How many documents a request has where nothing is said: no more than a small server answers well
-/// within the time-out, and than each connection has to insert.
+/// The default batch size: no more than a small server answers well within the timeout, and no
+/// more than each connection has to insert.
 pub(in crate::cli) fn default_batch(connections: u64, documents: u64) -> u64 {
     let connections = connections.max(1);
     let each = documents.div_ceil(connections);
@@ -122,7 +123,7 @@ impl Verb for Run {
     }
 }
 
-/// What the settings ask for, and the mistakes that are seen in them alone.
+/// What the settings ask for, and the mistakes that can be found without a full check.
 pub(in crate::cli) fn spec_of(
     settings: Settings,
     command: &str,
@@ -147,7 +148,7 @@ pub(in crate::cli) fn spec_of(
 }
 
 impl Settings {
-    /// Flags about what is not done at all.
+    /// Flags about something that will not be done.
     fn ignored(&self) -> Vec<Invalid> {
         let mut mistakes = Vec::new();
         let mut refuse = |given: bool, flag: &str, problem: &str, cure: &str| {
@@ -155,7 +156,7 @@ impl Settings {
                 mistakes.push(Invalid::new(flag, problem, cure));
             }
         };
-        let (problem, cure) = ("--ops 0 does no operations", "leave one of them out");
+        let (problem, cure) = ("--ops 0 runs no operations", "leave one of them out");
         let none = self.ops == Some(0);
         refuse(none && self.duration.is_some(), "--duration", problem, cure);
         refuse(none && self.warmup > 0, "--warmup", problem, cure);
@@ -167,15 +168,15 @@ impl Settings {
             ("--growth", self.growth, true),
         ];
         for (flag, given, own) in fill {
-            refuse(given && self.docs == 0, flag, "--docs 0 fills nothing", cure);
-            let problem = "it is about a fill with documents of a schema";
+            refuse(given && self.docs == 0, flag, "--docs 0 inserts nothing", cure);
+            let problem = "it applies only to a fill with documents of a schema";
             let workload = self.workload.is_some() && self.docs > 0;
-            refuse(given && own && workload, flag, problem, "leave out --workload, or this");
+            refuse(given && own && workload, flag, problem, "leave this out, or --workload");
         }
         mistakes
     }
 
-    /// A batch that leaves connections without a request.
+    /// Refuses a batch size that leaves connections without a request.
     fn batch_mistake(&self) -> Option<Invalid> {
         let (batch, docs, connections) = (self.batch?, self.docs, self.connections);
         let requests = docs.checked_div(batch)? + u64::from(docs % batch > 0);
@@ -183,7 +184,7 @@ impl Settings {
             return None;
         }
         let problem = format!(
-            "{docs} documents are {requests} requests of {batch}, for {connections} connections"
+            "{docs} documents make {requests} requests of {batch} for {connections} connections"
         );
         let cure = format!(
             "give --docs {} or more, --batch {} or less, or --connections {requests}",
@@ -194,11 +195,11 @@ impl Settings {
     }
 }
 
-/// A standard workload on as many records and operations as flags say.
+/// A standard workload, on the records and operations that the flags ask for.
 fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid> {
     let wrong = |flag: &str, problem: &str, cure: &str| Invalid::new(flag, problem, cure);
     if args.docs == 0 {
-        let cure = "insert some; springload ycsb run works on records that are there";
+        let cure = "insert some; springload ycsb run uses existing records";
         return Err(wrong("--docs", "a workload needs records", cure));
     }
     let (_, text) = builtin::WORKLOADS[workload as usize];
@@ -211,7 +212,7 @@ fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid
         Ids::Sequential if args.database.id.is_none() => {}
         _ => {
             let cure = "give prefix:TEXT, or leave it out";
-            return Err(wrong("--id", "the keys of a workload of YCSB's are hashes", cure));
+            return Err(wrong("--id", "the keys of YCSB's workloads are hashes", cure));
         }
     }
     let config = CoreConfig::read(&properties, false, &|_| Err(String::new()))
@@ -230,7 +231,7 @@ fn spec(
     command: &str,
     schemas: Vec<(&'static str, plan::SchemaSource, u32)>,
 ) -> PlanSpec {
-    // YCSB's records are inserted one by one, not in bulk, where a request has but one.
+    // With a batch of one, YCSB's records are inserted one by one, not in bulk.
     let least = if args.workload.is_some() { 2 } else { 1 };
     let default = || default_batch(args.connections, args.docs).max(least);
     let batch = args.batch.unwrap_or_else(default);

@@ -1,6 +1,6 @@
-//! The runs that are saved in a folder: what a list tells of each, and finding one by its name.
+//! The runs saved in a folder: an outline of each for lists, and finding one by name.
 //!
-//! A list reads only the outlines of records; whatever else lies in the folder is told, not fatal.
+//! A list reads only the outlines of records; other files in the folder are listed as unreadable.
 
 use crate::cli::pipeline::folder::RUNS;
 use crate::plan::Purpose;
@@ -11,13 +11,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a sweep keeps in its folder.
+/// The file of a sweep in its folder.
 const SWEEP: &str = "sweep.json";
 
-/// A run as a list tells it.
+/// A run as a list shows it.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Saved {
-    /// What `show` and `report` take.
+    /// The name that `show` and `report` take.
     pub(in crate::cli) id: String,
     /// Where the record is.
     pub(in crate::cli) file: PathBuf,
@@ -27,7 +27,7 @@ pub(in crate::cli) struct Saved {
     pub(in crate::cli) state: Content,
 }
 
-/// Whether there is a run.
+/// A run's outline, or why there is none.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(in crate::cli) enum Content {
@@ -37,7 +37,7 @@ pub(in crate::cli) enum Content {
     Unreadable { unreadable: String },
 }
 
-/// The parts of a record that a list tells.
+/// The parts of a record that a list shows.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::cli) struct Outline {
     #[serde(skip_serializing)]
@@ -106,13 +106,13 @@ impl Outline {
         self.stages.iter().filter(|stage| stage.purpose().is_measured())
     }
 
-    /// Documents that succeeded per second of the last stage, over all kinds.
+    /// Documents that succeeded per second in the last stage, over all kinds.
     pub(in crate::cli) fn ok_per_s(&self) -> Option<f64> {
         let last = self.measured().next_back()?;
         Some(last.operations.iter().map(|operation| operation.throughput_per_s).sum())
     }
 
-    /// How the run ended, in the order of exit statuses: what says most about its numbers.
+    /// How the run ended; the most important reason, in the order of exit statuses.
     pub(in crate::cli) fn verdict(&self) -> &'static str {
         let spoilt = self.measured().find(|stage| !stage.verdict.trustworthy());
         match spoilt.or_else(|| self.measured().next_back()).map(|stage| stage.verdict) {
@@ -144,7 +144,7 @@ impl Saved {
         Self { id, file, size_bytes, state: Content::Unreadable { unreadable: why.to_owned() } }
     }
 
-    /// When it began; empty where that cannot be read.
+    /// When the run began; empty if unknown.
     fn began(&self) -> &str {
         match &self.state {
             Content::Readable(outline) => &outline.started_at,
@@ -156,14 +156,14 @@ impl Saved {
 fn outline(file: &Path) -> Result<Outline, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))?;
     let outline: Outline =
-        serde_json::from_str(&text).map_err(|error| format!("no whole run.json: {error}"))?;
+        serde_json::from_str(&text).map_err(|error| format!("not a complete run.json: {error}"))?;
     if outline.schema_version > SCHEMA_VERSION {
         return Err("written by a newer springload".to_owned());
     }
     Ok(outline)
 }
 
-/// All that lies in `folder`, runs first, newest first.
+/// Everything in `folder`: runs, newest first, then the rest.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -177,13 +177,13 @@ pub(in crate::cli) fn list(folder: &Path) -> io::Result<Vec<Saved>> {
         }
         if !path.is_dir() {
             let json = path.extension().is_some_and(|it| it == "json");
-            let foreign = || Saved::foreign(name.clone(), path.clone(), "no run.json");
+            let foreign = || Saved::foreign(name.clone(), path.clone(), "not a run.json");
             found.push(if json { Saved::read(name.clone(), path.clone()) } else { foreign() });
             continue;
         }
         let records = records(&path);
         if records.is_empty() {
-            found.push(Saved::foreign(name.clone(), path, "holds no run.json"));
+            found.push(Saved::foreign(name.clone(), path, "contains no run.json"));
         }
         found.extend(records.into_iter().map(|file| {
             let own = file.file_name().unwrap_or_default().to_string_lossy();
@@ -195,7 +195,7 @@ pub(in crate::cli) fn list(folder: &Path) -> io::Result<Vec<Saved>> {
     Ok(found)
 }
 
-/// `run.json` of a run's folder, and those that later runs have moved aside.
+/// `run.json` of a run's folder, and older ones that later runs moved aside.
 fn records(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -208,8 +208,8 @@ fn records(folder: &Path) -> Vec<PathBuf> {
     paths.filter(is_record).collect()
 }
 
-/// Reads the record that `name` means: a path, a run's name or the only one that begins so,
-/// `latest` or `latest~N`.
+/// Reads the record that `name` means: a path, a run's name or a unique start of it, `latest` or
+/// `latest~N`.
 ///
 /// # Errors
 /// One line that names the mistake and the cure.
@@ -220,10 +220,10 @@ pub(in crate::cli) fn read(name: &Path) -> Result<RunRecord, String> {
     let text = fs::read_to_string(&file).map_err(|error| {
         format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
     })?;
-    read_json(&text).map_err(|error| format!("RUN: {shown} is {error}; name a whole run.json"))
+    read_json(&text).map_err(|error| format!("RUN: {shown} is {error}; name a complete run.json"))
 }
 
-/// The `sweep.json` that `name` means: a sweep's folder, by its path or its name, or the file.
+/// The `sweep.json` that `name` means: the file, or a sweep's folder by path or name.
 pub(in crate::cli) fn sweep_file(name: &Path) -> Option<PathBuf> {
     let path = find(name, Path::new(RUNS)).ok()?;
     let own = path.file_name().is_some_and(|own| own == SWEEP);
@@ -231,7 +231,7 @@ pub(in crate::cli) fn sweep_file(name: &Path) -> Option<PathBuf> {
     file.is_file().then_some(file)
 }
 
-/// Where the run of that name is, among those in `folder`. A path that exists goes first.
+/// Finds the run of that name in `folder`. An existing path takes precedence.
 fn find(name: &Path, folder: &Path) -> Result<PathBuf, String> {
     let text = name.to_string_lossy();
     let is_path = text.contains(std::path::MAIN_SEPARATOR) || text.ends_with(".json");
@@ -244,7 +244,7 @@ fn find(name: &Path, folder: &Path) -> Result<PathBuf, String> {
         let (mut newest, count) = (readable.clone(), readable.count());
         return newest.nth(back).map(|it| it.file.clone()).ok_or_else(|| {
             let place = folder.display();
-            format!("{text} is not there: {place} holds {count} runs; see springload list")
+            format!("{text} does not exist: {place} contains {count} runs; see springload list")
         });
     }
     if let Some(exact) = saved.iter().find(|it| it.id == text) {
@@ -254,9 +254,9 @@ fn find(name: &Path, folder: &Path) -> Result<PathBuf, String> {
     let alike: Vec<&Saved> = saved.iter().filter(begins).collect();
     match alike[..] {
         [one] => Ok(one.file.clone()),
-        // Let the reading of it say what is wrong.
+        // Reading it will report what is wrong.
         [] if is_path => Ok(name.to_owned()),
-        [] => Err(format!("no run is called or begins with {text:?}; see springload list")),
+        [] => Err(format!("no run has a name that begins with {text:?}; see springload list")),
         [first, second, ..] => Err(format!(
             "{} runs begin with {text:?}, such as {} and {}; give more of the name",
             alike.len(),

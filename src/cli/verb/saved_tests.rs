@@ -58,12 +58,12 @@ fn runs_are_listed_newest_first_and_other_things_after_them() {
         .collect();
     assert_eq!(rest.len(), 6, "{rest:?}");
     for (line, words) in rest.iter().zip([
-        "binary.json: no whole run.json",
-        "cut.json: no whole run.json: EOF",
-        "empty: holds no run.json",
-        "foreign.json: no whole run.json: missing field",
+        "binary.json: not a complete run.json",
+        "cut.json: not a complete run.json: EOF",
+        "empty: contains no run.json",
+        "foreign.json: not a complete run.json: missing field",
         "newer.json: written by a newer springload",
-        "notes.txt: no run.json",
+        "notes.txt: not a run.json",
     ]) {
         assert!(line.starts_with(words), "{line} is not {words}");
     }
@@ -100,9 +100,9 @@ fn a_run_has_many_names() {
             "2026",
             "3 runs begin with \"2026\", such as 20260102T000000Z-2 and 20260102T000000Z; give",
         ),
-        ("1999", "no run is called or begins with \"1999\"; see springload list"),
-        ("latest~3", "latest~3 is not there: "),
-        ("latest~x", "no run is called or begins with"),
+        ("1999", "no run has a name that begins with \"1999\"; see springload list"),
+        ("latest~3", "latest~3 does not exist: "),
+        ("latest~x", "no run has a name that begins with"),
     ] {
         let mistake = named(name).expect_err(name);
         assert!(mistake.starts_with(words), "{mistake}");

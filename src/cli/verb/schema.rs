@@ -11,16 +11,16 @@ use std::io::{self, Write as _};
 /// `springload schema`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Schema {
-    /// A JSON or XML file, or the URL of a stored document; without it, the built-in schema
+    /// A JSON or XML file, or the URL of a stored document [default: the built-in schema]
     #[arg(id = "schema", value_name = "SCHEMA")]
     source: Option<String>,
-    /// How many documents to print
+    /// Number of documents to print
     #[arg(short = 'n', long, value_name = "N", default_value = "1", value_parser = plan::count)]
     documents: u64,
-    /// What the documents are drawn from
+    /// Seed of the documents
     #[arg(long, value_name = "N", default_value = "42")]
     seed: u64,
-    /// Print this version of each document: so many updates after its creation
+    /// Print the documents as they are after N updates
     #[arg(long, value_name = "N", default_value = "0")]
     update: u32,
 }
@@ -56,7 +56,7 @@ impl Verb for Schema {
             documents.write(key, self.update, b"", &mut line);
             line.push(b'\n');
             if io::stdout().write_all(&line).is_err() {
-                // Whoever reads has seen enough.
+                // The reader has gone away.
                 break;
             }
         }

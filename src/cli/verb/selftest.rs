@@ -1,5 +1,5 @@
-//! `springload selftest`: a table of claims, what was measured, and whether they hold,
-//! do not, or cannot be told on a machine as busy as this one.
+//! `springload selftest`: a table of claims, what was measured, and whether each holds, fails,
+//! or cannot be judged because the machine is too busy.
 
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
@@ -8,17 +8,17 @@ use crate::selftest::{Length, Outcome, claims};
 /// `springload selftest`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Selftest {
-    /// Shorter runs: under 30 s in all
+    /// Shorter runs, under 30 s in total
     #[arg(long)]
     quick: bool,
-    /// Only the claims whose names contain this, such as T1
+    /// Check only claims whose names contain this, such as T1
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 }
 
 impl Verb for Selftest {
     const NAME: &'static str = "selftest";
-    const ABOUT: &'static str = "Hold springload's own numbers to account on this machine";
+    const ABOUT: &'static str = "Check springload's own measurements on this machine";
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         let length = if self.quick { Length::Quick } else { Length::Full };
@@ -29,7 +29,7 @@ impl Verb for Selftest {
         let chosen: Vec<_> = claims().into_iter().filter(|claim| chosen(claim.name)).collect();
         if chosen.is_empty() {
             let names: Vec<_> = claims().map(|claim| claim.name).to_vec();
-            eprintln!("error: --only: no claim of that name; give one of {}", names.join(", "));
+            eprintln!("error: --only: no such claim; give one of {}", names.join(", "));
             return Exit::Usage;
         }
         let (mut failed, mut untold) = (0, 0);
@@ -51,12 +51,14 @@ impl Verb for Selftest {
             untold += usize::from(mark == "cannot tell");
         }
         let all = chosen.len();
-        println!("\n{} of {all} claims hold on this machine now", all - failed - untold);
+        println!("\n{} of {all} claims hold on this machine", all - failed - untold);
         if failed > 0 {
             println!("{failed} of {all} do not hold");
         }
         if untold > 0 {
-            println!("{untold} of {all} cannot be told: this machine is too busy; try again later");
+            println!(
+                "{untold} of {all} cannot be judged: this machine is too busy; try again later"
+            );
         }
         if failed == 0 { Exit::Passed } else { Exit::Untrustworthy }
     }

@@ -1,14 +1,14 @@
-//! When the server served nobody, or springload itself stood still.
+//! Outages of the server, and pauses of springload itself.
 
 use super::view::{Part, View};
 use super::{Band, What};
 use crate::measure::Span;
 use crate::report::number::decimal;
 
-/// A pause is shown from this length on, in seconds: a shorter one is no wider than a line.
+/// The shortest pause to show, in seconds: a shorter one is no wider than a line.
 const LEAST_PAUSE_S: f64 = 0.05;
 
-/// The stretches of all runs of a view.
+/// The bands of all runs of a view.
 pub(super) fn of(view: &View<'_>) -> Vec<Band> {
     view.parts.iter().flat_map(|part| of_part(view, part)).collect()
 }
@@ -25,6 +25,6 @@ fn of_part(view: &View<'_>, part: &Part<'_>) -> Vec<Band> {
     let mut bands: Vec<Band> =
         outage.spans.iter().map(|span| band(span, What::Outage, words)).collect();
     let pauses = part.stage.client.pauses.iter().filter(|span| span.length_s >= LEAST_PAUSE_S);
-    bands.extend(pauses.map(|span| band(span, What::Pause, "springload stood still for")));
+    bands.extend(pauses.map(|span| band(span, What::Pause, "springload paused for")));
     bands
 }

@@ -76,7 +76,7 @@ fn a_percentile_without_ten_samples_beyond_is_read_off_longer_stretches() {
     let chart = crud(&[run(20.0, &seconds)], ChartKind::Latency);
     let names: Vec<_> = chart.lines.iter().map(|line| line.name.as_str()).collect();
     assert_eq!(names, ["p50 response", "p50 service", "p99 response of 5 s", "p99 service of 5 s"]);
-    assert!(chart.note.ends_with("Left out for want of samples: p99.9."), "{}", chart.note);
+    assert!(chart.note.ends_with("Left out, with too few samples: p99.9."), "{}", chart.note);
     let (p50, p99) = (&chart.lines[0], &chart.lines[2]);
     assert_eq!((p50.x.len(), &p99.x[..4]), (20, &[0.0, 5.0, 5.0, 10.0][..]));
     // Response times are 1 to 300 µs in each second.

@@ -1,4 +1,4 @@
-//! What failed, over time.
+//! Failures over time.
 
 use super::timeline::Stretch;
 use super::view::{Part, View};

@@ -1,16 +1,16 @@
-//! How many requests took how long, over time.
+//! The distribution of response times over time.
 
 use super::timeline::{ROWS_PER_DECADE, Stretch};
 use super::view::View;
 use super::{Axis, Cells, Chart, ChartKind, Scale};
 
-/// One heat map for each run: they cannot lie on each other.
+/// One heat map per run: they cannot be overlaid.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let chart = |part: &super::view::Part<'_>| Chart {
         kind: ChartKind::Heatmap,
         title: view.name(part, "Heat map of response times"),
-        note: "Each cell counts the requests that succeeded in that time and took that long; what \
-               an average hides shows as a second band."
+        note: "Each cell counts the successful requests of that time and duration; two bands show \
+        what an average hides."
             .to_owned(),
         x: Axis::time(),
         y: Axis::new("response time, ms", Scale::Log),

@@ -19,11 +19,11 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
             }
         }
     }
-    let mut note = "Response counts from when a request was due, service from when it was sent; \
-                    both are told when the answer ends."
+    let mut note = "Response time counts from when a request was due, service time from when it \
+    was sent; both end with the answer."
         .to_owned();
     if !missing.is_empty() {
-        note += " Left out for want of samples: ";
+        note += " Left out, with too few samples: ";
         note += &missing.join(", ");
         note += ".";
     }
@@ -44,7 +44,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
 fn line(view: &View<'_>, part: &Part<'_>, percentile: usize, time: usize) -> Option<Line> {
     let rung = part.timeline.rung(percentile, time)?;
     let mut name = format!("p{} {}", PERCENTILES[percentile], ["response", "service"][time]);
-    // Longer stretches need mention, and are drawn from end to end.
+    // Longer intervals are named, and drawn from end to end.
     let longer = rung.width_s != part.timeline.rungs[0].width_s;
     if longer {
         let _ = write!(name, " of {} s", rung.width_s);

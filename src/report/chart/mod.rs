@@ -1,7 +1,7 @@
-//! Charts as data: what each shows, its axes, its lines or cells. Whoever draws them, in a page
-//! or a picture, finds here all there is to draw; nothing here knows how it is drawn.
+//! Charts as data: titles, axes, lines or cells. The page and the pictures draw them; nothing here
+//! knows how.
 //!
-//! A further chart is a file with a function from [`View`] to [`Chart`], and a place in `charts`.
+//! A new chart is a file with a function from [`View`] to [`Chart`], and an entry in `charts`.
 
 mod bands;
 mod errors;
@@ -21,7 +21,7 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use view::View;
 
-/// What a chart is about: the names that `--chart` takes.
+/// The kinds of charts, with the names that `--chart` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChartKind {
@@ -31,14 +31,14 @@ pub enum ChartKind {
     Latency,
     /// Response and service time at each percentile.
     Percentiles,
-    /// How many requests took how long, over time.
+    /// The distribution of response times over time.
     Heatmap,
-    /// What failed, over time.
+    /// Failures over time.
     Errors,
 }
 
 impl ChartKind {
-    /// Every kind, in the order in which they are shown.
+    /// All kinds, in the order in which they are shown.
     pub const ALL: [Self; 5] =
         [Self::Throughput, Self::Latency, Self::Percentiles, Self::Heatmap, Self::Errors];
 
@@ -75,28 +75,28 @@ pub(super) struct Chart {
     pub(super) cells: Option<Cells>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) map: Option<Map>,
-    /// Stretches of time behind all else.
+    /// Bands of time behind everything else.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) bands: Vec<Band>,
 }
 
-/// A stretch of time that the rest must be read by.
+/// A band of time that explains the rest, such as an outage.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Band {
     pub(super) from_s: f64,
     pub(super) to_s: f64,
     pub(super) what: What,
-    /// In words, with its length.
+    /// The caption, with the length.
     pub(super) text: String,
 }
 
-/// Whose fault a stretch of time was.
+/// The cause of a band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
-    /// Nothing succeeded, by the server's.
+    /// Nothing succeeded, by the server's fault.
     Outage,
-    /// springload itself stood still.
+    /// springload itself paused.
     Pause,
 }
 
@@ -105,22 +105,22 @@ pub(super) enum What {
 pub(super) struct Axis {
     pub(super) title: String,
     pub(super) scale: Scale,
-    /// What the values 0, 1 and so on mean, where they are no numbers.
+    /// The names of the values 0, 1 and so on, if they are not numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) names: Vec<String>,
 }
 
-/// How values lie on an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Scale {
-    /// Seconds since the stage began: the axis that the charts over time share.
+    /// Seconds since the start of the stage: charts over time share this axis.
     Time,
-    /// From 0, evenly.
+    /// Linear from 0.
     Linear,
-    /// By their logarithm.
+    /// Logarithmic.
     Log,
-    /// A value of 1/(1 − q) by its logarithm, told as the quantile q: 10 is 90 %, 100 is 99 %.
+    /// The logarithm of 1/(1 − q), labelled as the quantile q: 10 is 90 %, 100 is 99 %.
     Nines,
 }
 
@@ -137,20 +137,20 @@ pub(super) enum Stroke {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Line {
     pub(super) name: String,
-    /// The number of its colour; lines that belong together have the same.
+    /// The number of its colour; lines that belong together share one.
     pub(super) tone: usize,
     pub(super) stroke: Stroke,
-    /// Only shown when asked for.
+    /// Hidden until the reader asks for it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) hidden: bool,
     #[serde(serialize_with = "short")]
     pub(super) x: Vec<f64>,
-    /// A gap where nothing can be told.
+    /// A gap without data.
     #[serde(serialize_with = "short_or_null")]
     pub(super) y: Vec<Option<f64>>,
 }
 
-/// Counts in a grid.
+/// A grid of counts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Cells {
     /// The columns' edges, one more than there are columns.
@@ -176,7 +176,7 @@ impl Axis {
     }
 
     fn time() -> Self {
-        Self::new("time since the stage began, s", Scale::Time)
+        Self::new("time since the stage started, s", Scale::Time)
     }
 }
 
@@ -193,14 +193,14 @@ fn charts(view: &View<'_>) -> Vec<Chart> {
     charts
 }
 
-/// To five significant digits, more than a chart can show.
+/// Rounds to five significant digits, more than a chart can show.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }
     let scale = 10f64.powi(4 - value.abs().log10().floor() as i32);
     let rounded = (value * scale).round() / scale;
-    // The division leaves digits behind that mean nothing.
+    // The division leaves meaningless digits.
     format!("{rounded:.9}").parse().unwrap_or(rounded)
 }
 
@@ -212,7 +212,7 @@ fn short_or_null<S: Serializer>(values: &[Option<f64>], serializer: S) -> Result
     serializer.collect_seq(values.iter().map(|value| value.map(|it| Number(rounded(it)))))
 }
 
-/// A number that is written without `.0` where it is whole.
+/// A number that is written without `.0` if it is an integer.
 struct Number(f64);
 
 impl Serialize for Number {

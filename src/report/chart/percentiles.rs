@@ -1,10 +1,10 @@
-//! The time at each percentile, on an axis that gives every further nine the same room.
+//! The time at each percentile, on an axis that gives each nine the same room.
 
 use super::view::View;
 use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
 use crate::measure::Histogram;
 
-/// Points from one nine to the next.
+/// Points per nine.
 const POINTS_PER_NINE: u32 = 24;
 /// More nines than any run has samples for.
 const NINES: u32 = 12;
@@ -28,8 +28,8 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     Chart {
         kind: ChartKind::Percentiles,
         title: "Latency by percentile".to_owned(),
-        note: "Read: 99 % of the requests took at most this long. A curve ends where fewer than \
-               ten samples lie beyond."
+        note: "At 99 %, read: 99 % of the requests took at most this long. A curve ends where \
+        fewer than ten samples lie beyond."
             .to_owned(),
         x: Axis::new("percentile, %", Scale::Nines),
         y: Axis::new("time per request, ms", Scale::Log),

@@ -1,4 +1,4 @@
-//! Each second of a burst: what all workers did, and each one on the mean.
+//! Each second of a burst: the operations of all workers, and the average per worker.
 
 use super::view::View;
 use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
@@ -15,7 +15,7 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         let tone = |own: usize| if view.overlay { part.run } else { own };
         let mut line = |name, (tone, stroke, hidden), seconds: &[BurstSecond], sum: bool| {
             let value = |it: &BurstSecond| Some(if sum { it.sum as f64 } else { it.average });
-            // The middle of the second, or of what there is of it.
+            // The middle of the second, or of its part within the burst.
             let middle = |it: &BurstSecond| {
                 let from_s = f64::from(it.second);
                 f64::midpoint(from_s, (from_s + 1.0).min(part.stage.elapsed_s.max(from_s)))
@@ -27,15 +27,15 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         line("all workers", (tone(0), Stroke::Solid, false), &seconds[..whole], true);
         if whole < seconds.len() {
             let end = &seconds[whole.saturating_sub(1)..];
-            line("no whole second", (tone(0), Stroke::Dot, false), end, true);
+            line("partial second", (tone(0), Stroke::Dot, false), end, true);
         }
         line("average per worker", (tone(1), Stroke::Dash, true), &seconds[..whole], false);
     }
     (!lines.is_empty()).then(|| Chart {
         kind: ChartKind::Throughput,
         title: "Each second of the burst".to_owned(),
-        note: "Operations that succeeded, in the second of their answer. The dotted end is no \
-               whole second: nothing was begun any more. The average per worker is in the legend."
+        note: "Operations that succeeded, by the second of the answer. The dotted end is not a \
+        whole second. Click the legend to show the average per worker."
             .to_owned(),
         x: Axis::time(),
         y: Axis::new("operations in the second", Scale::Linear),

@@ -1,4 +1,4 @@
-//! The charts of sweeps and bursts: those that their originals drew, and a map of two settings.
+//! The charts of sweeps and bursts: those of the original programs, and a map of two settings.
 
 use super::{Axis, Chart, ChartKind, Line, Map, Scale, Stroke};
 use crate::report::burst::BurstSecond;
@@ -23,10 +23,10 @@ fn chart(title: String, note: &str, (x, y): (Axis, &str), lines: Vec<Line>) -> C
     }
 }
 
-/// Points of one line: more than a picture can show apart only make it ragged.
+/// The most points of one line: more only make it ragged.
 const MOST_POINTS: usize = 200;
 
-/// Everything there is to draw of a sweep.
+/// All charts of a sweep.
 pub(in crate::report) fn of_sweep(sweep: &SweepRecord) -> Vec<Chart> {
     let cells = sweep.in_order();
     let mut charts = Vec::new();
@@ -53,8 +53,8 @@ fn named<'a>(settings: impl IntoIterator<Item = &'a Setting>) -> String {
     pairs.collect::<Vec<_>>().join(" ")
 }
 
-/// Documents per second against documents in the database, a line for each curve. Where the server
-/// was away the line is broken, and a dotted one has the rate over that time.
+/// Documents per second against documents in the database, a line per curve. While the server was
+/// away the line is interrupted, and a dotted one shows the rate over that time.
 pub(in crate::report) fn by_size(curves: &[(String, &Curve)]) -> Chart {
     let lines = |(tone, (name, curve)): (usize, &(String, &Curve))| {
         let points = stretches(curve);
@@ -77,14 +77,14 @@ pub(in crate::report) fn by_size(curves: &[(String, &Curve)]) -> Chart {
     };
     chart(
         "Rate by size of the database".to_owned(),
-        "Each line is one fill; it is dotted where the server was away.",
+        "Each line is one fill, dotted while the server was away.",
         (Axis::new("documents in the database", Scale::Linear), "documents per second"),
         curves.iter().enumerate().flat_map(lines).collect(),
     )
 }
 
-/// Documents at the end of each stretch of a curve, the rate over it, and whether the server was
-/// away in it.
+/// Documents at the end of each interval of a curve, the rate over it, and whether the server was
+/// away during it.
 fn stretches(curve: &Curve) -> Vec<(f64, Option<f64>, bool)> {
     let whole: Vec<_> = curve.points.iter().filter(|point| !point.partial).collect();
     let mut since = (0, 0.0);
@@ -102,7 +102,7 @@ fn stretches(curve: &Curve) -> Vec<(f64, Option<f64>, bool)> {
 /// The rates at each value of a setting.
 type Rates = Vec<(f64, Vec<f64>)>;
 
-/// The rate against each setting, a line for each combination of the others.
+/// The rate against each setting, a line per combination of the others.
 fn by_setting(sweep: &SweepRecord, cells: &[&CellRecord]) -> Vec<Chart> {
     let axes = sweep.definition.axes.iter().enumerate();
     let of_axis = |(place, axis): (usize, &crate::sweep::Axis)| {
@@ -142,7 +142,7 @@ fn by_setting(sweep: &SweepRecord, cells: &[&CellRecord]) -> Vec<Chart> {
     axes.filter_map(of_axis).collect()
 }
 
-/// The rate at each pair of values, where two settings are varied.
+/// The rate at each pair of values, if two settings are varied.
 fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
     let [down, across] = &sweep.definition.axes[..] else { return None };
     if down.values.len() < 2 || across.values.len() < 2 {
@@ -161,8 +161,8 @@ fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
     Some(Chart {
         kind: ChartKind::Heatmap,
         title: format!("Rate by {} and {}", down.name, across.name),
-        note: "Documents per second, the median of all runs with the same settings; nothing where \
-               none was measured."
+        note: "Documents per second, the median of all runs with the same settings; blank if not \
+        measured."
             .to_owned(),
         x: axis(across),
         y: axis(down),
@@ -173,13 +173,13 @@ fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
     })
 }
 
-/// Operations in each whole second of a burst: of all workers, or per worker.
+/// Operations in each whole second of a burst, of all workers or per worker.
 pub(in crate::report) fn burst(
     seconds: &[BurstSecond],
     (title, actions): (&str, &str),
     per_worker: bool,
 ) -> Chart {
-    // The last second is no whole one: drawn, it would look like a collapse.
+    // The last second is partial: drawn, it would look like a collapse.
     let whole = || seconds.iter().filter(|second| !second.partial);
     let x = whole().map(|second| f64::from(second.second)).collect();
     let value = |second: &BurstSecond| if per_worker { second.average } else { second.sum as f64 };
@@ -187,7 +187,7 @@ pub(in crate::report) fn burst(
     let name = if per_worker { "average per worker" } else { "total amount" };
     chart(
         title.to_owned(),
-        "Each point is one second; the last one, which is no whole second, is left out.",
+        "Each point is one second; the last, partial second is left out.",
         (Axis::new("time (s)", Scale::Linear), &format!("number of {actions}")),
         vec![solid(name.to_owned(), 0, (x, y))],
     )

@@ -1,4 +1,4 @@
-//! What fell due and what was served, over time.
+//! Offered and served load over time.
 
 use super::view::{Part, View};
 use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
@@ -16,15 +16,15 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
         }
         let (name, tone) = (view.name(part, "served"), part.run);
         lines.push(Line { name, tone, stroke: Stroke::Solid, hidden: false, x, y });
-        // One kind's share of what is due is left to chance.
+        // The kinds of due operations are random.
         if view.kind.is_none() {
             lines.extend(offered(view, part));
         }
     }
     let open = view.parts.iter().any(|part| part.stage.load.open);
     let note = if open {
-        "Offered is what fell due, whether or not the server kept up; where served stays below \
-         it, a backlog grows."
+        "Offered is what was due, whether or not the server kept up; while served stays below \
+        offered, a backlog grows."
     } else {
         "A closed loop: each connection waits for its answer, so the server sets the pace."
     };
@@ -41,7 +41,7 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     }
 }
 
-/// What the schedule of an open loop made due, up to the number of operations that was asked for.
+/// The offered load of an open loop, up to the number of operations that was asked for.
 fn offered(view: &View<'_>, part: &Part<'_>) -> Option<Line> {
     let plan = part.plan?;
     let most = plan.work.planned(part.connections).map_or(f64::INFINITY, |most| most as f64);

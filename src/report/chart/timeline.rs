@@ -1,22 +1,22 @@
-//! A stage's seconds, joined to as few stretches as a chart can show. Histograms are merged,
-//! percentiles read off what is merged. Knows no charts.
+//! A stage's seconds, joined into as many intervals as a chart can show. Percentiles are those of
+//! the merged histograms.
 
 use crate::measure::{Histogram, SeriesKind, SeriesRow};
 use crate::op::{Failure, OpKind};
 use crate::record::StageRecord;
 use std::collections::BTreeMap;
 
-/// Widths of stretches, in seconds, that are easy to read off an axis.
+/// Widths of intervals, in seconds, that are easy to read off an axis.
 const WIDTHS_S: [u32; 13] = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
-/// A percentile that seconds hold too few samples for is read off stretches this much longer. Each
-/// is a multiple of the one before, which is added up from.
+/// If intervals have too few samples for a percentile, it is taken from intervals longer by these
+/// factors. Each is a multiple of the one before, so that it can be merged from that.
 const LONGER: [u32; 5] = [1, 5, 10, 30, 60];
 /// Rows of a heat map from one power of ten to the next.
 pub(super) const ROWS_PER_DECADE: f64 = 12.0;
 /// The percentiles that are shown over time.
 pub(super) const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
-/// How a stage's time is cut up.
+/// How a stage's time is divided.
 #[derive(Clone, Copy, Debug)]
 struct Cuts {
     width_s: u32,
@@ -25,7 +25,7 @@ struct Cuts {
 }
 
 impl Cuts {
-    /// A last stretch of less than half the width is joined to the one before: a rate over a few
+    /// A last interval of less than half the width is joined to the one before: a rate over a few
     /// milliseconds means nothing.
     fn new(end_s: f64, width_s: u32) -> Self {
         let stretches = end_s / f64::from(width_s);
@@ -44,10 +44,10 @@ impl Cuts {
     }
 }
 
-/// Counts of one stretch.
+/// The counts of one interval.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stretch {
-    /// Its begin and end, in seconds since the stage's.
+    /// Start and end, in seconds since the start of the stage.
     pub(super) span_s: (f64, f64),
     pub(super) requests: u64,
     pub(super) ok: u64,
@@ -56,18 +56,18 @@ pub(super) struct Stretch {
     pub(super) rows: BTreeMap<i32, u64>,
 }
 
-/// Percentiles of stretches of one width.
+/// Percentiles of intervals of one width.
 #[derive(Clone, Debug)]
 pub(super) struct Rung {
     pub(super) width_s: u32,
-    /// Begin and end of each stretch in seconds; response and service times in milliseconds.
+    /// Start and end of each interval in seconds; response and service times in milliseconds.
     pub(super) points: Vec<((f64, f64), [Times; 2])>,
 }
 
-/// One value for each of [`PERCENTILES`], where enough samples lie beyond.
+/// One value for each of [`PERCENTILES`], if enough samples lie beyond.
 pub(super) type Times = [Option<f64>; PERCENTILES.len()];
 
-/// A stage over time, of one kind of operation or all of them.
+/// A stage over time, for one kind of operation or all of them.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
     pub(super) stretches: Vec<Stretch>,
@@ -76,12 +76,12 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Cuts a stage into at most `most` stretches.
+    /// Divides a stage into at most `most` intervals.
     pub(super) fn new(stage: &StageRecord, kind: Option<OpKind>, most: usize) -> Self {
         let last = stage.series.rows.last().map_or(0, |row| row.second);
         let end_s = stage.elapsed_s.max(f64::from(last) + 1e-3);
         let fits = |width: &u32| end_s / f64::from(*width) <= most as f64;
-        // No row may lie across two stretches: the longer ones begin at multiples of their length.
+        // No row may lie across two intervals: longer rows begin at multiples of their length.
         let longest_s = stage.series.rows.iter().map(|row| row.seconds).max().unwrap_or(1);
         let whole = SeriesRow::length_s(longest_s);
         let width_s = WIDTHS_S.into_iter().filter(|width| width % whole == 0).find(fits);
@@ -112,7 +112,7 @@ impl Timeline {
         Self { stretches, rungs: climbers.into_iter().map(|climber| climber.rung).collect() }
     }
 
-    /// The narrowest stretches of which at least half tell the percentile; `None`: none do.
+    /// The narrowest intervals of which at least half have the percentile; `None`: no width does.
     pub(super) fn rung(&self, percentile: usize, time: usize) -> Option<&Rung> {
         self.rungs.iter().find(|rung| {
             let told = rung.points.iter().filter(|(_, t)| t[time][percentile].is_some()).count();
@@ -141,14 +141,14 @@ impl Stretch {
         if to > from { count as f64 / (to - from) } else { 0.0 }
     }
 
-    /// Its middle, in seconds.
+    /// The middle of the interval, in seconds.
     pub(super) fn middle_s(&self) -> f64 {
         f64::midpoint(self.span_s.0, self.span_s.1)
     }
 }
 
-/// Merges the seconds of one stretch after the other and keeps only percentiles: histograms of
-/// all stretches at once would take too much memory.
+/// Merges the seconds of one interval after the other and keeps only percentiles: the histograms
+/// of all intervals would take too much memory.
 struct Climber {
     cuts: Cuts,
     now: usize,
@@ -164,7 +164,7 @@ impl Climber {
         Self { cuts, now: 0, times: Default::default(), rung }
     }
 
-    /// Adds what ended in a second; hands out the last stretch when another one begins.
+    /// Adds a second; returns the previous interval when a new one begins.
     fn add(&mut self, second: u32, times: &[Histogram; 2]) -> Option<(u32, [Histogram; 2])> {
         let index = self.cuts.of(second);
         let last = (index != self.now).then(|| self.flush());
@@ -173,7 +173,7 @@ impl Climber {
         last
     }
 
-    /// Reads the percentiles off the stretch; hands it out with the second at which it began.
+    /// Computes the percentiles of the interval; returns it with the second at which it began.
     fn flush(&mut self) -> (u32, [Histogram; 2]) {
         for (times, point) in self.times.iter().zip(&mut self.rung.points[self.now].1) {
             *point = PERCENTILES.map(|p| times.earns(p).then(|| times.percentile(p) as f64 / 1e6));
@@ -182,7 +182,7 @@ impl Climber {
     }
 }
 
-/// Adds to the first rung; what is complete there goes up to the next one.
+/// Adds to the narrowest width; complete intervals are passed on to the next one.
 fn climb(climbers: &mut [Climber], second: u32, times: &[Histogram; 2]) {
     let Some((first, others)) = climbers.split_first_mut() else { return };
     if let Some((second, times)) = first.add(second, times) {

@@ -1,4 +1,4 @@
-//! What one set of charts is about: a stage of one or more runs, and one kind of operation or all.
+//! The subject of a set of charts: a stage of one or more runs, and one kind of operation or all.
 
 use super::timeline::Timeline;
 use super::{Chart, charts};
@@ -7,25 +7,25 @@ use crate::plan::{Purpose, StagePlan, stage_title};
 use crate::record::{RunRecord, StageRecord};
 use serde::Serialize;
 
-/// As many runs as can be told apart in one chart.
+/// The most runs that can be distinguished in one chart.
 pub(in crate::report) const MOST_RUNS: usize = 10;
-/// Stretches of time over all runs of a chart: what fits a screen, and keeps a page small.
+/// The most intervals of time over all runs of a chart: they fit a screen and keep the page small.
 const MOST_STRETCHES: usize = 300;
 
 /// One run's part of a view.
 pub(super) struct Part<'a> {
-    /// What tells it from the other runs; empty where there is one.
+    /// The run's letter.
     pub(super) label: String,
     /// Its number among the runs.
     pub(super) run: usize,
     pub(super) stage: &'a StageRecord,
-    /// What was asked of the stage.
+    /// The plan of the stage.
     pub(super) plan: Option<&'a StagePlan>,
     pub(super) connections: usize,
     pub(super) timeline: Timeline,
 }
 
-/// One stage and kind of operation, of every run that has them.
+/// One stage and kind of operation, from every run that has them.
 pub(super) struct View<'a> {
     pub(super) kind: Option<OpKind>,
     /// More than one run is shown.
@@ -34,12 +34,12 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The name of a line, after its run's where there are several.
+    /// The name of a line, after the run's letter if there are several runs.
     pub(super) fn name(&self, part: &Part<'_>, name: &str) -> String {
         if self.overlay { format!("{} {name}", part.label) } else { name.to_owned() }
     }
 
-    /// The unit of work: documents where a request carries many.
+    /// The unit of work: documents if a request carries many.
     pub(super) fn unit(&self) -> &'static str {
         let fills = self.parts.iter().any(|part| part.stage.purpose() == Purpose::Fill);
         if fills { "documents" } else { "requests" }
@@ -87,7 +87,7 @@ pub(in crate::report) struct OfKind {
     pub(in crate::report) charts: Vec<Chart>,
 }
 
-/// The charts of every stage that a run has measured; `every_kind`: of each kind of operation, too.
+/// The charts of every stage of the runs; `every_kind`: also of each kind of operation.
 pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Stage> {
     let measured = |name: &str| {
         let stages = runs.iter().flat_map(|run| &run.stages).filter(|stage| stage.name == name);
@@ -120,7 +120,7 @@ pub(in crate::report) fn stages(runs: &[RunRecord], every_kind: bool) -> Vec<Sta
     names.into_iter().filter_map(stage).collect()
 }
 
-/// The stage to look at first: the last one whose numbers count.
+/// The stage to show first: the last one that is not a warm-up.
 pub(in crate::report) fn foremost(stages: &[Stage]) -> Option<&Stage> {
     stages.iter().rev().find(|stage| stage.measured).or(stages.last())
 }

@@ -1,11 +1,11 @@
-//! The part of the page that only bursts have: how they started, and their seconds.
+//! The part of the page about bursts: how they started, and their seconds.
 
 use super::escape::Html;
 use super::parts::{grid, letter};
 use crate::record::RunRecord;
 use crate::report::burst;
 
-/// A section for all bursts of all runs; nothing where there is none.
+/// A section for all bursts of all runs; empty if there are none.
 pub(super) fn section(runs: &[RunRecord]) -> Html {
     let mut inside = Html::default();
     for (run, record) in runs.iter().enumerate() {

@@ -1,18 +1,18 @@
-//! Text that is safe inside a page.
+//! Escaping of text for the page.
 
 use std::fmt::{self, Display, Write as _};
 
-/// Markup: made of constants and of text whose signs have lost their meaning.
+/// Markup, made of constants and escaped text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Html(String);
 
 impl Html {
-    /// Markup of our own, as it stands.
+    /// Trusted markup, unescaped.
     pub(super) fn raw(markup: impl Into<String>) -> Self {
         Self(markup.into())
     }
 
-    /// Text of anybody's.
+    /// Untrusted text, escaped.
     pub(super) fn text(text: impl Display) -> Self {
         let mut out = String::new();
         for sign in text.to_string().chars() {
@@ -34,7 +34,7 @@ impl Html {
         Self(format!("<{opening}>{}</{name}>", inside.0))
     }
 
-    /// The same around text of anybody's.
+    /// The same around untrusted text.
     pub(super) fn tag(opening: &str, text: impl Display) -> Self {
         Self::element(opening, &Self::text(text))
     }
@@ -60,8 +60,8 @@ impl Display for Html {
     }
 }
 
-/// JSON for a `script` element: nothing in it can end the element or open a comment. In JSON `<`
-/// stands only inside strings.
+/// JSON for a `script` element: nothing in it can end the element or open a comment. In JSON, `<`
+/// occurs only inside strings.
 pub(super) fn json_in_html(json: &str) -> Html {
     Html(json.replace('<', "\\u003c"))
 }

@@ -1,14 +1,14 @@
-//! The settings of runs: what was asked, of what, from where.
+//! The settings of runs: server, database, client, stages.
 
 use super::escape::Html;
-use crate::plan::{StagePlan, StageWork as _};
+use crate::plan::{StagePlan, StageWork as _, stage_title};
 use crate::record::RunRecord;
 use crate::report::chart::label;
 use crate::report::number::{bytes, decimal, grouped};
 use crate::report::words::{fate, place};
 use serde_json::Value;
 
-/// A table with a column for each run; where runs differ, the row is marked.
+/// A table with a column per run; rows in which runs differ are marked.
 pub(super) fn table(runs: &[RunRecord]) -> Html {
     let columns: Vec<Vec<(String, String)>> = runs.iter().map(facts).collect();
     let mut names: Vec<&str> = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn table(runs: &[RunRecord]) -> Html {
     Html::element("table class=\"facts\"", &Html::element("tbody", &rows))
 }
 
-/// A table of names and what they stand for.
+/// A table of names and values.
 pub(super) fn rows(facts: &[(String, String)]) -> Html {
     let row = |(name, text): &(String, String)| {
         let mut row = Html::tag("th scope=\"row\"", name);
@@ -76,7 +76,7 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
     }
     if let Some(calibration) = &environment.calibration {
         let text = format!(
-            "clock {} ns · sleeps end {} µs late (p50) · loop {} ns, at most {}/s",
+            "clock {} ns · sleep overshoot {} µs (p50) · loop {} ns, at most {}/s",
             decimal(calibration.clock_ns, 0),
             decimal(calibration.timer_late_p50_us, 0),
             decimal(calibration.loop_ns, 0),
@@ -84,11 +84,12 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
         );
         facts.push(("calibration", text));
     }
-    let stages = plan.stages.iter().map(|it| (format!("stage {}", it.name), stage(it)));
+    let stages =
+        plan.stages.iter().map(|it| (format!("{} stage", stage_title(&it.name)), stage(it)));
     facts.into_iter().map(|(name, text)| (name.to_owned(), text)).chain(stages).collect()
 }
 
-/// What a stage was to do, and when.
+/// What a stage was planned to do, and when.
 fn stage(stage: &StagePlan) -> String {
     let mut parts = stage.work.describe(&grouped);
     parts.extend(stage.length_ns.map(|ns| format!("{} s", decimal(ns as f64 / 1e9, 1))));
@@ -96,7 +97,7 @@ fn stage(stage: &StagePlan) -> String {
     parts.join(" · ")
 }
 
-/// When operations were due, from the plan as `run.json` has it.
+/// When operations were due, from the plan as stored in `run.json`.
 fn pace(pace: &Value) -> String {
     let number = |value: &Value| value.as_f64().unwrap_or_default();
     let Some(segments) = pace["schedule"]["segments"].as_array() else {

@@ -1,6 +1,6 @@
-//! One page with all of a run, of several side by side, or of a sweep, that needs nothing but
-//! itself: text and tables as HTML, charts as data for the library that draws them. The page's own
-//! parts are in `assets/report`, the library in `assets/plotly`.
+//! A self-contained page of a run, of several side by side, or of a sweep: text and tables as HTML,
+//! charts as data for the library that draws them. The page's own parts are in `assets/report`, the
+//! library in `assets/plotly`.
 
 mod burst;
 mod escape;
@@ -32,7 +32,7 @@ const LIBRARY: &str = include_str!("../../../assets/plotly/plotly-cartesian.min.
 struct Data {
     runs: Vec<String>,
     stages: Vec<Stage>,
-    /// The name of the stage that is shown first: the last one that counts.
+    /// The name of the stage to show first: the last one that is not preparation.
     first: Option<String>,
 }
 
@@ -58,7 +58,7 @@ fn render(runs: &[RunRecord]) -> String {
     page.filled(&Data::of(runs))
 }
 
-/// What a page says in words.
+/// The text of a page.
 struct Page {
     title: Html,
     head: Html,
@@ -68,7 +68,7 @@ struct Page {
     more: Html,
     settings: Html,
     reproduce: Html,
-    /// The name of the file that it is made from.
+    /// The name of the file that the page was made from.
     source: &'static str,
 }
 
@@ -93,8 +93,8 @@ impl Page {
     }
 }
 
-/// Puts each part where the page has its name in `{{ }}`. What was put in is not looked at again:
-/// a name in it stays as it is.
+/// Replaces each `{{ name }}` of the page by the part of that name. Parts themselves are not
+/// searched for names.
 fn fill(page: &str, parts: &[(&str, Html)]) -> String {
     let room: usize = parts.iter().map(|(_, part)| part.as_str().len()).sum();
     let mut out = String::with_capacity(page.len() + room);

@@ -1,4 +1,4 @@
-//! The parts of the page that are text: head, trust, summary, how to do it again.
+//! The text parts of the page: head, trust, summary, how to reproduce the run.
 
 use super::escape::Html;
 use crate::measure::{Latency, OperationSummary};
@@ -10,14 +10,14 @@ use crate::report::words::{
     Standing, loop_words, place, result_line, standing, trust_line, verdict_words, warning_lines,
 };
 
-/// The page's name.
+/// The title of the page.
 pub(super) fn title(runs: &[RunRecord]) -> Html {
     let [first, others @ ..] = runs else { return Html::text("springload") };
     let more = if others.is_empty() { String::new() } else { format!(" +{}", others.len()) };
     Html::text(format!("springload · {}{more} · {}", place(&first.server), first.started_at))
 }
 
-/// One line for each run: what was measured and when.
+/// One line per run: what was measured and when.
 pub(super) fn head(runs: &[RunRecord]) -> Html {
     let line = |(run, record): (usize, &RunRecord)| {
         let mut line = letter(runs, run);
@@ -32,7 +32,7 @@ pub(super) fn head(runs: &[RunRecord]) -> Html {
     runs.iter().enumerate().map(line).collect()
 }
 
-/// A run's letter, where there are several.
+/// A run's letter, if there are several runs.
 pub(super) fn letter(runs: &[RunRecord], run: usize) -> Html {
     if runs.len() < 2 {
         return Html::default();
@@ -93,8 +93,8 @@ fn badge(record: &RunRecord, stage: &StageRecord) -> Html {
 const COLUMNS: [(&str, &str); 11] = [
     ("operation", ""),
     ("ok/s", "documents that succeeded, per second"),
-    ("requests", "requests that ended"),
-    ("failed", "documents whose operation failed"),
+    ("requests", "completed requests"),
+    ("failed", "documents whose operations failed"),
     ("unfinished", "documents without an answer at the end"),
     ("p50", "response time of requests that succeeded, ms"),
     ("p99", "response time of requests that succeeded, ms"),
@@ -104,7 +104,7 @@ const COLUMNS: [(&str, &str); 11] = [
     ("service p99", "service time of requests that succeeded, ms"),
 ];
 
-/// What was measured, a row for each kind of operation.
+/// The measurements, a row per kind of operation.
 pub(super) fn summary(runs: &[RunRecord]) -> Html {
     let heads: Html = COLUMNS
         .into_iter()
@@ -123,7 +123,7 @@ pub(super) fn summary(runs: &[RunRecord]) -> Html {
     Html::element("table", &table)
 }
 
-/// The row above a stage's operations.
+/// The header row of a stage.
 fn load(runs: &[RunRecord], run: usize, stage: &StageRecord) -> Html {
     let mode = loop_words(&stage.load);
     let mut head = letter(runs, run);
@@ -133,7 +133,7 @@ fn load(runs: &[RunRecord], run: usize, stage: &StageRecord) -> Html {
     Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::element("div", &head)))
 }
 
-/// What succeeded; below it, where requests failed, how long these took.
+/// The row of an operation, and one for the times of failed requests if there are any.
 fn row(operation: &OperationSummary) -> Html {
     let counts = [
         decimal(operation.throughput_per_s, 0),
@@ -153,7 +153,7 @@ fn row(operation: &OperationSummary) -> Html {
     rows
 }
 
-/// What connections lived through while operations failed: few of these were ever begun.
+/// How long connections waited for the server during outages, when few operations are started.
 fn waits(stage: &StageRecord) -> Html {
     let Some(waits) = &stage.outage.waits else { return Html::default() };
     let none = std::iter::repeat_n(String::new(), 4);
@@ -183,7 +183,7 @@ fn cells(name: String, cells: impl Iterator<Item = String>) -> Html {
     Html::element("tr", &row)
 }
 
-/// The command that does the same again.
+/// The command that repeats the run.
 pub(super) fn reproduce(runs: &[RunRecord]) -> Html {
     let block = |(run, record): (usize, &RunRecord)| {
         let mut block = letter(runs, run);
@@ -193,7 +193,7 @@ pub(super) fn reproduce(runs: &[RunRecord]) -> Html {
     runs.iter().enumerate().map(block).collect()
 }
 
-/// A table of rows with the class of each; the first one is the head.
+/// A table of rows with their classes; the first row is the header.
 pub(super) fn grid<'a>(rows: impl IntoIterator<Item = (&'a str, Vec<String>)>) -> Html {
     let mut rows = rows.into_iter();
     let (_, head) = rows.next().unwrap_or_default();

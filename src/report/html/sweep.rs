@@ -1,5 +1,5 @@
-//! The page of a sweep: what cannot be believed and what is missing, a row for each run, charts,
-//! slopes in words, the command that does the same again.
+//! The page of a sweep: what is missing or not trustworthy, a row per run, charts, slopes, and
+//! the command that repeats it.
 
 use super::escape::Html;
 use super::facts;
@@ -11,7 +11,7 @@ use crate::report::number::{decimal, grouped, millis};
 use crate::report::sweep::{SLOPES, slopes};
 use crate::sweep::{CellRecord, Headline, SweepRecord, median};
 
-/// More lines of one sort than a reader looks through.
+/// The most lines of one kind to show.
 const MOST_LINES: usize = 30;
 
 /// The page of a sweep.
@@ -41,7 +41,7 @@ fn results(sweep: &SweepRecord) -> impl Iterator<Item = &Headline> {
 }
 
 fn place(sweep: &SweepRecord) -> &str {
-    sweep.definition.target.as_deref().unwrap_or("embedded stand-ins, one for each run")
+    sweep.definition.target.as_deref().unwrap_or("embedded stand-ins, one per run")
 }
 
 fn head(sweep: &SweepRecord) -> Html {
@@ -51,17 +51,17 @@ fn head(sweep: &SweepRecord) -> Html {
     Html::element("p", &line)
 }
 
-/// A run's settings, and its round where there are several.
+/// A run's settings, and its round if there are several.
 fn name(sweep: &SweepRecord, cell: &CellRecord) -> String {
     let settings = cell.settings.iter().map(|it| format!("{}={}", it.name, it.value));
     let round = (sweep.definition.repeat > 1).then(|| format!("round {}", cell.round));
     settings.chain(round).collect::<Vec<_>>().join(" ")
 }
 
-/// What of a run a reader must know before its numbers.
+/// What a reader must know before trusting a run.
 fn doubts(cell: &CellRecord) -> Vec<String> {
     let Some(result) = &cell.result else {
-        return vec!["not measured: it failed, or the sweep ended before".to_owned()];
+        return vec!["not measured: the run failed, or the sweep ended first".to_owned()];
     };
     let mut doubts = Vec::new();
     if !result.trustworthy {
@@ -89,12 +89,12 @@ fn trust(sweep: &SweepRecord) -> Html {
     let trusted = results(sweep).filter(|result| result.trustworthy).count();
     let (colour, word) = match (measured, trusted) {
         (0, _) => ("none", "nothing measured"),
-        _ if trusted < measured => ("bad", "not all to be believed"),
+        _ if trusted < measured => ("bad", "not all trustworthy"),
         _ if measured < all => ("fair", "not all measured"),
         _ => ("good", "valid"),
     };
     let mut line = Html::tag(&format!("span class=\"badge {colour}\""), word);
-    let text = format!("trust: {measured} of {all} runs measured · {trusted} of these trustworthy");
+    let text = format!("trust: {measured} of {all} runs measured · {trusted} of them trustworthy");
     line.push(&Html::tag("span", text));
     let mut inside = Html::element("p class=\"trust\"", &line);
     let mut lines: Vec<String> = Vec::new();
@@ -107,7 +107,7 @@ fn trust(sweep: &SweepRecord) -> Html {
     Html::element("div class=\"card\"", &inside)
 }
 
-/// The warnings of all runs, each once, and how many runs have it.
+/// The warnings of all runs, each once, with the number of runs that have it.
 fn warnings(sweep: &SweepRecord) -> Vec<String> {
     let mut told: Vec<(&str, usize)> = Vec::new();
     for warning in results(sweep).flat_map(|result| &result.warnings) {
@@ -130,7 +130,7 @@ fn list(lines: &[String]) -> Html {
     Html::element("ul class=\"warnings\"", &lines.chain(more).collect())
 }
 
-/// A row for each run, and one of medians where settings were measured more than once.
+/// A row per run, and one of medians if settings were measured more than once.
 fn table(sweep: &SweepRecord) -> Html {
     let definition = &sweep.definition;
     let rounds = definition.repeat > 1;
@@ -196,7 +196,7 @@ fn settings(sweep: &SweepRecord) -> Vec<(String, String)> {
     let mut add = |name: &str, text: String| facts.push((name.to_owned(), text));
     add("flags of all runs", definition.common.join(" "));
     add("runs of each combination", definition.repeat.to_string());
-    add("order", format!("drawn from seed {}", definition.seed));
+    add("order", format!("shuffled with seed {}", definition.seed));
     add("rates of stage", stage);
     if let Some(preset) = &definition.preset {
         add("preset", preset.clone());
@@ -204,7 +204,7 @@ fn settings(sweep: &SweepRecord) -> Vec<(String, String)> {
     facts
 }
 
-/// The command that goes with the same definition.
+/// The command that repeats the sweep.
 fn command(sweep: &SweepRecord) -> String {
     let definition = &sweep.definition;
     let mut words = vec!["springload".to_owned(), "sweep".to_owned()];
@@ -219,7 +219,7 @@ fn command(sweep: &SweepRecord) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell takes it (POSIX, Shell Command Language, 2.2.2).
+/// Quotes a word for a shell (POSIX, Shell Command Language, 2.2.2).
 fn quoted(word: &str) -> String {
     let plain = |sign: char| sign.is_ascii_alphanumeric() || "-_./:=,@%+".contains(sign);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,11 +1,11 @@
-//! Axes. Logarithms are taken here, so that one kind of axis does for all scales.
+//! Axes. Logarithms are taken here, so that one kind of axis serves all scales.
 
 use crate::report::chart::Scale;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use std::ops::Range;
 
-/// An axis of places, labelled with the values that lie there.
+/// An axis of positions, labelled with the values there.
 pub(super) struct Places {
     scale: Scale,
     range: Range<f64>,
@@ -52,7 +52,7 @@ impl ValueFormatter<f64> for Places {
     }
 }
 
-/// Where a value lies on an axis.
+/// The position of a value on an axis.
 pub(super) fn place(scale: Scale, value: f64) -> f64 {
     match scale {
         Scale::Time | Scale::Linear => value,
@@ -60,7 +60,7 @@ pub(super) fn place(scale: Scale, value: f64) -> f64 {
     }
 }
 
-/// The value that lies there.
+/// The value at a position.
 fn label(scale: Scale, place: f64) -> String {
     let number = |value: f64| {
         let digits = if value.abs() < 1e-6 { 0 } else { (-value.abs().log10()).ceil() as i32 };
@@ -73,7 +73,7 @@ fn label(scale: Scale, place: f64) -> String {
     }
 }
 
-/// Where an axis is labelled, by logarithm.
+/// The labels of an axis, by logarithm.
 fn keys(scale: Scale, range: &Range<f64>) -> Vec<f64> {
     let decades = range.start.floor() as i32..=range.end.ceil() as i32;
     let steps: &[f64] = if scale == Scale::Nines { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -87,7 +87,7 @@ fn keys(scale: Scale, range: &Range<f64>) -> Vec<f64> {
     keys
 }
 
-/// From the least to the greatest of values, with some room; from 0 where the scale says so.
+/// The range of the values, with some room; from 0 if the scale says so.
 fn range(scale: Scale, values: impl Iterator<Item = f64>) -> Range<f64> {
     let places = values.map(|value| place(scale, value)).filter(|place| place.is_finite());
     let (low, high) = places.fold((f64::MAX, f64::MIN), |(l, h), it| (l.min(it), h.max(it)));

@@ -1,4 +1,4 @@
-//! Hands charts to plotters.
+//! Draws charts with plotters.
 
 use super::axis::{Places, place};
 use super::{CHART_HEIGHT, LINE_HEIGHT, Sheet, WIDTH};
@@ -14,7 +14,7 @@ use plotters::style::{Color, IntoFont, RGBColor, ShapeStyle, WHITE};
 
 const INK: RGBColor = RGBColor(27, 31, 36);
 const GRID: RGBColor = RGBColor(223, 227, 232);
-/// The same as those of the page in light.
+/// The same as on the light page.
 const TONES: [RGBColor; 10] = [
     RGBColor(37, 99, 201),
     RGBColor(217, 115, 13),
@@ -38,7 +38,7 @@ type Coordinates = Cartesian2d<Places, Places>;
 type Context<'a, DB> = ChartContext<'a, DB, Coordinates>;
 type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
-/// Draws a whole sheet. The backends write to memory, which does not fail.
+/// Draws the whole picture. The backends write to memory, which does not fail.
 pub(super) fn sheet<DB: DrawingBackend>(sheet: &Sheet, backend: DB) {
     let root = backend.into_drawing_area();
     let drawn = all(sheet, &root);
@@ -64,7 +64,7 @@ fn all<DB: DrawingBackend>(sheet: &Sheet, root: &Area<DB>) -> Drawn<DB> {
     root.present()
 }
 
-/// Where lines of text stand, from `top` on.
+/// The positions of lines of text, from `top` on.
 fn rows(top: i32) -> impl Iterator<Item = i32> {
     (top..).step_by(LINE_HEIGHT as usize)
 }
@@ -106,7 +106,7 @@ fn chart<DB: DrawingBackend>(chart: &Chart, end_s: f64, area: &Area<DB>) -> Draw
     legend(chart, &side)
 }
 
-/// Stretches of time that the rest must be read by, with their words.
+/// Bands of time, such as outages, with their captions.
 fn bands<'a, DB: DrawingBackend + 'a>(chart: &Chart, context: &mut Context<'a, DB>) -> Drawn<DB> {
     let (bottom, top) = (context.y_range().start, context.y_range().end);
     for (band, row) in chart.bands.iter().zip(0i32..) {
@@ -125,7 +125,7 @@ fn bands<'a, DB: DrawingBackend + 'a>(chart: &Chart, context: &mut Context<'a, D
     Ok(())
 }
 
-/// The names of the lines beside them, where they hide nothing.
+/// The legend, next to the lines.
 fn legend<DB: DrawingBackend>(chart: &Chart, side: &Area<DB>) -> Drawn<DB> {
     for (y, line) in rows(50).zip(chart.lines.iter().filter(|line| !line.hidden)) {
         let style = style(line);
@@ -148,7 +148,7 @@ fn style(line: &Line) -> ShapeStyle {
     ShapeStyle { color: colour.to_rgba(), filled: true, stroke_width: 2 }
 }
 
-/// One line, piece by piece between its gaps.
+/// One line, in segments between its gaps.
 fn line<'a, DB: DrawingBackend + 'a>(
     line: &Line,
     (x, y): (Scale, Scale),

@@ -1,5 +1,5 @@
-//! The charts as pictures: SVG and PNG, one below the other under what must be read first. A
-//! picture cannot be asked for more, so it is of the last stage that counts, all kinds together.
+//! The charts as pictures (SVG and PNG), one below the other, after what must be read first. A
+//! picture is not interactive, so it shows the last measured stage, all kinds together.
 
 mod axis;
 mod draw;
@@ -14,25 +14,25 @@ use plotters::style::{FontStyle, register_font};
 use std::sync::Once;
 
 pub(super) const SVG: Format =
-    Format { name: "svg", summary: "the charts as a drawing", render: Render::Picture(svg) };
+    Format { name: "svg", summary: "the charts as SVG", render: Render::Picture(svg) };
 pub(super) const PNG: Format =
-    Format { name: "png", summary: "the charts as an image", render: Render::Picture(png) };
+    Format { name: "png", summary: "the charts as PNG", render: Render::Picture(png) };
 
 /// Pixels.
 const WIDTH: u32 = 1200;
 const CHART_HEIGHT: u32 = 340;
 const LINE_HEIGHT: u32 = 21;
-/// Characters that fit the width.
+/// The number of characters that fit the width.
 const LINE_LENGTH: usize = 150;
 const FONT: &[u8] = include_bytes!("../../../assets/dejavu/DejaVuSans-subset.ttf");
 
-/// What is on a picture.
+/// The content of a picture.
 struct Sheet {
     title: String,
-    /// Trust, warnings and thresholds, then what the charts are of.
+    /// Trust, warnings and thresholds, then the subject of the charts.
     lines: Vec<String>,
     charts: Vec<Chart>,
-    /// Where the time that the charts are about ends.
+    /// The end of the charts' time axis.
     end_s: f64,
 }
 
@@ -74,12 +74,12 @@ impl Sheet {
     }
 }
 
-/// The kinds of pictures.
+/// A picture format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picture {
-    /// A drawing, as text.
+    /// SVG.
     Svg,
-    /// An image.
+    /// PNG.
     Png,
 }
 
@@ -102,7 +102,7 @@ fn png(runs: &[RunRecord], wanted: Option<ChartKind>) -> Vec<u8> {
 }
 
 fn render(sheet: &Sheet, picture: Picture) -> Vec<u8> {
-    // Where fonts come from is known to the whole process.
+    // Fonts are registered for the whole process.
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         let known = register_font("sans-serif", FontStyle::Normal, FONT);
@@ -124,7 +124,7 @@ fn render(sheet: &Sheet, picture: Picture) -> Vec<u8> {
     bytes
 }
 
-/// A line in pieces that fit, cut between words; a word that is too long is cut itself.
+/// Wraps a line between words; a word that is too long is cut.
 fn wrap(line: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for word in line.split_whitespace() {

@@ -1,4 +1,4 @@
-//! What YCSB writes into files of their own: rows of `raw`, logs of `HdrHistogram`.
+//! What YCSB writes to separate files: rows of `raw`, logs of `HdrHistogram`.
 
 use super::sections::{name, return_code, sections, tells_failures};
 use crate::measure::{Histogram, RawRow};
@@ -10,8 +10,8 @@ use indexmap::IndexMap;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
-/// `OPERATION,when,how long` for each request: milliseconds since 1970 in which it was done, and
-/// microseconds. `epoch_ns` and a row's `done` together are nanoseconds since 1970.
+/// `OPERATION,when,how long` for each request: the end in milliseconds since 1970, and the time in
+/// microseconds. `epoch_ns` plus a row's `done` are nanoseconds since 1970.
 pub fn raw_rows(plan: &MeasurementPlan, rows: &[RawRow], epoch_ns: u64) -> String {
     let both = plan.measurement == MeasurementType::HdrHistogramAndRaw;
     let prefix = if both { "Raw" } else { "" };
@@ -38,11 +38,11 @@ pub fn raw_rows(plan: &MeasurementPlan, rows: &[RawRow], epoch_ns: u64) -> Strin
     out
 }
 
-/// One second of a log: when it began, counted from the run's start, and how long it was.
+/// One second of a log: its start, counted from the run's start, and its length.
 type Second = (Duration, Duration, Histogram);
 
-/// Names and contents of the logs that the plan asks for: one for each section of the report,
-/// with one histogram a second, in microseconds.
+/// Names and contents of the logs that the plan asks for: one per section of the report, with one
+/// histogram per second, in microseconds.
 pub fn hdr_logs(record: &RunRecord) -> Vec<(String, String)> {
     let plan = record.plan.ycsb.as_ref();
     let Some((plan, prefix)) = plan.and_then(|plan| Some((plan, plan.hdr_prefix.as_ref()?))) else {
@@ -85,7 +85,7 @@ fn hdr_log(record: &RunRecord, name: &str, seconds: &[Second]) -> String {
     String::from_utf8(log).expect("a log is text")
 }
 
-/// The same in microseconds, which is what YCSB's histograms count.
+/// The same in microseconds, the unit of YCSB's histograms.
 fn micros(times: &Histogram) -> hdrhistogram::Histogram<u64> {
     let mut micros = hdrhistogram::Histogram::new(3).expect("three digits are allowed");
     for value in times.inner().iter_recorded() {

@@ -1,4 +1,4 @@
-//! The lines of one section, for each measurement type. Knows nothing of how sections come about.
+//! The lines of one section, for each measurement type. Does not know how sections are formed.
 
 use super::Line;
 use super::sections::Section;
@@ -7,7 +7,7 @@ use crate::measure::Histogram;
 use crate::plan::{MeasurementPlan, MeasurementType};
 use std::collections::BTreeMap;
 
-/// Nanoseconds in a microsecond, to which YCSB cuts times.
+/// Nanoseconds in a microsecond, to which YCSB truncates times.
 const US: u64 = 1_000;
 /// Microseconds in one bucket of the bucket histogram.
 const BUCKET_US: u64 = 1_000;
@@ -17,7 +17,7 @@ const RAW_PERCENTILES: [f64; 8] = [1.0, 5.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99
 /// Appends the lines of a section.
 pub(super) fn of_section(plan: &MeasurementPlan, section: &Section, out: &mut Vec<Line>) {
     let Some(times) = &section.times else {
-        // What was not measured is not told as 0.
+        // What was not measured is left out, not shown as 0.
         let counts: &[_] = match plan.measurement {
             MeasurementType::Raw => &[("", "Total Operations")],
             MeasurementType::HdrHistogramAndHistogram => {
@@ -76,7 +76,7 @@ impl Lines<'_> {
         self.out.push(Line::new(&self.name, measure, value));
     }
 
-    /// The head of every type but `raw`.
+    /// The first lines of every type but `raw`.
     fn average(&mut self) {
         self.line("Operations", self.section.operations);
         self.line("AverageLatency(us)", mean_us(self.times));
@@ -121,8 +121,8 @@ impl Lines<'_> {
         }
     }
 
-    /// Milliseconds with their counts; the last is of all that took longer. What follows the
-    /// head in YCSB is left to the caller.
+    /// Milliseconds with their counts; the last one counts all that took longer. The lines that
+    /// follow the first ones in YCSB are left to the caller.
     fn buckets(&mut self) -> Vec<u64> {
         let last = self.plan.buckets as usize;
         let mut buckets = vec![0; last + 1];
@@ -142,7 +142,7 @@ impl Lines<'_> {
                 sum += part;
                 sum * 100 >= count * percentile
             });
-            // Where too many took longer, the line is missing.
+            // If too many took longer, the line is left out.
             if let Some(bucket) = reached {
                 let value = bucket as u64 * BUCKET_US;
                 self.line(format!("{percentile}thPercentileLatency(us)"), value);
@@ -209,7 +209,7 @@ pub(super) fn percentile_us(times: &Histogram, percentile: f64) -> u64 {
     if times.is_empty() { 0 } else { times.percentile(percentile) / US }
 }
 
-/// `50th`, `91st`; `99.9` for what is no whole number.
+/// `50th`, `91st`; `99.9` if it is not an integer.
 fn ordinal(percentile: f64) -> String {
     if percentile.fract() > 0.0 {
         return format!("{}", Value::Decimal(percentile));

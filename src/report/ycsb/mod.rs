@@ -1,5 +1,5 @@
-//! YCSB's report: its sections, lines, order and number forms, so that what reads YCSB's own
-//! reads this. `docs/ycsb-report.md` has what differs.
+//! YCSB's report, with its sections, lines, order and number formats, so that programs that read
+//! YCSB's report can read this one. `docs/ycsb-report.md` lists the differences.
 
 mod files;
 mod lines;
@@ -29,7 +29,7 @@ pub(super) const TEXT: Format = Format {
 
 pub(super) const JSON: Format = Format {
     name: "ycsb-json",
-    summary: "YCSB's report as a JSON array, an object a line",
+    summary: "YCSB's report as JSON, one object per line",
     render: Render::One(json_lines),
 };
 
@@ -39,7 +39,7 @@ pub(super) const JSON_ARRAY: Format = Format {
     render: Render::One(json_array),
 };
 
-/// One number: its section, its measure, itself.
+/// One number with its section and measure.
 struct Line {
     section: String,
     measure: String,
@@ -52,8 +52,8 @@ impl Line {
     }
 }
 
-/// `[SECTION], measure, value`; what YCSB would not say follows as comments, which begin with a
-/// `#` where all else begins with a bracket.
+/// `[SECTION], measure, value`; what YCSB does not report follows as comments, which begin with
+/// `#` while all else begins with a bracket.
 fn text(record: &RunRecord) -> String {
     let mut out = String::new();
     for stage in record.measured() {
@@ -72,8 +72,8 @@ fn text(record: &RunRecord) -> String {
     out
 }
 
-/// The same as objects, in YCSB's words. The first of each stage also tells whether to believe
-/// it; the very first what else YCSB would not say.
+/// The same as objects, in YCSB's terms. The first of each stage also has its trust line; the very
+/// first what else YCSB does not report.
 fn objects(record: &RunRecord) -> Vec<serde_json::Value> {
     let mut objects: Vec<serde_json::Value> = Vec::new();
     for stage in record.measured() {
@@ -114,11 +114,11 @@ fn json_array(record: &RunRecord) -> String {
     format!("[ {} ]\n", objects.iter().map(each).collect::<Vec<_>>().join(", "))
 }
 
-/// All lines of one stage: a report of YCSB's is about one phase.
+/// All lines of one stage: a YCSB report is about one phase.
 fn lines_of(record: &RunRecord, stage: &StageRecord) -> Vec<Line> {
     let plain = MeasurementPlan::default();
     let plan = record.plan.ycsb.as_ref().unwrap_or(&plain);
-    // YCSB divides by whole milliseconds, and readers do the same with what is printed.
+    // YCSB divides by whole milliseconds, and so do readers of its report.
     let run_ms = ((stage.elapsed_s * 1e3) as u64).max(1);
     let throughput = 1e3 * sections::succeeded(&stage.operations) as f64 / run_ms as f64;
     let mut lines = vec![

@@ -1,4 +1,4 @@
-//! The sections of YCSB's report: which operations are told under which name.
+//! The sections of YCSB's report: which operations appear under which name.
 
 use crate::measure::{Histogram, OperationSummary};
 use crate::op::{Failure, OpKind};
@@ -12,19 +12,19 @@ type Row = ((u32, u32), Histogram);
 /// One section.
 pub(super) struct Section {
     pub(super) name: String,
-    /// How many operations it is about; of bulk requests, documents.
+    /// The number of operations; for bulk requests, of documents.
     pub(super) operations: u64,
-    /// How long they took. `None`: that was not measured.
+    /// How long they took. `None`: not measured.
     pub(super) times: Option<Histogram>,
     /// Return codes with their counts.
     pub(super) codes: Vec<(&'static str, u64)>,
-    /// Documents that scans brought.
+    /// Documents returned by scans.
     pub(super) rows: u64,
-    /// HTTP requests that were sent, and how often operations were tried again after a conflict.
+    /// HTTP requests that were sent, and how often operations were retried after a conflict.
     pub(super) wire: [u64; 2],
     /// The times of each second.
     pub(super) seconds: Vec<Row>,
-    /// Of each step of another length, by its milliseconds: requests and the sum of their times in
+    /// Steps of another length, by milliseconds: requests and the sum of their times in
     /// microseconds.
     pub(super) slots: BTreeMap<u64, (u64, f64)>,
 }
@@ -47,7 +47,7 @@ pub(super) fn name(kind: OpKind) -> &'static str {
     NAMES.iter().find(|(named, _)| *named == kind).map_or("REQUEST", |(_, name)| name)
 }
 
-/// The return code of a failure, in YCSB's words; `CONFLICT` is not one of them.
+/// YCSB's return code of a failure; `CONFLICT` is an addition.
 pub const fn return_code(class: Failure) -> &'static str {
     match class {
         Failure::Conflict => "CONFLICT",
@@ -64,14 +64,14 @@ pub const fn return_code(class: Failure) -> &'static str {
     }
 }
 
-/// Whether failures of this kind are told apart from successes. YCSB does not for what is more,
-/// or less, than one call of its binding.
+/// Whether failures of this kind have their own section. In YCSB they do not for operations that
+/// are more, or less, than one call of the binding.
 pub(super) const fn tells_failures(kind: OpKind) -> bool {
     !matches!(kind, OpKind::ReadModifyWrite | OpKind::Verify)
 }
 
-/// Operations of a workload that have ended: a read-modify-write is one, documents of a bulk
-/// request are one each, what is made of the data is none.
+/// Completed operations of a workload: a read-modify-write is one, each document of a bulk request
+/// is one, a check of the data is none.
 pub(super) fn operations(operations: &[OperationSummary]) -> u64 {
     let of = |wanted: fn(OpKind) -> bool| -> u64 {
         operations.iter().filter(|it| wanted(it.kind)).map(|it| it.ok + it.failed()).sum()
@@ -79,8 +79,8 @@ pub(super) fn operations(operations: &[OperationSummary]) -> u64 {
     of(OpKind::is_request).saturating_sub(of(|kind| kind == OpKind::ReadModifyWrite))
 }
 
-/// Of those, the ones that succeeded. Of read-modify-writes of which both parts failed, two are
-/// taken off; so it may be too few where some of them failed, but never too many.
+/// Those that succeeded. A read-modify-write of which both parts failed is subtracted twice, so
+/// the result may be too low if some failed, but never too high.
 pub(super) fn succeeded(operations: &[OperationSummary]) -> u64 {
     let failed = |it: &&OperationSummary| it.kind.is_request();
     let failed: u64 = operations.iter().filter(failed).map(OperationSummary::failed).sum();
@@ -112,7 +112,7 @@ pub(super) fn sections(
     all
 }
 
-/// What YCSB counts closed connections under. How long it takes to close one is not measured.
+/// The section of closed connections. The time to close one is not measured.
 fn cleanup(connections: usize) -> Section {
     Section {
         name: "CLEANUP".to_owned(),
@@ -126,7 +126,7 @@ fn cleanup(connections: usize) -> Section {
     }
 }
 
-/// The sections that tell service times, or response times if `intended`.
+/// The sections of service times, or of response times if `intended`.
 fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     for (kind, name) in NAMES {
@@ -171,7 +171,7 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
     sections
 }
 
-/// How long scans took for each record that they brought.
+/// The time of scans per returned record.
 fn per_record(name: &str, times: &Histogram) -> Section {
     Section {
         name: format!("{name}-LATENCY-PER-RECORD"),
@@ -185,7 +185,7 @@ fn per_record(name: &str, times: &Histogram) -> Section {
     }
 }
 
-/// Puts a section behind the others, or into the one of the same name.
+/// Appends a section, or merges it into the one of the same name.
 fn add(sections: &mut Vec<Section>, section: Section) {
     let Some(there) = sections.iter_mut().find(|it| it.name == section.name) else {
         sections.push(section);
@@ -214,14 +214,14 @@ fn add(sections: &mut Vec<Section>, section: Section) {
     }
 }
 
-/// Tells successes, whose section has no name of its own, from failures.
+/// Successes, whose section has no suffix, or failures.
 struct Split<'a> {
     plan: &'a MeasurementPlan,
     apart: bool,
 }
 
 impl Split<'_> {
-    /// What follows the operation's name in that of the section.
+    /// The suffix after the operation's name.
     fn section(&self, class: Failure) -> &'static str {
         match return_code(class) {
             _ if !self.apart => "",
@@ -230,7 +230,7 @@ impl Split<'_> {
         }
     }
 
-    /// The times of each section, of those of successes and of failures.
+    /// The times of each section, for successes and for failures.
     fn times(
         &self,
         succeeded: Histogram,
@@ -261,7 +261,7 @@ impl Split<'_> {
         slots
     }
 
-    /// The times of each section in each second, where somebody wants them.
+    /// The times of each section in each second, if wanted.
     fn seconds(
         &self,
         stage: &StageRecord,

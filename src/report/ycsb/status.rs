@@ -1,4 +1,4 @@
-//! YCSB's status lines. Knows nothing of when they are due but what the plan says.
+//! YCSB's status lines, at the interval of the plan.
 
 use super::lines::{mean_us, min_us, percentile_us};
 use super::sections::{name, operations, tells_failures};
@@ -12,27 +12,27 @@ use std::fmt::Write as _;
 #[derive(Debug)]
 pub struct Status {
     plan: MeasurementPlan,
-    /// Operations that the stage is to do, where they are counted.
+    /// Operations that the stage is to do, if there is a number.
     planned: Option<u64>,
     next_s: f64,
     last: Running,
 }
 
 impl Status {
-    /// The lines of a stage that is to do `planned` operations. `None`: the plan wants no lines.
+    /// The lines of a stage of `planned` operations. `None`: the plan asks for no lines.
     pub fn new(plan: &MeasurementPlan, planned: Option<u64>) -> Option<Self> {
         plan.status_s?;
         Some(Self { plan: plan.clone(), planned, next_s: 0.0, last: Running::default() })
     }
 
-    /// The line for what has been measured so far, without an end of line. `None`: it is not due;
-    /// the last one of a stage always is. `wall_ns` is the time of day, since 1970 in UTC.
+    /// The line for what has been measured so far, without a newline. `None`: it is not due; the
+    /// last one of a stage always is. `wall_ns` is the time since 1970 in UTC.
     pub fn line(&mut self, wall_ns: u64, running: &Running, last: bool) -> Option<String> {
         let every_s = self.plan.status_s?;
         if running.elapsed_s < self.next_s && !last {
             return None;
         }
-        // Seconds are what is measured: a line is due in the first that reaches its time.
+        // Measurements come per second: a line is due in the first second that reaches its time.
         while self.next_s <= running.elapsed_s {
             self.next_s += every_s;
         }
@@ -63,7 +63,7 @@ impl Status {
         Some(line)
     }
 
-    /// What happened to one kind since the last line.
+    /// One kind since the last line.
     fn summary(&self, operation: &OperationSummary, line: &mut String) {
         let before = self.last.operations.iter().find(|it| it.kind == operation.kind);
         let all = |operation: &OperationSummary, intended: bool| {
@@ -132,7 +132,7 @@ fn time_of_day(wall_ns: u64) -> String {
     format!("{}:{:03}", time.strftime("%Y-%m-%d %H:%M:%S"), ms % 1000)
 }
 
-/// Days and hours, or hours and minutes, or seconds; these have no plural in YCSB.
+/// Days and hours, or hours and minutes, or seconds; YCSB uses no plurals.
 fn remaining_time(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60 % 60, seconds / 3600 % 24, seconds / 86_400);
     let unit = |count: u64, name: &str| match count {

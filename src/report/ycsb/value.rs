@@ -1,8 +1,8 @@
-//! Numbers as Java writes them. Knows nothing of what they mean.
+//! Numbers in Java's formats.
 
 use std::fmt;
 
-/// A whole number or a decimal one: readers tell them apart by the point.
+/// An integer or a decimal number: readers distinguish them by the point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Whole(i64),
@@ -37,8 +37,8 @@ impl From<f64> for Value {
 }
 
 impl fmt::Display for Value {
-    /// Decimals as `Double.toString` has them: with a point, and with an exponent below a
-    /// thousandth and from ten millions on (its documentation, Java SE 17).
+    /// Decimals as in `Double.toString`: with a point, and with an exponent below 0.001 and from
+    /// 10,000,000 (its documentation, Java SE 17).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Whole(value) => write!(f, "{value}"),
@@ -55,12 +55,12 @@ impl fmt::Display for Value {
     }
 }
 
-/// A number with at most two decimals, as Java's `#.##` has it.
+/// A number with at most two decimals, as in Java's `#.##`.
 pub(super) fn brief(value: f64) -> String {
-    // Halves go to the even neighbour, in Java as in Rust.
+    // Halves round to even, in Java as in Rust.
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
-    // Java has no digit before the point where there is only a 0; YCSB's lines show one.
+    // Java's format has no digit before the point if it is 0; YCSB's lines show one.
     if text.is_empty() { "0".to_owned() } else { text.to_owned() }
 }
 

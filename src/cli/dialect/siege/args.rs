@@ -1,4 +1,4 @@
-//! Siege's flags, and how it reads times.
+//! Siege's flags, and its syntax of times.
 
 use crate::cli::flags::output::OutputArgs;
 use crate::plan;
@@ -12,52 +12,52 @@ pub(in crate::cli) struct Siege {
     /// 'http://[user:password@]host/path [METHOD [body | < FILE]]', instead of a file
     #[arg(value_name = "URL")]
     pub(super) urls: Vec<String>,
-    /// Users at once [default: 25]
+    /// Concurrent users [default: 25]
     #[arg(short, long, value_name = "NUM", value_parser = plan::count)]
     pub(super) concurrent: Option<u64>,
-    /// Requests of each user, or once: as many as the file has URLs
+    /// Requests per user; or once: request each URL of the file one time
     #[arg(short, long, value_name = "NUM", value_parser = reps)]
     pub(super) reps: Option<Reps>,
-    /// How long: NUM with S, M or H for seconds, minutes or hours; minutes without
+    /// How long to run: NUM followed by S, M or H for seconds, minutes or hours [default unit: M]
     #[arg(short, long, value_name = "NUMm", value_parser = time)]
     pub(super) time: Option<u64>,
-    /// Think time of each user before each request: random, up to so many seconds
+    /// Think time of each user before each request: random, up to NUM seconds
     #[arg(short, long, value_name = "NUM", value_parser = delay)]
     pub(super) delay: Option<u64>,
-    /// No think time, whatever --delay says
+    /// No think time, regardless of --delay
     #[arg(short, long)]
     pub(super) benchmark: bool,
-    /// Pick URLs at random instead of one after the other
+    /// Pick URLs at random instead of in order
     #[arg(short, long)]
     pub(super) internet: bool,
-    /// A file with a URL on each line
+    /// A file with one URL per line
     #[arg(short, long, value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
-    /// A configuration file of siege's; none is read unless it is named
+    /// A siege configuration file; without this flag none is read
     #[arg(short = 'R', long, value_name = "FILE")]
     pub(super) rc: Option<PathBuf>,
-    /// A header of every request, such as 'Accept: text/html'; may be repeated
+    /// A header to send with every request, such as 'Accept: text/html'; may be repeated
     #[arg(short = 'H', long, value_name = "TEXT", action = clap::ArgAction::Append)]
     pub(super) header: Vec<String>,
-    /// The content type of bodies that have none of their own in the file
+    /// The content type of bodies for which the file gives none
     #[arg(short = 'T', long, value_name = "TEXT")]
     pub(super) content_type: Option<String>,
-    /// What to send as User-Agent
+    /// The User-Agent to send
     #[arg(short = 'A', long, value_name = "TEXT")]
     pub(super) user_agent: Option<String>,
-    /// Make one request and print it and the head of its answer, then the figures
+    /// Send one request; print it, the head of its answer and the figures
     #[arg(short, long)]
     pub(super) get: bool,
-    /// Make one request and print it and the page, then the figures
+    /// Send one request; print it, the page and the figures
     #[arg(short, long)]
     pub(super) print: bool,
-    /// Print what the flags and the configuration file come to, and do nothing
+    /// Print the settings from the flags and the configuration file, and exit
     #[arg(short = 'C', long)]
     pub(super) config: bool,
-    /// Print the version, and do nothing
+    /// Print the version and exit
     #[arg(short = 'V', long)]
     pub(super) version: bool,
-    /// Print a line for each request
+    /// Print one line per request
     #[arg(short, long)]
     pub(super) verbose: bool,
     /// Print each request and the head of its answer
@@ -66,47 +66,47 @@ pub(in crate::cli) struct Siege {
     /// Print the figures as JSON
     #[arg(short, long)]
     pub(super) json_output: bool,
-    /// Append the figures to a log file [default file: siege.log]
+    /// Append the figures to a log file [default: siege.log]
     #[arg(short, long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "siege.log")]
     pub(super) log: Option<PathBuf>,
-    /// Append a mark to the log file first
+    /// Append this mark to the log file first
     #[arg(short, long, value_name = "TEXT")]
     pub(super) mark: Option<String>,
-    /// Count redirects as answers and do not follow them
+    /// Count redirects as answers instead of following them
     #[arg(long)]
     pub(super) no_follow: bool,
-    /// Do not fetch what a page refers to: springload never does
+    /// Do not fetch the resources of a page; springload never does
     #[arg(long)]
     pub(super) no_parser: bool,
-    /// Send {{...}} as it stands
+    /// Send {{...}} literally
     #[arg(long)]
     pub(super) literal: bool,
-    /// What requests, think times and {{...}} are drawn from: the same seed, the same run
-    /// [default: another one each time]
+    /// Seed of requests, think times and {{...}}: the same seed repeats the run [default: a new
+    /// one each time]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
-    /// Threads to share the users [default: one per core]
+    /// Number of threads; they share the users [default: one per core]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     pub(super) threads: Option<u64>,
-    /// How long one request may take [default: 30s]
+    /// Timeout of one request [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
     pub(super) timeout: Option<u64>,
-    /// A PEM file with the authorities to trust, instead of the system's
+    /// A PEM file of the certificate authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub(super) tls_ca: Option<PathBuf>,
     #[command(flatten)]
     pub(super) output: OutputArgs,
 }
 
-/// How often.
+/// Number of requests per user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reps {
     Each(u64),
     Once,
 }
 
-/// Reads how often.
+/// Parses `--reps`.
 pub(super) fn reps(text: &str) -> Result<Reps, String> {
     if text.eq_ignore_ascii_case("once") {
         return Ok(Reps::Once);
@@ -114,9 +114,9 @@ pub(super) fn reps(text: &str) -> Result<Reps, String> {
     plan::count(text).map(Reps::Each)
 }
 
-/// Reads siege's times: `30S`, `1m`, `2H`, in nanoseconds; a bare number is minutes.
+/// Parses siege's times, `30S`, `1m` or `2H`, to nanoseconds; a bare number is minutes.
 pub(super) fn time(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no time; give a number with S, M or H, such as 30S");
+    let wrong = || format!("{text:?} is not a time; give a number with S, M or H, such as 30S");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit_s = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "s" => 1,
@@ -125,14 +125,14 @@ pub(super) fn time(text: &str) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     let number: u64 = digits.trim().parse().map_err(|_| wrong())?;
-    // A year is more than any run; beyond it lies overflow.
+    // A year is longer than any run; much more would overflow.
     let seconds = number.checked_mul(unit_s).filter(|&s| s <= 366 * 86_400).ok_or_else(wrong)?;
     Ok(seconds * 1_000_000_000)
 }
 
-/// Reads seconds, in nanoseconds; less than nothing is nothing, as siege has it.
+/// Parses seconds to nanoseconds; a negative number is 0, as in siege.
 pub(super) fn delay(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no number of seconds; give for example 1 or 0.5");
+    let wrong = || format!("{text:?} is not a number of seconds; give 1 or 0.5, for example");
     let seconds: f64 = text.trim().parse().map_err(|_| wrong())?;
     if !seconds.is_finite() || seconds > 86_400.0 {
         return Err(wrong());

@@ -1,4 +1,4 @@
-//! Siege's log file: a line for each run.
+//! Siege's log file: one line per run.
 
 use crate::plan::Invalid;
 use crate::record::RunRecord;
@@ -7,12 +7,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// A log file, open for what comes.
+/// A log file, open for appending.
 #[derive(Debug)]
 pub(super) struct Log(File);
 
 impl Log {
-    /// Opens it before anything is sent, so that a bad path fails early.
+    /// Opens the file before anything is sent, so that a bad path fails early.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -23,7 +23,7 @@ impl Log {
         })
     }
 
-    /// Appends the line of a run, below a head where the file is new, and below a mark.
+    /// Appends the line of a run, after a header if the file is new, and after the mark.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -28,10 +28,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use transcript::{Detail, Transcript};
 
-/// As many users as siege's configuration has when it is installed.
+/// The default in siege's own configuration file.
 const USERS: u64 = 25;
 
-/// The arguments with `-lFILE` as `--log=FILE`: siege's optional value.
+/// Rewrites `-lFILE`, siege's optional value, to `--log=FILE`.
 fn spelled_out(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.get(1).is_some_and(|verb| verb == "siege") {
         for argument in arguments.iter_mut().skip(2) {
@@ -96,7 +96,7 @@ impl Verb for Siege {
     }
 }
 
-/// Siege's lines for each request, its figures and its log.
+/// Prints siege's lines for each request and its figures, and writes its log.
 struct Figures {
     transcript: Option<Transcript>,
     log: Option<Log>,
@@ -117,7 +117,7 @@ impl Dialect for Figures {
     fn report(&mut self, record: &RunRecord, format: Option<Format>) -> Result<(), String> {
         let told = render(record, format, "siege").and_then(|figures| deliver(&figures));
         let log = self.log.take().map_or(Ok(()), |log| log.append(self.mark.as_deref(), record));
-        told.and(log.map_err(|error| format!("the log could not be written: {error}")))
+        told.and(log.map_err(|error| format!("cannot write the log: {error}")))
     }
 }
 
@@ -190,7 +190,7 @@ fn spec(args: &Siege, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Ht
     }
 }
 
-/// The URLs of the command line, or else those of the configuration.
+/// The URLs of the command line; without any, those of the configuration.
 fn urls(args: &Siege, rc: &Rc) -> Vec<UrlSource> {
     if args.get || args.print {
         return sources(None, args.urls.clone());
@@ -221,7 +221,7 @@ fn headers(args: &Siege, rc: &Rc) -> Vec<String> {
         headers.extend(value.map(|value| format!("{name}: {value}")));
     };
     add("User-Agent", args.user_agent.as_deref().or_else(|| rc.get("user-agent")));
-    // What is printed is not decoded.
+    // Printed bodies are not decoded.
     add("Accept-Encoding", if args.print { Some("identity") } else { rc.get("accept-encoding") });
     headers
 }

@@ -1,11 +1,11 @@
-//! Siege's configuration file, as far as it says how to make requests.
+//! The parts of siege's configuration file that affect requests.
 
 use crate::plan::{Invalid, expand};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Keys that say how to print, or what springload does anyway or does not do. `docs/siege.md`
-/// says which.
+/// Keys with no effect here: they are about printing, or about what springload always or never
+/// does. `docs/siege.md` lists them.
 const IGNORED: [&str; 29] = [
     "auth-url",
     "cache",
@@ -38,7 +38,7 @@ const IGNORED: [&str; 29] = [
     "zero-data-ok",
 ];
 
-/// Keys that say something here.
+/// Keys that have an effect.
 const KNOWN: [&str; 20] = [
     "accept-encoding",
     "benchmark",
@@ -61,10 +61,10 @@ const KNOWN: [&str; 20] = [
     "user-agent",
     "verbose",
 ];
-/// The same, of which each line counts.
+/// Keys with an effect that may be repeated.
 const REPEATED: [&str; 4] = ["header", "login", "login-url", "url"];
 
-/// What a configuration file says.
+/// The contents of a configuration file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Rc {
     values: BTreeMap<String, (String, String)>,
@@ -75,7 +75,7 @@ impl Rc {
     /// Reads a file.
     ///
     /// # Errors
-    /// What is wrong with it, with file and line.
+    /// Each mistake, with file and line.
     pub(super) fn read(path: &Path) -> Result<Self, Vec<Invalid>> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -109,8 +109,12 @@ impl Rc {
             } else if line.contains('=') && key.chars().any(|c| c.is_ascii_uppercase()) {
                 variables.insert(key, value);
             } else if !IGNORED.contains(&&*key) {
-                let cure = "see docs/siege.md for those that there are, or leave it out";
-                mistakes.push(Invalid::new(place, format!("{key:?} is no key of siege"), cure));
+                let cure = "see docs/siege.md for the keys that exist, or leave it out";
+                mistakes.push(Invalid::new(
+                    place,
+                    format!("{key:?} is not a key of siege's"),
+                    cure,
+                ));
             }
         }
         if mistakes.is_empty() { Ok(rc) } else { Err(mistakes) }
@@ -126,10 +130,10 @@ impl Rc {
         self.get(key).map(|value| matches!(value, "true" | "on" | "yes" | "1"))
     }
 
-    /// The last value of a key, as `read` reads it.
+    /// The last value of a key, parsed by `read`.
     ///
     /// # Errors
-    /// When it cannot: with file and line.
+    /// If it cannot be parsed, with file and line.
     pub(super) fn read_value<T>(
         &self,
         key: &str,
@@ -137,11 +141,11 @@ impl Rc {
     ) -> Result<Option<T>, Invalid> {
         let Some((place, value)) = self.values.get(key) else { return Ok(None) };
         read(value).map(Some).map_err(|problem| {
-            Invalid::new(place.as_str(), format!("{key}: {problem}"), "mend the line")
+            Invalid::new(place.as_str(), format!("{key}: {problem}"), "correct the line")
         })
     }
 
-    /// All values of a key that may come several times, each with its place.
+    /// All values of a key that may be repeated, each with its place.
     pub(super) fn list(&self, key: &str) -> &[(String, String)] {
         self.lists.get(key).map_or(&[], Vec::as_slice)
     }
@@ -166,6 +170,6 @@ mod tests {
     fn an_unknown_key_is_named_with_its_line() {
         let mistakes = Rc::parse("my.rc", "delay = 1\nconcurent = 7\n").unwrap_err();
         let line = mistakes[0].to_string();
-        assert!(line.starts_with("my.rc:2: \"concurent\" is no key"), "{line}");
+        assert!(line.starts_with("my.rc:2: \"concurent\" is not a key"), "{line}");
     }
 }

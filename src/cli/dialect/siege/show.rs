@@ -1,4 +1,4 @@
-//! What siege shows besides a run: one exchange, its configuration, its version.
+//! What siege shows without a run: one exchange, its configuration, its version.
 
 use super::args::Siege;
 use super::rc::Rc;
@@ -10,7 +10,7 @@ use crate::report::{SiegeHit, siege_figures};
 use crate::run::{RunError, Shown, exchange_once};
 use crate::workload::UrlOrder;
 
-/// The version whose command line and figures these are.
+/// The version whose command line and figures are followed.
 const SIEGE: &str = "4.0.7";
 
 /// Prints the version.
@@ -20,8 +20,7 @@ pub(super) fn version() -> Exit {
     Exit::Passed
 }
 
-/// Makes one request and prints what went to and fro: on stdout the exchanges, on stderr the
-/// figures, as siege does.
+/// Makes one request. Prints the exchange to stdout and the figures to stderr, as siege does.
 pub(super) fn exchange(
     plan: Result<Plan, Vec<Invalid>>,
     mut mistakes: Vec<Invalid>,
@@ -31,7 +30,7 @@ pub(super) fn exchange(
     if args.urls.len() != 1 {
         let problem = format!("{} URLs on the command line", args.urls.len());
         let flag = if args.get { "--get" } else { "--print" };
-        return refuse(&[Invalid::new(flag, problem, "give one, which is requested and shown")]);
+        return refuse(&[Invalid::new(flag, problem, "give one")]);
     }
     let mut plan = match plan {
         Ok(plan) if mistakes.is_empty() => plan,
@@ -40,7 +39,7 @@ pub(super) fn exchange(
             return refuse(&mistakes);
         }
     };
-    // As siege does, a URL without a method is asked for its head alone.
+    // As in siege, a URL without a method is requested with HEAD.
     let plain = !args.urls[0].trim().contains(char::is_whitespace);
     if let Some(request) = plan.http.as_mut().and_then(|http| http.requests.first_mut())
         && plain
@@ -82,13 +81,13 @@ fn tell(shown: &Shown, args: &Siege, rc: &Rc) -> Exit {
     match shown.result {
         Ok(()) => Exit::Passed,
         Err(failure) => {
-            eprintln!("error: {failure}: no answer, or one that refuses");
+            eprintln!("error: {failure}: no answer, or a refusal");
             Exit::Target
         }
     }
 }
 
-/// Prints in siege's form what flags and configuration file come to.
+/// Prints the settings from flags and configuration file, in siege's form.
 pub(super) fn configuration(spec: &HttpSpec, args: &Siege, rc: &Rc, mistakes: &[Invalid]) -> Exit {
     if !mistakes.is_empty() {
         return refuse(mistakes);

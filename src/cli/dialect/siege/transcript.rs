@@ -1,4 +1,4 @@
-//! A line for each exchange, in siege's form, printed while the run goes on.
+//! Prints one line per exchange, in siege's form, during the run.
 
 use crate::cli::print::print;
 use crate::http1::{Exchange, Watcher};
@@ -6,28 +6,28 @@ use std::io;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
-/// What is printed of each exchange.
+/// What to print of each exchange.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Detail {
-    /// What was sent, and the head of the answer.
+    /// The request, and the head of the answer.
     pub(super) heads: bool,
-    /// A line.
+    /// One line.
     pub(super) lines: bool,
-    /// The line of a GET has the whole URL, not only its path.
+    /// One line, with the whole URL for a GET, not only its path.
     pub(super) full_url: bool,
 }
 
-/// Prints on a thread of its own what it is told.
+/// Prints exchanges on a thread of its own.
 pub(super) struct Transcript {
     watcher: Option<Watcher>,
     printer: JoinHandle<()>,
 }
 
 impl Transcript {
-    /// Begins to listen.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// When the operating system has no thread to give.
+    /// If the thread cannot be started.
     pub(super) fn start(show: Detail) -> io::Result<Self> {
         let (sender, source) = channel();
         let printer = std::thread::Builder::new().name("transcript".to_owned());
@@ -36,12 +36,12 @@ impl Transcript {
         Ok(Self { watcher, printer })
     }
 
-    /// Where exchanges are told to. There is one, for whoever asks first.
+    /// The sender for exchanges. There is one; later calls return `None`.
     pub(super) const fn watcher(&mut self) -> Option<Watcher> {
         self.watcher.take()
     }
 
-    /// Waits until all is printed.
+    /// Waits until everything is printed.
     pub(super) fn finish(mut self) {
         drop(self.watcher.take());
         let _ = self.printer.join();
@@ -71,7 +71,7 @@ fn line(exchange: &Exchange, full_url: bool) -> String {
         Err(failure) => failure.to_string(),
     };
     let seconds = *response_ns as f64 / 1e9;
-    // As siege 4.0.7 does; why it tells methods apart is not known.
+    // As siege 4.0.7 does; why it treats methods differently is not known.
     let is_whole = full_url || !matches!(method.as_str(), "GET" | "HEAD");
     let origin = if is_whole { origin } else { "" };
     format!(

@@ -1,4 +1,4 @@
-//! The flags of `bin/ycsb`, as the parser knows them.
+//! The flags of `bin/ycsb`.
 
 use crate::cli::flags::output::OutputArgs;
 use crate::plan::{self, Invalid};
@@ -14,56 +14,56 @@ pub(in crate::cli) struct Ycsb {
     /// What to do
     #[arg(value_enum)]
     pub(super) command: Action,
-    /// What to do it with: couchdb; rest, for traces of URLs; or basic, which sends nothing and
-    /// prints operations (basicts is the same)
+    /// The binding: couchdb; rest, for traces of URLs; or basic (or basicts), which sends nothing
+    /// and prints the operations
     pub(super) binding: String,
-    /// A property file, or one of workloads/workloada to workloads/workloadf, or
-    /// workloads/tsworkloada; may be repeated, the later one wins
+    /// A property file, one of workloads/workloada to workloads/workloadf, or
+    /// workloads/tsworkloada; may be repeated, the last one wins
     #[arg(short = 'P', value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
-    /// A property; wins over those in files; may be repeated
+    /// A property, which overrides those in files; may be repeated
     #[arg(short = 'p', value_name = "NAME=VALUE")]
     pub(super) properties: Vec<String>,
-    /// Connections, each with one operation under way [property threadcount, default: 1]
+    /// Number of connections, each with one operation in flight [property threadcount, default: 1]
     #[arg(long, value_name = "N")]
     pub(super) threads: Option<String>,
-    /// Operations due per second, in all [property target, default: as many as are served]
+    /// Total operations per second [property target, default: as fast as they are served]
     #[arg(long, value_name = "N")]
     pub(super) target: Option<String>,
     /// Print status lines on stderr
     #[arg(short = 's')]
     pub(super) status: bool,
-    /// What status lines begin with
+    /// The prefix of status lines
     #[arg(short = 'l', value_name = "LABEL")]
     pub(super) label: Option<String>,
     /// The table [property table, default: usertable]
     #[arg(long, value_name = "NAME")]
     pub(super) table: Option<String>,
-    /// The class of the binding, in its place
+    /// The class of the binding, instead of its name
     #[arg(long, value_name = "CLASS")]
     pub(super) db: Option<String>,
-    /// The load phase: what the command says already
+    /// The load phase; the command already says so
     #[arg(long)]
     pub(super) load: bool,
-    /// The run phase: what the command says already
+    /// The run phase; the command already says so
     #[arg(short = 't')]
     pub(super) transactions: bool,
-    /// Passed over: there are no classes to load
+    /// Ignored: there are no classes to load
     #[arg(long, value_name = "PATH")]
     pub(super) cp: Option<OsString>,
-    /// Passed over: there is no Java
+    /// Ignored: there is no Java
     #[arg(long = "jvm-args", value_name = "ARGS", allow_hyphen_values = true)]
     pub(super) java: Option<OsString>,
-    /// Name records as go-ycsb does, whose hash is another one
+    /// Name records as go-ycsb does, which uses a different hash
     #[arg(long)]
     pub(super) go_ycsb_keys: bool,
-    /// How long one operation may take
+    /// Timeout of one operation
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     pub(super) timeout: u64,
-    /// Present user and password in every request, instead of a session cookie
+    /// Send user and password with every request, instead of a session cookie
     #[arg(long)]
     pub(super) basic_auth: bool,
-    /// A PEM file with the authorities to trust, instead of the system's
+    /// A PEM file of the certificate authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub(super) tls_ca: Option<PathBuf>,
     #[command(flatten)]
@@ -75,13 +75,13 @@ pub(in crate::cli) struct Ycsb {
 pub(super) enum Action {
     /// Insert the records
     Load,
-    /// Do operations on them
+    /// Run operations on the records
     Run,
     /// Read and write records by hand
     Shell,
 }
 
-/// A property that makes no sense.
+/// An invalid property.
 pub(super) fn wrong(name: &str, problem: impl Into<String>, cure: &str) -> Invalid {
     Invalid::new(format!("-p {name}"), problem, cure)
 }

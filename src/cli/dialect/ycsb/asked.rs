@@ -1,4 +1,4 @@
-//! Properties and options together, as a plan that is yet to be checked.
+//! Turns properties and options into a plan that is yet to be checked.
 
 use super::args::{Action, Ycsb, wrong};
 use super::classes::{self, Binding, WorkloadClass};
@@ -22,19 +22,19 @@ use std::io::ErrorKind;
 use std::path::Path;
 use url::Url;
 
-/// Where CouchDB listens if nothing else is said.
+/// The default address of CouchDB.
 const COUCHDB: &str = "http://127.0.0.1:5984";
-/// The part of all operations that may fail. YCSB does not mind any number.
+/// The share of operations that may fail. YCSB accepts any number.
 const MOST_ERRORS: f64 = 0.01;
-/// Any number here: seconds or operations beyond would overflow.
+/// The largest number of seconds or operations: more would overflow.
 const MOST: f64 = 1e9;
-/// As many connections and documents in a request as plans may have.
+/// The most connections, and the most documents in a request, that a plan may have.
 const MOST_THREADS: f64 = 65_536.0;
 const MOST_BATCH: f64 = 1e6;
-/// Operations that may be due and not done: as in YCSB, none is ever dropped.
+/// No limit on waiting operations: as in YCSB, none is ever dropped.
 const ALL_IN_FLIGHT: u64 = 1 << 40;
 
-/// Properties that are read in this file.
+/// The properties that this file reads.
 const OWN: [&str; 20] = [
     "basicdb.count",
     "basicdb.randomizedelay",
@@ -58,15 +58,15 @@ const OWN: [&str; 20] = [
     "workload",
 ];
 
-/// All that was asked, before it is known to make sense.
+/// Everything that was asked for, before it is checked.
 pub(super) struct Asked {
     pub(super) properties: Properties,
-    /// What the user should know although nothing is wrong.
+    /// Notes for the user that are not mistakes.
     pub(super) notes: Vec<String>,
 }
 
 impl Asked {
-    /// Reads the files, and sets what options say.
+    /// Reads the property files, and applies the options.
     pub(super) fn read(args: &Ycsb, mistakes: &mut Vec<Invalid>) -> Self {
         let mut properties = Properties::default();
         for file in &args.files {
@@ -130,7 +130,7 @@ impl Asked {
         self.properties.get("couchdb.url").unwrap_or(COUCHDB)
     }
 
-    /// What is to be planned; `None`: the properties make too little sense for that.
+    /// The plan to check; `None`: the properties are too wrong to plan anything.
     pub(super) fn spec(
         &mut self,
         args: &Ycsb,
@@ -144,7 +144,7 @@ impl Asked {
             measurement.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
         let mut number = |name, default| self.number(name, default, mistakes);
         let threads = number("threadcount", 1.0);
-        // As in YCSB, any number that is not above 0 leaves the rate to the server.
+        // As in YCSB, a number that is not above 0 means no target rate.
         let target = if self.unthrottled() { 0.0 } else { number("target", 0.0) };
         let batch = number("batchsize", 1.0);
         let length_s = number("maxexecutiontime", 0.0);
@@ -210,7 +210,7 @@ impl Asked {
         })
     }
 
-    /// The phase, which several options and a property tell and must agree on.
+    /// The phase. Several options and a property name it, and they must agree.
     fn phase(&self, args: &Ycsb, mistakes: &mut Vec<Invalid>) -> YcsbPhase {
         let load = args.command == Action::Load;
         let told = self.properties.get("dotransactions");
@@ -221,7 +221,7 @@ impl Asked {
         };
         if let Some(flag) = other {
             let cure = "leave it out: load and run say which phase";
-            mistakes.push(Invalid::new(flag, "names the other phase", cure));
+            mistakes.push(Invalid::new(flag, "contradicts the command", cure));
         }
         if load { YcsbPhase::Load } else { YcsbPhase::Run }
     }
@@ -231,7 +231,7 @@ impl Asked {
         self.properties.get("db").map_or(Ok(named), classes::binding_class)
     }
 
-    /// What the workload class makes of the properties.
+    /// The workload that the class makes of the properties.
     fn workload(
         &mut self,
         args: &Ycsb,
@@ -241,7 +241,7 @@ impl Asked {
         if self.properties.get("workload").is_none() {
             let cure = "give -P workloads/workloada, or \
                         -p workload=site.ycsb.workloads.CoreWorkload";
-            mistakes.push(wrong("workload", "what to do is not said", cure));
+            mistakes.push(wrong("workload", "no workload is named", cure));
             return None;
         }
         let class = self.properties.get("workload").map(classes::workload).transpose();
@@ -261,12 +261,13 @@ impl Asked {
             && self.properties.get("insertstart").is_none()
         {
             let start = series.start;
-            self.notes.push(format!("series begin now: -p insertstart={start} finds them again"));
+            self.notes
+                .push(format!("the series start now; find them again with -p insertstart={start}"));
         }
         read.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok()
     }
 
-    /// Sets the counts that constant occupancy sets.
+    /// Sets the counts that `ConstantOccupancyWorkload` derives.
     fn occupy(&mut self, mistakes: &mut Vec<Invalid>) {
         match occupancy::occupy(&mut self.properties, &named_file) {
             Ok(said) if said.is_empty() => {}
@@ -278,7 +279,7 @@ impl Asked {
         }
     }
 
-    /// Refuses what a binding does not know: URLs, keys, or deletes of more than a point.
+    /// Refuses what a binding cannot do: URLs, keys, or deletes of more than one point.
     fn check_pair(
         config: &CoreConfig,
         class: &Class,
@@ -288,11 +289,15 @@ impl Asked {
         let series = match (class, binding) {
             (Class::Rest(_), Binding::CouchDb) => {
                 let cure = "give the binding rest, or basic";
-                return mistakes.push(wrong("workload", "RestWorkload asks for URLs", cure));
+                return mistakes.push(wrong("workload", "RestWorkload requests URLs", cure));
             }
             (Class::Core | Class::Series(_), Binding::Rest) => {
                 let cure = "give -p workload=site.ycsb.workloads.RestWorkload";
-                return mistakes.push(Invalid::new("BINDING", "rest is for traces of URLs", cure));
+                return mistakes.push(Invalid::new(
+                    "BINDING",
+                    "rest only replays traces of URLs",
+                    cure,
+                ));
             }
             (Class::Series(series), Binding::CouchDb) => series,
             _ => return,
@@ -307,7 +312,7 @@ impl Asked {
         }
     }
 
-    /// Whether a target is given that is below 0.
+    /// Refuses a target below 0.
     fn unthrottled(&self) -> bool {
         let target = self.properties.get("target").and_then(|text| text.parse::<f64>().ok());
         target.is_some_and(|target| target < 0.0)
@@ -316,17 +321,17 @@ impl Asked {
     fn number(&self, name: &str, default: f64, mistakes: &mut Vec<Invalid>) -> f64 {
         let Some(text) = self.properties.get(name) else { return default };
         text.parse().ok().filter(|it| (0.0..=MOST).contains(it)).unwrap_or_else(|| {
-            let problem = format!("{text:?} has no meaning");
+            let problem = format!("{text:?} is not a valid rate");
             mistakes.push(wrong(name, problem, "give a number from 0 to 1e9"));
             default
         })
     }
 
-    /// What the properties of `BasicDB` ask for.
+    /// The plan of `BasicDB`'s properties.
     fn basic(&self, mistakes: &mut Vec<Invalid>) -> BasicOptions {
         let mut read = Reader::new(&self.properties);
         let basic = BasicOptions {
-            // As much as YCSB's type holds: 24 days.
+            // The most that YCSB's type holds: 24 days.
             delay_ms: read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff) as u32,
             randomized: read.flag("basicdb.randomizedelay", true),
             printed: read.flag("basicdb.verbose", true),
@@ -338,12 +343,12 @@ impl Asked {
         })
     }
 
-    /// How long an operation on `rest` may take, where that is said.
+    /// The timeout of an operation on `rest`, if given.
     fn timeout_ns(&self, mistakes: &mut Vec<Invalid>) -> Option<u64> {
         self.properties.get("timeout.exec")?;
         let seconds = self.number("timeout.exec", 10.0, mistakes);
         if seconds <= 0.0 {
-            let problem = "no operation can take no time";
+            let problem = "the timeout must be above 0";
             mistakes.push(wrong("timeout.exec", problem, "give seconds, 10 or so"));
         }
         Some((seconds * 1e9) as u64)
@@ -361,7 +366,7 @@ impl Asked {
         }
     }
 
-    /// Refuses what would ask for something that is not there.
+    /// Refuses properties that ask for something springload does not have.
     fn refuse(&self, mistakes: &mut Vec<Invalid>) {
         let asks = |name| self.properties.get(name).is_some_and(|it| !matches!(it, "false" | "0"));
         if asks("measurement.trackjvm") {
@@ -376,7 +381,7 @@ impl Asked {
         }
     }
 
-    /// Refuses phases without an end, or without a number of records.
+    /// Checks that the phase has an end and a number of records.
     fn check_counts(
         &mut self,
         phase: YcsbPhase,
@@ -388,15 +393,15 @@ impl Asked {
         let loads = phase == YcsbPhase::Load && !matches!(class, Class::Rest(_));
         if loads && !given("recordcount") && !given("insertcount") {
             let cure = "give the number of records, or -P workloads/workloada";
-            mistakes.push(wrong("recordcount", "how many records to load is not said", cure));
+            mistakes.push(wrong("recordcount", "the number of records to load is missing", cure));
         }
         if phase == YcsbPhase::Run && !given("operationcount") && length_s == 0.0 {
-            let note = "neither operationcount nor maxexecutiontime: runs until Ctrl-C";
+            let note = "neither operationcount nor maxexecutiontime is set: runs until Ctrl-C";
             self.notes.push(note.to_owned());
         }
     }
 
-    /// Notes, once each, the properties that nothing here knows.
+    /// Notes each unknown property once.
     fn note_unknown(&mut self) {
         let known = |name: &str| {
             OWN.contains(&name)
@@ -407,12 +412,12 @@ impl Asked {
                 || RestConfig::PROPERTIES.contains(&name)
         };
         for (name, _) in self.properties.iter().filter(|(name, _)| !known(name)) {
-            self.notes.push(format!("-p {name}: passed over, no such property is known"));
+            self.notes.push(format!("-p {name}: ignored, no such property"));
         }
     }
 }
 
-/// Reads a property file; one of YCSB's own is built in where there is no such file.
+/// Reads a property file; YCSB's own are built in.
 fn property_file(path: &Path) -> Result<Properties, String> {
     let read = std::fs::read(path);
     let built_in = || builtin::named(path.to_str()?);
@@ -433,7 +438,7 @@ fn invalid(error: PropertyError) -> Invalid {
     wrong(&error.property, error.problem, &error.cure)
 }
 
-/// A rate, or as fast as answers come.
+/// The load: a rate, or as fast as answers come.
 fn load(target: f64) -> LoadSpec {
     if target > 0.0 {
         LoadSpec::Open {
@@ -447,13 +452,13 @@ fn load(target: f64) -> LoadSpec {
     }
 }
 
-/// The threshold that fails a run with more failures than this.
+/// The threshold that fails a run with a larger share of failures.
 fn errors(most: f64) -> String {
     format!("err > {}%", (most * 1e8).round() / 1e6)
 }
 
-/// The seed where none is given. Clients of one workload must not ask for the same keys in the same
-/// order; but what is loaded of time series and what is asked for later must have the same tags.
+/// The default seed. Clients that share a workload must not use the same keys in the same order;
+/// but time series must have the same tags when they are loaded and when they are queried.
 fn seed_of(class: &Class) -> u64 {
     if matches!(class, Class::Series(_)) { DEFAULT_SEED } else { drawn_seed() }
 }

@@ -1,12 +1,12 @@
-//! Java's names of workloads and bindings, and what stands for them here.
+//! The Java class names of workloads and bindings, and what replaces them.
 
 use super::args::wrong;
 use crate::plan::Invalid;
 
-/// Packages that YCSB's classes are in: the second up to release 0.16.
+/// The packages of YCSB's classes; the second was used up to release 0.16.
 const PACKAGES: [&str; 2] = ["site.ycsb.", "com.yahoo.ycsb."];
 
-/// The workload classes that there are here.
+/// The workload classes that exist here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkloadClass {
     Core,
@@ -15,7 +15,7 @@ pub(super) enum WorkloadClass {
     Rest,
 }
 
-/// What speaks to the database.
+/// A binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binding {
     CouchDb,
@@ -37,7 +37,7 @@ pub(super) fn workload(class: &str) -> Result<WorkloadClass, Invalid> {
         Some("ConstantOccupancyWorkload") => Ok(WorkloadClass::ConstantOccupancy),
         Some("TimeSeriesWorkload") => Ok(WorkloadClass::TimeSeries),
         Some("RestWorkload") => Ok(WorkloadClass::Rest),
-        _ => Err(wrong("workload", format!("there is no class {class:?} here"), CURE)),
+        _ => Err(wrong("workload", format!("no such class here: {class:?}"), CURE)),
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) fn binding(name: &str) -> Result<Binding, Invalid> {
         "basic" | "basicts" => Ok(Binding::Basic),
         "rest" => Ok(Binding::Rest),
         other => {
-            let problem = format!("there is no binding {other:?}");
+            let problem = format!("no such binding: {other:?}");
             Err(Invalid::new("BINDING", problem, "give couchdb or basic, or rest for traces"))
         }
     }
@@ -61,8 +61,8 @@ pub(super) fn binding_class(class: &str) -> Result<Binding, Invalid> {
         Some("webservice.rest.RestClient") => Ok(Binding::Rest),
         Some("db.CouchDbClient") => Ok(Binding::CouchDb),
         _ => {
-            let problem = format!("there is no class {class:?} here");
-            Err(Invalid::new("-db", problem, "leave it out: the binding before it says enough"))
+            let problem = format!("no such class here: {class:?}");
+            Err(Invalid::new("-db", problem, "leave it out: the binding is already named"))
         }
     }
 }

@@ -18,14 +18,14 @@ use asked::Asked;
 use outputs::Outputs;
 use std::ffi::OsString;
 
-/// YCSB's options of one dash that have a value, and what they set: a property, so that the last
-/// of several counts however each was written, or an argument of the program's own.
+/// YCSB's single-dash options that take a value, and what they set: a property, so that the last
+/// one wins however it was spelled, or one of springload's own arguments.
 const VALUED: [(&str, Sets); 10] = [
     ("-P", Sets::Argument("-P")),
     ("-p", Sets::Argument("-p")),
     ("-l", Sets::Property("label")),
     ("-threads", Sets::Property("threadcount")),
-    // As a guide has it, which YCSB itself never understood.
+    // Found in a guide; YCSB itself never accepted it.
     ("-thread", Sets::Property("threadcount")),
     ("-target", Sets::Property("target")),
     ("-db", Sets::Property("db")),
@@ -33,24 +33,24 @@ const VALUED: [(&str, Sets); 10] = [
     ("-cp", Sets::Argument("--cp")),
     ("-jvm-args", Sets::Argument("--jvm-args")),
 ];
-/// Those without a value.
+/// The options without a value.
 const PLAIN: [(&str, &[&str]); 3] =
     [("-s", &["-p", "status=true"]), ("-load", &["--load"]), ("-help", &["--help"])];
-/// Letters of the program's own flags that may stand behind one dash.
+/// springload's own single-letter flags.
 const LETTERS: [&str; 5] = ["-t", "-o", "-q", "-h", "-V"];
 
-/// What the value of an option is for.
+/// What an option sets.
 #[derive(Clone, Copy, Debug)]
 enum Sets {
     Property(&'static str),
     Argument(&'static str),
 }
 
-/// Spells YCSB's options as the parser knows them, where its verb is given.
+/// Rewrites YCSB's options to the spelling that clap parses, if the verb is `ycsb`.
 ///
 /// # Errors
-/// What to tell of an option of one dash that is none: to the parser it would be several letters,
-/// `-h` perhaps among them.
+/// The message for an unknown single-dash option. Clap would read it as several letters, `-h`
+/// perhaps among them.
 fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     if arguments.get(1).is_none_or(|verb| verb != "ycsb") {
         return Ok(arguments);
@@ -67,11 +67,11 @@ fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
             spelled.extend(more.iter().map(OsString::from));
         } else if let Some((option, sets)) = VALUED.iter().find(|(option, _)| *option == name) {
             if *option == "-thread" {
-                eprintln!("note: -thread is taken for -threads");
+                eprintln!("note: -thread is read as -threads");
             }
             let value = attached
                 .or_else(|| words.next())
-                .ok_or_else(|| format!("{option}: its value is missing; give {option} VALUE"))?;
+                .ok_or_else(|| format!("{option}: the value is missing; give {option} VALUE"))?;
             match sets {
                 Sets::Argument(flag) => spelled.extend([OsString::from(flag), value]),
                 Sets::Property(property) => {
@@ -89,7 +89,7 @@ fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     Ok(spelled)
 }
 
-/// Whether a word begins with one dash and is neither a letter of ours nor one with its value.
+/// Whether a word has a single dash and is not one of our letters, with or without its value.
 fn is_stray(name: &str) -> bool {
     let dashed = name.strip_prefix('-').is_some_and(|rest| rest.starts_with(char::is_alphabetic));
     let valued = ["-P", "-p", "-o"].iter().any(|letter| name.starts_with(letter));
@@ -101,13 +101,10 @@ fn stray(word: &str, name: &str) -> String {
     let nearest = options.min_by_key(|option| strsim::damerau_levenshtein(option, name));
     let near = nearest.filter(|option| strsim::damerau_levenshtein(option, name) <= 2);
     let cure = near.map_or_else(
-        || {
-            "docs/ycsb.md has those that there are; properties are given as -p NAME=VALUE"
-                .to_owned()
-        },
+        || "see docs/ycsb.md for the options; properties are given as -p NAME=VALUE".to_owned(),
         |option| format!("did you mean {option}?"),
     );
-    format!("{word}: there is no such option; {cure}")
+    format!("{word}: no such option; {cure}")
 }
 
 impl Verb for Ycsb {
@@ -121,7 +118,7 @@ impl Verb for Ycsb {
     fn carry_out(self, call: &Call<'_>) -> Exit {
         for (given, option) in [(self.cp.is_some(), "-cp"), (self.java.is_some(), "-jvm-&self")] {
             if given {
-                eprintln!("note: {option} is passed over: no Java is run");
+                eprintln!("note: {option} is ignored: there is no Java");
             }
         }
         let mut mistakes = Vec::new();
@@ -150,7 +147,7 @@ impl Verb for Ycsb {
         let measurement = spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone());
         let plan = check(&spec);
         let Some(measurement) = measurement else {
-            // What is wrong with it is among the mistakes.
+            // The mistakes say what is wrong.
             mistakes.extend(plan.err().unwrap_or_default());
             return refuse(&mistakes);
         };
@@ -196,11 +193,9 @@ mod tests {
 
     #[test]
     fn an_option_that_there_is_not_is_named_whole() {
-        for (word, cure) in [
-            ("-foo", "docs/ycsb.md"),
-            ("-threds=2", "-threads?"),
-            ("-th", "there is no such option"),
-        ] {
+        for (word, cure) in
+            [("-foo", "docs/ycsb.md"), ("-threds=2", "-threads?"), ("-th", "no such option")]
+        {
             let told = spelled(&format!("x ycsb run basic {word}")).unwrap_err();
             assert!(told.starts_with(&format!("{word}: ")) && told.contains(cure), "{told}");
         }

@@ -1,4 +1,4 @@
-//! What YCSB's dialect prints and writes while a run goes on and after it.
+//! What YCSB's dialect prints and writes during a run and after it.
 
 use super::args::wrong;
 use super::show::{self, Uniques};
@@ -24,17 +24,17 @@ pub(super) struct Outputs {
     status: Option<Status>,
     /// Stages whose last status line was printed.
     ended: usize,
-    /// Where rows of `raw` go; `None`: to stdout.
+    /// The file for rows of `raw`; `None`: stdout.
     raw: Option<File>,
-    /// Why some of them are missing there, if they are.
+    /// Why rows are missing from that file, if any are.
     unwritten: Option<io::Error>,
     basic: BasicOptions,
-    /// Where different operations are counted, if they are.
+    /// Counts distinct operations, if the plan asks for that.
     uniques: Option<Arc<Uniques>>,
 }
 
 impl Outputs {
-    /// What `plan` asks for, where operations are measured as `measurement` says.
+    /// The outputs that `plan` and `measurement` ask for.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -92,14 +92,14 @@ impl Dialect for Outputs {
         let text = raw_rows(&self.plan, rows, epoch_ns);
         match &mut self.raw {
             Some(file) => {
-                // Told with the report: the run goes on.
+                // Reported at the end: the run goes on.
                 self.unwritten = file.write_all(text.as_bytes()).err().or(self.unwritten.take());
             }
             None => print(text.as_bytes()),
         }
     }
 
-    // Tells the end of a stage, once it is on record.
+    // Prints the last status line of a stage once its record is complete.
     fn keep(&mut self, record: &RunRecord) {
         if let Some(stage) = record.stages.get(self.ended) {
             self.ended += 1;
@@ -113,7 +113,7 @@ impl Dialect for Outputs {
         let report = render(record, format, self.plan.exporter.format())?;
         let named = |name: &str, result: io::Result<()>| {
             result.map_err(|error| {
-                format!("the report cannot be written: {name} cannot be written: {error}")
+                format!("the report cannot be written: cannot write {name}: {error}")
             })
         };
         if let Some(uniques) = &self.uniques {
@@ -134,10 +134,8 @@ impl Dialect for Outputs {
     }
 }
 
-/// Opens a file that rows are added to.
+/// Opens a file to append rows to.
 fn append(property: &str, path: &str) -> Result<File, Invalid> {
     let file = OpenOptions::new().create(true).append(true).open(path);
-    file.map_err(|error| {
-        wrong(property, format!("{path}: {error}"), "name a file that can be written")
-    })
+    file.map_err(|error| wrong(property, format!("{path}: {error}"), "name a writable file"))
 }

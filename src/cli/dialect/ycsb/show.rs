@@ -1,4 +1,4 @@
-//! What YCSB's `BasicDB` prints on stdout.
+//! What YCSB's `BasicDB` prints to stdout.
 
 use crate::cli::print::print;
 use crate::driver::Echo;
@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What `BasicDB` calls the operations that it counts, by how their lines begin.
+/// `BasicDB`'s names of the operations that it counts, by the start of their lines.
 const COUNTED: [(&[u8], &str); 5] = [
     (b"READ ", "READS"),
     (b"SCAN ", "SCANS"),
@@ -19,13 +19,12 @@ const COUNTED: [(&[u8], &str); 5] = [
     (b"DELETE ", "DELETES"),
 ];
 
-/// How many different operations there were.
+/// The number of distinct operations.
 #[derive(Debug, Default)]
 pub(super) struct Uniques([Mutex<HashSet<u64>>; COUNTED.len()]);
 
 impl Uniques {
-    /// Counts the operation that this line shows. How many records a scan asks for makes no
-    /// difference.
+    /// Counts the operation of this line. Scans of different lengths count as the same.
     fn add(&self, line: &[u8]) {
         let Some(kind) = COUNTED.iter().position(|(verb, _)| line.starts_with(verb)) else {
             return;
@@ -45,7 +44,7 @@ impl Uniques {
         set.insert(hasher.finish());
     }
 
-    /// Prints the counts, as `BasicDB` does at the end.
+    /// Prints the counts as `BasicDB` does at the end.
     pub(super) fn print(&self) {
         let mut text = String::new();
         for ((_, name), set) in COUNTED.iter().zip(&self.0) {
@@ -56,7 +55,7 @@ impl Uniques {
     }
 }
 
-/// Who is handed operations, where the plan wants them shown or counted.
+/// The receiver of operations, if the plan wants them shown or counted.
 pub(super) fn echo(basic: BasicOptions, uniques: Option<Arc<Uniques>>) -> Option<Echo> {
     if !basic.is_shown() {
         return None;
@@ -74,11 +73,11 @@ pub(super) fn echo(basic: BasicOptions, uniques: Option<Arc<Uniques>>) -> Option
 /// One operation, on a line of its own.
 fn operation(line: &[u8]) {
     let mut out = std::io::stdout().lock();
-    // Whoever reads may stop whenever it likes: that is no failure.
+    // A reader that goes away is not an error.
     let _ = out.write_all(line).and_then(|()| out.write_all(b"\n"));
 }
 
-/// All properties, as they are printed at the start.
+/// All properties, as printed at the start.
 pub(super) fn properties(properties: &Properties) {
     let mut text = String::from("***************** properties *****************\n");
     for (name, value) in properties.iter() {

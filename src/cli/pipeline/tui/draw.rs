@@ -1,4 +1,4 @@
-//! The picture of the live view: a pure function from the model to a frame of any size.
+//! Drawing the live view: a pure function from the model to a frame of any size.
 
 use super::model::{Model, Second};
 use crate::measure::earned;
@@ -10,21 +10,21 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{LineGauge, Paragraph, Row, Sparkline, Table, Wrap};
 
-/// From this many columns on there is room for everything.
+/// The width at which everything fits.
 const WIDE: u16 = 72;
-/// The columns of a name and its value before a curve.
+/// Columns for the name and value to the left of a curve.
 const NAME_COLUMNS: u16 = 18;
-/// The columns of a curve's scale behind it.
+/// Columns for the scale to the right of a curve.
 const SCALE_COLUMNS: u16 = 14;
-/// A curve that is higher is no clearer.
+/// The greatest height of a curve.
 const CURVE_LINES_MAX: u16 = 6;
-/// Lines for errors by name.
+/// Lines for errors.
 const ERROR_LINES: u16 = 3;
 
-/// How the picture looks.
+/// The style of the view.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    /// Whether there are colours; bold and dim are no colours.
+    /// Whether to use colours; bold and dim do not count.
     pub(super) colour: bool,
 }
 
@@ -37,15 +37,15 @@ impl Look {
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 
-/// Draws the whole picture.
+/// Draws the whole view.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
     let area = frame.area();
     let kinds = 1 + model.progress.kinds.len() as u16;
     let gap = u16::from(area.height >= 14 + kinds);
-    // Title, place, gauge, table, errors, keys, and what lies between them.
+    // Title, place, gauge, table, errors, keys, and the gaps between them.
     let rest = 3 + kinds + ERROR_LINES + 1 + 3 * gap;
     let curve = (area.height.saturating_sub(rest) / 3).clamp(1, CURVE_LINES_MAX);
-    // A high curve brings a gap of its own.
+    // A tall curve has a gap of its own.
     let above = if curve > 2 { 0 } else { gap };
     let [title, place, gauge, _, curves, _, table, _, errors, _, keys] =
         area.layout(&Layout::vertical([
@@ -73,7 +73,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
     draw_keys(frame, keys, model);
 }
 
-/// Which stage this is, how far it is and how long it will take.
+/// Which stage this is, how far it has got and how long it will take.
 fn draw_place(frame: &mut Frame<'_>, place: Rect, gauge: Rect, model: &Model, look: Look) {
     let mut time = seconds(model.progress.elapsed_s);
     if let Some(length) = model.progress.length_s {
@@ -120,7 +120,7 @@ struct Curve {
     name: &'static str,
     now: String,
     points: Vec<Option<u64>>,
-    /// How a point is told.
+    /// Formats a value.
     text: fn(u64) -> String,
     colour: Color,
 }
@@ -147,14 +147,14 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let p99 = times("p99 ms", progress.p99_ns, 99.0, points(|it| it.p99_ns), Color::Yellow);
     let rows: [Rect; 3] = area.layout(&Layout::vertical([Constraint::Fill(1); 3]));
     for (row, curve) in rows.into_iter().zip([rate, p50, p99]) {
-        // Where there is room, a line between one curve and the next.
+        // If there is room, leave a line between two curves.
         let gap = u16::from(row.height > 2);
         let row = Rect { y: row.y + gap, height: row.height - gap, ..row };
         draw_curve(frame, row, &curve, look);
     }
 }
 
-/// One curve, a column for each second, the last ones where there are too many.
+/// One curve, a column per second; the latest seconds if there are too many.
 fn draw_curve(frame: &mut Frame<'_>, area: Rect, curve: &Curve, look: Look) {
     let scale = if area.width >= WIDE { SCALE_COLUMNS } else { 0 };
     let [left, middle, right] = area.layout(&Layout::horizontal([
@@ -186,7 +186,7 @@ const fn bottom(area: Rect) -> Rect {
     Rect { y: area.y + area.height - height, height, ..area }
 }
 
-/// A response time in milliseconds; one that a report would leave out is told with a `~`.
+/// A response time in milliseconds; one that a report would leave out is marked with a `~`.
 fn time(ns: u64, earned: bool) -> String {
     let mark = if earned { "" } else { "~" };
     format!("{mark}{}", millis(ns as f64 / 1e3))
@@ -231,7 +231,7 @@ fn draw_kinds(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     frame.render_widget(Table::new(rows, widths).header(head), area);
 }
 
-/// What failed, most first, with its share of all documents.
+/// Failures, most frequent first, with their share of all documents.
 fn draw_errors(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let progress = &model.progress;
     let all = (progress.ok + progress.failed).max(1) as f64;
@@ -258,13 +258,13 @@ fn draw_errors(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     frame.render_widget(Paragraph::new(line).wrap(Wrap { trim: true }), area);
 }
 
-/// What can be pressed.
+/// The keys.
 fn draw_keys(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     let keys =
-        if model.stopping { "q or Ctrl-C: leave at once" } else { "q or Ctrl-C: stop and report" };
+        if model.stopping { "q or Ctrl-C: exit at once" } else { "q or Ctrl-C: stop and report" };
     frame.render_widget(Line::styled(keys, DIM), area);
     if area.width >= WIDE {
-        let note = "~ fewer than ten samples lie beyond";
+        let note = "~ fewer than ten samples beyond";
         frame.render_widget(Line::styled(note, DIM).alignment(Alignment::Right), area);
     }
 }

@@ -1,5 +1,5 @@
-//! The keys of the live view. Read on a thread of their own, so that they work while nothing is
-//! drawn, too: a raw terminal sends no signal for Ctrl-C.
+//! The keys of the live view, read on a thread of their own so that they always work: a raw
+//! terminal sends no signal for Ctrl-C.
 
 use super::open::is_open;
 use crate::cli::pipeline::ending::Ending;
@@ -36,7 +36,7 @@ pub(super) fn listen(ending: Arc<Ending>) -> io::Result<()> {
                 }
                 Ok(_) => {}
                 Err(_) => {
-                    // No keys can be read: let the terminal make a signal of Ctrl-C again.
+                    // Keys cannot be read: let the terminal turn Ctrl-C into a signal again.
                     let _ = disable_raw_mode();
                     return;
                 }

@@ -1,5 +1,5 @@
-//! The live view of a run: a picture on the terminal's other screen, drawn from what the observer
-//! is told. It opens once a run has lasted a second. Knows nothing of how load is made.
+//! The live view of a run on the terminal's alternate screen, drawn from what the observer
+//! reports. It opens once a run has lasted a second. It does not know how load is generated.
 
 mod draw;
 #[cfg(test)]

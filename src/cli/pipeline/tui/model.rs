@@ -1,13 +1,13 @@
-//! What the live view knows of a run. Pure: it is told, and reads no clock.
+//! The state of the live view. Pure: it is fed by the observer, and reads no clock.
 
 use crate::plan::stage_title;
 use crate::record::RunRecord;
 use crate::run::Progress;
 
-/// Seconds after which the last one that was measured says nothing of now.
+/// Seconds after which the last measured second is too old to be shown as current.
 const FRESH_S: f64 = 3.0;
 
-/// A run, as far as it has been told.
+/// A run, as far as the observer has reported it.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     /// The server, the connections and the database.
@@ -16,11 +16,11 @@ pub(super) struct Model {
     /// The name of the stage, and its place in the plan.
     pub(super) stage: String,
     pub(super) nth: usize,
-    /// Where the stage stands.
+    /// The progress of the stage.
     pub(super) progress: Progress,
-    /// The stage second by second; `None`: nothing ended in that one.
+    /// The stage second by second; `None`: nothing ended in that second.
     pub(super) seconds: Vec<Option<Second>>,
-    /// The run is ending before its time.
+    /// The run is being stopped early.
     pub(super) stopping: bool,
 }
 
@@ -47,13 +47,13 @@ impl Model {
             1 => "1 connection".to_owned(),
             count => format!("{count} connections"),
         };
-        // Names of scratch databases are long: last, where a narrow terminal cuts.
+        // Last, where a narrow terminal cuts: names of scratch databases are long.
         let head = vec![server, connections, record.server.database.clone()];
         let stages = record.plan.stages.iter().map(|stage| stage.name.clone()).collect();
         Self { head, stages, ..Self::default() }
     }
 
-    /// A stage begins: nothing of the one before is shown any more.
+    /// A stage begins: forgets the one before.
     pub(super) fn stage_begins(&mut self, name: &str) {
         self.stage = stage_title(name);
         self.nth += 1;
@@ -61,7 +61,7 @@ impl Model {
         self.progress = Progress::default();
     }
 
-    /// Takes what is known now.
+    /// Takes the latest progress.
     pub(super) fn progress(&mut self, progress: &Progress, stopping: bool) {
         self.stopping = stopping;
         self.progress = progress.clone();
@@ -70,7 +70,7 @@ impl Model {
         if self.seconds.len() <= second {
             self.seconds.resize(second + 1, None);
         }
-        // Threads hand in a second one after the other: the last word counts.
+        // Threads report a second one after the other: the last report is complete.
         self.seconds[second] = Some(Second {
             ok: progress.rate_per_s,
             p50_ns: progress.p50_ns,
@@ -86,13 +86,13 @@ impl Model {
         }
     }
 
-    /// Whether the last second that was measured is the present one, as far as can be known.
+    /// Whether the last measured second is recent enough to be shown as current.
     pub(super) fn fresh(&self) -> bool {
         let measured = |second: u32| f64::from(second) + 1.0;
         self.progress.second.is_some_and(|it| self.progress.elapsed_s < measured(it) + FRESH_S)
     }
 
-    /// How much of the stage is done, 0 to 1; `None` where the plan does not tell.
+    /// How much of the stage is done, from 0 to 1; `None` if the plan does not say.
     pub(super) fn share(&self) -> Option<f64> {
         let Progress { elapsed_s, length_s, planned, ok, failed, .. } = self.progress;
         let time = length_s.map(|length| elapsed_s / length);
@@ -103,8 +103,8 @@ impl Model {
         share.map(|share| share.clamp(0.0, 1.0))
     }
 
-    /// How many more seconds the stage will take: what the plan leaves of its time, or what is
-    /// left of its work at the mean rate until now, whichever is less.
+    /// How many more seconds the stage will take: the time left by the plan, or the work left at
+    /// the mean rate so far, whichever is less.
     pub(super) fn left_s(&self) -> Option<f64> {
         let Progress { elapsed_s, length_s, planned, ok, failed, second, .. } = self.progress;
         let time = length_s.map(|length| length - elapsed_s);

@@ -1,7 +1,7 @@
-//! The terminal while the live view is on it, and how it is given back: at the end, on an error
-//! and before the message of a panic on any thread.
+//! The terminal while the live view owns it. It is restored at the end, on an error, and before
+//! the message of a panic on any thread.
 //!
-//! The view is on the alternate screen, so that nothing of it stays in the scrollback.
+//! The view uses the alternate screen, so that nothing of it stays in the scrollback.
 
 use super::keys;
 use super::open::{is_open, set_open};
@@ -21,21 +21,21 @@ use std::sync::{Arc, Once};
 
 static HOOK: Once = Once::new();
 
-/// The terminal behind stderr, in the view's hands until this is dropped.
+/// The terminal behind stderr, owned by the view until this is dropped.
 pub(super) struct Screen(Terminal<CrosstermBackend<BufWriter<Stderr>>>);
 
 impl Screen {
-    /// Takes the terminal, and listens to its keys.
+    /// Takes over the terminal and starts reading keys.
     ///
     /// # Errors
-    /// When there is none of a known size, or when it belongs to another job.
+    /// If there is no terminal, its size is unknown, or it belongs to another job.
     pub(super) fn open(ending: Arc<Ending>) -> io::Result<Self> {
-        // A job in the background would be stopped for setting the terminal's modes.
+        // A background job would be stopped for changing the terminal's modes.
         if tcgetpgrp(stderr()).is_ok_and(|foreground| foreground != getpgrp()) {
             return Err(io::Error::other("in the background"));
         }
         let area = area()?;
-        // Buffered: a picture is one write, not one per cell.
+        // Buffered: a frame is one write, not one per cell.
         let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 14, stderr()));
         let viewport = Viewport::Fixed(area);
         let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
@@ -54,7 +54,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws one picture.
+    /// Draws one frame.
     pub(super) fn draw(&mut self, picture: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         if !is_open() {
             return Err(io::Error::other("the view is closed"));
@@ -73,17 +73,17 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back, once.
+/// Restores the terminal, once.
 fn restore() {
     if set_open(false) {
-        // Whatever fails here, there is nothing left to try.
+        // If this fails, there is nothing left to try.
         let _ = execute!(stderr(), LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
     }
 }
 
-/// The terminal's size. Asked of stderr itself: without a controlling terminal, crossterm would
-/// start another program to find out.
+/// The terminal's size, asked of stderr itself: without a controlling terminal, crossterm would
+/// start another program to find it.
 fn area() -> io::Result<Rect> {
     let size = tcgetwinsize(stderr())?;
     if size.ws_col == 0 || size.ws_row == 0 {

@@ -1,37 +1,37 @@
-//! The flags of `springload serve` that script faults. Knows their spelling, not their playing.
+//! The flags of `springload serve` that inject faults. Parses them; `embedded` carries them out.
 
 use crate::embedded::{Delay, Faults, Stall};
 use crate::plan::duration_ns;
 
-/// What is done to answers on purpose.
+/// Faults to inject.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Faults")]
 #[group(id = "faults")]
 pub(super) struct FaultArgs {
-    /// Hold each answer back: 10ms, or 1ms,50ms@1% (50 ms for 1 % of them), or lognormal:1ms,0.5
+    /// Delay each answer: 10ms, or 1ms,50ms@1% (50 ms for 1 % of them), or lognormal:1ms,0.5
     /// (median, sigma)
     #[arg(long, value_name = "LAW")]
     delay: Option<String>,
-    /// Stand still: 2s@5s (for 2 s, 5 s after the first request) or 500ms@2.5s/5s (and every 5 s
-    /// again); may be given several times
+    /// Stall: 2s@5s (for 2 s, 5 s after the first request) or 500ms@2.5s/5s (and again every
+    /// 5 s); may be repeated
     #[arg(long, value_name = "FOR@AT[/EVERY]")]
     stall: Vec<String>,
-    /// Never answer this share of the requests, nor any later one on their connections
+    /// Never answer this share of requests, nor any later ones on the same connections
     #[arg(long, value_name = "PERCENT")]
     drop: Option<String>,
-    /// Hold a share of the answers back for longer: 5s@1%
+    /// Delay a share of the answers for longer: 5s@1%
     #[arg(long, value_name = "FOR@PERCENT")]
     slow: Option<String>,
-    /// Seed of all that is drawn for the faults
+    /// Seed for everything random about the faults
     #[arg(long, value_name = "N", default_value = "0")]
     fault_seed: u64,
 }
 
 impl FaultArgs {
-    /// What the flags say.
+    /// Parses the flags.
     ///
     /// # Errors
-    /// A line which names the flag and the cure.
+    /// A line that names the flag and the cure.
     pub(super) fn read(&self) -> Result<Faults, String> {
         let mut faults = Faults { seed: self.fault_seed, ..Faults::default() };
         if let Some(text) = &self.delay {
@@ -76,14 +76,14 @@ fn delay(text: &str) -> Result<Delay, String> {
 
 fn stall(text: &str) -> Result<Stall, String> {
     let (length, when) =
-        text.split_once('@').ok_or_else(|| format!("{text:?} does not say when"))?;
+        text.split_once('@').ok_or_else(|| format!("{text:?} has no time after an @"))?;
     let (at, every) = match when.split_once('/') {
         Some((at, every)) => (at, Some(duration(every)?)),
         None => (when, None),
     };
     let for_ns = duration(length)?;
     if every.is_some_and(|every| every <= for_ns) {
-        return Err(format!("{text:?} would stand still for ever"));
+        return Err(format!("{text:?} would stall forever"));
     }
     Ok(Stall { at_ns: duration(at)?, for_ns, every_ns: every })
 }
@@ -91,7 +91,7 @@ fn stall(text: &str) -> Result<Stall, String> {
 /// `5s@1%`
 fn rare(text: &str) -> Result<(u64, f64), String> {
     let (length, share) =
-        text.split_once('@').ok_or_else(|| format!("{text:?} does not say how often"))?;
+        text.split_once('@').ok_or_else(|| format!("{text:?} has no share after an @"))?;
     Ok((duration(length)?, fraction(share)?))
 }
 
@@ -107,7 +107,7 @@ fn fraction(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("{text:?} is not a share from 0% to 100%"))
 }
 
-/// A duration, in nanoseconds; its hint stands in the flag's own.
+/// A duration in nanoseconds. The flag's own message gives the hint.
 fn duration(text: &str) -> Result<u64, String> {
     duration_ns(text).map_err(|_| format!("{text:?} is not a duration"))
 }

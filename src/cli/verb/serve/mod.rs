@@ -12,20 +12,20 @@ use std::time::Duration;
 /// `springload serve`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Serve {
-    /// Where to listen; port 0 takes a free one
+    /// The address to listen on; port 0 takes a free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5984")]
     listen: String,
-    /// Ask for this user and password
+    /// Require this user and password
     #[arg(long, value_name = "USER:PASSWORD")]
     admin: Option<String>,
-    /// How long the cookie of a session is good: 2s
+    /// How long a session cookie is valid, such as 2s
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration_ns)]
     session: u64,
-    /// Threads to serve with
+    /// Number of threads
     #[arg(short, long, value_name = "N", default_value = "1")]
     threads: usize,
-    /// Keep nothing and answer every request as if it had succeeded: the fastest there is to
-    /// measure a client against
+    /// Store nothing and answer every request with success: the fastest server to measure a
+    /// client against
     #[arg(long)]
     null: bool,
     #[command(flatten)]
@@ -43,12 +43,12 @@ impl Verb for Serve {
                 Some((user.to_owned(), password.to_owned()))
             }
             Some(_) => {
-                eprintln!("error: --admin: no user and password; give USER:PASSWORD");
+                eprintln!("error: --admin: not a user and password; give USER:PASSWORD");
                 return Exit::Usage;
             }
         };
         if self.null && admin.is_some() {
-            eprintln!("error: --admin: --null asks nobody for a password; leave one of them out");
+            eprintln!("error: --admin: --null never checks passwords; leave one of them out");
             return Exit::Usage;
         }
         let faults = match self.faults.read() {
@@ -82,11 +82,11 @@ impl Verb for Serve {
             Err(exit) => return exit,
         };
         let (name, keeps) = if self.null {
-            ("null responder", "nothing, whatever it answers")
+            ("null responder", "nothing is stored")
         } else {
-            ("stand-in", "all in memory")
+            ("stand-in", "everything stays in memory")
         };
-        println!("the {name} listens on {}; it keeps {keeps}; Ctrl-C ends it", stand_in.url());
+        println!("{name} listening on {}; {keeps}; press Ctrl-C to stop", stand_in.url());
         while ending.reason().is_none() {
             std::thread::sleep(Duration::from_millis(100));
         }

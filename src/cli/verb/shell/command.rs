@@ -1,4 +1,4 @@
-//! The shell's commands as they are typed. Knows nothing of what they do.
+//! Parses the shell's commands. Does not know what they do.
 
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) enum ShellCommand {
     Quit,
 }
 
-/// What `help` prints: YCSB's words, and how to write what YCSB could not.
+/// What `help` prints: YCSB's text, and the quoting rules that YCSB lacks.
 pub(super) const HELP: &str = "\
 Commands:
   read key [field1 field2 ...] - Read a record
@@ -27,7 +27,7 @@ Quotes keep spaces together: insert user1 \"field0=two words\"
 ";
 
 impl ShellCommand {
-    /// Reads one line. `None`: there is nothing in it.
+    /// Parses one line. `None`: the line is empty.
     ///
     /// # Errors
     /// What to print after `Error: `.
@@ -70,23 +70,23 @@ impl ShellCommand {
     }
 }
 
-/// Keys that begin so are no records: CouchDB has documents and addresses of its own there.
+/// Refuses keys that begin with `_`: CouchDB reserves them.
 fn known_key(key: &str) -> Result<String, String> {
     if key.is_empty() || key.starts_with('_') {
-        return Err(format!("\"{key}\" cannot be a key: name one that does not begin with _"));
+        return Err(format!("\"{key}\" cannot be a key: keys must not begin with _"));
     }
     Ok(key.to_owned())
 }
 
-/// `name=value`; the value may hold more of `=`, and names of CouchDB's own are none of a field.
+/// `name=value`. The value may contain `=`; names that CouchDB reserves are refused.
 fn name_and_value(pair: &str) -> Option<(String, String)> {
     let (name, value) = pair.split_once('=')?;
     let field = !name.is_empty() && !name.starts_with('_');
     field.then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// Words between white space. Quotes, single or double, keep what is between them together; a
-/// backslash takes the next character as it is, but not between single quotes.
+/// Splits at white space. Single and double quotes keep words together; a backslash escapes the
+/// next character, except inside single quotes.
 fn words(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = line.chars();
@@ -140,10 +140,7 @@ mod tests {
             ("insert k _id=7", "syntax is \"insert keyname name1=value1 [name2=value2 ...]\""),
             ("delete", "syntax is \"delete keyname\""),
             ("read \"a", "a quote is not closed"),
-            (
-                "read _all_docs",
-                "\"_all_docs\" cannot be a key: name one that does not begin with _",
-            ),
+            ("read _all_docs", "\"_all_docs\" cannot be a key: keys must not begin with _"),
         ] {
             assert_eq!(ShellCommand::parse(line), Err(error.to_owned()), "{line}");
         }

@@ -1,4 +1,4 @@
-//! `springload shell`: records read and written by hand, with the words of YCSB's shell.
+//! `springload shell`: reads and writes records by hand, with the commands of YCSB's shell.
 
 mod command;
 mod store;
@@ -19,21 +19,21 @@ use std::sync::Arc;
 use store::{Answer, Store};
 use url::Url;
 
-/// How long one request may take.
+/// Timeout of one request.
 const TIMEOUT_NS: u64 = 30_000_000_000;
-/// What YCSB calls its table where nobody names one.
+/// YCSB's default table.
 const TABLE: &str = "usertable";
 const BANNER: &str = "springload shell, with the commands of YCSB's\nType \"help\" for a list\n";
 
 /// `springload shell`.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct Shell {
-    /// http(s)://[user:password@]host:port[/database], or basic: no server, commands are told
+    /// http(s)://[user:password@]host:port[/database], or basic: no server, commands are printed
     pub(in crate::cli) target: String,
-    /// The table to begin with, which is a database [default: TARGET's, or usertable]
+    /// The table (a database) to start with [default: TARGET's, or usertable]
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) table: Option<String>,
-    /// A PEM file with the authorities to trust instead of the system's
+    /// A PEM file of the certificate authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) tls_ca: Option<PathBuf>,
 }
@@ -41,7 +41,7 @@ pub(in crate::cli) struct Shell {
 impl Verb for Shell {
     const NAME: &'static str = "shell";
     const ABOUT: &'static str =
-        "Read and write records by hand, or by a script, as in YCSB's shell";
+        "Read and write records by hand or from a script, as in YCSB's shell";
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         main(&self)
@@ -72,7 +72,7 @@ pub(in crate::cli) fn main(args: &Shell) -> Exit {
     if io::stdin().is_terminal() { shell.converse() } else { shell.follow() }
 }
 
-/// The server that TARGET names, and the table to begin with.
+/// The server that TARGET names, and the table to start with.
 fn open(args: &Shell) -> Result<(Store, String), Invalid> {
     let table = |named: String| args.table.clone().unwrap_or(named);
     if args.target == "basic" {
@@ -88,14 +88,14 @@ fn open(args: &Shell) -> Result<(Store, String), Invalid> {
     let tls = TlsOptions { authorities: args.tls_ca.clone() };
     let endpoint = Endpoint::resolve(&url, &tls).map_err(|error| wrong(error.to_string()))?;
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("a query or fragment, which nobody would see".to_owned()));
+        return Err(wrong("a query or fragment has no effect here".to_owned()));
     }
     let path = url.path().trim_matches('/');
     if path.contains('/') {
         return Err(wrong("more than one path segment".to_owned()));
     }
     let named = if path.is_empty() { TABLE.to_owned() } else { decode(path) };
-    // A cookie would expire while nobody types.
+    // A session cookie would expire between commands.
     let credentials = if url.username().is_empty() {
         Credentials::None
     } else {
@@ -110,12 +110,12 @@ struct Prompt {
     store: Store,
     table: String,
     runtime: tokio::runtime::Runtime,
-    /// What a script is told at its end.
+    /// The exit status of a script.
     worst: Exit,
 }
 
 impl Prompt {
-    /// Sees that somebody answers who speaks CouchDB's protocol and takes the credentials.
+    /// Checks that the target is a CouchDB and accepts the credentials.
     fn connect(&mut self) -> Result<(), AdminError> {
         if let Store::Couch(admin) = &mut self.store {
             self.runtime.block_on(admin.expect(&[200], "GET", "/", None))?;
@@ -123,7 +123,7 @@ impl Prompt {
         Ok(())
     }
 
-    /// Lines from a terminal, with editing and a history.
+    /// Reads lines from a terminal, with editing and a history.
     fn converse(&mut self) -> Exit {
         let mut editor = match rustyline::DefaultEditor::new() {
             Ok(editor) => editor,
@@ -151,7 +151,7 @@ impl Prompt {
         }
     }
 
-    /// Lines from a pipe or file: answers alone on stdout, and an exit status that tells of
+    /// Reads lines from a pipe or file: stdout has only answers, and the exit status reports
     /// failures.
     fn follow(&mut self) -> Exit {
         let mut input = io::stdin().lock();
@@ -173,7 +173,7 @@ impl Prompt {
         }
     }
 
-    /// Carries out one line. `false`: it was the last.
+    /// Carries out one line. `false`: the session is over.
     fn line(&mut self, line: &str) -> bool {
         let mut out = String::new();
         let clock = Clock::system();
@@ -217,7 +217,7 @@ impl Prompt {
         }
     }
 
-    /// A mistake of the script's own is told before what the server refused.
+    /// A mistake in the script takes precedence over what the server refused.
     fn note(&mut self, ok: bool) {
         if !ok && self.worst == Exit::Passed {
             self.worst = Exit::Target;
@@ -225,7 +225,7 @@ impl Prompt {
     }
 }
 
-/// YCSB's words for what came of a command.
+/// YCSB's label for the result of a command.
 fn tell(command: &ShellCommand, answer: &Answer, out: &mut String) {
     const RULE: &str = "--------------------------------";
     let label = match command {

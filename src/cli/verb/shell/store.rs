@@ -1,4 +1,4 @@
-//! What the shell's commands do to a database. Prints nothing.
+//! Carries out the shell's commands on a database. Prints nothing.
 
 use super::command::ShellCommand;
 use crate::driver::couchdb::{Admin, AdminError, answer, encode_segment};
@@ -7,10 +7,10 @@ use crate::report::ycsb::return_code;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// Fields of a record with their values.
+/// The fields of a record and their values.
 pub(super) type Record = Vec<(String, String)>;
 
-/// What came of a command: a return code and records.
+/// The result of a command: a return code and records.
 pub(super) struct Answer {
     pub(super) code: &'static str,
     pub(super) records: Vec<Record>,
@@ -30,14 +30,14 @@ impl Answer {
 
 /// One server, or none.
 pub(super) enum Store {
-    /// No server: what would be done is told.
+    /// No server: prints what would be done.
     Basic,
     /// CouchDB.
     Couch(Box<Admin>),
 }
 
 impl Store {
-    /// Carries out a command on records of `table`; what `Basic` tells goes to `out`.
+    /// Carries out a command on records of `table`; `Basic` prints to `out`.
     ///
     /// # Errors
     /// When the server does not answer.
@@ -120,7 +120,7 @@ async fn couch(
             if result.code != return_code(Failure::NotFound) {
                 return Ok(result);
             }
-            // The first record of a table makes it.
+            // The first insert creates the table.
             let made = admin.request("PUT", &format!("/{table}"), None).await?;
             match of_reply(made) {
                 Ok(_) => put(admin, &path(key), &document).await,
@@ -174,7 +174,7 @@ fn of_reply((status, value): (u16, Value)) -> std::result::Result<Value, Failure
     Err(answer::failure(status, value.to_string().as_bytes()))
 }
 
-/// A stored document with other values.
+/// A stored document with new values.
 fn merged(mut stored: Map<String, Value>, values: &Record) -> Map<String, Value> {
     for (name, value) in values {
         stored.insert(name.clone(), Value::from(value.as_str()));
@@ -182,7 +182,7 @@ fn merged(mut stored: Map<String, Value>, values: &Record) -> Map<String, Value>
     stored
 }
 
-/// The fields of a stored document, all or those asked for. Text stands as it is.
+/// The fields of a stored document: all, or those asked for. Strings are shown without quotes.
 fn record(stored: Map<String, Value>, fields: &[String]) -> Record {
     let wanted = |name: &String| {
         if fields.is_empty() { !name.starts_with('_') } else { fields.contains(name) }

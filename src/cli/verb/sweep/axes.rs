@@ -1,11 +1,11 @@
-//! Whether each setting that a sweep varies has an effect on what the sweep shows.
+//! Checks that each varied setting can affect what the sweep shows.
 
 use crate::plan::{FillPlan, Invalid, Plan, Purpose, StagePlan, StageWork as _, stage_title};
 use crate::sweep::{Axis, Setting};
 use std::collections::HashMap;
 
-/// Refuses settings of which two values make the same run, as far as it is shown: a table of them
-/// would tell of an effect where there is only noise.
+/// Refuses a setting if two of its values plan the same shown stage: the table would present
+/// noise as an effect.
 pub(super) fn check(
     axes: &[Axis],
     cells: &[(Vec<Setting>, &Plan)],
@@ -37,9 +37,9 @@ fn mistake(one: &Setting, other: &Setting, stage: Option<&StagePlan>) -> Invalid
         name = one.name,
     );
     let cure = if stage.is_some_and(|stage| stage.purpose() == Purpose::Fill) {
-        "leave it out, or ask for operations after the fill by --ops or --duration"
+        "leave it out, or ask for operations after the fill with --ops or --duration"
     } else {
-        "leave it out, or measure the fill by --ops 0"
+        "leave it out, or measure the fill with --ops 0"
     };
     Invalid::new("-L", problem, cure)
 }
@@ -49,14 +49,14 @@ fn stage(plan: &Plan, by_size: bool) -> Option<&StagePlan> {
     if by_size { plan.stages.first() } else { plan.stages.last() }
 }
 
-/// What a plan says of that stage, and of what comes before it and matters to it.
+/// The parts of a plan that affect that stage.
 fn shown(plan: &Plan, by_size: bool) -> String {
     let mut plan = Plan { command: String::new(), thresholds: Vec::new(), ..plan.clone() };
     if by_size {
         plan.stages.truncate(1);
     }
     if plan.stages.len() > 1 {
-        // Documents are there when the fill is over; how they came there is forgotten.
+        // After the fill only the documents matter, not how they were inserted.
         plan.fill = FillPlan::default();
         for stage in &mut plan.stages {
             stage.work.forget_batch();

@@ -1,5 +1,5 @@
-//! What a sweep is made of: the flags that all cells share, the settings that differ, and the plan
-//! of each cell, which is that of `springload run` with these flags.
+//! The cells of a sweep: the flags they share, the settings that differ, and the plan of each
+//! cell, which is the one `springload run` makes of these flags.
 
 use super::preset::{Preset, PresetSettings, document};
 use crate::cli::flags::client::DEFAULT_SEED;
@@ -10,10 +10,10 @@ use crate::sweep::{Axis, Definition, Setting, matrix};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 
-/// More runs than anybody waits for.
+/// More runs than anyone would wait for.
 const MOST_CELLS: u64 = 10_000;
 
-/// What the flags ask for.
+/// What the flags say.
 pub(super) struct Wanted {
     pub(super) axes: Vec<Axis>,
     pub(super) preset: Option<Preset>,
@@ -28,7 +28,7 @@ pub(super) struct Cells {
     pub(super) plans: Vec<Plan>,
 }
 
-/// The flags of `springload run` that say what is done.
+/// The flags of `springload run` that say what to do.
 fn flags() -> Command {
     Settings::augment_args(Command::new("springload run").no_binary_name(true))
 }
@@ -65,7 +65,7 @@ impl Wanted {
                 }
             }
         } else if self.axes.is_empty() {
-            let cure = "give for example -L batch=10,100,1000 --ops 0, or a --preset";
+            let cure = "give -L batch=10,100,1000 --ops 0, for example, or a --preset";
             mistakes.push(Invalid::new("-L", "nothing is varied", cure));
         }
         if self.by_size {
@@ -85,7 +85,7 @@ impl Wanted {
         let combinations = self.axes.iter().map(|axis| axis.values.len() as u64);
         let cells = combinations.chain([self.repeat]).try_fold(1u64, u64::checked_mul);
         if !cells.is_some_and(|cells| (1..=MOST_CELLS).contains(&cells)) {
-            let problem = "no run at all, or more than 10,000 of them";
+            let problem = "the sweep would have no runs, or more than 10,000";
             mistakes.push(Invalid::new("--repeat", problem, "vary less, or repeat less"));
         }
         if !mistakes.is_empty() {
@@ -104,8 +104,8 @@ impl Wanted {
 }
 
 impl Wanted {
-    /// One batch for all cells where it would follow from settings that are varied: else two
-    /// things would change at once.
+    /// Sets one batch size for all cells where the default would follow from a varied setting:
+    /// otherwise two things would change at once.
     fn batch(&self, common: &[String]) -> Option<String> {
         let values = |name: &str, default: u64| -> Vec<u64> {
             let flag = format!("--{name}=");
@@ -132,7 +132,7 @@ impl Wanted {
     }
 }
 
-/// The flags of a run that were given, in a form that can be given again.
+/// The flags of a run that were given, ready to be given again.
 fn given(matches: &ArgMatches) -> Vec<String> {
     let mut words = Vec::new();
     for argument in flags().get_arguments() {
@@ -157,20 +157,20 @@ fn check_axes(axes: &[Axis], common: &[String], mistakes: &mut Vec<Invalid>) {
     for (place, axis) in axes.iter().enumerate() {
         let name = axis.name.as_str();
         if !known.contains(&name) {
-            let problem = format!("there is no setting {name:?}");
+            let problem = format!("no such setting: {name:?}");
             let cure = format!("give one of {}", known.join(", "));
             mistakes.push(Invalid::new("-L", problem, cure));
         } else if axes[..place].iter().any(|other| other.name == name) {
             let problem = format!("{name} is varied twice");
             mistakes.push(Invalid::new("-L", problem, "give all its values in one list"));
         } else if common.iter().any(|word| word.starts_with(&format!("--{name}="))) {
-            let problem = format!("{name} is varied, and given by --{name} too");
+            let problem = format!("{name} is varied, and also given as --{name}");
             mistakes.push(Invalid::new("-L", problem, "leave one of them out"));
         }
     }
 }
 
-/// The plan of every cell. All are checked before the first one is run.
+/// The plan of every cell. All are checked before the first run.
 pub(super) fn plans(definition: &Definition, target: Option<&str>) -> Result<Cells, Vec<Invalid>> {
     let mut cells = Cells { settings: Vec::new(), plans: Vec::new() };
     for settings in matrix(&definition.axes) {
@@ -218,7 +218,7 @@ fn plan(
     if let Ok(plan) = &plan
         && plan.target.named_database().is_some()
     {
-        let problem = "names a database, but each run of a sweep has a new one";
+        let problem = "names a database, but each run of a sweep creates its own";
         mistakes.push(Invalid::new("TARGET", problem, "name the server alone"));
     }
     match plan {

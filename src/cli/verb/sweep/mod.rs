@@ -39,33 +39,33 @@ pub(in crate::cli) struct Sweep {
     /// NAME is a flag of springload run without its dashes; may be repeated
     #[arg(short = 'L', long = "list", value_name = "NAME=VALUES")]
     axes: Vec<Axis>,
-    /// One of the three sweeps of 2008; flags that are given go before its own
+    /// One of the three sweeps of 2008; other flags override its settings
     #[arg(long, value_enum, value_name = "SWEEP")]
     preset: Option<Preset>,
-    /// Of a preset: this share of its documents
+    /// The share of the preset's documents to use
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
     #[arg(requires = "preset")]
     scale: f64,
-    /// How often each combination is measured
+    /// Number of runs of each combination
     #[arg(long, value_name = "N", default_value = "1", value_parser = crate::plan::count)]
     repeat: u64,
-    /// What rates are shown against: docs is the size of the database during the fill
+    /// What to plot rates against: docs is the size of the database during the fill
     #[arg(long, value_enum, value_name = "WHAT")]
     x: Option<Against>,
-    /// Go on with the sweep in this folder
+    /// Continue the sweep in this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["axes", "preset", "output"])]
     resume: Option<PathBuf>,
-    /// The folder for sweep.json and the records of all runs; the same command goes on with what
-    /// is there [default: springload-runs/sweep-TIME]
+    /// The folder for sweep.json and the records of all runs; repeating the command continues a
+    /// sweep that is there [default: springload-runs/sweep-TIME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// The report's format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     format: SweepFormat,
-    /// No progress, only the report
+    /// Show no progress, only the report
     #[arg(short, long)]
     quiet: bool,
-    /// Print the commands of all runs in their order and run nothing
+    /// Print the commands of all runs in order and run nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -78,17 +78,17 @@ enum Against {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum SweepFormat {
-    /// For people
+    /// Text for people
     Text,
-    /// A row for each run, or for each point of its fill with --x docs
+    /// One row per run, or with --x docs one per point of its fill
     Csv,
     /// sweep.json as it is
     Json,
     /// One page with charts
     Html,
-    /// The rates by setting and by size, as a drawing
+    /// The charts as SVG
     Svg,
-    /// The same as an image
+    /// The charts as PNG
     Png,
 }
 
@@ -117,7 +117,7 @@ fn share(text: &str) -> Result<f64, String> {
 impl Verb for Sweep {
     const NAME: &'static str = "sweep";
     const ABOUT: &'static str =
-        "Measure a run for each combination of settings, and show what each setting does";
+        "Measure every combination of settings, and show the effect of each setting";
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         match prepare(&self, call.matches) {
@@ -128,7 +128,7 @@ impl Verb for Sweep {
     }
 }
 
-/// A sweep that is ready to be measured.
+/// A sweep that is ready to run.
 struct Ready {
     folder: PathBuf,
     sweep: SweepRecord,
@@ -136,7 +136,7 @@ struct Ready {
     plans: Vec<Plan>,
 }
 
-/// Checks everything; `None`: nothing is to be run.
+/// Checks everything; `None`: there is nothing to run.
 fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
     let target = args.settings.target.clone();
     let (definition, target, folder) = if let Some(folder) = &args.resume {
@@ -175,21 +175,21 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
     if folder.join("sweep.json").exists() {
         let kept = load(&folder).map_err(|mistake| vec![mistake])?;
         if in_one_order(&kept.definition) != in_one_order(&fresh.definition) {
-            let problem = format!("{} holds another sweep", folder.display());
-            let cure = "name another folder, or go on with that one by --resume";
+            let problem = format!("{} contains another sweep", folder.display());
+            let cure = "name another folder, or continue that sweep with --resume";
             return Err(vec![Invalid::new("--output", problem, cure)]);
         }
         sweep = kept;
     }
     adopt(&folder, &mut sweep, &plans);
     save(&folder, &sweep).map_err(|error| {
-        let problem = format!("cannot write in {}: {error}", folder.display());
+        let problem = format!("cannot write to {}: {error}", folder.display());
         vec![Invalid::new("--output", problem, "name a writable folder")]
     })?;
     Ok(Some(Ready { folder, sweep, plans }))
 }
 
-/// The same flags mean the same in whatever order they were given, but for those of one name.
+/// The order of flags does not matter, except among those of one name.
 fn in_one_order(definition: &Definition) -> Definition {
     let mut definition = definition.clone();
     let flag = |word: &String| word.split('=').next().map(str::to_owned);
@@ -213,7 +213,7 @@ pub(in crate::cli) fn read(file: &Path) -> Result<SweepRecord, String> {
     let sweep: SweepRecord =
         serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     if sweep.schema_version != SCHEMA_VERSION {
-        return Err(wrong(format!("layout {} is not known", sweep.schema_version)));
+        return Err(wrong(format!("unknown schema_version {}", sweep.schema_version)));
     }
     Ok(sweep)
 }
@@ -230,7 +230,7 @@ fn replace(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&new, folder.join(name))
 }
 
-/// Takes over runs that had ended before they could be noted.
+/// Picks up runs that ended before sweep.json noted them.
 fn adopt(folder: &Path, sweep: &mut SweepRecord, plans: &[Plan]) {
     let by_size = sweep.definition.by_size;
     for (cell, plan) in sweep.cells.iter_mut().zip(plans) {
@@ -265,7 +265,9 @@ impl Ready {
                 Ok(exit) => exits.push(exit),
                 Err(exit) => {
                     let folder = self.folder.display();
-                    eprintln!("not all was measured; springload sweep --resume {folder} goes on");
+                    eprintln!(
+                        "the sweep is incomplete; to continue: springload sweep --resume {folder}"
+                    );
                     exits.push(exit);
                     break;
                 }
@@ -274,7 +276,7 @@ impl Ready {
         worst(&exits).if_written(self.report(args))
     }
 
-    /// Prints the report and writes the page; tells whether both could be written.
+    /// Prints the report and writes the page; returns whether both could be written.
     fn report(&self, args: &Sweep) -> bool {
         let told = deliver(&args.format.render(&self.sweep));
         if let Err(unwritten) = &told {
@@ -287,16 +289,16 @@ impl Ready {
         match &page {
             Ok(()) if !args.quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
             Ok(()) => {}
-            Err(error) => eprintln!("error: {PAGE} cannot be written: {error}"),
+            Err(error) => eprintln!("error: cannot write {PAGE}: {error}"),
         }
         told.is_ok() && page.is_ok()
     }
 
-    /// Measures one cell and notes it. An error ends the sweep.
+    /// Measures one cell and saves the result. An error ends the sweep.
     fn cell(&mut self, place: usize, quiet: bool, ending: &Arc<Ending>) -> Result<Exit, Exit> {
         let file = self.folder.join(&self.sweep.cells[place].run);
         let failed = |error: io::Error| {
-            eprintln!("error: cannot write in {}: {error}", file.display());
+            eprintln!("error: cannot write to {}: {error}", file.display());
             Exit::Failed
         };
         let folder = Folder::make(file.parent(), "").map_err(failed)?;
@@ -314,7 +316,7 @@ impl Ready {
     }
 }
 
-/// A cell is told of in the report of the sweep.
+/// The report of the sweep covers its cells.
 struct Silent;
 
 impl Dialect for Silent {
@@ -327,7 +329,7 @@ impl Dialect for Silent {
     }
 }
 
-/// The exit status of all cells: the one that goes before the others.
+/// The exit status of the sweep: the most important one of its cells.
 fn worst(exits: &[Exit]) -> Exit {
     let order = [
         Exit::Failed,

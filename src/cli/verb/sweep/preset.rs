@@ -1,10 +1,10 @@
-//! The three sweeps of couchdb-performance-tests of 2008, and its documents.
+//! The three sweeps of couchdb-performance-tests (2008), and its documents.
 
 use crate::plan::SchemaSource;
 use crate::sweep::Axis;
 use clap::ValueEnum;
 
-/// The documents of couchdb-performance-tests by type; it drew words from lists of nine and five.
+/// The documents of couchdb-performance-tests; its words come from lists of nine and of five.
 const DOCUMENT: &str = include_str!("bulk-perf.xml");
 
 /// The sweeps of couchdb-performance-tests.
@@ -18,16 +18,16 @@ pub(super) enum Preset {
     Size,
 }
 
-/// What a preset sets.
+/// The settings of a preset.
 pub(super) struct PresetSettings {
     pub(super) name: &'static str,
     pub(super) axis: Axis,
-    /// The flags that go with it, unless they are given, and their values.
+    /// Flags and values that apply unless the user gives others.
     pub(super) flags: Vec<(&'static str, String)>,
 }
 
 impl Preset {
-    /// What it sets, for this share of its documents.
+    /// The settings for this share of the documents.
     pub(super) fn settings(self, scale: f64) -> PresetSettings {
         let (name, axis, values, documents, rest): (_, _, &[&str], f64, [(_, &str); 1]) = match self
         {
