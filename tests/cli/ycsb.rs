@@ -141,7 +141,7 @@ fn the_commands_of_a_guide_work_as_they_stand() {
     let words: Vec<&str> = words.split_whitespace().collect();
     for phase in ["load", "run"] {
         let run = measure([&["ycsb", phase], &words[..], &["-p", &url]].concat()).passed();
-        assert!(run.stderr.contains("note: -thread is taken for -threads\n"), "{}", run.stderr);
+        assert!(run.stderr.contains("note: -thread is read as -threads\n"), "{}", run.stderr);
         assert_eq!(run.stderr.matches("columnfamily").count(), 1, "{}", run.stderr);
         let last = run.stderr.lines().rfind(|line| line.contains(" sec: ")).expect("a status line");
         let count = if phase == "load" { 1000 } else { 2000 };
@@ -500,7 +500,7 @@ fn what_makes_no_sense_is_refused() {
         refused(&format!("ycsb run basic {word}"), &[&format!("{word}: no such option")]);
     }
     refused("ycsb run basic -threads", &["-threads: the value is missing"]);
-    let workload = "-p workload: what to do is not said";
+    let workload = "-p workload: no workload is named";
     refused("ycsb run basic", &[workload]);
     refused("ycsb load couchdb -p recordcount=1", &[workload]);
     let core = "-p workload=site.ycsb.workloads.CoreWorkload";
@@ -508,7 +508,7 @@ fn what_makes_no_sense_is_refused() {
     refused(&format!("ycsb run basic {core} -p recordcount"), &["has no ="]);
     refused(&format!("ycsb load basic {core}"), &["-p recordcount"]);
     refused(&format!("ycsb run basic {core} -target -x"), &["-p target"]);
-    refused("ycsb load basic -P workloads/workloada -t", &["-t", "other phase"]);
+    refused("ycsb load basic -P workloads/workloada -t", &["-t", "contradicts the command"]);
     for property in [
         "workload=x.Y",
         "db=site.ycsb.db.MongoDbClient",
