@@ -21,6 +21,8 @@ impl Invalid {
     }
 }
 
+impl std::error::Error for Invalid {}
+
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { flag, problem, cure } = self;

@@ -147,6 +147,12 @@ pub trait Session {
         Answered::default()
     }
 
+    /// The documents that the last scan has brought, in JSON; `None`: the driver does not keep
+    /// them. Only asked once in a while: it may take its time.
+    fn scanned(&self) -> Option<Vec<&[u8]>> {
+        None
+    }
+
     /// What was said about the last operation, or about one document of it, having failed so.
     /// Only asked once in a while: it may take its time.
     fn reason(&self, _failure: Failure) -> Option<Reason> {

@@ -180,6 +180,8 @@ pub type Echo = Arc<dyn Fn(&[u8]) + Send + Sync>;
 /// What a driver needs to know of a run to open its target.
 #[derive(Clone, Default)]
 pub struct Opening {
+    /// The database is left as it is, there or not: operations will tell.
+    pub as_it_is: bool,
     /// The address of the stand-in that was started for the run.
     pub stand_in: Option<String>,
     /// The seed of the run.

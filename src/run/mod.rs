@@ -113,6 +113,7 @@ pub fn run(
         max_answer: plan.max_answer,
         exchanges: observer.exchanges(),
         echo: plan.target.shows().then(|| observer.echo()).flatten(),
+        ..Opening::default()
     };
     let (target, facts) = block_on(stop, plan.target.open(&opening))?;
     let mut record = RunRecord {

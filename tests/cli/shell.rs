@@ -1,6 +1,7 @@
 //! `springload shell`, driven through a pipe and on a terminal; what it did is read with another
 //! HTTP client.
 
+use std::io::{Read as _, Write as _};
 use std::process::Command;
 use std::time::Duration;
 
@@ -125,6 +126,50 @@ fn a_script_learns_of_what_failed() {
     let (code, _, errors) = shell(&["ftp://127.0.0.1"], "");
     assert_eq!(code, 2);
     assert!(errors.starts_with("error: TARGET: "), "{errors}");
+}
+
+#[test]
+fn only_an_insert_makes_a_table() {
+    let server = Server::stand_in(Options::default());
+    let url = format!("{}/db", server.url);
+    let script = "read k\nscan k 3\nupdate k a=1\ndelete k\n";
+    let (code, lines, _) = shell(&[&url], script);
+    let wanted = [
+        "Return code: NOT_FOUND",
+        "Result: NOT_FOUND",
+        "0 records",
+        "Result: NOT_FOUND",
+        "Return result: NOT_FOUND",
+    ];
+    assert_eq!((code, lines), (3, wanted.map(str::to_owned).to_vec()));
+    assert_eq!(get(&server, "/_all_dbs"), serde_json::json!([]));
+    let (code, ..) = shell(&[&url], "insert k a=1\n");
+    assert_eq!((code, get(&server, "/_all_dbs")), (0, serde_json::json!(["db"])));
+}
+
+#[test]
+fn a_server_that_has_gone_is_told_and_a_table_that_is_none_is_refused() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        drop(listener);
+        assert!(client.read(&mut [0; 1_024]).expect("a request") > 0);
+        let welcome = "{\"couchdb\":\"Welcome\"}";
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", welcome.len());
+        client.write_all((head + welcome).as_bytes()).expect("it listens");
+    });
+    let (code, lines, _) = shell(&[&url], "read k\n");
+    server.join().expect("it has answered");
+    assert_eq!(code, 3);
+    let told = format!("Error: no answer from {url} (connect): ");
+    assert!(lines.len() == 1 && lines[0].starts_with(&told), "{lines:?}");
+
+    let server = Server::stand_in(Options::default());
+    let (code, lines, _) = shell(&[&server.url], "table _users\nread k\ntable t\ninsert k a=1\n");
+    assert_eq!((code, lines.len()), (2, 4), "{lines:?}");
+    assert!(lines[1].starts_with("Error: TARGET: "), "{lines:?}");
+    assert_eq!(lines[3], "Result: OK");
 }
 
 /// The lines that YCSB's own shell prints for its `BasicDB`.

@@ -184,26 +184,35 @@ pub(super) fn each(names: &[u8]) -> impl Iterator<Item = &[u8]> {
     names.split(|&byte| byte == 0)
 }
 
+/// The answer to a scan.
+#[derive(Deserialize)]
+struct Scanned<'a> {
+    #[serde(borrow)]
+    rows: Vec<ScannedRow<'a>>,
+}
+
+#[derive(Deserialize)]
+struct ScannedRow<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow)]
+    doc: &'a RawValue,
+}
+
+/// The documents in an answer to a scan; `None`: it is no such answer.
+pub(super) fn documents(body: &[u8]) -> Option<Vec<&[u8]>> {
+    let Scanned { rows } = serde_json::from_slice(body).ok()?;
+    Some(rows.iter().map(|row| row.doc.get().as_bytes()).collect())
+}
+
 /// Counts the rows of an answer to a scan for at most `limit` documents. Each must come with its
 /// own document.
 ///
 /// # Errors
 /// [`Failure::Protocol`] when it is no such answer.
 pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
-    #[derive(Deserialize)]
-    struct Scanned<'a> {
-        #[serde(borrow)]
-        rows: Vec<Row<'a>>,
-    }
-    #[derive(Deserialize)]
-    struct Row<'a> {
-        #[serde(borrow)]
-        id: Cow<'a, str>,
-        #[serde(borrow)]
-        doc: &'a RawValue,
-    }
     let Scanned { rows } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
-    let whole = |row: &Row<'_>| {
+    let whole = |row: &ScannedRow<'_>| {
         let (document, id) = (row.doc.get().as_bytes(), row.id.as_bytes());
         exact_head(document, id).is_some() || parsed_document(document, id).is_ok()
     };

@@ -38,6 +38,7 @@ pub(super) async fn open(
     let path = format!("/{}", encode_segment(&name));
     let made = format!("{path}{}", plan.making.query());
     let created = match plan.database {
+        _ if opening.as_it_is => false,
         DatabasePlan::New { .. } | DatabasePlan::Scratch { .. } => {
             make(&mut admin, (&made, &name)).await?;
             true
@@ -49,6 +50,7 @@ pub(super) async fn open(
         }
     };
     let removed = match plan.database {
+        _ if opening.as_it_is => false,
         DatabasePlan::New { keep, .. } | DatabasePlan::Scratch { keep } => !keep,
         DatabasePlan::Kept { .. } | DatabasePlan::Existing { .. } => false,
     };

@@ -463,6 +463,10 @@ impl Session for CouchSession {
         Answered { rows: &self.rows, document: Some(self.connection.body()) }
     }
 
+    fn scanned(&self) -> Option<Vec<&[u8]>> {
+        answer::documents(self.connection.body())
+    }
+
     fn statuses(&self) -> &[u16] {
         self.told.as_slice()
     }

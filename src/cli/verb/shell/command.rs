@@ -1,5 +1,7 @@
 //! Parses the shell's commands. Does not know what they do.
 
+use crate::op::OpKind;
+
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ShellCommand {
@@ -67,6 +69,43 @@ impl ShellCommand {
             ("quit", _) => Self::Quit,
             (verb, _) => return Err(format!("unknown command \"{verb}\"")),
         }))
+    }
+}
+
+impl ShellCommand {
+    /// The operation that carries it out; `None` for commands of the shell itself.
+    pub(super) const fn kind(&self) -> Option<OpKind> {
+        Some(match self {
+            Self::Read { .. } => OpKind::Read,
+            Self::Scan { .. } => OpKind::Scan,
+            Self::Insert { .. } => OpKind::Create,
+            Self::Update { .. } => OpKind::Update,
+            Self::Delete { .. } => OpKind::Delete,
+            Self::Table { .. } | Self::Help | Self::Quit => return None,
+        })
+    }
+
+    /// The line that YCSB's `BasicDB` prints for it.
+    pub(super) fn shown(&self, table: &str) -> String {
+        let all = |fields: &[String]| match fields {
+            [] => "<all fields>".to_owned(),
+            fields => fields.join(" ") + " ",
+        };
+        let pairs = |values: &[(String, String)]| -> String {
+            let pairs: Vec<_> =
+                values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            pairs.join(" ") + " "
+        };
+        match self {
+            Self::Read { key, fields } => format!("READ {table} {key} [ {}]", all(fields)),
+            Self::Scan { key, count, fields } => {
+                format!("SCAN {table} {key} {count} [ {}]", all(fields))
+            }
+            Self::Insert { key, values } => format!("INSERT {table} {key} [ {}]", pairs(values)),
+            Self::Update { key, values } => format!("UPDATE {table} {key} [ {}]", pairs(values)),
+            Self::Delete { key } => format!("DELETE {table} {key}"),
+            Self::Table { .. } | Self::Help | Self::Quit => String::new(),
+        }
     }
 }
 

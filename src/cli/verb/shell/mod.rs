@@ -2,27 +2,20 @@
 
 mod command;
 mod store;
+mod task;
 
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::print::print;
 use crate::clock::Clock;
-use crate::driver::couchdb::{Admin, AdminError, Credentials};
-use crate::net::{Endpoint, TlsOptions};
-use crate::plan::Invalid;
 use command::{HELP, ShellCommand};
 use rustyline::error::ReadlineError;
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
-use std::sync::Arc;
-use store::{Answer, Store};
-use url::Url;
+use store::Store;
+use task::Answer;
 
-/// Timeout of one request.
-const TIMEOUT_NS: u64 = 30_000_000_000;
-/// YCSB's default table.
-const TABLE: &str = "usertable";
 const BANNER: &str = "springload shell, with the commands of YCSB's\nType \"help\" for a list\n";
 
 /// `springload shell`.
@@ -50,79 +43,25 @@ impl Verb for Shell {
 
 /// Carries out `springload shell`.
 pub(in crate::cli) fn main(args: &Shell) -> Exit {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("error: {error}");
-            return Exit::Failed;
-        }
-    };
-    let (store, table) = match open(args) {
+    let (store, table) = match Store::open(args) {
         Ok(opened) => opened,
-        Err(mistake) => {
-            eprintln!("error: {mistake}");
-            return Exit::Usage;
+        Err(trouble) => {
+            eprintln!("error: {trouble}");
+            return trouble.exit();
         }
     };
-    let mut shell = Prompt { store, table, runtime, worst: Exit::Passed };
-    if let Err(error) = shell.connect() {
-        eprintln!("error: {error}");
-        return Exit::Target;
-    }
+    let mut shell = Prompt { store, table, worst: Exit::Passed };
     if io::stdin().is_terminal() { shell.converse() } else { shell.follow() }
-}
-
-/// The server that TARGET names, and the table to start with.
-fn open(args: &Shell) -> Result<(Store, String), Invalid> {
-    let table = |named: String| args.table.clone().unwrap_or(named);
-    if args.target == "basic" {
-        return Ok((Store::Basic, table(TABLE.to_owned())));
-    }
-    let wrong = |problem: String| {
-        let cure = "give http://[user:password@]host:port[/database], or basic";
-        Invalid::new("TARGET", problem, cure)
-    };
-    let url = Url::parse(&args.target).map_err(|error| wrong(error.to_string()))?;
-    let decode =
-        |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let tls = TlsOptions { authorities: args.tls_ca.clone() };
-    let endpoint = Endpoint::resolve(&url, &tls).map_err(|error| wrong(error.to_string()))?;
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("a query or fragment has no effect here".to_owned()));
-    }
-    let path = url.path().trim_matches('/');
-    if path.contains('/') {
-        return Err(wrong("more than one path segment".to_owned()));
-    }
-    let named = if path.is_empty() { TABLE.to_owned() } else { decode(path) };
-    // A session cookie would expire between commands.
-    let credentials = if url.username().is_empty() {
-        Credentials::None
-    } else {
-        let password = url.password().map(decode).unwrap_or_default();
-        Credentials::Basic { name: decode(url.username()), password }
-    };
-    let admin = Admin::new(&Arc::new(endpoint), credentials, TIMEOUT_NS);
-    Ok((Store::Couch(Box::new(admin)), table(named)))
 }
 
 struct Prompt {
     store: Store,
     table: String,
-    runtime: tokio::runtime::Runtime,
     /// The exit status of a script.
     worst: Exit,
 }
 
 impl Prompt {
-    /// Checks that the target is a CouchDB and accepts the credentials.
-    fn connect(&mut self) -> Result<(), AdminError> {
-        if let Store::Couch(admin) = &mut self.store {
-            self.runtime.block_on(admin.expect(&[200], "GET", "/", None))?;
-        }
-        Ok(())
-    }
-
     /// Reads lines from a terminal, with editing and a history.
     fn converse(&mut self) -> Exit {
         let mut editor = match rustyline::DefaultEditor::new() {
@@ -204,23 +143,22 @@ impl Prompt {
             let _ = writeln!(out, "Using table \"{}\"", self.table);
             return;
         }
-        let answer = self.runtime.block_on(self.store.execute(&self.table, &command, out));
-        match answer {
+        match self.store.execute(&self.table, &command, out) {
             Ok(answer) => {
-                self.note(answer.code == Answer::OK);
+                self.note(if answer.code == Answer::OK { Exit::Passed } else { Exit::Target });
                 tell(&command, &answer, out);
             }
-            Err(error) => {
-                self.note(false);
-                let _ = writeln!(out, "Error: {error}");
+            Err(trouble) => {
+                self.note(trouble.exit());
+                let _ = writeln!(out, "Error: {trouble}");
             }
         }
     }
 
     /// A mistake in the script takes precedence over what the server refused.
-    fn note(&mut self, ok: bool) {
-        if !ok && self.worst == Exit::Passed {
-            self.worst = Exit::Target;
+    fn note(&mut self, exit: Exit) {
+        if self.worst == Exit::Passed || exit == Exit::Usage {
+            self.worst = exit;
         }
     }
 }

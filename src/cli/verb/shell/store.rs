@@ -1,196 +1,154 @@
-//! Carries out the shell's commands on a database. Prints nothing.
+//! Opens the tables of the shell, with any driver. Prints nothing.
 
+use super::Shell;
 use super::command::ShellCommand;
-use crate::driver::couchdb::{Admin, AdminError, answer, encode_segment};
+use super::task::{Answer, Task};
+use crate::cli::exit::Exit;
+use crate::driver::{Auth, Driver, Existing, Opening, TargetAsked, TargetError, TargetPlan};
 use crate::op::Failure;
+use crate::plan::Invalid;
 use crate::report::ycsb::return_code;
-use serde_json::{Map, Value};
-use std::fmt::Write as _;
+use serde_json::Map;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::runtime::Runtime;
+use url::Url;
 
-/// The fields of a record and their values.
-pub(super) type Record = Vec<(String, String)>;
+/// Timeout of one request.
+pub(super) const TIMEOUT_NS: u64 = 30_000_000_000;
+/// YCSB's default table.
+const TABLE: &str = "usertable";
 
-/// The result of a command: a return code and records.
-pub(super) struct Answer {
-    pub(super) code: &'static str,
-    pub(super) records: Vec<Record>,
+/// Why a command has no return code.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// The command makes no sense here.
+    #[error("{0}")]
+    Asked(#[from] Invalid),
+    /// The server cannot be used.
+    #[error("{0}")]
+    Target(#[from] TargetError),
+    /// The operating system refuses something.
+    #[error("{0}")]
+    Failed(#[from] io::Error),
 }
 
-impl Answer {
-    pub(super) const OK: &str = "OK";
-
-    const fn ok() -> Self {
-        Self { code: Self::OK, records: Vec::new() }
-    }
-
-    const fn failed(failure: Failure) -> Self {
-        Self { code: return_code(failure), records: Vec::new() }
+impl Trouble {
+    pub(super) const fn exit(&self) -> Exit {
+        match self {
+            Self::Asked(_) => Exit::Usage,
+            Self::Target(_) => Exit::Target,
+            Self::Failed(_) => Exit::Failed,
+        }
     }
 }
 
-/// One server, or none.
-pub(super) enum Store {
-    /// No server: prints what would be done.
-    Basic,
-    /// CouchDB.
-    Couch(Box<Admin>),
+/// The tables of one server.
+pub(super) struct Store {
+    asked: TargetAsked,
+    opening: Opening,
+    /// Lines from a driver that shows operations instead of carrying them out.
+    shown: Arc<Mutex<Vec<u8>>>,
+    runtime: Runtime,
+    /// The table in use.
+    table: Option<Table>,
+}
+
+struct Table {
+    name: String,
+    plan: TargetPlan,
+    driver: Driver,
 }
 
 impl Store {
-    /// Carries out a command on records of `table`; `Basic` prints to `out`.
+    /// Connects to the server that `args` names. Returns the table to start with, too.
     ///
     /// # Errors
-    /// When the server does not answer.
-    pub(super) async fn execute(
+    /// When the address is wrong or the server cannot be used.
+    pub(super) fn open(args: &Shell) -> Result<(Self, String), Trouble> {
+        let url = Url::parse(&args.target).ok();
+        if url.as_ref().is_some_and(|url| url.query().is_some()) {
+            let cure = "give http://[user:password@]host:port[/database], or basic";
+            return Err(Invalid::new("TARGET", "a query has no effect here", cure).into());
+        }
+        let user = url.is_some_and(|url| !url.username().is_empty());
+        let asked = TargetAsked {
+            address: Some(args.target.clone()),
+            flag: "TARGET",
+            database: None,
+            existing: Existing::Maybe,
+            keep: true,
+            // A session cookie would expire between commands.
+            auth: if user { Auth::Basic } else { Auth::Cookie },
+            auth_flag: "TARGET",
+            tls_ca: args.tls_ca.clone(),
+            id_prefix: String::new(),
+            options: Map::new(),
+        };
+        let named = TargetPlan::check(&asked)?.named_database().map(str::to_owned);
+        let table = args.table.clone().or(named).unwrap_or_else(|| TABLE.to_owned());
+        let shown = Arc::<Mutex<Vec<u8>>>::default();
+        let opening = Opening {
+            timeout_ns: TIMEOUT_NS,
+            max_answer: crate::plan::MAX_ANSWER,
+            echo: Some(Arc::new({
+                let shown = shown.clone();
+                move |line| {
+                    let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+                    shown.extend_from_slice(line);
+                    shown.push(b'\n');
+                }
+            })),
+            ..Opening::default()
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut store = Self { asked, opening, shown, runtime, table: None };
+        store.turn_to(&table, false)?;
+        Ok((store, table))
+    }
+
+    /// Carries out a command on records of `table`. The lines that `basic` shows go to `out`.
+    ///
+    /// # Errors
+    /// When the server does not answer, or the driver lacks the operation.
+    pub(super) fn execute(
         &mut self,
         table: &str,
         command: &ShellCommand,
         out: &mut String,
-    ) -> std::result::Result<Answer, AdminError> {
-        match self {
-            Self::Basic => {
-                basic(table, command, out);
-                Ok(Answer::ok())
-            }
-            Self::Couch(admin) => couch(admin, &encode_segment(table), command).await,
-        }
-    }
-}
-
-/// The lines of YCSB's `BasicDB`.
-fn basic(table: &str, command: &ShellCommand, out: &mut String) {
-    let all = |fields: &[String]| match fields {
-        [] => "<all fields>".to_owned(),
-        fields => fields.join(" ") + " ",
-    };
-    let pairs = |values: &Record| -> String {
-        let pairs: Vec<_> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        pairs.join(" ") + " "
-    };
-    let _ = match command {
-        ShellCommand::Read { key, fields } => {
-            writeln!(out, "READ {table} {key} [ {}]", all(fields))
-        }
-        ShellCommand::Scan { key, count, fields } => {
-            writeln!(out, "SCAN {table} {key} {count} [ {}]", all(fields))
-        }
-        ShellCommand::Insert { key, values } => {
-            writeln!(out, "INSERT {table} {key} [ {}]", pairs(values))
-        }
-        ShellCommand::Update { key, values } => {
-            writeln!(out, "UPDATE {table} {key} [ {}]", pairs(values))
-        }
-        ShellCommand::Delete { key } => writeln!(out, "DELETE {table} {key}"),
-        ShellCommand::Table { .. } | ShellCommand::Help | ShellCommand::Quit => Ok(()),
-    };
-}
-
-async fn couch(
-    admin: &mut Admin,
-    table: &str,
-    command: &ShellCommand,
-) -> std::result::Result<Answer, AdminError> {
-    let path = |key: &str| format!("/{table}/{}", encode_segment(key));
-    match command {
-        ShellCommand::Read { key, fields } => Ok(match get(admin, &path(key)).await? {
-            Ok(stored) => Answer { records: vec![record(stored, fields)], ..Answer::ok() },
-            Err(failure) => Answer::failed(failure),
-        }),
-        ShellCommand::Scan { key, count, fields } => {
-            let start = encode_segment(&Value::from(key.as_str()).to_string());
-            let path =
-                format!("/{table}/_all_docs?include_docs=true&limit={count}&startkey={start}");
-            Ok(match get(admin, &path).await? {
-                Ok(mut listing) => {
-                    let rows = listing.remove("rows").unwrap_or_default();
-                    let rows = rows.as_array().cloned().unwrap_or_default();
-                    let documents =
-                        rows.into_iter().filter_map(|mut row| match row["doc"].take() {
-                            Value::Object(document) => Some(record(document, fields)),
-                            _ => None,
-                        });
-                    Answer { records: documents.collect(), ..Answer::ok() }
-                }
-                Err(failure) => Answer::failed(failure),
-            })
-        }
-        ShellCommand::Insert { key, values } => {
-            let document = merged(Map::new(), values);
-            let result = put(admin, &path(key), &document).await?;
-            if result.code != return_code(Failure::NotFound) {
-                return Ok(result);
-            }
+    ) -> Result<Answer, Trouble> {
+        let mut answer = self.carry_out(table, command);
+        let missing =
+            matches!(&answer, Ok(answer) if answer.code == return_code(Failure::NotFound));
+        if missing && matches!(command, ShellCommand::Insert { .. }) {
             // The first insert creates the table.
-            let made = admin.request("PUT", &format!("/{table}"), None).await?;
-            match of_reply(made) {
-                Ok(_) => put(admin, &path(key), &document).await,
-                Err(failure) => Ok(Answer::failed(failure)),
-            }
+            self.turn_to(table, true)?;
+            answer = self.carry_out(table, command);
         }
-        ShellCommand::Update { key, values } => match get(admin, &path(key)).await? {
-            Ok(stored) => put(admin, &path(key), &merged(stored, values)).await,
-            Err(failure) => Ok(Answer::failed(failure)),
-        },
-        ShellCommand::Delete { key } => {
-            let stored = match get(admin, &path(key)).await? {
-                Ok(stored) => stored,
-                Err(failure) => return Ok(Answer::failed(failure)),
-            };
-            let revision = stored.get("_rev").and_then(Value::as_str).unwrap_or_default();
-            let path = format!("{}?rev={revision}", path(key));
-            let reply = of_reply(admin.request("DELETE", &path, None).await?);
-            Ok(reply.map_or_else(Answer::failed, |_| Answer::ok()))
+        let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
+        out.push_str(&String::from_utf8_lossy(&shown));
+        answer
+    }
+
+    fn carry_out(&mut self, table: &str, command: &ShellCommand) -> Result<Answer, Trouble> {
+        if self.table.as_ref().is_none_or(|it| it.name != table) {
+            self.turn_to(table, false)?;
         }
-        ShellCommand::Table { .. } | ShellCommand::Help | ShellCommand::Quit => Ok(Answer::ok()),
+        let Some(Table { name, plan, driver }) = &self.table else { return Ok(Answer::default()) };
+        let (runtime, address) = (&self.runtime, plan.address().unwrap_or_default());
+        match command.kind().and_then(|kind| plan.card().refusal("TARGET", |it| it == kind)) {
+            Some(refusal) => Err(refusal.into()),
+            None => driver.apply(Task { runtime, address, table: name, command }),
+        }
     }
-}
 
-/// A document, or a listing of them.
-async fn get(
-    admin: &mut Admin,
-    path: &str,
-) -> std::result::Result<std::result::Result<Map<String, Value>, Failure>, AdminError> {
-    let reply = admin.request("GET", path, None).await?;
-    Ok(of_reply(reply).and_then(|value| match value {
-        Value::Object(members) => Ok(members),
-        _ => Err(Failure::Protocol),
-    }))
-}
-
-async fn put(
-    admin: &mut Admin,
-    path: &str,
-    document: &Map<String, Value>,
-) -> std::result::Result<Answer, AdminError> {
-    let body = serde_json::to_vec(document).unwrap_or_default();
-    let reply = of_reply(admin.request("PUT", path, Some(&body)).await?);
-    Ok(reply.map_or_else(Answer::failed, |_| Answer::ok()))
-}
-
-fn of_reply((status, value): (u16, Value)) -> std::result::Result<Value, Failure> {
-    if (200..300).contains(&status) {
-        return Ok(value);
+    /// Opens a table; with `making`, creates it if it is missing.
+    fn turn_to(&mut self, table: &str, making: bool) -> Result<(), Trouble> {
+        let asked = TargetAsked { database: Some(table.to_owned()), ..self.asked.clone() };
+        let plan = TargetPlan::check(&asked)?;
+        let opening = Opening { as_it_is: !making, ..self.opening.clone() };
+        let (driver, _) = self.runtime.block_on(plan.open(&opening))?;
+        self.table = Some(Table { name: table.to_owned(), plan, driver });
+        Ok(())
     }
-    Err(answer::failure(status, value.to_string().as_bytes()))
-}
-
-/// A stored document with new values.
-fn merged(mut stored: Map<String, Value>, values: &Record) -> Map<String, Value> {
-    for (name, value) in values {
-        stored.insert(name.clone(), Value::from(value.as_str()));
-    }
-    stored
-}
-
-/// The fields of a stored document: all, or those asked for. Strings are shown without quotes.
-fn record(stored: Map<String, Value>, fields: &[String]) -> Record {
-    let wanted = |name: &String| {
-        if fields.is_empty() { !name.starts_with('_') } else { fields.contains(name) }
-    };
-    let text = |value| match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    let members = stored.into_iter().filter(|(name, _)| wanted(name));
-    members.map(|(name, value)| (name, text(value))).collect()
 }
