@@ -1,18 +1,15 @@
 //! A task of each shard that wakes at a beat, and notes when that came late: the thread was kept
 //! busy, lost its processor, or was stopped. Hands out full seconds on the way.
 
-use super::drive::Shared;
 use crate::clock::{Clock, Nanos, SECOND_NS, Scheduled, Scheduler, thread_cpu_ns};
-use crate::measure::{PAUSE_NS, Pause, ThreadLoss};
-use std::rc::Rc;
-use std::time::Duration;
+use crate::measure::ThreadLoss;
 
 /// Pauses longer than this are seen whenever they come.
-const BEAT_NS: Nanos = SECOND_NS / 50;
+pub(super) const BEAT_NS: Nanos = SECOND_NS / 50;
 
 /// What a thread has used so far, to be subtracted.
 #[derive(Clone, Copy, Debug)]
-struct Used {
+pub(super) struct Used {
     at: Nanos,
     cpu_ns: Nanos,
     scheduled: Scheduled,
@@ -24,7 +21,7 @@ pub(super) struct Heartbeat {
     scheduler: Scheduler,
     before: Used,
     /// What was used when no more operations were begun.
-    at_end: Option<Used>,
+    pub(super) at_end: Option<Used>,
     pub(super) loss: ThreadLoss,
     /// Time on the run queue up to the last full second.
     waited_before: Option<Nanos>,
@@ -46,12 +43,12 @@ impl Heartbeat {
         }
     }
 
-    fn used(&self, at: Nanos) -> Used {
+    pub(super) fn used(&self, at: Nanos) -> Used {
         Used { at, cpu_ns: thread_cpu_ns(), scheduled: self.scheduler.read() }
     }
 
     /// The last full second and the time spent on the run queue in it, once it is over.
-    fn full_second(&mut self, now: Nanos) -> Option<(u32, Nanos)> {
+    pub(super) fn full_second(&mut self, now: Nanos) -> Option<(u32, Nanos)> {
         if now < self.next_second {
             return None;
         }
@@ -72,32 +69,31 @@ impl Heartbeat {
     }
 }
 
-/// Beats until dropped.
-pub(super) async fn beat(shared: Rc<Shared>) {
-    let (clock, end) = (shared.clock, shared.watch.end);
-    let mut due = shared.start.max(clock.now());
-    loop {
-        due = (due + BEAT_NS).max(clock.now());
-        let wake_at = if clock.now() < end { due.min(end) } else { due };
-        tokio::time::sleep(Duration::from_nanos(wake_at.saturating_sub(clock.now()))).await;
-        let now = clock.now();
-        let mut heartbeat = shared.watch.heartbeat.borrow_mut();
-        let late = now.saturating_sub(wake_at) >= PAUSE_NS;
-        if late && wake_at < end {
-            heartbeat.loss.pauses.add(wake_at, now.min(end));
-            shared.watch.pause.set(Pause { from: wake_at, to: now });
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = 1_000_000;
+
+    #[test]
+    fn full_seconds_are_told_once_each() {
+        let mut heartbeat = Heartbeat::new(700 * MS);
+        // As where the scheduler tells, and had told nothing so far.
+        heartbeat.waited_before = Some(0);
+        let told = heartbeat.scheduler.read().waited_ns.is_some();
+        assert_eq!(heartbeat.full_second(699 * MS + SECOND_NS), None);
+        let first = heartbeat.full_second(700 * MS + SECOND_NS);
+        assert_eq!(first.map(|it| it.0), told.then_some(0));
+        assert_eq!(heartbeat.full_second(800 * MS + SECOND_NS), None);
+        assert_eq!(heartbeat.next_second, 700 * MS + 2 * SECOND_NS);
+        let late = heartbeat.full_second(900 * MS + 3 * SECOND_NS);
+        assert_eq!(late.map(|it| it.0), told.then_some(2), "the last one that is over");
+        assert_eq!(heartbeat.next_second, 700 * MS + 4 * SECOND_NS);
+        if let (Some(first), Some(late)) = (first, late) {
+            let waited = heartbeat.scheduler.read().waited_ns.expect("it tells");
+            assert!(first.1 + late.1 <= waited, "nothing is counted twice");
         }
-        if now >= end && heartbeat.at_end.is_none() {
-            heartbeat.at_end = Some(heartbeat.used(now));
-        }
-        let mut recorder = shared.recorder.borrow_mut();
-        if let Some((second, waited_ns)) = heartbeat.full_second(now) {
-            recorder.waited(second, waited_ns);
-        }
-        recorder.rotate(now);
+        heartbeat.waited_before = None;
+        assert_eq!(heartbeat.full_second(700 * MS + 4 * SECOND_NS), None, "it cannot be told");
     }
 }
-
-#[cfg(test)]
-#[path = "heartbeat_tests.rs"]
-mod tests;

@@ -2,11 +2,13 @@
 //!
 //! Pace, stop, workload, session and recorder are arguments. Knows no database by name.
 
+mod beat;
 mod drive;
 mod heartbeat;
 mod pace;
 mod pauses;
 mod shard;
+mod share;
 mod stop;
 mod tickets;
 mod watch;

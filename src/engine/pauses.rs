@@ -2,7 +2,7 @@
 //! of a shard, to the microsecond.
 
 use super::pace::Pace;
-use super::tickets::{STOP_CHECK_NS, Share};
+use super::share::{STOP_CHECK_NS, Share};
 use crate::clock::{Clock, Nanos, Sleeper};
 use std::cell::RefCell;
 use std::cmp::Reverse;

@@ -1,11 +1,12 @@
 //! One shard: an OS thread with its own runtime and connections. Shards share nothing but the
 //! wish to stop and the moment at which they start.
 
+use super::beat::beat;
 use super::drive::{Prepared, Shared, drive};
-use super::heartbeat::beat;
 use super::pace::Pace;
+use super::share::Share;
 use super::stop::{Patience, Stop};
-use super::tickets::{LoadCounts, Share, Tickets};
+use super::tickets::{LoadCounts, Tickets};
 use super::watch::{Watch, Watched};
 use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
 use crate::driver::{Session, Shard, Target};

@@ -5,6 +5,7 @@
 
 use super::pace::Pace;
 use super::pauses::Pauses;
+use super::share::{STOP_CHECK_NS, Share};
 use super::stop::Stop;
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
 use crate::measure::OLDEST_NOTE_NS;
@@ -14,8 +15,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-/// How often waiting connections look whether they should stop.
-pub(super) const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
 /// The longest nap of a shard: it leaves time to read all that came meanwhile before what the
 /// kernel noted is too old to be believed.
 const NAP_NS: Nanos = OLDEST_NOTE_NS / 2;
@@ -46,19 +45,6 @@ pub struct LoadCounts {
     pub dropped: u64,
     /// Operations still waiting when the stage ended.
     pub unsent: u64,
-}
-
-/// What part of a stage one shard has.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Share {
-    /// The shard's number, and how many there are.
-    pub(super) shard: (usize, usize),
-    /// Its connections.
-    pub(super) own: usize,
-    /// The connections of all shards.
-    pub(super) all: usize,
-    /// The operations of its connections, where they are counted.
-    pub(super) operations: Option<u64>,
 }
 
 /// A shard's part of `total`, dealt to `connections` one by one and these to shards in turn.

@@ -1,6 +1,6 @@
 //! The chunked transfer coding (RFC 9112 §7.1), decoded in place.
 
-use super::decode::Malformed;
+use super::malformed::Malformed;
 
 /// The longest line of a chunk's size and extensions, or of a trailer, that is accepted.
 const MAX_LINE: usize = 4096;

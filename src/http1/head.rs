@@ -3,7 +3,7 @@
 //! Reads what is needed and checks the rest, in one pass. httparse, which reads every header into a
 //! list, takes 1.6 times as long; a test holds this to accept exactly what httparse does.
 
-use super::decode::Malformed;
+use super::malformed::Malformed;
 
 /// The longest head that is accepted, in bytes.
 pub(super) const MAX_HEAD: usize = 64 * 1024;

@@ -7,13 +7,15 @@ mod connection;
 mod decode;
 mod exchange;
 mod head;
+mod malformed;
 mod payload;
 pub mod reason;
 mod status;
 
 pub use connection::{Answer, Connection, Request};
-pub use decode::{Decoder, Malformed, Step};
+pub use decode::{Decoder, Step};
 pub use exchange::{Exchange, Watcher};
 pub use head::{Head, header_values};
+pub use malformed::Malformed;
 pub use payload::Payload;
 pub use status::failure_of;

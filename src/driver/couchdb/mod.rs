@@ -23,8 +23,11 @@ pub use revision::Revision;
 use seen::Seen;
 pub use session::CouchSession;
 
-use super::{Shard, ShardOf, Size, Target, TargetError};
+use super::{
+    Card, DriverPlan, Opening, ServerFacts, Shard, ShardOf, Size, Target, TargetAsked, TargetError,
+};
 use crate::http1::Connection;
+use crate::mistake::Invalid;
 use crate::net::Endpoint;
 use crate::net::ShardContext;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -84,6 +87,20 @@ impl CouchDb {
     pub const fn with_cached_updates(mut self, cached: bool) -> Self {
         self.cached_updates = cached;
         self
+    }
+}
+
+impl DriverPlan for CouchPlan {
+    type Target = CouchDb;
+
+    const CARD: Card = plan::CARD;
+
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        Self::checked(asked)
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<(CouchDb, ServerFacts), TargetError> {
+        open::open(self, opening).await
     }
 }
 

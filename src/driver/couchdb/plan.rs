@@ -1,11 +1,8 @@
 //! A CouchDB database as it is planned.
 
+use super::Credentials;
 use super::making::Making;
-use super::open::open;
-use super::{CouchDb, Credentials};
-use crate::driver::{
-    Auth, Card, DriverPlan, Existing, Opening, Planned, ServerFacts, TargetAsked, TargetError,
-};
+use crate::driver::{Auth, Card, Existing, Planned, TargetAsked};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use percent_encoding::percent_decode_str;
@@ -98,6 +95,26 @@ impl CouchPlan {
     }
 }
 
+/// What there is to know of the driver.
+pub(super) const CARD: Card = Card {
+    name: "couch_db",
+    schemes: &["http", "https"],
+    summary: "CouchDB and what speaks its protocol",
+    address: "http://[user:password@]host:port[/database][?q=N&n=N&partitioned=true]",
+    operations: &[
+        OpKind::BulkInsert,
+        OpKind::Create,
+        OpKind::Read,
+        OpKind::Update,
+        OpKind::Delete,
+        OpKind::Scan,
+        OpKind::ReadModifyWrite,
+        OpKind::Verify,
+    ],
+    server: true,
+    phases: true,
+};
+
 impl Planned for CouchPlan {
     fn address(&self) -> Option<String> {
         self.server.clone()
@@ -140,32 +157,12 @@ impl Planned for CouchPlan {
     }
 }
 
-impl DriverPlan for CouchPlan {
-    type Target = CouchDb;
-
-    const CARD: Card = Card {
-        name: "couch_db",
-        schemes: &["http", "https"],
-        summary: "CouchDB and what speaks its protocol",
-        address: "http://[user:password@]host:port[/database][?q=N&n=N&partitioned=true]",
-        operations: &[
-            OpKind::BulkInsert,
-            OpKind::Create,
-            OpKind::Read,
-            OpKind::Update,
-            OpKind::Delete,
-            OpKind::Scan,
-            OpKind::ReadModifyWrite,
-            OpKind::Verify,
-        ],
-        server: true,
-        phases: true,
-    };
-
-    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
-        let Options { cached_updates } = asked.options(&Self::CARD)?;
+impl CouchPlan {
+    /// Makes a plan of what was asked.
+    pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let Options { cached_updates } = asked.options(&CARD)?;
         let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, cached_updates)) };
-        let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
+        let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
             return Err(wrong("not an http or https address"));
@@ -199,10 +196,6 @@ impl DriverPlan for CouchPlan {
             making,
             cached_updates,
         })
-    }
-
-    async fn open(&self, opening: &Opening) -> Result<(CouchDb, ServerFacts), TargetError> {
-        open(self, opening).await
     }
 }
 

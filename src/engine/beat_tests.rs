@@ -1,11 +1,11 @@
 //! The beat on paused time: what stood still, what was used, and until when.
 
 use super::*;
-use crate::clock::thread_cpu_ns;
-use crate::engine::drive::Shared;
+use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
 use crate::engine::pace::Pace;
+use crate::engine::share::Share;
 use crate::engine::stop::{Patience, Stop};
-use crate::engine::tickets::{Share, Ticket, Tickets};
+use crate::engine::tickets::{Ticket, Tickets};
 use crate::engine::watch::Watch;
 use crate::measure::{Interval, Pulse, Recorder, Spans};
 use std::cell::RefCell;
@@ -181,28 +181,6 @@ async fn a_stage_that_ends_early_was_watched_until_then() {
     let loss = Rc::into_inner(shared).unwrap().watch.finish(clock).loss;
     assert_eq!(loss.watched_ns, 250 * MS);
     assert!(loss.cpu_ns >= 4 * MS, "{} ns", loss.cpu_ns);
-}
-
-#[test]
-fn full_seconds_are_told_once_each() {
-    let mut heartbeat = Heartbeat::new(700 * MS);
-    // As where the scheduler tells, and had told nothing so far.
-    heartbeat.waited_before = Some(0);
-    let told = heartbeat.scheduler.read().waited_ns.is_some();
-    assert_eq!(heartbeat.full_second(699 * MS + SECOND_NS), None);
-    let first = heartbeat.full_second(700 * MS + SECOND_NS);
-    assert_eq!(first.map(|it| it.0), told.then_some(0));
-    assert_eq!(heartbeat.full_second(800 * MS + SECOND_NS), None);
-    assert_eq!(heartbeat.next_second, 700 * MS + 2 * SECOND_NS);
-    let late = heartbeat.full_second(900 * MS + 3 * SECOND_NS);
-    assert_eq!(late.map(|it| it.0), told.then_some(2), "the last one that is over");
-    assert_eq!(heartbeat.next_second, 700 * MS + 4 * SECOND_NS);
-    if let (Some(first), Some(late)) = (first, late) {
-        let waited = heartbeat.scheduler.read().waited_ns.expect("it tells");
-        assert!(first.1 + late.1 <= waited, "nothing is counted twice");
-    }
-    heartbeat.waited_before = None;
-    assert_eq!(heartbeat.full_second(700 * MS + 4 * SECOND_NS), None, "it cannot be told");
 }
 
 #[tokio::test(start_paused = true)]

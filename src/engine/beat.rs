@@ -1,0 +1,37 @@
+//! The task of a shard that beats: it notes pauses of the thread, and ends seconds.
+
+use super::drive::Shared;
+use super::heartbeat::BEAT_NS;
+use crate::measure::{PAUSE_NS, Pause};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Beats until dropped.
+pub(super) async fn beat(shared: Rc<Shared>) {
+    let (clock, end) = (shared.clock, shared.watch.end);
+    let mut due = shared.start.max(clock.now());
+    loop {
+        due = (due + BEAT_NS).max(clock.now());
+        let wake_at = if clock.now() < end { due.min(end) } else { due };
+        tokio::time::sleep(Duration::from_nanos(wake_at.saturating_sub(clock.now()))).await;
+        let now = clock.now();
+        let mut heartbeat = shared.watch.heartbeat.borrow_mut();
+        let late = now.saturating_sub(wake_at) >= PAUSE_NS;
+        if late && wake_at < end {
+            heartbeat.loss.pauses.add(wake_at, now.min(end));
+            shared.watch.pause.set(Pause { from: wake_at, to: now });
+        }
+        if now >= end && heartbeat.at_end.is_none() {
+            heartbeat.at_end = Some(heartbeat.used(now));
+        }
+        let mut recorder = shared.recorder.borrow_mut();
+        if let Some((second, waited_ns)) = heartbeat.full_second(now) {
+            recorder.waited(second, waited_ns);
+        }
+        recorder.rotate(now);
+    }
+}
+
+#[cfg(test)]
+#[path = "beat_tests.rs"]
+mod tests;
