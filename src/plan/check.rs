@@ -6,7 +6,7 @@ use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
 use super::threshold::Threshold;
-use super::{MOST_CONNECTIONS, Plan, TargetPlan, YcsbSpec, ycsb};
+use super::{MOST_CONNECTIONS, Plan, TargetPlan, ycsb};
 use crate::clock::SECOND_NS;
 use crate::driver::http::HttpTarget;
 use crate::driver::{Existing, TargetAsked};
@@ -349,7 +349,7 @@ fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         auth_flag: if kept { "--basic-auth" } else { "--auth" },
         tls_ca: spec.tls_ca.clone(),
         id_prefix: prefix.to_owned(),
-        options: spec.ycsb.as_ref().map(YcsbSpec::options).unwrap_or_default(),
+        options: spec.ycsb.as_ref().map(|ycsb| ycsb.options.clone()).unwrap_or_default(),
     })
 }
 

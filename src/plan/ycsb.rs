@@ -4,7 +4,6 @@ use super::spec::PlanSpec;
 use super::stage::StagePlan;
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::Nanos;
-use crate::driver::basic::BasicOptions;
 use crate::driver::http::{HttpPlan, RequestPlan};
 use crate::engine::Pace;
 use crate::schema::Pattern;
@@ -23,32 +22,16 @@ pub struct YcsbSpec {
     pub phases: Vec<YcsbPhase>,
     /// The database is made where it is missing, and stays.
     pub kept: bool,
-    /// Drivers update what they have last seen of a document, and look only after a conflict.
-    pub cached_updates: bool,
-    /// What `basic` does beside answering, where that is the driver.
-    pub basic: Option<BasicOptions>,
+    /// Settings of the driver's own.
+    pub options: Map<String, Value>,
     /// How YCSB's reports tell the measurements, where its dialect is spoken.
     pub measurement: Option<MeasurementPlan>,
 }
 
-impl YcsbSpec {
-    /// The settings of the driver's own.
-    pub(super) fn options(&self) -> Map<String, Value> {
-        let mut options = Map::new();
-        if self.cached_updates {
-            options.insert("cached_updates".to_owned(), true.into());
-        }
-        if let Some(basic) = self.basic {
-            options.insert("basic".to_owned(), serde_json::json!(basic));
-        }
-        options
-    }
-}
-
-/// The server and the requests of a replay of traces, where `spec` asks for one that is sent: a
+/// The server and the requests of a replay of traces, where `spec` names no other target: a
 /// request for each trace, whose paths come from the workload.
 pub(super) fn http(spec: &PlanSpec) -> Option<HttpPlan> {
-    let Class::Rest(rest) = &spec.ycsb.as_ref().filter(|ycsb| ycsb.basic.is_none())?.class else {
+    let Class::Rest(rest) = &spec.ycsb.as_ref().filter(|_| spec.target.is_none())?.class else {
         return None;
     };
     let request = |method: &str| RequestPlan {

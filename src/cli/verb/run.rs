@@ -14,6 +14,7 @@ use crate::schema::Ids;
 use crate::workload::Mix;
 use crate::workload::ycsb::{Class, CoreConfig, Properties, builtin};
 use clap::ValueEnum;
+use serde_json::Map;
 
 /// `springload run`.
 #[derive(Debug, clap::Args)]
@@ -221,9 +222,9 @@ fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid
         Some(0) => vec![YcsbPhase::Load],
         _ => vec![YcsbPhase::Load, YcsbPhase::Run],
     };
-    let (kept, cached_updates, basic, measurement) = (false, false, None, None);
+    let (kept, options, measurement) = (false, Map::new(), None);
     let class = Class::Core;
-    Ok(YcsbSpec { config, class, phases, kept, cached_updates, basic, measurement })
+    Ok(YcsbSpec { config, class, phases, kept, options, measurement })
 }
 
 fn spec(

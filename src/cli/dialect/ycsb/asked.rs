@@ -2,11 +2,11 @@
 
 use super::args::{Action, Ycsb, wrong};
 use super::classes::{self, Binding, WorkloadClass};
+use super::show::Shown;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
 use crate::cli::verb::shell;
 use crate::clock::wall_ns;
-use crate::driver::basic::BasicOptions;
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
 use crate::plan::{
     Auth, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase, YcsbSpec,
@@ -18,6 +18,7 @@ use crate::workload::ycsb::series::{Asker, SeriesConfig};
 use crate::workload::ycsb::{
     Class, CoreConfig, Properties, PropertyError, Reader, builtin, occupancy,
 };
+use serde_json::{Map, Value, json};
 use std::io::ErrorKind;
 use std::path::Path;
 use url::Url;
@@ -63,6 +64,8 @@ pub(super) struct Asked {
     pub(super) properties: Properties,
     /// Notes for the user that are not mistakes.
     pub(super) notes: Vec<String>,
+    /// What is shown of operations.
+    pub(super) shown: Shown,
 }
 
 impl Asked {
@@ -103,7 +106,7 @@ impl Asked {
                 }
             }
         }
-        Self { properties, notes: Vec::new() }
+        Self { properties, notes: Vec::new(), shown: Shown::default() }
     }
 
     /// Opens a shell on the table.
@@ -145,7 +148,7 @@ impl Asked {
         let mut number = |name, default| self.number(name, default, mistakes);
         let threads = number("threadcount", 1.0);
         // As in YCSB, a number that is not above 0 means no target rate.
-        let target = if self.unthrottled() { 0.0 } else { number("target", 0.0) };
+        let rate = if self.unthrottled() { 0.0 } else { number("target", 0.0) };
         let batch = number("batchsize", 1.0);
         let length_s = number("maxexecutiontime", 0.0);
         let most_errors = number("maxerrorrate", MOST_ERRORS);
@@ -163,8 +166,7 @@ impl Asked {
             queries: phase == YcsbPhase::Run,
         };
         let workload = self.workload(args, asker, mistakes);
-        let basic = self.basic(mistakes);
-        let cached_updates = self.cached_updates(mistakes);
+        let (target, options) = self.target(binding, mistakes);
         let timeout_ns = self.timeout_ns(mistakes);
         self.refuse(mistakes);
         let ((config, class), binding) = (workload?, binding?);
@@ -173,7 +175,7 @@ impl Asked {
         self.note_unknown();
         Some(PlanSpec {
             command: command.to_owned(),
-            target: Some(if binding == Binding::Basic { "basic" } else { self.url() }.to_owned()),
+            target,
             target_flag: "-p couchdb.url",
             database: Some(config.table.clone()),
             use_existing: false,
@@ -194,7 +196,7 @@ impl Asked {
             warmup_ns: 0,
             mix: Mix { create: 0, read: 0, update: 0, delete: 0 },
             order: CrudOrder::Uniform,
-            load: load(target),
+            load: load(rate),
             fill: FillPlan::default(),
             burst: None,
             thresholds: [args.output.fail_if.clone(), vec![errors(most_errors)]].concat(),
@@ -203,8 +205,7 @@ impl Asked {
                 class,
                 phases: vec![phase],
                 kept: true,
-                cached_updates,
-                basic: (binding == Binding::Basic).then_some(basic),
+                options,
                 measurement,
             }),
         })
@@ -327,19 +328,43 @@ impl Asked {
         })
     }
 
-    /// The plan of `BasicDB`'s properties.
-    fn basic(&self, mistakes: &mut Vec<Invalid>) -> BasicOptions {
+    /// The address of the target, and the driver's options.
+    fn target(
+        &mut self,
+        binding: Option<Binding>,
+        mistakes: &mut Vec<Invalid>,
+    ) -> (Option<String>, Map<String, Value>) {
+        let (shown, basic) = self.basic(mistakes);
+        let cached_updates = self.cached_updates(mistakes);
+        match binding {
+            Some(Binding::CouchDb) => (Some(self.url().to_owned()), cached_updates),
+            Some(Binding::Basic) => {
+                self.shown = shown;
+                (Some("basic".to_owned()), basic)
+            }
+            // The workload names the servers.
+            Some(Binding::Rest) | None => (None, Map::new()),
+        }
+    }
+
+    /// What the properties of `BasicDB` ask for: what is shown, and the driver's options.
+    fn basic(&self, mistakes: &mut Vec<Invalid>) -> (Shown, Map<String, Value>) {
         let mut read = Reader::new(&self.properties);
-        let basic = BasicOptions {
-            // The most that YCSB's type holds: 24 days.
-            delay_ms: read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff) as u32,
-            randomized: read.flag("basicdb.randomizedelay", true),
+        // The most that YCSB's type holds: 24 days.
+        let delay_ms = read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff);
+        let randomized = read.flag("basicdb.randomizedelay", true);
+        let shown = Shown {
             printed: read.flag("basicdb.verbose", true),
             counted: read.flag("basicdb.count", false),
         };
-        read.end(basic).unwrap_or_else(|errors| {
+        let Shown { printed, counted } = shown;
+        let basic = json!({
+            "delay_ms": delay_ms, "randomized": randomized, "printed": printed, "counted": counted
+        });
+        let asked = (shown, Map::from_iter([("basic".to_owned(), basic)]));
+        read.end(asked).unwrap_or_else(|errors| {
             mistakes.extend(errors.into_iter().map(invalid));
-            BasicOptions::default()
+            Default::default()
         })
     }
 
@@ -354,14 +379,15 @@ impl Asked {
         Some((seconds * 1e9) as u64)
     }
 
-    fn cached_updates(&self, mistakes: &mut Vec<Invalid>) -> bool {
+    /// The driver's options for `couchdb`.
+    fn cached_updates(&self, mistakes: &mut Vec<Invalid>) -> Map<String, Value> {
         match self.properties.get("couchdb.update") {
-            None | Some("read") => false,
-            Some("cached") => true,
+            None | Some("read") => Map::new(),
+            Some("cached") => Map::from_iter([("cached_updates".to_owned(), true.into())]),
             Some(other) => {
                 let problem = format!("{other:?} is unknown");
                 mistakes.push(wrong("couchdb.update", problem, "it is read or cached"));
-                false
+                Map::new()
             }
         }
     }

@@ -140,7 +140,7 @@ impl Verb for Ycsb {
         }
         if mistakes.is_empty() && !self.output.dry_run {
             asked.notes.iter().for_each(|note| eprintln!("note: {note}"));
-            if spec.ycsb.as_ref().and_then(|ycsb| ycsb.basic).is_some_and(|basic| basic.printed) {
+            if asked.shown.printed {
                 show::properties(&asked.properties);
             }
         }
@@ -152,7 +152,7 @@ impl Verb for Ycsb {
             return refuse(&mistakes);
         };
         let job = Job { plan, mistakes, output: &self.output };
-        carry_out(job, |plan| Outputs::open(plan, measurement))
+        carry_out(job, |plan| Outputs::open(plan, measurement, asked.shown))
     }
 }
 

@@ -1,12 +1,11 @@
 //! What YCSB's dialect prints and writes during a run and after it.
 
 use super::args::wrong;
-use super::show::{self, Uniques};
+use super::show::{Shown, Uniques};
 use crate::cli::pipeline::dialect::{Dialect, deliver, render};
 use crate::cli::print::print;
 use crate::clock::{Nanos, wall_ns};
-use crate::driver::basic::BasicOptions;
-use crate::driver::{Echo, TargetPlan};
+use crate::driver::Echo;
 use crate::measure::RawRow;
 use crate::plan::{Invalid, MeasurementPlan, Plan, StagePlan, StageWork as _};
 use crate::record::{RunRecord, Running};
@@ -28,7 +27,7 @@ pub(super) struct Outputs {
     raw: Option<File>,
     /// Why rows are missing from that file, if any are.
     unwritten: Option<io::Error>,
-    basic: BasicOptions,
+    shown: Shown,
     /// Counts distinct operations, if the plan asks for that.
     uniques: Option<Arc<Uniques>>,
 }
@@ -38,19 +37,19 @@ impl Outputs {
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub(super) fn open(plan: &Plan, measurement: MeasurementPlan) -> Result<Self, Invalid> {
+    pub(super) fn open(
+        plan: &Plan,
+        measurement: MeasurementPlan,
+        shown: Shown,
+    ) -> Result<Self, Invalid> {
         let raw = measurement.measurement.is_raw() && !measurement.raw_file.is_empty();
         let raw = raw.then(|| append("measurement.raw.output_file", &measurement.raw_file));
         if !measurement.export_file.is_empty() {
             append("exportfile", &measurement.export_file)?;
         }
-        let basic = match &plan.target {
-            TargetPlan::Basic(basic) => basic.basic.unwrap_or_default(),
-            _ => BasicOptions::default(),
-        };
         Ok(Self {
-            basic,
-            uniques: basic.counted.then(Arc::default),
+            shown,
+            uniques: shown.counted.then(Arc::default),
             raw: raw.transpose()?,
             unwritten: None,
             plan: measurement,
@@ -75,7 +74,7 @@ impl Dialect for Outputs {
     }
 
     fn echo(&self) -> Option<Echo> {
-        show::echo(self.basic, self.uniques.clone())
+        self.shown.echo(self.uniques.clone())
     }
 
     fn stage_begins(&mut self, stage: &str) {

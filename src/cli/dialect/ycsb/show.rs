@@ -2,7 +2,6 @@
 
 use crate::cli::print::print;
 use crate::driver::Echo;
-use crate::driver::basic::BasicOptions;
 use crate::workload::ycsb::Properties;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -55,19 +54,30 @@ impl Uniques {
     }
 }
 
-/// The receiver of operations, if the plan wants them shown or counted.
-pub(super) fn echo(basic: BasicOptions, uniques: Option<Arc<Uniques>>) -> Option<Echo> {
-    if !basic.is_shown() {
-        return None;
+/// What is shown of operations, with the binding `basic`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shown {
+    /// Operations are printed.
+    pub(super) printed: bool,
+    /// Distinct operations are counted.
+    pub(super) counted: bool,
+}
+
+impl Shown {
+    /// Receives the operations, if they are printed or counted.
+    pub(super) fn echo(self, uniques: Option<Arc<Uniques>>) -> Option<Echo> {
+        if !self.printed && uniques.is_none() {
+            return None;
+        }
+        Some(Arc::new(move |line| {
+            if self.printed {
+                operation(line);
+            }
+            if let Some(uniques) = &uniques {
+                uniques.add(line);
+            }
+        }))
     }
-    Some(Arc::new(move |line| {
-        if basic.printed {
-            operation(line);
-        }
-        if let Some(uniques) = &uniques {
-            uniques.add(line);
-        }
-    }))
 }
 
 /// One operation, on a line of its own.
