@@ -86,7 +86,8 @@ pub(super) async fn drive<S: Session, W: Workload>(
     shared: &Shared,
     connection: usize,
     session: &mut S,
-    (workload, first): (&mut W, &mut Prepared<S::Pen>),
+    workload: &mut W,
+    first: &mut Prepared<S::Pen>,
 ) -> (ConnectionTimes, Option<Nanos>) {
     let mut times = ConnectionTimes::default();
     let Prepared { pen, op: next } = first;
@@ -118,9 +119,9 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let check = workload.observe(&op, learnt(&outcome, session), &answered);
         let timing = probe.finish();
         first_sent = first_sent.or_else(|| Some(timing.done - timing.service_ns));
-        let answers = (answered.rows, session.statuses());
-        if !record(shared, &mut times, (&op, &outcome), answers, &timing) {
-            tell(shared, (&op, &outcome), answers.0, session);
+        let (rows, statuses) = (answered.rows, session.statuses());
+        if !record(shared, &mut times, &op, &outcome, rows, statuses, &timing) {
+            tell(shared, &op, &outcome, rows, session);
         }
         last_done = timing.done;
         times.noted_answers += u64::from(probe.noted());
@@ -192,8 +193,10 @@ fn checked(shared: &Shared, found: Result<(), Failure>, since: Nanos) {
 fn record(
     shared: &Shared,
     times: &mut ConnectionTimes,
-    (op, outcome): (&Op, &Outcome),
-    (rows, statuses): (&[Result<Token, Failure>], &[u16]),
+    op: &Op,
+    outcome: &Outcome,
+    rows: &[Result<Token, Failure>],
+    statuses: &[u16],
     timing: &Timing,
 ) -> bool {
     let mut row_failures = [0; Failure::COUNT];
@@ -225,7 +228,8 @@ fn record(
 #[cold]
 fn tell(
     shared: &Shared,
-    (op, outcome): (&Op, &Outcome),
+    op: &Op,
+    outcome: &Outcome,
     rows: &[Result<Token, Failure>],
     session: &impl Session,
 ) {

@@ -190,7 +190,7 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
         }
     };
     let sweep = tokio::task::spawn_local(context.clone().sweep());
-    let (sessions, firsts) = open(plan, (target, context), &mut lanes).await?;
+    let (sessions, firsts) = open(plan, target, context, &mut lanes).await?;
     let start = plan.start.wait(plan.clock);
     let cpu_before = thread_cpu_ns();
     let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
@@ -224,7 +224,9 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
         .zip(firsts)
         .zip(sessions)
         .enumerate()
-        .map(|(seat, (lane, session))| run_lane(shared.clone(), seat, lane, session))
+        .map(|(seat, ((lane, first), (session, late)))| {
+            run_lane(shared.clone(), seat, lane, first, session, late)
+        })
         .map(tokio::task::spawn_local)
         .collect();
     let mut done = Vec::with_capacity(tasks.len());
@@ -257,12 +259,14 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
 fn run_lane<S: Session, W: Workload>(
     shared: Rc<Shared>,
     seat: usize,
-    (mut lane, mut first): (Lane<W>, Prepared<S::Pen>),
-    (mut session, late): (S, bool),
+    mut lane: Lane<W>,
+    mut first: Prepared<S::Pen>,
+    mut session: S,
+    late: bool,
 ) -> impl Future<Output = LaneResult<W>> {
     async move {
-        let work = (&mut lane.workload, &mut first);
-        let (times, first_sent) = drive(&shared, seat, &mut session, work).await;
+        let workload = &mut lane.workload;
+        let (times, first_sent) = drive(&shared, seat, &mut session, workload, &mut first).await;
         let first_sent_ns = first_sent.map(|moment| moment.saturating_sub(shared.start));
         let Lane { connection, workload } = lane;
         LaneResult { connection, workload, times, first_sent_ns, late }
@@ -275,14 +279,15 @@ type Opened<S> = (Vec<(S, bool)>, Vec<Prepared<<S as Session>::Pen>>);
 /// Opens the target, and the connections of `lanes` with it; makes the first operation of each.
 async fn open<T: Target, W: Workload>(
     plan: &ShardPlan,
-    (target, context): (&T, Rc<ShardContext>),
+    target: &T,
+    context: Rc<ShardContext>,
     lanes: &mut [Lane<W>],
 ) -> io::Result<Opened<<T::Shard as Shard>::Session>> {
     let shard = target.shard(context).await.inspect_err(|_| {
         // The other shards wait for this one.
         plan.start.wait(plan.clock);
     })?;
-    let sessions = connect(&shard, (lanes.len(), plan.gather_ns)).await?;
+    let sessions = connect(&shard, lanes.len(), plan.gather_ns).await?;
     let first = |(lane, (session, _)): (&mut Lane<W>, &(_, bool))| {
         Prepared::new(&mut lane.workload, Session::pen(session))
     };
@@ -294,7 +299,8 @@ async fn open<T: Target, W: Workload>(
 /// open after `gather_ns` come back unopened, marked as late.
 async fn connect<S: Shard>(
     shard: &S,
-    (count, gather_ns): (usize, Nanos),
+    count: usize,
+    gather_ns: Nanos,
 ) -> io::Result<Vec<(S::Session, bool)>> {
     let connecting: Vec<_> = (0..count)
         .map(|_| {

@@ -146,7 +146,7 @@ impl Tickets {
     pub fn at_once(&self, reopening: Option<Nanos>) -> Option<Ticket> {
         let endless = self.queue.is_none() && self.pauses.none();
         let now = self.clock.now();
-        (endless && !self.over(now)).then(|| self.begin((reopening.unwrap_or(now), now), 0))
+        (endless && !self.over(now)).then(|| self.begin(reopening.unwrap_or(now), now, 0))
     }
 
     /// Waits until connection number `connection` of this shard, which had nothing to do since
@@ -159,7 +159,7 @@ impl Tickets {
     ) -> Option<Ticket> {
         let now = self.clock.now();
         let Some(queue) = &self.queue else {
-            return self.take_closed(connection, (reopening, now)).await;
+            return self.take_closed(connection, reopening, now).await;
         };
         let due = {
             let mut queue = queue.borrow_mut();
@@ -205,7 +205,8 @@ impl Tickets {
     async fn take_closed(
         &self,
         connection: usize,
-        (reopening, asked): (Option<Nanos>, Nanos),
+        reopening: Option<Nanos>,
+        asked: Nanos,
     ) -> Option<Ticket> {
         // Who pauses opens the connection meanwhile.
         let until = reopening.unwrap_or(asked) + self.pauses.next_ns(connection);
@@ -217,11 +218,11 @@ impl Tickets {
             return None;
         }
         let intended = if asked < until { now } else { until };
-        Some(self.begin((intended, now), now - asked))
+        Some(self.begin(intended, now, now - asked))
     }
 
     /// Begins an operation of a closed loop, for which its connection waited `idle_ns`.
-    fn begin(&self, (intended, began): (Nanos, Nanos), idle_ns: Nanos) -> Ticket {
+    fn begin(&self, intended: Nanos, began: Nanos, idle_ns: Nanos) -> Ticket {
         self.count(|counts| {
             counts.offered += 1;
             counts.begun += 1;

@@ -20,13 +20,11 @@ pub use making::Making;
 pub use pen::CouchPen;
 pub use plan::{CouchPlan, DatabasePlan};
 pub use revision::Revision;
-use seen::Seen;
 pub use session::CouchSession;
 
 use super::{
     Card, DriverPlan, Opening, ServerFacts, Shard, ShardOf, Size, Target, TargetAsked, TargetError,
 };
-use crate::http1::Connection;
 use crate::mistake::Invalid;
 use crate::net::Endpoint;
 use crate::net::ShardContext;
@@ -124,15 +122,7 @@ impl Shard for ShardOf<CouchDb> {
     type Session = CouchSession;
 
     fn session(&self) -> CouchSession {
-        let (target, context) = (&self.target, &self.context);
-        CouchSession::new(
-            Connection::new(target.endpoint.clone(), context),
-            context.clock(),
-            (target.credentials.clone(), target.renewal.clone()),
-            (target.path.clone(), target.common.clone()),
-            target.endpoint.host(),
-        )
-        .with_cache(target.cached_updates.then(Seen::default))
+        CouchSession::new(&self.target, &self.context)
     }
 }
 

@@ -40,12 +40,12 @@ pub(super) async fn open(
     let created = match plan.database {
         _ if opening.as_it_is => false,
         DatabasePlan::New { .. } | DatabasePlan::Scratch { .. } => {
-            make(&mut admin, (&made, &name)).await?;
+            make(&mut admin, &made, &name).await?;
             true
         }
-        DatabasePlan::Kept { .. } => make_if_missing(&mut admin, (&path, &made)).await?,
+        DatabasePlan::Kept { .. } => make_if_missing(&mut admin, &path, &made).await?,
         DatabasePlan::Existing { .. } => {
-            find(&mut admin, (&server, &path, &name)).await?;
+            find(&mut admin, &server, &path, &name).await?;
             false
         }
     };
@@ -70,7 +70,7 @@ pub(super) async fn open(
 }
 
 /// Makes a database that must not exist.
-async fn make(admin: &mut Admin, (path, name): (&str, &str)) -> Result<(), TargetError> {
+async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetError> {
     let (status, body) = admin.request("PUT", path, None).await?;
     match status {
         201 | 202 => {}
@@ -88,10 +88,7 @@ async fn make(admin: &mut Admin, (path, name): (&str, &str)) -> Result<(), Targe
 }
 
 /// Makes a database where there is none; tells whether it did. Another client may be faster.
-async fn make_if_missing(
-    admin: &mut Admin,
-    (path, made): (&str, &str),
-) -> Result<bool, TargetError> {
+async fn make_if_missing(admin: &mut Admin, path: &str, made: &str) -> Result<bool, TargetError> {
     let (status, body) = admin.request("GET", path, None).await?;
     if status != 404 {
         admin.expect_reply((status, body), &[200], "GET", path)?;
@@ -103,10 +100,7 @@ async fn make_if_missing(
 }
 
 /// Looks for a database that must exist.
-async fn find(
-    admin: &mut Admin,
-    (server, path, name): (&str, &str, &str),
-) -> Result<(), TargetError> {
+async fn find(admin: &mut Admin, server: &str, path: &str, name: &str) -> Result<(), TargetError> {
     let (status, body) = admin.request("GET", path, None).await?;
     if status == 404 {
         return Err(TargetError(format!(

@@ -33,12 +33,7 @@ impl Seen {
     }
 
     /// Keeps a document that was written on revision `old` and is `new` now.
-    pub(super) fn replace(
-        &mut self,
-        name: &[u8],
-        document: &[u8],
-        (old, new): (Revision, Revision),
-    ) {
+    pub(super) fn replace(&mut self, name: &[u8], document: &[u8], old: Revision, new: Revision) {
         let (mut from, mut to) = (b"\"_rev\":\"".to_vec(), b"\"_rev\":\"".to_vec());
         old.write(&mut from);
         new.write(&mut to);
@@ -68,9 +63,9 @@ mod tests {
         let revision = |text: &str| Revision::parse(text.as_bytes()).unwrap();
         let document = |rev| format!("{{\"_id\":\"a\",\"_rev\":\"{rev}\",\"b\":\"\\\"_rev\\\"\"}}");
         let mut seen = Seen::default();
-        seen.replace(b"a", document(OLD).as_bytes(), (revision(OLD), revision(NEW)));
+        seen.replace(b"a", document(OLD).as_bytes(), revision(OLD), revision(NEW));
         assert_eq!(seen.get(b"a"), Some(document(NEW).as_bytes()));
-        seen.replace(b"a", b"{}", (revision(OLD), revision(NEW)));
+        seen.replace(b"a", b"{}", revision(OLD), revision(NEW));
         assert_eq!(seen.get(b"a"), None);
         assert_eq!(seen.bytes, 0);
     }

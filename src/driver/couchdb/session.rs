@@ -4,14 +4,16 @@ use super::credentials::{Credentials, Renewal};
 use super::pen::CouchPen;
 use super::revision::Revision;
 use super::seen::Seen;
-use super::{SEGMENT, answer};
+use super::{CouchDb, SEGMENT, answer};
 use crate::clock::Clock;
 use crate::driver::{Outcome, Session};
 use crate::http1::reason;
 use crate::http1::{Answer, Connection, Request, failure_of};
 use crate::measure::{BodyBytes, Probe, Wire};
+use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
 use percent_encoding::percent_encode;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -45,34 +47,22 @@ pub struct CouchSession {
 const TRIES: u32 = 256;
 
 impl CouchSession {
-    /// A session on the database at `path`; see [`super::CouchDb`].
-    pub(super) fn new(
-        connection: Connection,
-        clock: Clock,
-        (credentials, renewal): (Credentials, Arc<Renewal>),
-        (path, common): (Arc<[u8]>, Arc<[u8]>),
-        host: &str,
-    ) -> Self {
+    /// A session on `target`, not yet connected.
+    pub(super) fn new(target: &CouchDb, context: &Rc<ShardContext>) -> Self {
         Self {
-            connection,
-            clock,
-            credentials,
-            renewal,
-            path,
-            common,
-            host: host.to_owned(),
+            connection: Connection::new(target.endpoint.clone(), context),
+            clock: context.clock(),
+            credentials: target.credentials.clone(),
+            renewal: target.renewal.clone(),
+            path: target.path.clone(),
+            common: target.common.clone(),
+            host: target.endpoint.host().to_owned(),
             inner: CouchPen::default(),
-            seen: None,
+            seen: target.cached_updates.then(Seen::default),
             told: None,
             settled: None,
             rows: Vec::new(),
         }
-    }
-
-    /// The same with a memory for documents.
-    pub(super) fn with_cache(mut self, seen: Option<Seen>) -> Self {
-        self.seen = seen;
-        self
     }
 
     fn make_common(&mut self) {
@@ -84,18 +74,13 @@ impl CouchSession {
         pen.payload.mark_body();
         let body_bytes = pen.payload.body_len();
         self.connection.buffers().with_head(|head| {
-            self.write_head((op, pen.names()), body_bytes, head);
+            self.write_head(op, pen.names(), body_bytes, head);
             pen.payload.prepend(head);
         });
     }
 
     #[inline]
-    pub(super) fn write_head(
-        &self,
-        (op, name): (&Op, &[u8]),
-        body_bytes: usize,
-        head: &mut Vec<u8>,
-    ) {
+    pub(super) fn write_head(&self, op: &Op, name: &[u8], body_bytes: usize, head: &mut Vec<u8>) {
         let verb: &[u8] = match op.kind {
             OpKind::BulkInsert => b"POST ",
             OpKind::Create | OpKind::Update => b"PUT ",
@@ -131,7 +116,8 @@ impl CouchSession {
         &mut self,
         op: &Op,
         pen: &mut CouchPen,
-        (mut answer, probe): (Answer, &mut Probe),
+        mut answer: Answer,
+        probe: &mut Probe,
     ) -> Result<Answer, Failure> {
         if let Some(cookie) = self.connection.set_cookie()
             && self.credentials.renew(cookie)
@@ -230,7 +216,7 @@ impl CouchSession {
             && (first.status == 401 || self.connection.set_cookie().is_some())
         {
             // Rare: kept out of the future that every other operation pays for.
-            answer = Box::pin(self.renew(op, pen, (first, probe))).await;
+            answer = Box::pin(self.renew(op, pen, first, probe)).await;
         }
         if op.conditional {
             self.told = answer.ok().map(|answer| answer.status);
@@ -258,12 +244,12 @@ impl CouchSession {
     /// somebody else is faster.
     async fn on_stored(&mut self, op: &Op, pen: &CouchPen, probe: &mut Probe) -> Outcome {
         let mut inner = std::mem::take(&mut self.inner);
-        let mut sum = self.try_on_seen_or_stored(op, pen, (&mut inner, probe)).await;
+        let mut sum = self.try_on_seen_or_stored(op, pen, &mut inner, probe).await;
         for _ in 1..TRIES {
             if sum.result != Err(Failure::Conflict) {
                 break;
             }
-            let again = self.try_on_stored(op, pen, (&mut inner, probe)).await;
+            let again = self.try_on_stored(op, pen, &mut inner, probe).await;
             sum = again.after(&sum);
             sum.wire.retries += 1;
         }
@@ -276,7 +262,8 @@ impl CouchSession {
         &mut self,
         op: &Op,
         pen: &mut CouchPen,
-        (first, probe): (Outcome, &mut Probe),
+        first: Outcome,
+        probe: &mut Probe,
     ) -> Outcome {
         pen.payload.strip_head();
         let update = Op { kind: OpKind::Update, ..*op };
@@ -290,7 +277,8 @@ impl CouchSession {
         &mut self,
         op: &Op,
         pen: &CouchPen,
-        (inner, probe): (&mut CouchPen, &mut Probe),
+        inner: &mut CouchPen,
+        probe: &mut Probe,
     ) -> Outcome {
         let seen = self.seen.as_ref().and_then(|seen| seen.get(pen.names()));
         if let (OpKind::Update, Some(seen)) = (op.kind, seen) {
@@ -302,7 +290,7 @@ impl CouchSession {
                 return self.write(&write, inner, probe).await;
             }
         }
-        self.try_on_stored(op, pen, (inner, probe)).await
+        self.try_on_stored(op, pen, inner, probe).await
     }
 
     /// Sends a write that names its revision, and keeps what is stored then.
@@ -317,7 +305,7 @@ impl CouchSession {
             inner.payload.strip_head();
             match (op.kind, op.token, token) {
                 (OpKind::Update, Some(old), Some(new)) => {
-                    seen.replace(inner.names(), inner.payload.body(), (old.into(), new.into()));
+                    seen.replace(inner.names(), inner.payload.body(), old.into(), new.into());
                 }
                 _ => seen.forget(inner.names()),
             }
@@ -329,7 +317,8 @@ impl CouchSession {
         &mut self,
         op: &Op,
         pen: &CouchPen,
-        (inner, probe): (&mut CouchPen, &mut Probe),
+        inner: &mut CouchPen,
+        probe: &mut Probe,
     ) -> Outcome {
         inner.begin(pen.names());
         let read = Op::single(OpKind::Read, op.key, None);
@@ -440,7 +429,7 @@ impl Session for CouchSession {
             }
         }
         if op.overwrite && outcome.result == Err(Failure::Conflict) {
-            outcome = Box::pin(self.overwrite(op, pen, (outcome, probe))).await;
+            outcome = Box::pin(self.overwrite(op, pen, outcome, probe)).await;
         }
         if op.settle && self.bulk_failed(Failure::Conflict) {
             outcome = Box::pin(self.settle_conflicts(outcome, pen, probe)).await;

@@ -178,7 +178,7 @@ impl CouchSession {
         let mut request = Vec::new();
         let Some(keys) = keys else {
             let op = Op::single(OpKind::Read, 0, None);
-            self.write_head((&op, name), 0, &mut request);
+            self.write_head(&op, name, 0, &mut request);
             return request;
         };
         let length = format!("Content-Length: {}\r\n\r\n", keys.len());
