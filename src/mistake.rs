@@ -23,6 +23,38 @@ impl Invalid {
 
 impl std::error::Error for Invalid {}
 
+/// A value, and the flag that it was given with, as the dialect calls it: mistakes name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flagged<T> {
+    /// The flag.
+    pub flag: &'static str,
+    /// The value.
+    pub value: T,
+}
+
+impl<T> Flagged<T> {
+    /// A value given with `flag`.
+    pub const fn new(flag: &'static str, value: T) -> Self {
+        Self { flag, value }
+    }
+
+    /// Another value, under the same flag.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Flagged<U> {
+        Flagged { flag: self.flag, value: change(self.value) }
+    }
+}
+
+impl Flagged<u64> {
+    /// Refuses a number out of its range.
+    pub fn out_of_range(self, least: u64, most: u64) -> Option<Invalid> {
+        let Self { flag, value } = self;
+        (value < least || value > most).then(|| {
+            let cure = format!("give a number from {least} to {most}");
+            Invalid::new(flag, format!("{value} is out of range"), cure)
+        })
+    }
+}
+
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { flag, problem, cure } = self;

@@ -94,8 +94,12 @@ fn refuse(error: &clap::Error, grammar: fn() -> Command) -> Exit {
         }
         _ => String::new(),
     };
-    let cure = suggestion
-        .map_or_else(|| "see springload --help".to_owned(), |name| format!("did you mean {name}?"));
+    let known = || match error.get(ContextKind::ValidValue)? {
+        ContextValue::Strings(names) => Some(format!("give one of {}", names.join(", "))),
+        _ => None,
+    };
+    let near = suggestion.map(|name| format!("did you mean {name}?"));
+    let cure = near.or_else(known).unwrap_or_else(|| "see springload --help".to_owned());
     eprintln!("error: {first}{missing}; {cure}");
     Exit::Usage
 }

@@ -1,22 +1,18 @@
 //! Makes a plan of what was asked, or says everything that is wrong with it.
 
-use super::Invalid;
-use super::burst;
 use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
 use super::threshold::Threshold;
-use super::{MOST_CONNECTIONS, Plan, TargetPlan, ycsb};
+use super::{Flagged, Invalid};
+use super::{MOST_CONNECTIONS, Plan, TargetPlan};
 use crate::clock::SECOND_NS;
 use crate::driver::http::HttpTarget;
 use crate::driver::{Existing, TargetAsked};
 use crate::engine::{Pace, Schedule};
 use crate::schema::Ids;
-use crate::workload::{Budget, BulkInsertPlan, CrudOrder, MixedPlan, Purpose, StageWork as _};
+use crate::workload::{StageWork as _, Step, Timing};
 
-/// At 32 bytes each in memory, more than this is out of any client's reach.
-const MOST_DOCUMENTS: u64 = 10_000_000_000;
-pub(super) const MOST_BATCH: u64 = 1_000_000;
 const MOST_THREADS: u64 = 256;
 /// What the verdict takes for the client's own lateness begins above it.
 const MOST_SLACK_NS: u64 = 1_000_000;
@@ -39,12 +35,11 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     if spec.schemas.is_empty() {
         schemas.push(SchemaPlan::built_in());
     }
-    let connections = spec.connections.clamp(1, MOST_CONNECTIONS) as usize;
+    let connections = spec.connections.value.clamp(1, MOST_CONNECTIONS) as usize;
     let stages = stages(spec);
     let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
     if mistakes.is_empty() {
-        // YCSB's operations go to records that others may have loaded.
-        check_documents(spec, connections, &mut mistakes);
+        spec.work.check_shares(connections, &mut mistakes);
     }
     if let Some(card) = target.as_ref().map(TargetPlan::card) {
         let done = |kind| stages.iter().any(|stage| stage.work.does(kind));
@@ -68,33 +63,18 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         stages,
         fill: spec.fill,
         thresholds,
-        http: ycsb::http(spec),
-        ycsb: spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone()),
+        http: spec.http.clone(),
+        ycsb: spec.measurement.clone(),
     })
 }
 
 fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
-    let cushion = spec.order == CrudOrder::Current;
-    let name = |native, original| if cushion { original } else { native };
-    let native = if spec.burst.is_some() { "--workers" } else { "--connections" };
-    let connections = name(native, "--num_connections");
-    let documents = name("--docs", "--num_documents_per_bulk_insert");
-    let batch = name("--batch", "--num_documents_per_bulk_insert");
-    let operations = name("--ops", "--num_crud_operations");
-    for (flag, value, least, most) in [
-        (connections, spec.connections, 1, MOST_CONNECTIONS),
-        (documents, spec.documents, 0, MOST_DOCUMENTS),
-        (batch, spec.batch, u64::from(spec.documents > 0), MOST_BATCH),
-        (operations, spec.operations.unwrap_or(0), 0, MOST_DOCUMENTS),
-        ("--threads", spec.threads.unwrap_or(1), 1, MOST_THREADS),
-    ] {
-        check_range((flag, value), (least, most), mistakes);
-    }
-    mistakes.extend(check_threads(spec.threads, (connections, spec.connections)));
-    if let Some(burst) = &spec.burst {
-        burst::check(burst, &spec.ids, mistakes);
-    }
-    if spec.fill.wait_for_server_ns.is_some() && spec.use_existing {
+    mistakes.extend(spec.connections.out_of_range(1, MOST_CONNECTIONS));
+    spec.work.check(&spec.ids, mistakes);
+    let threads = Flagged::new("--threads", spec.threads.unwrap_or(1));
+    mistakes.extend(threads.out_of_range(1, MOST_THREADS));
+    mistakes.extend(check_threads(spec.threads, spec.connections));
+    if spec.fill.wait_for_server_ns.is_some() && spec.existing == Existing::Yes {
         let problem = "in a database with documents of its own, what is there already may not be \
                        this run's";
         let cure = "leave out --use-existing";
@@ -114,22 +94,6 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
         let cure = "give 10s or so, or --ops 0 for none";
         mistakes.push(Invalid::new("--duration", "no operation fits into no time", cure));
     }
-    if spec.documents == 0 && spec.operations == Some(0) && spec.ycsb.is_none() {
-        let cure = "insert documents, or do operations on them";
-        mistakes.push(Invalid::new(operations, "there is nothing to do", cure));
-    }
-}
-
-/// Refuses a number out of its range.
-pub(super) fn check_range(
-    (flag, value): (&str, u64),
-    (least, most): (u64, u64),
-    mistakes: &mut Vec<Invalid>,
-) {
-    if value < least || value > most {
-        let cure = format!("give a number from {least} to {most}");
-        mistakes.push(Invalid::new(flag, format!("{value} is out of range"), cure));
-    }
 }
 
 /// Refuses a duration that goes on when no rate is left.
@@ -147,7 +111,8 @@ pub(super) fn check_length(
 }
 
 /// Refuses threads that would have no connection.
-pub(super) fn check_threads(threads: Option<u64>, (flag, count): (&str, u64)) -> Option<Invalid> {
+pub(super) fn check_threads(threads: Option<u64>, connections: Flagged<u64>) -> Option<Invalid> {
+    let Flagged { flag, value: count } = connections;
     let threads = threads.filter(|&threads| count > 0 && threads > count)?;
     let problem = format!("{threads} threads for {count} connections leave some without one");
     Some(Invalid::new("--threads", problem, format!("give {count} at most, or more {flag}")))
@@ -173,96 +138,43 @@ pub(super) fn check_load(load: &LoadSpec, mistakes: &mut Vec<Invalid>) {
     }
 }
 
-/// Refuses operations that would find no document, connection by connection.
-fn check_documents(spec: &PlanSpec, connections: usize, mistakes: &mut Vec<Invalid>) {
-    if spec.burst.is_some() || spec.ycsb.is_some() || spec.operations == Some(0) {
-        return;
-    }
-    let batch = spec.batch.clamp(1, MOST_BATCH) as u32;
-    let bulk = BulkInsertPlan { documents: spec.documents, batch };
-    let mixed = MixedPlan { mix: spec.mix, operations: spec.operations, order: spec.order };
-    let cushion = spec.order == CrudOrder::Current;
-    let (mix, docs) = if cushion {
-        ("--delete_weight", "--num_bulk_insert_operations")
-    } else {
-        ("--mix", "--docs")
+/// The stages that were asked for, with the pace of each.
+pub(super) fn staged(
+    steps: Vec<Step>,
+    pace: &Pace,
+    length_ns: Option<u64>,
+    short: impl Fn(u64) -> Pace,
+) -> Vec<StagePlan> {
+    let stage = |Step { name, purpose, work, timing }: Step| {
+        let (pace, length_ns) = match timing {
+            Timing::Free => (Pace::Closed { think_ns: 0 }, None),
+            Timing::Asked => (pace.clone(), length_ns),
+            Timing::AskedFor(length_ns) => (pace.clone(), Some(length_ns)),
+            Timing::Short(length_ns) => (short(length_ns), Some(length_ns)),
+        };
+        StagePlan { name, purpose: Some(purpose), work, pace, length_ns }
     };
-    for k in 0..connections {
-        let keys = bulk.keys(k, connections);
-        let inserted = keys.end - keys.start;
-        match mixed.budget(k, connections) {
-            Budget::Counted([creates, reads, updates, deletes]) => {
-                if deletes > inserted + creates {
-                    let problem = format!(
-                        "{deletes} docs deleted > {} docs inserted per connection",
-                        inserted + creates
-                    );
-                    let cure =
-                        format!("raise {docs} or the weight of creates, or lower that of deletes");
-                    mistakes.push(Invalid::new(mix, problem, cure));
-                } else if inserted + creates == 0 && reads + updates > 0 {
-                    mistakes.push(nothing_to_read(docs, connections));
-                }
-            }
-            Budget::Endless(weights) => {
-                if inserted == 0 && weights.create == 0 {
-                    mistakes.push(nothing_to_read(docs, connections));
-                }
-            }
-            Budget::Shared(_) => {}
-        }
-        if !mistakes.is_empty() {
-            return;
-        }
-    }
-}
-
-fn nothing_to_read(flag: &str, connections: usize) -> Invalid {
-    let problem = "a connection would have no document to read, update or delete";
-    let cure = format!(
-        "insert at least one for each of the {connections} connections, use fewer, or mix in creates"
-    );
-    Invalid::new(flag, problem, cure)
+    steps.into_iter().map(stage).collect()
 }
 
 fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
-    if let Some(ycsb) = &spec.ycsb {
-        return ycsb::stages(spec, ycsb, paced(spec));
-    }
-    let closed = Pace::Closed { think_ns: 0 };
-    if let Some(burst) = &spec.burst {
-        return burst::stages(spec, burst);
-    }
-    let mut stages = Vec::new();
-    if spec.documents > 0 {
-        let batch = spec.batch.clamp(1, MOST_BATCH) as u32;
-        let work = BulkInsertPlan { documents: spec.documents, batch }.into();
-        stages.push(StagePlan {
-            name: "bulk_insert".into(),
-            purpose: Some(Purpose::Fill),
-            work,
-            pace: closed,
-            length_ns: None,
-        });
-    }
-    if spec.operations == Some(0) {
-        return stages;
-    }
     let (pace, length_ns) = paced(spec);
-    let mixed = |operations| MixedPlan { mix: spec.mix, operations, order: spec.order };
-    if spec.warmup_ns > 0 {
-        stages.push(StagePlan {
-            name: "warm_up".into(),
-            purpose: Some(Purpose::WarmUp),
-            work: mixed(None).into(),
-            pace: pace.clone(),
-            length_ns: Some(spec.warmup_ns),
-        });
+    staged(spec.work.steps(), &pace, length_ns, |length_ns| short(&spec.load, spec.seed, length_ns))
+}
+
+/// The pace of a stage that is so long, and so is each of its rates.
+fn short(load: &LoadSpec, seed: u64, length_ns: u64) -> Pace {
+    let mut load = load.clone();
+    if let LoadSpec::Open { segments, max_in_flight, .. } = &mut load {
+        for segment in &mut *segments {
+            segment.length_ns = length_ns;
+        }
+        let peak = segments.iter().map(|it| it.from).fold(0.0, f64::max);
+        // The whole of a short stage may wait: what is late is seen in response times.
+        let most = peak * length_ns as f64 / SECOND_NS as f64;
+        max_in_flight.get_or_insert((most as u64).max(1_000));
     }
-    let work = mixed(spec.operations).into();
-    let (name, purpose) = ("crud".to_owned(), Some(Purpose::Main));
-    stages.push(StagePlan { name, purpose, work, pace, length_ns });
-    stages
+    pace(&load, seed).0
 }
 
 /// The pace of the main stage, and how long it lasts if it has an end in time.
@@ -326,12 +238,11 @@ pub(super) fn thresholds(
 
 /// What is asked of the target.
 fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
-    if let Some(list) = ycsb::http(spec) {
-        return Ok(TargetPlan::Http(HttpTarget::new(&list, spec.tls_ca.clone())));
+    if let Some(list) = &spec.http {
+        return Ok(TargetPlan::Http(HttpTarget::new(list, spec.tls_ca.clone())));
     }
-    let kept = spec.ycsb.as_ref().is_some_and(|ycsb| ycsb.kept);
-    let prefix = match (&spec.ycsb, &spec.ids) {
-        (Some(ycsb), _) => &*ycsb.config.keys.prefix,
+    let prefix = match (spec.work.id_prefix(), &spec.ids) {
+        (Some(prefix), _) => prefix,
         (None, Ids::Prefix(text)) => text,
         (None, _) => "",
     };
@@ -339,17 +250,13 @@ fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         address: spec.target.clone(),
         flag: spec.target_flag,
         database: spec.database.clone(),
-        existing: match (kept, spec.use_existing) {
-            (true, _) => Existing::Maybe,
-            (false, true) => Existing::Yes,
-            (false, false) => Existing::No,
-        },
+        existing: spec.existing,
         keep: spec.keep,
-        auth: spec.auth,
-        auth_flag: if kept { "--basic-auth" } else { "--auth" },
+        auth: spec.auth.value,
+        auth_flag: spec.auth.flag,
         tls_ca: spec.tls_ca.clone(),
         id_prefix: prefix.to_owned(),
-        options: spec.ycsb.as_ref().map(|ycsb| ycsb.options.clone()).unwrap_or_default(),
+        options: spec.options.clone(),
     })
 }
 

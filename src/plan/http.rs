@@ -1,18 +1,18 @@
 //! A run of plain HTTP requests: what was asked, and the plan of it.
 
-use super::Invalid;
 use super::check::{
-    check_length, check_load, check_max_answer, check_range, check_threads, pace, thresholds,
+    check_length, check_load, check_max_answer, check_threads, pace, staged, thresholds,
 };
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
 use super::urls::{UrlReader, UrlSource};
 use super::{FillPlan, HttpPlan, MOST_CONNECTIONS, Plan, TargetPlan, strike_secret};
+use super::{Flagged, Invalid};
 use crate::clock::Nanos;
 use crate::driver::http::HttpTarget;
 use crate::engine::Pace;
 use crate::schema::Ids;
-use crate::workload::{Purpose, UrlOrder, UrlsPlan};
+use crate::workload::{Demand as _, UrlOrder, UrlsDemand};
 use std::path::PathBuf;
 
 /// When the requests of a list are due, as asked.
@@ -95,9 +95,11 @@ pub struct HttpSpec {
 pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
     let users = spec.users;
-    check_range((spec.flags.users, users), (1, MOST_CONNECTIONS), &mut mistakes);
-    check_range(("--threads", spec.threads.unwrap_or(1)), (1, 256), &mut mistakes);
-    mistakes.extend(check_threads(spec.threads, (spec.flags.users, users)));
+    let connections = Flagged::new(spec.flags.users, users);
+    mistakes.extend(connections.out_of_range(1, MOST_CONNECTIONS));
+    let threads = Flagged::new("--threads", spec.threads.unwrap_or(1));
+    mistakes.extend(threads.out_of_range(1, 256));
+    mistakes.extend(check_threads(spec.threads, connections));
     check_times(spec, &mut mistakes);
     let mut reader = UrlReader {
         content_type: spec.content_type.clone(),
@@ -195,21 +197,8 @@ fn stages(spec: &HttpSpec, length: u64) -> Vec<StagePlan> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     };
-    let order = spec.order;
     let once = spec.once.then(|| length.saturating_mul(spec.users));
-    let operations = once.or(spec.operations);
-    let mut stages = Vec::new();
-    if spec.warmup_ns > 0 {
-        stages.push(StagePlan {
-            name: "warm_up".into(),
-            purpose: Some(Purpose::WarmUp),
-            work: UrlsPlan { operations: None, order }.into(),
-            pace: pace.clone(),
-            length_ns: Some(spec.warmup_ns),
-        });
-    }
-    let work = UrlsPlan { operations, order }.into();
-    let (name, purpose) = ("urls".to_owned(), Some(Purpose::Main));
-    stages.push(StagePlan { name, purpose, work, pace, length_ns });
-    stages
+    let (operations, order) = (once.or(spec.operations), spec.order);
+    let demand = UrlsDemand { operations, order, warmup_ns: spec.warmup_ns };
+    staged(demand.steps(), &pace, length_ns, |_| pace.clone())
 }

@@ -1,33 +1,27 @@
 //! What a run is to do. A dialect states what was asked, as a [`PlanSpec`]; only [`check`] makes
 //! a [`Plan`] of it, and a `Plan` can be carried out as it stands.
 
-mod burst;
 mod check;
 mod http;
 mod schemas;
 mod spec;
 mod stage;
 mod threshold;
-mod title;
 mod units;
 mod urls;
-mod ycsb;
 mod ycsb_measurement;
 
 pub use crate::driver::http::{BodyPlan, HttpPlan, RequestPlan, strike_secret};
-pub use crate::driver::{Auth, TargetPlan};
-pub use crate::mistake::Invalid;
-pub use burst::BurstSpec;
+pub use crate::driver::{Auth, Existing, TargetPlan};
+pub use crate::mistake::{Flagged, Invalid};
 pub use check::check;
 pub use http::{HttpFlags, HttpLoad, HttpSpec, check_http};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};
 pub use stage::StagePlan;
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
-pub use title::stage_title;
 pub use units::{count, duration, duration_ns, mix, rate, size};
 pub use urls::{UrlSource, expand};
-pub use ycsb::YcsbSpec;
 pub use ycsb_measurement::{
     ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
 };
@@ -35,8 +29,7 @@ pub use ycsb_measurement::{
 use crate::clock::Nanos;
 pub use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
-pub use crate::workload::ycsb::{YcsbPhase, YcsbStage};
-pub use crate::workload::{BurstPlan, CrudOrder, Purpose, StageWork, WorkloadPlan};
+pub use crate::workload::{Purpose, StageWork, WorkloadPlan, stage_title};
 use serde::{Deserialize, Serialize};
 
 /// CouchDB itself accepts 65,536 connections.

@@ -1,14 +1,16 @@
 //! What was asked, before it is known to make sense.
 
-use super::burst::BurstSpec;
 use super::schemas::SchemaSource;
-use super::ycsb::YcsbSpec;
-use super::{Auth, FillPlan};
-use crate::clock::Nanos;
+use super::ycsb_measurement::MeasurementPlan;
+use super::{Auth, Existing, FillPlan, HttpPlan, MAX_ANSWER};
+use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::{Arrivals, Segment};
+use crate::mistake::Flagged;
 use crate::schema::Ids;
-use crate::workload::{CrudOrder, Mix};
+use crate::workload::Demand;
+use serde_json::{Map, Value};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// When operations of the main stage are due, as asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +33,7 @@ pub enum LoadSpec {
     },
 }
 
-/// What was asked. Flag names are those of the dialect it was asked in.
+/// What was asked: what all runs have in common, and the work that a workload is to do.
 #[derive(Clone, Debug)]
 pub struct PlanSpec {
     /// The command line that asks for the same.
@@ -42,16 +44,20 @@ pub struct PlanSpec {
     pub target_flag: &'static str,
     /// The database, where it is not part of the target.
     pub database: Option<String>,
-    /// A named database may, or must, exist.
-    pub use_existing: bool,
+    /// Whether a named database may, or must, exist.
+    pub existing: Existing,
     /// A database that springload made stays.
     pub keep: bool,
     /// How credentials are presented.
-    pub auth: Auth,
+    pub auth: Flagged<Auth>,
     /// A PEM file with authorities.
     pub tls_ca: Option<PathBuf>,
+    /// Settings of the driver's own.
+    pub options: Map<String, Value>,
+    /// The requests of a list, where there is one; then the target is whoever they are for.
+    pub http: Option<HttpPlan>,
     /// Connections.
-    pub connections: u64,
+    pub connections: Flagged<u64>,
     /// Threads; `None`: as many as make sense here.
     pub threads: Option<u64>,
     /// The seed.
@@ -64,28 +70,49 @@ pub struct PlanSpec {
     pub max_answer: u64,
     /// Schemas with weights, and the flag each was given with; none: the built-in one.
     pub schemas: Vec<(&'static str, SchemaSource, u32)>,
-    /// Documents to insert in bulk.
-    pub documents: u64,
-    /// Documents in one bulk request.
-    pub batch: u64,
-    /// Single-document operations; with `duration_ns` as well, whichever ends first.
-    pub operations: Option<u64>,
-    /// How long single-document operations are begun.
+    /// The work.
+    pub work: Arc<dyn Demand>,
+    /// How long the main stage begins operations; with a number of them as well, whichever ends
+    /// first.
     pub duration_ns: Option<Nanos>,
-    /// How long to warm up before they are measured.
-    pub warmup_ns: Nanos,
-    /// Their mix.
-    pub mix: Mix,
-    /// The documents they go to.
-    pub order: CrudOrder,
     /// When they are due.
     pub load: LoadSpec,
     /// What is done about the fill.
     pub fill: FillPlan,
-    /// Bursts, in the place of all that is asked of documents and operations.
-    pub burst: Option<BurstSpec>,
-    /// YCSB's workload, in the place of documents, operations, mix and order.
-    pub ycsb: Option<YcsbSpec>,
+    /// How YCSB's reports tell the measurements, where its dialect is spoken.
+    pub measurement: Option<MeasurementPlan>,
     /// What makes the run fail, as written.
     pub thresholds: Vec<String>,
+}
+
+impl PlanSpec {
+    /// The work on so many connections to the stand-in, as fast as answers come; all else as it is
+    /// by default.
+    pub fn new(command: &str, connections: Flagged<u64>, work: Arc<dyn Demand>) -> Self {
+        Self {
+            command: command.to_owned(),
+            target: None,
+            target_flag: "TARGET",
+            database: None,
+            existing: Existing::No,
+            keep: false,
+            auth: Flagged::new("--auth", Auth::default()),
+            tls_ca: None,
+            options: Map::new(),
+            http: None,
+            connections,
+            threads: None,
+            seed: 1,
+            ids: Ids::Sequential,
+            timeout_ns: 30 * SECOND_NS,
+            max_answer: MAX_ANSWER,
+            schemas: Vec::new(),
+            work,
+            duration_ns: None,
+            load: LoadSpec::Closed { think_ns: 0 },
+            fill: FillPlan::default(),
+            measurement: None,
+            thresholds: Vec::new(),
+        }
+    }
 }

@@ -3,9 +3,9 @@
 use super::*;
 use crate::engine::Pace;
 use crate::op::OpKind;
-use crate::plan::{Purpose, StagePlan, YcsbPhase, YcsbStage};
+use crate::plan::{Purpose, StagePlan};
 use crate::record::{Verdict, fixture};
-use crate::workload::ycsb::{Class, CoreConfig, Properties};
+use crate::workload::ycsb::{Class, CoreConfig, Properties, YcsbPhase, YcsbStage};
 
 /// A run of 3,000 reads and 100 updates in which nothing failed.
 fn record(change: impl FnOnce(&mut RunRecord)) -> RunRecord {

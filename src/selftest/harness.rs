@@ -3,11 +3,11 @@
 use crate::embedded::{Counters, Faults, Mode, Options, StandIn, bind};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment, Stop};
 use crate::measure::{Histogram, OperationSummary};
-use crate::plan::{Auth, CrudOrder, FillPlan, LoadSpec, PlanSpec, check};
+use crate::plan::{Flagged, LoadSpec, PlanSpec, check};
 use crate::record::{RunRecord, StageRecord};
 use crate::run::{Observer, Progress, RunError, run};
-use crate::schema::Ids;
-use crate::workload::Mix;
+use crate::workload::mixed::{CrudOrder, MixedDemand};
+use crate::workload::{DocumentsAsked, Mix};
 use std::io;
 use std::sync::Arc;
 
@@ -82,34 +82,27 @@ impl Load {
                 }
             }
         };
+        // Reads alone, of a document for each connection.
+        let work = MixedDemand {
+            asked: DocumentsAsked {
+                documents: Flagged::new("--docs", self.connections),
+                batch: Flagged::new("--batch", 1),
+                operations: Flagged::new("--ops", None),
+                warmup_ns: 0,
+            },
+            mix: Flagged::new("--mix", Mix { create: 0, read: 1, update: 0, delete: 0 }),
+            more_documents: "--docs",
+            order: CrudOrder::Uniform,
+        };
+        let connections = Flagged::new("--connections", self.connections);
         let spec = PlanSpec {
-            command: "springload selftest".to_owned(),
-            target: None,
-            target_flag: "TARGET",
-            database: None,
-            use_existing: false,
             keep: true,
-            auth: Auth::Cookie,
-            tls_ca: None,
-            connections: self.connections,
             threads: Some(1),
             seed: 42,
-            ids: Ids::Sequential,
-            max_answer: crate::plan::MAX_ANSWER,
             timeout_ns: self.timeout_ns,
-            schemas: Vec::new(),
-            documents: self.connections,
-            batch: 1,
-            operations: None,
             duration_ns: Some(self.length_ns),
-            warmup_ns: 0,
-            mix: Mix { create: 0, read: 1, update: 0, delete: 0 },
-            order: CrudOrder::Uniform,
             load,
-            fill: FillPlan::default(),
-            burst: None,
-            ycsb: None,
-            thresholds: Vec::new(),
+            ..PlanSpec::new("springload selftest", connections, Arc::new(work))
         };
         let plan = check(&spec).map_err(|mistakes| {
             Broken::Plan(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))

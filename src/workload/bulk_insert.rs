@@ -1,13 +1,21 @@
 //! Fills a database: each connection inserts its own run of keys, batch after batch.
 
 use super::live::{Entry, Live};
-use super::{Check, Fill, LaneContext, Runner, StageWork, Stock, Workload};
+use super::{
+    Check, Demand, DocumentsAsked, Fill, LaneContext, Offer, RunAsked, Runner, StageWork, Step,
+    Stock, Workload,
+};
+use crate::mistake::Invalid;
 use crate::op::{Answered, Failure, Key, Op, OpKind, Pen, Reply};
-use crate::schema::Documents;
+use crate::schema::{Documents, Ids};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// At 32 bytes each in memory, more than this is out of any client's reach.
+pub(super) const MOST_DOCUMENTS: u64 = 10_000_000_000;
+/// The most documents in one request.
+pub(super) const MOST_BATCH: u64 = 1_000_000;
 /// The most documents that memory is asked for ahead of their insertion.
 const MOST_AHEAD: u64 = 10_000_000;
 
@@ -31,6 +39,32 @@ impl BulkInsertPlan {
         let first = k * each + k.min(more);
         let after = first + each + u64::from(k < more);
         (first * batch).min(self.documents)..(after * batch).min(self.documents)
+    }
+}
+
+/// A fill alone.
+#[derive(Clone, Copy, Debug)]
+pub struct FillDemand(pub DocumentsAsked);
+
+impl Demand for FillDemand {
+    fn check(&self, _: &Ids, mistakes: &mut Vec<Invalid>) {
+        self.0.check(mistakes);
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let operations = self.0.operations.map(|_| Some(0));
+        DocumentsAsked { operations, ..self.0 }.steps("", |_| self.0.fill().into())
+    }
+}
+
+impl Offer for BulkInsertPlan {
+    const NAMES: &'static [(&'static str, &'static str)] = &[("bulk-insert", "The fill alone")];
+
+    fn demand(_: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
+        let others = ["--ops", "--duration", "--warmup", "--mix", "--rate", "--stages", "--think"];
+        asked.refuse(&others, "it is about operations after a fill")?;
+        let operations = asked.documents.operations.map(|_| Some(0));
+        Ok(Arc::new(FillDemand(DocumentsAsked { operations, ..asked.documents })))
     }
 }
 

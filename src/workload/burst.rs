@@ -1,10 +1,15 @@
 //! Bursts: each connection owns one document, and writes it or reads it again and again.
 
-use super::{Check, Gathering, LaneContext, Runner, StageWork, Stock, Workload};
+use super::{
+    Check, Demand, Gathering, LaneContext, Offer, Purpose, RunAsked, Runner, StageWork, Step,
+    Stock, Timing, Workload,
+};
 use crate::generate::{Stream, mix};
+use crate::mistake::{Flagged, Invalid};
 use crate::op::{Answered, Failure, Fields, Key, Op, OpKind, Pen, Reply, Token};
-use crate::schema::Naming;
+use crate::schema::{Ids, Naming};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Tells the stream of bodies from other uses of the same seed.
 const BODIES: u64 = u64::from_be_bytes(*b"bursts..");
@@ -42,6 +47,101 @@ pub struct BodySize {
     pub bytes: u64,
     /// The whole request body has so many, not the string in the document.
     pub wire: bool,
+}
+
+/// What is asked of bursts.
+#[derive(Clone, Debug)]
+pub struct BurstDemand {
+    /// The roles, [`Role::Write`] and [`Role::Read`] alone, in order.
+    pub roles: Vec<Role>,
+    /// How long each burst is, in nanoseconds.
+    pub length_ns: Flagged<u64>,
+    /// How large documents are.
+    pub size: Flagged<BodySize>,
+    /// What they are made of.
+    pub filling: Filling,
+    /// Readers name the revision that they have read.
+    pub conditional: bool,
+    /// How long the start waits for workers.
+    pub gather_ns: u64,
+    /// How many bursts of each role there are.
+    pub rounds: u64,
+    /// From the first burst of one round to that of the next.
+    pub every_ns: u64,
+}
+
+/// The least wire size: room for names, a worker's number and the longest revision.
+const LEAST_WIRE: u64 = 80;
+/// Digits of the largest number of a worker.
+const DIGITS: u64 = 5;
+/// CouchDB's own limit for a document is 8 MB by default; this is what one may still want to try.
+const MOST_BYTES: u64 = 100_000_000;
+const MOST_ROUNDS: u64 = 10_000;
+
+impl Demand for BurstDemand {
+    fn check(&self, ids: &Ids, mistakes: &mut Vec<Invalid>) {
+        let id = match ids {
+            Ids::Sequential => DIGITS,
+            Ids::Random { .. } => 16,
+            Ids::Uuid { .. } => 32,
+            Ids::Prefix(text) => text.len() as u64 + DIGITS,
+        };
+        let least = if self.size.value.wire { LEAST_WIRE - DIGITS + id } else { 0 };
+        mistakes.extend(self.size.map(|size| size.bytes).out_of_range(least, MOST_BYTES));
+        mistakes.extend(Flagged::new("--repeat", self.rounds).out_of_range(1, MOST_ROUNDS));
+        if self.conditional && !self.roles.contains(&Role::Read) {
+            let cure = "give --read as well, or leave it out";
+            mistakes.push(Invalid::new("--conditional", "nobody reads", cure));
+        }
+        for Flagged { flag, value } in [self.length_ns, Flagged::new("--gather", self.gather_ns)] {
+            if value == 0 {
+                mistakes.push(Invalid::new(flag, "takes no time", "give 10s or so"));
+            }
+        }
+    }
+
+    /// Documents for readers if no writer has made them, then burst after burst.
+    fn steps(&self) -> Vec<Step> {
+        let work = |role, not_before_ns| {
+            let Self { filling, gather_ns, .. } = *self;
+            let (size, conditional) = (self.size.value, self.conditional && role == Role::Read);
+            BurstPlan { role, size, filling, conditional, gather_ns, not_before_ns }.into()
+        };
+        let mut steps = Vec::new();
+        if self.roles.first() == Some(&Role::Read) {
+            steps.push(Step {
+                name: "burst_prepare".to_owned(),
+                purpose: Purpose::Prepare,
+                work: work(Role::Prepare, 0),
+                timing: Timing::Free,
+            });
+        }
+        for round in 0..self.rounds.min(MOST_ROUNDS) {
+            for (place, &role) in self.roles.iter().enumerate() {
+                let name = if role == Role::Write { "burst_write" } else { "burst_read" };
+                let number = if round == 0 { String::new() } else { format!("_{}", round + 1) };
+                let not_before_ns =
+                    if place == 0 { round.saturating_mul(self.every_ns) } else { 0 };
+                steps.push(Step {
+                    name: format!("{name}{number}"),
+                    purpose: Purpose::Main,
+                    work: work(role, not_before_ns),
+                    timing: Timing::Short(self.length_ns.value),
+                });
+            }
+        }
+        steps
+    }
+}
+
+impl Offer for BurstPlan {
+    const NAMES: &'static [(&'static str, &'static str)] =
+        &[("burst", "Many workers at once: springload burst has its flags")];
+
+    fn demand(_: &str, _: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
+        let problem = "a burst has workers and a size, not documents and a mix";
+        Err(Invalid::new("--workload", problem, "use springload burst"))
+    }
 }
 
 /// One burst.

@@ -20,6 +20,24 @@ macro_rules! workloads {
             }
         })*
 
+        /// The names that `run --workload` knows, each with what is done, in a few words.
+        pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+            [$($module::$Plan::NAMES,)*].into_iter().flatten().copied()
+        }
+
+        /// What is asked for by the name of a workload and the flags of `run`.
+        ///
+        /// # Errors
+        /// A name that is none, or a flag that does not fit the workload.
+        pub fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
+            $(if $module::$Plan::NAMES.iter().any(|(known, _)| *known == name) {
+                return $module::$Plan::demand(name, asked);
+            })*
+            let names: Vec<_> = names().map(|(name, _)| name).collect();
+            let cure = format!("give one of {}", names.join(", "));
+            Err(Invalid::new("--workload", format!("{name} is no workload"), cure))
+        }
+
         impl StageWork for WorkloadPlan {
             fn does(&self, kind: OpKind) -> bool {
                 match self { $(Self::$Plan(it) => it.does(kind),)* }

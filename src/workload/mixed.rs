@@ -1,11 +1,15 @@
 //! Single-document operations in a mix, as planned.
 
 use super::{
-    Budget, Crud, CurrentDocument, KeySequence, LaneContext, Live, Mix, Runner, StageWork, Stock,
+    Budget, Crud, CurrentDocument, Demand, DocumentsAsked, KeySequence, LaneContext, Live, Mix,
+    Offer, RunAsked, Runner, StageWork, Step, Stock,
 };
 use crate::generate::mix;
+use crate::mistake::{Flagged, Invalid};
 use crate::op::OpKind;
+use crate::schema::Ids;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A mix of single-document operations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +72,100 @@ impl MixedPlan {
         };
         stock.take_live().into_iter().zip(budgets).enumerate().map(make).collect()
     }
+}
+
+/// Weights where none are given.
+const MIX: Mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
+
+/// What is asked for where operations are mixed.
+#[derive(Clone, Copy, Debug)]
+pub struct MixedDemand {
+    /// How many.
+    pub asked: DocumentsAsked,
+    /// The relative weights.
+    pub mix: Flagged<Mix>,
+    /// The flag that gives connections more documents.
+    pub more_documents: &'static str,
+    /// Which documents operations go to.
+    pub order: CrudOrder,
+}
+
+impl MixedDemand {
+    fn plan(&self, operations: Option<u64>) -> MixedPlan {
+        MixedPlan { mix: self.mix.value, operations, order: self.order }
+    }
+}
+
+impl Demand for MixedDemand {
+    fn check(&self, _: &Ids, mistakes: &mut Vec<Invalid>) {
+        self.asked.check(mistakes);
+    }
+
+    fn check_shares(&self, connections: usize, mistakes: &mut Vec<Invalid>) {
+        let plan = self.plan(self.asked.operations.value);
+        let budget = |k| plan.budget(k, connections);
+        let flags = (self.mix.flag, self.more_documents);
+        mistakes.extend(too_few_documents(&self.asked, connections, flags, budget));
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        self.asked.steps("crud", |operations| self.plan(operations).into())
+    }
+}
+
+impl Offer for MixedPlan {
+    const NAMES: &'static [(&'static str, &'static str)] =
+        &[("mixed", "Creates, reads, updates and deletes, as --mix says")];
+
+    fn demand(_: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
+        Ok(Arc::new(MixedDemand {
+            asked: asked.documents,
+            mix: Flagged::new("--mix", asked.mix.unwrap_or(MIX)),
+            more_documents: asked.documents.documents.flag,
+            order: CrudOrder::Uniform,
+        }))
+    }
+}
+
+/// What is wrong where operations would find no document, on the first connection where they would.
+/// `flags` are those of the weights and of the documents.
+pub(super) fn too_few_documents(
+    asked: &DocumentsAsked,
+    connections: usize,
+    (mix, documents): (&str, &str),
+    budget: impl Fn(usize) -> Budget,
+) -> Option<Invalid> {
+    let nothing = || {
+        let problem = "a connection would have no document to read, update or delete";
+        let cure = format!(
+            "insert at least one for each of the {connections} connections, use fewer, or mix in creates"
+        );
+        Invalid::new(documents, problem, cure)
+    };
+    if asked.operations.value == Some(0) {
+        return None;
+    }
+    let fill = asked.fill();
+    (0..connections).find_map(|k| {
+        let keys = fill.keys(k, connections);
+        let inserted = keys.end - keys.start;
+        match budget(k) {
+            Budget::Counted([creates, reads, updates, deletes]) => {
+                let there = inserted + creates;
+                if deletes > there {
+                    let problem =
+                        format!("{deletes} docs deleted > {there} docs inserted per connection");
+                    let cure = format!(
+                        "raise {documents} or the weight of creates, or lower that of deletes"
+                    );
+                    return Some(Invalid::new(mix, problem, cure));
+                }
+                (there == 0 && reads + updates > 0).then(nothing)
+            }
+            Budget::Endless(weights) => (inserted == 0 && weights.create == 0).then(nothing),
+            Budget::Shared(_) => None,
+        }
+    })
 }
 
 /// What each connection has to do, by itself or with the others of its thread: one that waits for

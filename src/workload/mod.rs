@@ -8,23 +8,29 @@ mod list;
 mod budget;
 mod crud;
 mod current;
+mod demand;
 mod live;
 mod purpose;
 mod stage_work;
+mod title;
 
 pub use budget::{Budget, Mix};
-pub use bulk_insert::{BulkInsert, BulkInsertPlan};
-pub use burst::{BodySize, Burst, BurstPlan, Filling, Role};
+pub use bulk_insert::{BulkInsert, BulkInsertPlan, FillDemand};
+pub use burst::{BodySize, Burst, BurstDemand, BurstPlan, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
+pub use demand::{Demand, DocumentsAsked, Offer, RunAsked, Step, Timing, nothing};
 pub use live::{Entry, Live};
-pub use mixed::{CrudOrder, MixedPlan};
+pub use mixed::{CrudOrder, MixedDemand, MixedPlan};
 pub use purpose::Purpose;
 pub use stage_work::{Fill, Gathering, LaneContext, Runner, StageWork, Stock};
-pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls, UrlsPlan};
+pub use title::stage_title;
+pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls, UrlsDemand, UrlsPlan};
 
+use crate::mistake::Invalid;
 use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 // A workload is its file and its line here: the name that it is stored under, its module, and its
 // settings.

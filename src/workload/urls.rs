@@ -3,10 +3,14 @@
 //! Knows targets and bodies; methods and hosts are the driver's, by the entry's number.
 
 use super::budget::share;
-use super::{Check, LaneContext, Runner, StageWork, Stock, Workload};
+use super::{
+    Check, Demand, LaneContext, Offer, Purpose, RunAsked, Runner, StageWork, Step, Stock, Timing,
+    Workload,
+};
 use crate::generate::{Stream, below, mix};
+use crate::mistake::Invalid;
 use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply};
-use crate::schema::Documents;
+use crate::schema::{Documents, Ids};
 use crate::schema::{Pattern, Values};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -45,6 +49,42 @@ pub struct UrlsPlan {
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,
+}
+
+/// What is asked of a list of requests.
+#[derive(Clone, Copy, Debug)]
+pub struct UrlsDemand {
+    /// Requests in all; `None`: until the time is over.
+    pub operations: Option<u64>,
+    /// Their order.
+    pub order: UrlOrder,
+    /// How long to warm up before they are measured, in nanoseconds.
+    pub warmup_ns: u64,
+}
+
+impl Demand for UrlsDemand {
+    fn check(&self, _: &Ids, _: &mut Vec<Invalid>) {}
+
+    fn steps(&self) -> Vec<Step> {
+        let step = |name: &str, purpose, operations, timing| {
+            let work = UrlsPlan { operations, order: self.order }.into();
+            Step { name: name.to_owned(), purpose, work, timing }
+        };
+        let warm_up = Timing::AskedFor(self.warmup_ns);
+        let warm_up = step("warm_up", Purpose::WarmUp, None, warm_up);
+        let main = step("urls", Purpose::Main, self.operations, Timing::Asked);
+        if self.warmup_ns > 0 { vec![warm_up, main] } else { vec![main] }
+    }
+}
+
+impl Offer for UrlsPlan {
+    const NAMES: &'static [(&'static str, &'static str)] =
+        &[("urls", "A list of requests: springload http takes it")];
+
+    fn demand(_: &str, _: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
+        let problem = "it needs a list of requests, of which run has none";
+        Err(Invalid::new("--workload", problem, "use springload http"))
+    }
 }
 
 impl StageWork for UrlsPlan {

@@ -136,3 +136,17 @@ fn what_no_burst_can_be_is_refused() {
     let flags: Vec<_> = run.stderr.lines().filter_map(|line| line.split(": ").nth(1)).collect();
     assert_eq!(flags, ["--workers", "--time"], "{}", run.stderr);
 }
+
+#[test]
+fn mistakes_name_the_flags_of_their_dialect() {
+    let flags = |words: &[&str]| {
+        let run = measure(words.iter().copied());
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        let flag = |line: &str| line.split(": ").nth(1).map(str::to_owned);
+        run.stderr.lines().filter_map(flag).collect::<Vec<_>>()
+    };
+    let large = "1000000000";
+    assert_eq!(flags(&["bm-couchdb", "-n", "0", "-s", large, "-t", "0"]), ["-n", "-s", "-t"]);
+    let native = ["burst", "-n", "0", "-s", large, "--repeat", "0", "-t", "0s"];
+    assert_eq!(flags(&native), ["--workers", "--size", "--repeat", "--time"]);
+}

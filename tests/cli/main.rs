@@ -28,4 +28,5 @@ mod springload;
 mod sweeps;
 mod terminal;
 mod verdicts;
+mod workloads;
 mod ycsb;

@@ -6,10 +6,10 @@ use crate::cli::pipeline::dialect::{Dialect, deliver};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::burst::{BurstArgs, spec};
 use crate::clock::SECOND_NS;
-use crate::plan::{self, BurstSpec, Invalid, LoadSpec, check};
+use crate::plan::{self, Flagged, Invalid, LoadSpec, check};
 use crate::record::RunRecord;
 use crate::report::{Format, burst_csv, burst_picture, burst_seconds, burst_text};
-use crate::workload::{BodySize, Filling, Role};
+use crate::workload::burst::{BodySize, BurstDemand, Filling, Role};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -42,10 +42,10 @@ impl Verb for BmCouchdb {
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let reads = self.read && !self.write;
         let common = &self.common;
-        let burst = BurstSpec {
+        let burst = BurstDemand {
             roles: vec![if reads { Role::Read } else { Role::Write }],
-            length_ns: self.seconds.saturating_mul(SECOND_NS),
-            size: BodySize { bytes: self.size, wire: common.wire_size },
+            length_ns: Flagged::new("-t", self.seconds.saturating_mul(SECOND_NS)),
+            size: Flagged::new("-s", BodySize { bytes: self.size, wire: common.wire_size }),
             filling: common.body.map_or(Filling::Zeros, Filling::from),
             conditional: common.conditional,
             gather_ns: common.gather,
@@ -53,7 +53,8 @@ impl Verb for BmCouchdb {
             every_ns: 0,
         };
         let closed = LoadSpec::Closed { think_ns: 0 };
-        let (spec, mut mistakes) = spec(common, self.workers, burst, closed, call.line);
+        let (spec, mut mistakes) =
+            spec(common, Flagged::new("-n", self.workers), burst, closed, call.line);
         let output = &common.output;
         let own = [
             ("--dry-run", output.dry_run),

@@ -9,14 +9,15 @@ use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::dialect::{Dialect, deliver};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::sweep::preset::document;
-use crate::plan::{self, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec, check};
+use crate::plan::{self, FillPlan, Flagged, Invalid, PlanSpec, check};
 use crate::record::RunRecord;
 use crate::report::{Format, bulk_perf_dat, bulk_perf_picture};
-use crate::schema::Ids;
 use crate::sweep::Headline;
-use crate::workload::Mix;
+use crate::workload::DocumentsAsked;
+use crate::workload::bulk_insert::FillDemand;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::{fs, io};
 
 /// `springload bulk-perf`.
@@ -55,34 +56,24 @@ pub(in crate::cli) struct BulkPerf {
 
 fn spec(args: &BulkPerf, command: &str) -> PlanSpec {
     let batch = args.bulk_size;
+    let work = FillDemand(DocumentsAsked {
+        documents: Flagged::new("DOC_COUNT", args.doc_count / batch.max(1) * batch),
+        batch: Flagged::new("BULK_SIZE", batch),
+        operations: Flagged::new("DOC_COUNT", Some(0)),
+        warmup_ns: 0,
+    });
+    let connections = Flagged::new("NUM_THREADS", args.num_threads);
     PlanSpec {
-        command: command.to_owned(),
         target: args.target.clone(),
-        target_flag: "TARGET",
-        database: None,
-        use_existing: false,
         keep: args.keep,
-        auth: args.auth.into(),
+        auth: Flagged::new("--auth", args.auth.into()),
         tls_ca: args.client.tls_ca.clone(),
-        connections: args.num_threads,
-        threads: None,
         seed: args.client.seed(),
-        ids: Ids::Sequential,
         timeout_ns: args.client.timeout,
         max_answer: args.client.max_answer,
         schemas: vec![("--schema", document(), 1)],
-        documents: args.doc_count / batch.max(1) * batch,
-        batch,
-        operations: Some(0),
-        duration_ns: None,
-        warmup_ns: 0,
-        mix: Mix { create: 1, read: 0, update: 0, delete: 0 },
-        order: CrudOrder::Uniform,
-        load: LoadSpec::Closed { think_ns: 0 },
         fill: FillPlan { wait_for_server_ns: Some(args.wait_for_server), growth: true },
-        burst: None,
-        ycsb: None,
-        thresholds: Vec::new(),
+        ..PlanSpec::new(command, connections, Arc::new(work))
     }
 }
 

@@ -6,12 +6,11 @@ use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::clock::wall_ns;
-use crate::plan::{
-    self, Auth, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec, SchemaSource, check,
-};
-use crate::schema::Ids;
-use crate::workload::Mix;
+use crate::plan::{self, Existing, Flagged, Invalid, PlanSpec, SchemaSource, check};
+use crate::workload::mixed::{CrudOrder, MixedDemand};
+use crate::workload::{DocumentsAsked, Mix};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// `springload cushion`.
 #[derive(Debug, clap::Args)]
@@ -111,39 +110,38 @@ fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
     let bulk = [connections, batch, args.num_bulk_insert_operations];
     let documents = product("--num_bulk_insert_operations", &bulk);
     let operations = product("--num_crud_operations", &[connections, args.num_crud_operations]);
+    let work = MixedDemand {
+        asked: DocumentsAsked {
+            documents: Flagged::new("--num_documents_per_bulk_insert", documents),
+            batch: Flagged::new("--num_documents_per_bulk_insert", batch.max(1)),
+            operations: Flagged::new("--num_crud_operations", Some(operations)),
+            warmup_ns: 0,
+        },
+        mix: Flagged::new(
+            "--delete_weight",
+            Mix {
+                create: args.create_weight,
+                read: args.read_weight,
+                update: args.update_weight,
+                delete: args.delete_weight,
+            },
+        ),
+        more_documents: "--num_bulk_insert_operations",
+        order: CrudOrder::Current,
+    };
+    let connections = Flagged::new("--num_connections", args.num_connections);
     let spec = PlanSpec {
-        command: command.to_owned(),
         target: Some(args.database_address.clone()),
         target_flag: "--database_address",
         database: Some(args.database_name.clone()),
-        use_existing: true,
+        existing: Existing::Yes,
         keep: true,
-        auth: Auth::Cookie,
-        tls_ca: None,
-        connections: args.num_connections,
         threads: args.threads,
         seed: args.seed.map_or_else(wall_ns, |seed| i64::from(seed).cast_unsigned()),
-        ids: Ids::Sequential,
         timeout_ns: args.timeout,
-        max_answer: plan::MAX_ANSWER,
         schemas,
-        documents,
-        batch: batch.max(1),
-        operations: Some(operations),
-        duration_ns: None,
-        warmup_ns: 0,
-        mix: Mix {
-            create: args.create_weight,
-            read: args.read_weight,
-            update: args.update_weight,
-            delete: args.delete_weight,
-        },
-        order: CrudOrder::Current,
-        load: LoadSpec::Closed { think_ns: 0 },
-        fill: FillPlan::default(),
-        burst: None,
-        ycsb: None,
         thresholds: args.output.fail_if.clone(),
+        ..PlanSpec::new(command, connections, Arc::new(work))
     };
     (spec, mistakes)
 }

@@ -8,9 +8,10 @@ use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
-use crate::plan::{self, BurstSpec, CrudOrder, FillPlan, Invalid, LoadSpec, PlanSpec, check};
-use crate::workload::{BodySize, Filling, Mix, Role};
+use crate::plan::{self, Existing, Flagged, Invalid, LoadSpec, PlanSpec, check};
+use crate::workload::burst::{BodySize, BurstDemand, Filling, Role};
 use clap::ValueEnum;
+use std::sync::Arc;
 
 /// Flags that `burst` and `bm-couchdb` share.
 #[derive(Debug, clap::Args)]
@@ -104,10 +105,13 @@ impl Verb for Burst {
             _ => vec![Role::Write],
         };
         let filling = self.common.body.map_or(Filling::Random, Filling::from);
-        let burst = BurstSpec {
+        let burst = BurstDemand {
             roles,
-            length_ns: self.time,
-            size: BodySize { bytes: self.size, wire: self.common.wire_size },
+            length_ns: Flagged::new("--time", self.time),
+            size: Flagged::new(
+                "--size",
+                BodySize { bytes: self.size, wire: self.common.wire_size },
+            ),
             filling,
             conditional: self.common.conditional,
             gather_ns: self.common.gather,
@@ -120,7 +124,8 @@ impl Verb for Burst {
             max_in_flight: None,
             slack_ns: DEFAULT_SLACK_NS,
         });
-        let (spec, mistakes) = spec(&self.common, self.workers, burst, load, call.line);
+        let (spec, mistakes) =
+            spec(&self.common, Flagged::new("--workers", self.workers), burst, load, call.line);
         let job = Job { plan: check(&spec), mistakes, output: &self.common.output };
         carry_out(job, |_| Ok(Printed::NATIVE))
     }
@@ -129,40 +134,27 @@ impl Verb for Burst {
 /// What the flags ask for, and the mistakes that can be found without a full check.
 pub(in crate::cli) fn spec(
     common: &BurstArgs,
-    workers: u64,
-    burst: BurstSpec,
+    workers: Flagged<u64>,
+    burst: BurstDemand,
     load: LoadSpec,
     command: &str,
 ) -> (PlanSpec, Vec<Invalid>) {
     let mistakes = common.database.mistake(common.target.as_ref()).into_iter().collect();
+    let existing = if common.database.use_existing { Existing::Yes } else { Existing::No };
     let spec = PlanSpec {
-        command: command.to_owned(),
         target: common.target.clone(),
-        target_flag: "TARGET",
-        database: None,
-        use_existing: common.database.use_existing,
+        existing,
         keep: common.database.keep,
-        auth: common.database.auth.into(),
+        auth: Flagged::new("--auth", common.database.auth.into()),
         tls_ca: common.client.tls_ca.clone(),
-        connections: workers,
         threads: common.threads,
         seed: common.client.seed(),
         ids: common.database.ids(common.client.seed),
         timeout_ns: common.client.timeout,
         max_answer: common.client.max_answer,
-        schemas: Vec::new(),
-        documents: 0,
-        batch: 1,
-        operations: None,
-        duration_ns: None,
-        warmup_ns: 0,
-        mix: Mix { create: 1, read: 0, update: 0, delete: 0 },
-        order: CrudOrder::Uniform,
         load,
-        fill: FillPlan::default(),
-        burst: Some(burst),
-        ycsb: None,
         thresholds: common.output.fail_if.clone(),
+        ..PlanSpec::new(command, workers, Arc::new(burst))
     };
     (spec, mistakes)
 }

@@ -9,12 +9,9 @@ use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::schema_source;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
-use crate::plan::{self, CrudOrder, FillPlan, Invalid, PlanSpec, YcsbPhase, YcsbSpec, check};
-use crate::schema::Ids;
-use crate::workload::Mix;
-use crate::workload::ycsb::{Class, CoreConfig, Properties, builtin};
-use clap::ValueEnum;
-use serde_json::Map;
+use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, PlanSpec, check};
+use crate::workload::{self, DocumentsAsked, Mix, RunAsked};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 /// `springload run`.
 #[derive(Debug, clap::Args)]
@@ -52,11 +49,12 @@ pub(in crate::cli) struct Settings {
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     warmup: u64,
     /// Relative weights of the operations
-    #[arg(long, default_value = "create=2,read=3,update=2,delete=1", value_parser = plan::mix)]
-    mix: Mix,
-    /// Run a YCSB workload on --docs records, instead of a mix
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["mix", "schema"])]
-    workload: Option<WorkloadArg>,
+    /// [default: create=2,read=3,update=2,delete=1]
+    #[arg(long, value_parser = plan::mix)]
+    mix: Option<Mix>,
+    /// The workload to run
+    #[arg(long, value_name = "NAME", value_parser = workloads(), default_value = "mixed")]
+    workload: String,
     /// The schema of documents: [WEIGHT:]FILE or [WEIGHT:]URL of a document; may be repeated
     #[arg(long, value_name = "SCHEMA")]
     schema: Vec<String>,
@@ -95,21 +93,10 @@ pub(in crate::cli) fn default_batch(connections: u64, documents: u64) -> u64 {
     (MOST_AT_ONCE / connections).min(MOST_IN_REQUEST).min(each).max(1)
 }
 
-/// YCSB's standard workloads.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum WorkloadArg {
-    /// Half reads, half updates
-    YcsbA,
-    /// 95 % reads, 5 % updates
-    YcsbB,
-    /// Reads only
-    YcsbC,
-    /// 95 % reads of the newest records, 5 % inserts
-    YcsbD,
-    /// 95 % scans, 5 % inserts
-    YcsbE,
-    /// Half reads, half read-modify-writes
-    YcsbF,
+/// The names of workloads, with what each does.
+fn workloads() -> PossibleValuesParser {
+    let value = |(name, help)| PossibleValue::new(name).help(help);
+    workload::names().map(value).collect::<Vec<_>>().into()
 }
 
 impl Verb for Run {
@@ -141,11 +128,17 @@ pub(in crate::cli) fn spec_of(
     mistakes.extend(settings.database.mistake(settings.target.as_ref()));
     mistakes.extend(settings.batch_mistake());
     mistakes.extend(settings.ignored());
-    let ycsb = settings.workload.and_then(|workload| {
-        ycsb_spec(workload, &settings).map_err(|mistake| mistakes.push(mistake)).ok()
+    let asked = settings.asked();
+    let mut thresholds = thresholds.to_vec();
+    let work = workload::demand(&settings.workload, &asked).unwrap_or_else(|mistake| {
+        mistakes.push(mistake);
+        // Nothing is to be said of what they would judge.
+        thresholds.clear();
+        workload::nothing(&asked)
     });
-    let spec = PlanSpec { ycsb, ..spec(settings, command, schemas) };
-    (PlanSpec { thresholds: thresholds.to_vec(), ..spec }, mistakes)
+    let connections = Flagged::new("--connections", settings.connections);
+    let spec = PlanSpec::new(command, connections, work);
+    (PlanSpec { schemas, thresholds, ..settings.complete(spec) }, mistakes)
 }
 
 impl Settings {
@@ -164,15 +157,12 @@ impl Settings {
         let load = self.load.given();
         refuse(none && load.is_some(), load.unwrap_or_default(), problem, cure);
         let fill = [
-            ("--batch", self.batch.is_some(), false),
-            ("--wait-for-server", self.wait_for_server.is_some(), true),
-            ("--growth", self.growth, true),
+            ("--batch", self.batch.is_some()),
+            ("--wait-for-server", self.wait_for_server.is_some()),
+            ("--growth", self.growth),
         ];
-        for (flag, given, own) in fill {
+        for (flag, given) in fill {
             refuse(given && self.docs == 0, flag, "--docs 0 inserts nothing", cure);
-            let problem = "it applies only to a fill with documents of a schema";
-            let workload = self.workload.is_some() && self.docs > 0;
-            refuse(given && own && workload, flag, problem, "leave this out, or --workload");
         }
         mistakes
     }
@@ -194,77 +184,54 @@ impl Settings {
         );
         Some(Invalid::new("--batch", problem, cure))
     }
-}
 
-/// A standard workload, on the records and operations that the flags ask for.
-fn ycsb_spec(workload: WorkloadArg, args: &Settings) -> Result<YcsbSpec, Invalid> {
-    let wrong = |flag: &str, problem: &str, cure: &str| Invalid::new(flag, problem, cure);
-    if args.docs == 0 {
-        let cure = "insert some; springload ycsb run uses existing records";
-        return Err(wrong("--docs", "a workload needs records", cure));
-    }
-    let (_, text) = builtin::WORKLOADS[workload as usize];
-    let mut properties = Properties::parse(text.as_bytes())
-        .map_err(|problem| wrong("--workload", &problem, "name another"))?;
-    properties.set("recordcount", args.docs.to_string());
-    properties.set("operationcount", args.ops.unwrap_or(0).to_string());
-    match args.database.ids(args.client.seed) {
-        Ids::Prefix(text) => properties.set("keyprefix", &*text),
-        Ids::Sequential if args.database.id.is_none() => {}
-        _ => {
-            let cure = "give prefix:TEXT, or leave it out";
-            return Err(wrong("--id", "the keys of YCSB's workloads are hashes", cure));
+    /// What is asked of the workload.
+    fn asked(&self) -> RunAsked {
+        let batch = || default_batch(self.connections, self.docs);
+        let flags = [
+            ("--mix", self.mix.is_some()),
+            ("--schema", !self.schema.is_empty()),
+            ("--wait-for-server", self.wait_for_server.is_some()),
+            ("--growth", self.growth),
+            ("--ops", self.ops.is_some()),
+            ("--duration", self.duration.is_some()),
+            ("--warmup", self.warmup > 0),
+            ("--id", self.database.id.is_some()),
+        ];
+        let given = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag);
+        RunAsked {
+            documents: DocumentsAsked {
+                documents: Flagged::new("--docs", self.docs),
+                batch: Flagged::new("--batch", self.batch.unwrap_or_else(batch)),
+                operations: Flagged::new("--ops", self.ops),
+                warmup_ns: self.warmup,
+            },
+            own_batch: self.batch.is_some(),
+            mix: self.mix,
+            ids: self.database.ids(self.client.seed),
+            given: given.chain(self.load.given()).collect(),
         }
     }
-    let config = CoreConfig::read(&properties, false, &|_| Err(String::new()))
-        .map_err(|errors| wrong("--workload", &errors[0].to_string(), "name another"))?;
-    let phases = match args.ops {
-        Some(0) => vec![YcsbPhase::Load],
-        _ => vec![YcsbPhase::Load, YcsbPhase::Run],
-    };
-    let (kept, options, measurement) = (false, Map::new(), None);
-    let class = Class::Core;
-    Ok(YcsbSpec { config, class, phases, kept, options, measurement })
-}
 
-fn spec(
-    args: Settings,
-    command: &str,
-    schemas: Vec<(&'static str, plan::SchemaSource, u32)>,
-) -> PlanSpec {
-    // With a batch of one, YCSB's records are inserted one by one, not in bulk.
-    let least = if args.workload.is_some() { 2 } else { 1 };
-    let default = || default_batch(args.connections, args.docs).max(least);
-    let batch = args.batch.unwrap_or_else(default);
-    let (seed, ids) = (args.client.seed(), args.database.ids(args.client.seed));
-    let (load, default_ns) = args.load.read(args.ops.is_none());
-    PlanSpec {
-        command: command.to_owned(),
-        target: args.target,
-        target_flag: "TARGET",
-        database: None,
-        use_existing: args.database.use_existing,
-        keep: args.database.keep,
-        auth: args.database.auth.into(),
-        tls_ca: args.client.tls_ca,
-        connections: args.connections,
-        threads: args.threads,
-        seed,
-        ids,
-        timeout_ns: args.client.timeout,
-        max_answer: args.client.max_answer,
-        schemas,
-        documents: args.docs,
-        batch,
-        operations: args.ops,
-        duration_ns: args.duration.or(default_ns),
-        warmup_ns: args.warmup,
-        mix: args.mix,
-        order: CrudOrder::Uniform,
-        load,
-        fill: FillPlan { wait_for_server_ns: args.wait_for_server, growth: args.growth },
-        burst: None,
-        ycsb: None,
-        thresholds: Vec::new(),
+    /// What is asked of all else.
+    fn complete(self, spec: PlanSpec) -> PlanSpec {
+        let (seed, ids) = (self.client.seed(), self.database.ids(self.client.seed));
+        let (load, default_ns) = self.load.read(self.ops.is_none());
+        PlanSpec {
+            target: self.target,
+            existing: if self.database.use_existing { Existing::Yes } else { Existing::No },
+            keep: self.database.keep,
+            auth: Flagged::new("--auth", self.database.auth.into()),
+            tls_ca: self.client.tls_ca,
+            threads: self.threads,
+            seed,
+            ids,
+            timeout_ns: self.client.timeout,
+            max_answer: self.client.max_answer,
+            duration_ns: self.duration.or(default_ns),
+            load,
+            fill: FillPlan { wait_for_server_ns: self.wait_for_server, growth: self.growth },
+            ..spec
+        }
     }
 }

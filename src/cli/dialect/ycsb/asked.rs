@@ -3,24 +3,22 @@
 use super::args::{Action, Ycsb, wrong};
 use super::classes::{self, Binding, WorkloadClass};
 use super::show::Shown;
+use super::traces::traces;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
 use crate::cli::verb::shell;
 use crate::clock::wall_ns;
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
-use crate::plan::{
-    Auth, CrudOrder, FillPlan, Invalid, LoadSpec, MeasurementPlan, PlanSpec, YcsbPhase, YcsbSpec,
-};
-use crate::schema::Ids;
-use crate::workload::Mix;
+use crate::plan::{Auth, Existing, Flagged, Invalid, LoadSpec, MeasurementPlan, PlanSpec};
 use crate::workload::ycsb::rest::RestConfig;
 use crate::workload::ycsb::series::{Asker, SeriesConfig};
 use crate::workload::ycsb::{
-    Class, CoreConfig, Properties, PropertyError, Reader, builtin, occupancy,
+    Class, CoreConfig, Properties, PropertyError, Reader, YcsbDemand, YcsbPhase, builtin, occupancy,
 };
 use serde_json::{Map, Value, json};
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 use url::Url;
 
 /// The default address of CouchDB.
@@ -66,6 +64,8 @@ pub(super) struct Asked {
     pub(super) notes: Vec<String>,
     /// What is shown of operations.
     pub(super) shown: Shown,
+    /// The workload has no load phase, and that is what is asked for.
+    pub(super) loads_nothing: bool,
 }
 
 impl Asked {
@@ -106,7 +106,7 @@ impl Asked {
                 }
             }
         }
-        Self { properties, notes: Vec::new(), shown: Shown::default() }
+        Self { properties, notes: Vec::new(), shown: Shown::default(), loads_nothing: false }
     }
 
     /// Opens a shell on the table.
@@ -152,14 +152,8 @@ impl Asked {
         let batch = number("batchsize", 1.0);
         let length_s = number("maxexecutiontime", 0.0);
         let most_errors = number("maxerrorrate", MOST_ERRORS);
-        for (name, value, most) in
-            [("threadcount", threads, MOST_THREADS), ("batchsize", batch, MOST_BATCH)]
-        {
-            if value < 1.0 || value > most || value.fract() > 0.0 {
-                let cure = format!("give a whole number from 1 to {most}");
-                mistakes.push(wrong(name, format!("{value} is out of range"), &cure));
-            }
-        }
+        mistakes.extend(not_whole("threadcount", threads, MOST_THREADS));
+        mistakes.extend(not_whole("batchsize", batch, MOST_BATCH));
         let asker = Asker {
             threads: threads as u64,
             now_ms: (wall_ns() / 1_000_000).cast_signed(),
@@ -173,41 +167,44 @@ impl Asked {
         Self::check_pair(&config, &class, binding, mistakes);
         self.check_counts(phase, length_s, &class, mistakes);
         self.note_unknown();
+        self.loads_nothing = phase == YcsbPhase::Load && matches!(class, Class::Rest(_));
+        let connections = threads.clamp(1.0, MOST_THREADS) as u64;
+        let connections = Flagged::new("-threads", connections);
+        let seed = config.seed.unwrap_or_else(|| seed_of(&class));
+        let table = config.table.clone();
+        let http = match &class {
+            Class::Rest(rest) if target.is_none() => Some(traces(rest)),
+            _ => None,
+        };
+        let work = YcsbDemand {
+            config,
+            class,
+            phases: vec![phase],
+            batch: Flagged::new("-p batchsize", batch.clamp(1.0, MOST_BATCH) as u64),
+            counts: Vec::new(),
+            paced_load: true,
+            warmup_ns: 0,
+        };
         Some(PlanSpec {
-            command: command.to_owned(),
             target,
             target_flag: "-p couchdb.url",
-            database: Some(config.table.clone()),
-            use_existing: false,
+            database: Some(table),
+            existing: Existing::Maybe,
             keep: true,
-            auth: if args.basic_auth { Auth::Basic } else { Auth::Cookie },
+            auth: Flagged::new(
+                "--basic-auth",
+                if args.basic_auth { Auth::Basic } else { Auth::Cookie },
+            ),
             tls_ca: args.tls_ca.clone(),
-            connections: threads.clamp(1.0, MOST_THREADS) as u64,
-            threads: None,
-            seed: config.seed.unwrap_or_else(|| seed_of(&class)),
-            ids: Ids::Sequential,
-            max_answer: crate::plan::MAX_ANSWER,
+            options,
+            http,
+            seed,
             timeout_ns: timeout_ns.filter(|_| binding == Binding::Rest).unwrap_or(args.timeout),
-            schemas: Vec::new(),
-            documents: 0,
-            batch: batch.clamp(1.0, MOST_BATCH) as u64,
-            operations: None,
             duration_ns: (length_s > 0.0).then_some((length_s * 1e9) as u64),
-            warmup_ns: 0,
-            mix: Mix { create: 0, read: 0, update: 0, delete: 0 },
-            order: CrudOrder::Uniform,
             load: load(rate),
-            fill: FillPlan::default(),
-            burst: None,
+            measurement,
             thresholds: [args.output.fail_if.clone(), vec![errors(most_errors)]].concat(),
-            ycsb: Some(YcsbSpec {
-                config,
-                class,
-                phases: vec![phase],
-                kept: true,
-                options,
-                measurement,
-            }),
+            ..PlanSpec::new(command, connections, Arc::new(work))
         })
     }
 
@@ -487,4 +484,12 @@ fn errors(most: f64) -> String {
 /// but time series must have the same tags when they are loaded and when they are queried.
 fn seed_of(class: &Class) -> u64 {
     if matches!(class, Class::Series(_)) { DEFAULT_SEED } else { drawn_seed() }
+}
+
+/// Refuses what is no whole number from 1 on.
+fn not_whole(name: &str, value: f64, most: f64) -> Option<Invalid> {
+    (value < 1.0 || value > most || value.fract() > 0.0).then(|| {
+        let cure = format!("give a whole number from 1 to {most}");
+        wrong(name, format!("{value} is out of range"), &cure)
+    })
 }

@@ -5,14 +5,14 @@ mod asked;
 mod classes;
 mod outputs;
 mod show;
+mod traces;
 
 pub(in crate::cli) use args::Ycsb;
 
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::pipeline::{Job, carry_out};
-use crate::plan::{YcsbPhase, check};
-use crate::workload::ycsb::Class;
+use crate::plan::check;
 use args::Action;
 use asked::Asked;
 use outputs::Outputs;
@@ -129,12 +129,7 @@ impl Verb for Ycsb {
         let Some(spec) = asked.spec(&self, call.line, &mut mistakes) else {
             return refuse(&mistakes);
         };
-        let ycsb = spec.ycsb.as_ref();
-        let loads = ycsb.is_some_and(|ycsb| ycsb.phases == [YcsbPhase::Load]);
-        if mistakes.is_empty()
-            && loads
-            && ycsb.is_some_and(|ycsb| matches!(ycsb.class, Class::Rest(_)))
-        {
+        if mistakes.is_empty() && asked.loads_nothing {
             eprintln!("note: RestWorkload loads nothing");
             return Exit::Passed;
         }
@@ -144,7 +139,7 @@ impl Verb for Ycsb {
                 show::properties(&asked.properties);
             }
         }
-        let measurement = spec.ycsb.as_ref().and_then(|ycsb| ycsb.measurement.clone());
+        let measurement = spec.measurement.clone();
         let plan = check(&spec);
         let Some(measurement) = measurement else {
             // The mistakes say what is wrong.
