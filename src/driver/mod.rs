@@ -12,6 +12,9 @@ list::drivers! {
     line: Line(LinePlan) = "line",
 }
 
+/// The pen of the default driver, for those who look at what is written with it.
+pub use couchdb::CouchPen as DefaultPen;
+pub use couchdb::fetch_document;
 pub use list::WithTarget;
 pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, Opening, Planned, ServerFacts, Size, TargetAsked,
@@ -25,6 +28,11 @@ use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Op, Pen, Reason, Reply};
 use std::io;
 use std::rc::Rc;
+
+/// A target without a server, which answers at once: what is measured on it is springload itself.
+pub fn at_once() -> impl Target {
+    basic::Basic::default()
+}
 
 /// How one operation ended, and what it cost.
 #[derive(Clone, Copy, Debug)]

@@ -5,9 +5,8 @@ use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
 use super::threshold::Threshold;
 use super::{Flagged, Invalid};
-use super::{MOST_CONNECTIONS, Plan, TargetPlan};
+use super::{MOST_CONNECTIONS, Plan, TargetPlan, http};
 use crate::clock::SECOND_NS;
-use crate::driver::http::HttpTarget;
 use crate::driver::{Existing, TargetAsked};
 use crate::engine::{Pace, Schedule};
 use crate::schema::Ids;
@@ -239,7 +238,7 @@ pub(super) fn thresholds(
 /// What is asked of the target.
 fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     if let Some(list) = &spec.http {
-        return Ok(TargetPlan::Http(HttpTarget::new(list, spec.tls_ca.clone())));
+        return Ok(http::target(list, spec.tls_ca.clone()));
     }
     let prefix = match (spec.work.id_prefix(), &spec.ids) {
         (Some(prefix), _) => prefix,

@@ -129,7 +129,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let target = TargetPlan::Http(HttpTarget::new(&http, spec.tls_ca.clone()));
+    let target = target(&http, spec.tls_ca.clone());
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = spec.threads.map_or(cores, |threads| threads as usize);
     Ok(Plan {
@@ -148,6 +148,11 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
         http: Some(http),
         ycsb: None,
     })
+}
+
+/// The servers of `list`.
+pub(super) fn target(list: &HttpPlan, tls_ca: Option<PathBuf>) -> TargetPlan {
+    TargetPlan::Http(HttpTarget::new(list, tls_ca))
 }
 
 fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {

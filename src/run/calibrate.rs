@@ -2,7 +2,7 @@
 //! run, so that its numbers can be read beside it.
 
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
-use crate::driver::basic::Basic;
+use crate::driver;
 use crate::engine::{Lane, ShardPlan, run_shard};
 use crate::measure::Histogram;
 use crate::record::Calibration;
@@ -59,7 +59,7 @@ fn one_loop(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
     let workload = Crud::new(documents.clone(), (0, 0), budget, live, keys);
     let (sink, _source) = channel();
     let plan = ShardPlan { clock, ..ShardPlan::alone((0, 1), 1, sink) };
-    let run = move || run_shard(&plan, &Basic::default(), vec![Lane { connection: 0, workload }]);
+    let run = move || run_shard(&plan, &driver::at_once(), vec![Lane { connection: 0, workload }]);
     // A thread of its own: the runtime of a shard wants one.
     let shard = std::thread::spawn(run).join().map_err(|_| io::Error::other("panicked"))??;
     Ok(shard.elapsed_ns as f64 / LOOPS as f64)

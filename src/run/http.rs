@@ -2,8 +2,7 @@
 
 use super::RunError;
 use crate::clock::{Clock, Nanos};
-use crate::driver::http::HttpTarget;
-use crate::driver::{Opening, Session as _, Shard as _, ShardOf, TargetError, TargetPlan};
+use crate::driver::{Opening, Session as _, Shard as _, Target, WithTarget};
 use crate::http1::{Exchange, Watcher};
 use crate::measure::Probe;
 use crate::net::ShardContext;
@@ -14,6 +13,8 @@ use crate::workload::{UrlBody, UrlEntry, UrlOrder, Urls, Workload as _};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use tokio::runtime::Runtime;
+use tokio::task::{LocalSet, spawn_local};
 
 /// Tells document schemas of different entries apart.
 const BODIES: u64 = u64::from_be_bytes(*b"url body");
@@ -56,49 +57,57 @@ pub struct Shown {
     pub result: Result<(), Failure>,
 }
 
-/// Makes the first request of a plan's list. As siege 4.0.7 has it, a redirected HEAD becomes
-/// a GET.
+/// Makes the first request of a plan's list, by itself.
 ///
 /// # Errors
 /// When a server's name has no address, or the operating system refuses a runtime.
 pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
     let (sender, exchanges) = channel();
-    let TargetPlan::Http(servers) = &plan.target else {
-        return Err(io::Error::other("a plan without HTTP").into());
-    };
     let opening = Opening {
         timeout_ns: plan.timeout_ns,
         max_answer: plan.max_answer,
         exchanges: Some(Watcher { sender, whole: true }),
         ..Opening::default()
     };
-    let servers = HttpTarget::new(http(plan)?, servers.tls_ca.clone());
-    let target = servers.target(&opening, true).map_err(TargetError::from)?;
-    let mut user = Urls::new(entries(plan)?, UrlOrder::Sequential, (0, 1), plan.seed, None);
-    let clock = Clock::system();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (target, _) = runtime.block_on(plan.target.open(&opening))?;
+    let user = Urls::new(entries(plan)?, UrlOrder::Sequential, (0, 1), plan.seed, None);
+    let clock = Clock::system();
     let began = clock.now();
-    let result = runtime.block_on(async {
-        let context = ShardContext::new(clock, plan.timeout_ns);
-        let mut session = ShardOf { target, context: context.clone() }.session();
-        let mut pen = session.pen();
-        // The list has one request at least.
-        let Some(op) = user.next(&mut pen) else { return Err(Failure::Rejected) };
-        let exchange = async {
-            session.ready().await;
-            let now = clock.now();
-            let mut probe = Probe::new(clock, now, now);
-            let outcome = session.execute(&op, &mut pen, &mut probe).await;
-            outcome.result.map(|_| ())
-        };
-        tokio::select! {
-            result = exchange => result,
-            () = context.sweep() => Err(Failure::Timeout),
-        }
-    });
+    let timeout_ns = plan.timeout_ns;
+    let result = target.apply(Once { runtime: &runtime, clock, timeout_ns, user })?;
     Ok(Shown {
         exchanges: exchanges.try_iter().collect(),
         elapsed_ns: clock.now().saturating_sub(began),
         result,
     })
+}
+
+/// The first operation of a workload, on a connection of its own.
+struct Once<'a> {
+    runtime: &'a Runtime,
+    clock: Clock,
+    timeout_ns: Nanos,
+    user: Urls,
+}
+
+impl WithTarget for Once<'_> {
+    type Output = io::Result<Result<(), Failure>>;
+
+    fn with<T: Target>(mut self, target: &T) -> Self::Output {
+        LocalSet::new().block_on(self.runtime, async {
+            let context = ShardContext::new(self.clock, self.timeout_ns);
+            spawn_local(context.clone().sweep());
+            let mut session = target.shard(context).await?.session();
+            let mut pen = session.pen();
+            // The list has one request at least.
+            let Some(op) = self.user.next(&mut pen) else { return Ok(Err(Failure::Rejected)) };
+            session.ready().await;
+            session.prepare(&op, &mut pen);
+            let now = self.clock.now();
+            let mut probe = Probe::new(self.clock, now, now);
+            let outcome = session.execute(&op, &mut pen, &mut probe).await;
+            Ok(outcome.result.map(|_| ()))
+        })
+    }
 }

@@ -3,8 +3,7 @@
 use super::Measured;
 use super::claims::Length;
 use super::harness::Broken;
-use crate::driver::basic::Basic;
-use crate::driver::couchdb::CouchPen;
+use crate::driver::{self, DefaultPen};
 use crate::engine::{Lane, ShardPlan, Start, run_shard};
 use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use crate::plan::SchemaPlan;
@@ -20,7 +19,7 @@ const CONNECTIONS: usize = 16;
 /// Digests every operation and document, as they are spelled for CouchDB.
 struct Digesting {
     inner: Crud,
-    pen: CouchPen,
+    pen: DefaultPen,
     digest: Sha256,
 }
 
@@ -67,7 +66,7 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
         let keys = KeySequence { next: connection as u64, step: CONNECTIONS as u64 };
         let of = (42, connection as u64);
         let inner = Crud::new(documents.clone(), of, budget, Live::default(), keys);
-        let workload = Digesting { inner, pen: CouchPen::default(), digest: Sha256::new() };
+        let workload = Digesting { inner, pen: DefaultPen::default(), digest: Sha256::new() };
         shards[connection % threads].push(Lane { connection, workload });
     }
     let (sink, _source) = channel();
@@ -78,7 +77,7 @@ fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result
         .map(|(shard, lanes)| {
             let alone = ShardPlan::alone((shard, threads), CONNECTIONS, sink.clone());
             let plan = ShardPlan { start: start.clone(), ..alone };
-            std::thread::spawn(move || run_shard(&plan, &Basic::default(), lanes))
+            std::thread::spawn(move || run_shard(&plan, &driver::at_once(), lanes))
         })
         .collect();
     let mut lanes = Vec::new();

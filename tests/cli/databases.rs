@@ -139,3 +139,24 @@ fn passwords() {
     assert_eq!(counters().unauthorized, 3);
     assert_eq!(counters().databases_deleted, 2);
 }
+
+#[test]
+fn a_stored_document_is_a_schema() {
+    let admin = Some(("ann".to_owned(), "p@ss word".to_owned()));
+    let server = Server::stand_in(Options { admin, ..Options::default() });
+    let authority = format!("ann:p%40ss%20word@{}", server.url.strip_prefix("http://").unwrap());
+    let made = ["run", &format!("http://{authority}/db"), "--keep", "--docs", "1", "--ops", "0"];
+    measure(made).passed();
+    let stored = format!("http://{authority}/db/0");
+    let run = small(&format!("http://{authority}"), &["--schema", &stored]).passed();
+    let schemas = &run.record["plan"]["schemas"];
+    assert_eq!(schemas[0]["source"], format!("{}/db/0", server.url), "{schemas}");
+    assert!(!run.record.to_string().contains("p%40ss"), "the password is on record");
+    for (address, problem) in [
+        (format!("http://{authority}/db/none"), "404"),
+        (format!("{}/db/0", server.url), "refuses GET /db/0"),
+    ] {
+        let cure = "; give the URL of a stored document";
+        small(&server.url, &["--schema", &address]).refused(2, &["--schema: ", problem, cure]);
+    }
+}

@@ -1,10 +1,9 @@
 //! Schemas on the command line: files, or URLs of stored documents.
 
-use crate::driver::couchdb::{Admin, Credentials};
-use crate::net::{Endpoint, TlsOptions};
+use crate::driver::fetch_document;
+use crate::net::TlsOptions;
 use crate::plan::{Invalid, SchemaSource};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use url::Url;
 
 /// Timeout of fetching a schema.
@@ -40,26 +39,14 @@ pub(in crate::cli) fn read(
 fn fetch(place: &str, tls_ca: Option<&Path>) -> Result<SchemaSource, String> {
     let url = Url::parse(place).map_err(|error| error.to_string())?;
     let tls = TlsOptions { authorities: tls_ca.map(Path::to_owned) };
-    let endpoint = Arc::new(Endpoint::resolve(&url, &tls).map_err(|error| error.to_string())?);
-    let decode =
-        |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let credentials = if url.username().is_empty() {
-        Credentials::None
-    } else {
-        let password = url.password().map(decode).unwrap_or_default();
-        Credentials::Basic { name: decode(url.username()), password }
-    };
-    let mut admin = Admin::new(&endpoint, credentials, TIMEOUT_NS);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let path = url.path().to_owned();
-    let (_, document) = runtime
-        .block_on(admin.expect(&[200], "GET", &path, None))
-        .map_err(|error| error.to_string())?;
+    let fetched = runtime.block_on(fetch_document(&url, &tls, TIMEOUT_NS));
+    let text = fetched.map_err(|error| error.to_string())?;
     let mut name = url;
     let _ = name.set_username("");
     let _ = name.set_password(None);
-    Ok(SchemaSource::Text { name: name.to_string(), text: document.to_string() })
+    Ok(SchemaSource::Text { name: name.to_string(), text })
 }

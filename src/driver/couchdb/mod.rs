@@ -3,6 +3,7 @@
 mod admin;
 pub mod answer;
 mod credentials;
+mod fetch;
 mod making;
 mod open;
 mod pen;
@@ -16,6 +17,7 @@ mod whole;
 pub use admin::{Admin, AdminError};
 pub use credentials::Credentials;
 use credentials::Renewal;
+pub use fetch::fetch_document;
 pub use making::Making;
 pub use pen::CouchPen;
 pub use plan::{CouchPlan, DatabasePlan};

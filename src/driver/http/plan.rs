@@ -98,6 +98,9 @@ pub struct HttpTarget {
     /// The list. Stored by itself.
     #[serde(skip)]
     pub list: Arc<HttpPlan>,
+    /// A redirected HEAD becomes a GET.
+    #[serde(skip)]
+    head_becomes_get: bool,
 }
 
 impl HttpTarget {
@@ -106,14 +109,22 @@ impl HttpTarget {
         let mut servers: Vec<&str> = list.requests.iter().map(|it| it.server.as_str()).collect();
         servers.sort_unstable();
         servers.dedup();
-        Self { server: servers.join(", "), tls_ca, list: Arc::new(list.clone()) }
+        let list = Arc::new(list.clone());
+        Self { server: servers.join(", "), tls_ca, list, head_becomes_get: false }
+    }
+
+    /// The same servers for `list`, as `siege --get` requests it: there, as in siege 4.0.7, a
+    /// redirected HEAD becomes a GET.
+    #[must_use]
+    pub fn once(&self, list: &HttpPlan) -> Self {
+        Self { head_becomes_get: true, ..Self::new(list, self.tls_ca.clone()) }
     }
 
     /// The target, which tells the watcher of each exchange that has ended.
     ///
     /// # Errors
     /// When the name of a server has no address, or its certificates cannot be judged.
-    pub fn target(&self, opening: &Opening, head_becomes_get: bool) -> Result<Http, EndpointError> {
+    fn target(&self, opening: &Opening) -> Result<Http, EndpointError> {
         let (list, max_answer) = (&self.list, opening.max_answer);
         let tls = TlsOptions { authorities: self.tls_ca.clone() };
         let mut servers = Vec::new();
@@ -145,7 +156,7 @@ impl HttpTarget {
             cookies: list.cookies,
             max_answer,
             retry: list.retry,
-            head_becomes_get,
+            head_becomes_get: self.head_becomes_get,
             watcher: opening.exchanges.clone(),
         };
         Ok(Http::new(servers, requests, log_in, settings, tls))
@@ -209,7 +220,7 @@ impl DriverPlan for HttpTarget {
     }
 
     async fn open(&self, opening: &Opening) -> Result<(Http, ServerFacts), TargetError> {
-        let target = self.target(opening, false)?;
+        let target = self.target(opening)?;
         let facts = ServerFacts {
             url: self.server.clone(),
             name: "HTTP".to_owned(),

@@ -4,6 +4,7 @@ use super::args::Siege;
 use super::rc::Rc;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::print::print;
+use crate::driver::TargetPlan;
 use crate::http1::Exchange;
 use crate::plan::{HttpLoad, HttpSpec, Invalid, Plan};
 use crate::report::{SiegeHit, siege_figures};
@@ -46,6 +47,9 @@ pub(super) fn exchange(
         && !args.print
     {
         rc.get("gmethod").unwrap_or("HEAD").clone_into(&mut request.method);
+    }
+    if let (TargetPlan::Http(target), Some(http)) = (&mut plan.target, &plan.http) {
+        *target = target.once(http);
     }
     match exchange_once(&plan) {
         Ok(shown) => tell(&shown, args, rc),
