@@ -596,6 +596,79 @@ fn banned_words_are_found() {
     assert_eq!(globs(&file).len(), 1);
 }
 
+// --- workloads -------------------------------------------------------------------------------
+
+/// What stages are stored as, where nothing else is called so.
+const STAGES: [&str; 3] = ["\"crud\"", "\"warm_up\"", "\"burst_"];
+
+/// The modules of workloads and the types of their settings, from the list in
+/// `src/workload/mod.rs`.
+fn workloads(list: &str) -> Vec<(String, String)> {
+    let lines = list.lines().skip_while(|line| !line.starts_with("workloads! {"));
+    let line = |line: &str| {
+        let (module, settings) =
+            line.split_once("=> ")?.1.trim_end_matches(',').split_once("::")?;
+        Some((module.to_owned(), settings.to_owned()))
+    };
+    lines.take_while(|line| !line.starts_with('}')).filter_map(line).collect()
+}
+
+/// Only its own file knows what a workload has stored. Whoever asks for one may name what is asked:
+/// dialects and claims; all others go through the list.
+fn names_workloads(file: &File, list: &[(String, String)]) -> Vec<String> {
+    let stored = list.iter().map(|(_, settings)| settings.as_str());
+    let words: Vec<&str> = stored.chain(["WorkloadPlan::"]).collect();
+    let mut out = ban(file, &file.shipped, &words, "ask it through `StageWork`");
+    // How YCSB's dialect measures is read from the properties of its workloads.
+    let asks = matches!(room_of(&file.path), "cli" | "selftest")
+        || file.path == "src/plan/ycsb_measurement.rs";
+    if !asks {
+        let modules: Vec<_> = list.iter().map(|(it, _)| format!("workload::{it}")).collect();
+        let modules: Vec<&str> = modules.iter().map(String::as_str).collect();
+        out.extend(ban(file, &file.shipped, &modules, "only what asks for a workload names it"));
+    }
+    let mut in_test = false;
+    let views = file.code.lines().zip(file.shipped.lines());
+    for (number, (line, (code, shipped))) in file.text.lines().zip(views).enumerate() {
+        if !code.trim().is_empty() {
+            in_test = shipped.trim().is_empty();
+        }
+        let comment = line.trim_start().starts_with("//");
+        let named = STAGES.iter().find(|name| line.contains(**name));
+        if let Some(name) = named.filter(|_| !in_test && !comment) {
+            let number = number + 1;
+            out.push(format!("{}:{number}: `{name}`: ask for its `Purpose`", file.path));
+        }
+    }
+    out
+}
+
+fn workload_list() -> Vec<(String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/workload/mod.rs");
+    workloads(&std::fs::read_to_string(path).expect("the list of workloads is readable"))
+}
+
+#[test]
+fn only_the_list_and_its_own_file_name_a_workload() {
+    let list = workload_list();
+    assert!(list.len() >= 5, "{list:?}");
+    let select =
+        |file: &File| file.in_src() && room_of(&file.path) != "workload" && !file.only_tests();
+    check(select, |file| names_workloads(file, &list));
+}
+
+#[test]
+fn named_workloads_are_found() {
+    let list = workloads("workloads! {\n    \"crud\" => mixed::MixedPlan,\n}\n\"x\" => a::B,\n");
+    assert_eq!(list, [("mixed".to_owned(), "MixedPlan".to_owned())]);
+    let text = "use crate::workload::mixed::Asked;\n// \"crud\"\nfn f() { MixedPlan; }\n\
+                fn g() { WorkloadPlan::Any; if name == \"crud\" {} }\n\
+                #[cfg(test)]\nmod tests {\n fn h() { \"crud\" }\n}\n";
+    let found = |path: &str| names_workloads(&File::new(path, text), &list);
+    assert_eq!(found("src/run/a.rs").len(), 4, "{:?}", found("src/run/a.rs"));
+    assert_eq!(found("src/cli/a.rs").len(), 3, "{:?}", found("src/cli/a.rs"));
+}
+
 // --- what only one machine has ---------------------------------------------------------------
 
 /// Absolute paths of somebody's machine. Spelled in halves, so that this file passes.

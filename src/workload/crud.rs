@@ -81,28 +81,34 @@ impl Crud {
         self.budget = budget;
         self
     }
+}
 
-    /// Draws a kind for which there is a document. The last document is kept for the reads and
-    /// updates that are still to come, unless a create can replace it.
-    fn draw(&mut self) -> Option<OpKind> {
-        let (known, readable) = (self.live.known(), self.live.readable());
-        let budget = &self.budget;
-        let needed = || {
-            budget.left(OpKind::Read) + budget.left(OpKind::Update) > 0
-                && budget.left(OpKind::Create) == 0
-        };
-        budget.draw(&mut self.stream, |kind| match kind {
-            OpKind::Read => readable > 0,
-            OpKind::Update => known > 0,
-            OpKind::Delete => known > 1 || known == 1 && !needed(),
-            _ => true,
-        })
-    }
+/// Draws a kind for which there is a document, of so many with a known token and so many that can
+/// be read. The last document is kept for the reads and updates that are still to come, unless a
+/// create can replace it.
+#[inline]
+pub(super) fn draw_kind(
+    budget: &Budget,
+    stream: &mut Stream,
+    known: usize,
+    readable: usize,
+) -> Option<OpKind> {
+    let needed = || {
+        budget.left(OpKind::Read) + budget.left(OpKind::Update) > 0
+            && budget.left(OpKind::Create) == 0
+    };
+    budget.draw(stream, |kind| match kind {
+        OpKind::Read => readable > 0,
+        OpKind::Update => known > 0,
+        OpKind::Delete => known > 1 || known == 1 && !needed(),
+        _ => true,
+    })
 }
 
 impl Workload for Crud {
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
-        let kind = self.draw()?;
+        let (known, readable) = (self.live.known(), self.live.readable());
+        let kind = draw_kind(&self.budget, &mut self.stream, known, readable)?;
         self.budget.spend(kind);
         let choices = match kind {
             OpKind::Create => {

@@ -75,7 +75,7 @@ impl MixedPlan {
 }
 
 /// Weights where none are given.
-const MIX: Mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
+pub(super) const MIX: Mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
 
 /// What is asked for where operations are mixed.
 #[derive(Clone, Copy, Debug)]
