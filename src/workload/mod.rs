@@ -37,6 +37,7 @@ use std::sync::Arc;
 workloads! {
     "bulk_insert" => bulk_insert::BulkInsertPlan,
     "crud" => mixed::MixedPlan,
+    "hot" => hot::HotPlan,
     "burst" => burst::BurstPlan,
     "urls" => urls::UrlsPlan,
     "ycsb" => ycsb::YcsbStage,

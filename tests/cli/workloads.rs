@@ -8,6 +8,12 @@ fn a_workload_is_found_by_its_name() {
     let run = measure([&["run", "--workload=mixed"], &counts[..]].concat()).passed();
     assert_eq!(run.stage("crud")["plan"]["workload"], "crud");
     assert_eq!(run.stage("crud")["plan"]["purpose"], "main");
+    let hot = ["run", "--workload=hot", "--docs=400", "-c=2", "--ops=800", "--warmup=200ms"];
+    let run = measure(hot).passed();
+    assert_eq!(run.stage("hot")["load"]["begun"], 800);
+    assert_eq!(number(&run.operation("hot", "read")["ok"]), 300);
+    let few = ["run", "--workload=hot", "--docs=100", "-c=2"];
+    springload(few).refused(2, &["--docs: ", "; give 200 or more, "]);
     let run = measure(["run", "--workload=bulk-insert", "--docs=60", "-c=2"]).passed();
     assert_eq!(run.stages().count(), 1);
     assert_eq!(number(&run.operation("bulk_insert", "bulk_insert")["ok"]), 60);

@@ -1,0 +1,322 @@
+//! A mix in which few documents get most of the reads: what a cache in front of a disk is for.
+
+use super::crud::{create, draw_kind, on_stored};
+use super::live::{Entry, Live};
+use super::mixed::{MIX, budgets, too_few_documents};
+use super::{
+    Budget, Check, Demand, DocumentsAsked, KeySequence, LaneContext, Mix, Offer, RunAsked, Runner,
+    StageWork, Step, Stock, Workload,
+};
+use crate::generate::{Stream, below, mix, unit};
+use crate::mistake::Invalid;
+use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
+use crate::schema::{Documents, Ids};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Tells the stream of operations from other uses of the same seed.
+const OPERATIONS: u64 = u64::from_be_bytes(*b"hot docs");
+/// One in so many documents is hot.
+const ONE_IN: usize = 100;
+/// The share of the reads that go to those.
+const READS: f64 = 0.9;
+
+/// A mix of single-document operations with hot documents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HotPlan {
+    /// The relative weights.
+    pub mix: Mix,
+    /// Operations in all; `None`: until the time is over.
+    pub operations: Option<u64>,
+}
+
+impl HotPlan {
+    fn budget(&self, k: usize, connections: usize) -> Budget {
+        match self.operations {
+            None => Budget::Endless(self.mix),
+            Some(operations) => Budget::Counted(self.mix.parts(operations, (k, connections))),
+        }
+    }
+
+    /// The lanes: those of the warm-up with a new budget, or fresh ones.
+    fn lanes(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<HotLane> {
+        let budgets = budgets(cx, |k| self.budget(k, cx.connections));
+        let warm = stock.kept::<HotLane>();
+        if !warm.is_empty() {
+            let renew = |(lane, budget)| HotLane { budget, ..lane };
+            return warm.into_iter().zip(budgets).map(renew).collect();
+        }
+        let inserted = stock.inserted();
+        let make = |(k, (live, budget))| {
+            let k = k as u64;
+            let keys = KeySequence { next: inserted + k, step: cx.connections as u64 };
+            HotLane::new(cx.documents.clone(), (cx.seed, k), budget, live, keys)
+        };
+        stock.take_live().into_iter().zip(budgets).enumerate().map(make).collect()
+    }
+}
+
+impl StageWork for HotPlan {
+    fn does(&self, kind: OpKind) -> bool {
+        self.mix.weight(kind) > 0
+    }
+
+    fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        match self.budget(k, connections) {
+            Budget::Counted(left) => Some(left.iter().sum()),
+            Budget::Shared(_) | Budget::Endless(_) => None,
+        }
+    }
+
+    fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String> {
+        let Mix { create, read, update, delete } = self.mix;
+        let mut parts =
+            vec![format!("create {create} · read {read} · update {update} · delete {delete}")];
+        parts.push("90 % of reads to 1 % of documents".to_owned());
+        parts.extend(self.operations.map(|operations| format!("{} operations", count(operations))));
+        parts
+    }
+
+    fn why_too_few(&self) -> &'static str {
+        "on some connection there was no document left to work on, after failures or deletes"
+    }
+
+    fn carry_out<R: Runner>(
+        &self,
+        cx: &LaneContext,
+        stock: &mut Stock,
+        runner: R,
+    ) -> Result<R::Output, R::Error> {
+        let (output, lanes) = runner.run(self.lanes(cx, stock))?;
+        stock.keep(lanes);
+        Ok(output)
+    }
+}
+
+/// What is asked for where documents are hot.
+#[derive(Clone, Copy, Debug)]
+struct HotDemand {
+    asked: DocumentsAsked,
+    mix: Mix,
+}
+
+impl HotDemand {
+    fn plan(&self, operations: Option<u64>) -> HotPlan {
+        HotPlan { mix: self.mix, operations }
+    }
+}
+
+impl Demand for HotDemand {
+    fn check(&self, _: &Ids, mistakes: &mut Vec<Invalid>) {
+        self.asked.check(mistakes);
+    }
+
+    fn check_shares(&self, connections: usize, mistakes: &mut Vec<Invalid>) {
+        let (operations, documents) = (self.asked.operations.value, self.asked.documents);
+        let (plan, fill) = (self.plan(operations), self.asked.fill());
+        let flags = ("--mix", documents.flag);
+        let budget = |k| plan.budget(k, connections);
+        mistakes.extend(too_few_documents(&self.asked, connections, flags, budget));
+        let each = |k| fill.keys(k, connections);
+        let least = (0..connections).map(|k| each(k).end - each(k).start).min().unwrap_or(0);
+        if mistakes.is_empty() && operations != Some(0) && least < ONE_IN as u64 {
+            let problem = format!("1 % of the {least} documents of a connection is less than one");
+            let cure = format!(
+                "give {} or more, or fewer --connections",
+                ONE_IN as u64 * connections as u64
+            );
+            mistakes.push(Invalid::new(documents.flag, problem, cure));
+        }
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        self.asked.steps("hot", |operations| self.plan(operations).into())
+    }
+}
+
+impl Offer for HotPlan {
+    const NAMES: &'static [(&'static str, &'static str)] =
+        &[("hot", "The same, but 1 % of the documents get 90 % of the reads")];
+
+    fn demand(_: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
+        Ok(Arc::new(HotDemand { asked: asked.documents, mix: asked.mix.unwrap_or(MIX) }))
+    }
+}
+
+/// The operations of one connection on its own documents.
+#[derive(Debug)]
+pub struct HotLane {
+    documents: Arc<Documents>,
+    stream: Stream,
+    budget: Budget,
+    /// One in a hundred documents, at least.
+    hot: Live,
+    cold: Live,
+    keys: KeySequence,
+    /// Whether the document of the running operation is hot, and where it lies.
+    place: (bool, usize),
+}
+
+impl HotLane {
+    /// The operations of connection `of.1` in a run with the seed `of.0`.
+    fn new(
+        documents: Arc<Documents>,
+        of: (u64, u64),
+        budget: Budget,
+        cold: Live,
+        keys: KeySequence,
+    ) -> Self {
+        let stream = Stream::new(mix(of.0, of.1, OPERATIONS), 0);
+        let hot = Live::default();
+        let mut lane = Self { documents, stream, budget, hot, cold, keys, place: (false, 0) };
+        lane.warm_up();
+        lane
+    }
+
+    /// Makes documents hot until enough are: at the start, and after creates and deletes.
+    fn warm_up(&mut self) {
+        let all = self.hot.readable() + self.cold.readable();
+        while self.hot.readable() * ONE_IN < all && self.cold.known() > 0 {
+            let last = self.cold.known() - 1;
+            let entry = *self.cold.at(last);
+            self.cold.remove(last);
+            self.hot.add(entry);
+        }
+    }
+
+    /// Draws the document for an operation.
+    fn choose(&mut self, kind: OpKind) -> (bool, usize) {
+        if kind == OpKind::Read {
+            let (hot, cold) = (self.hot.readable(), self.cold.readable());
+            let drawn = unit(self.stream.draw()) < READS;
+            let is_hot = if hot == 0 || cold == 0 { hot > 0 } else { drawn };
+            let choices = if is_hot { hot } else { cold };
+            return (is_hot, below(self.stream.draw(), choices as u64) as usize);
+        }
+        let hot = self.hot.known();
+        let place = below(self.stream.draw(), (hot + self.cold.known()) as u64) as usize;
+        if place < hot { (true, place) } else { (false, place - hot) }
+    }
+}
+
+impl Workload for HotLane {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+        let known = self.hot.known() + self.cold.known();
+        let readable = self.hot.readable() + self.cold.readable();
+        let kind = draw_kind(&self.budget, &mut self.stream, known, readable)?;
+        self.budget.spend(kind);
+        if kind == OpKind::Create {
+            return Some(create(&self.documents, self.keys.take(), pen));
+        }
+        self.place = self.choose(kind);
+        let (is_hot, place) = self.place;
+        let entry = *if is_hot { self.hot.at(place) } else { self.cold.at(place) };
+        Some(on_stored(&self.documents, (kind, &entry), pen))
+    }
+
+    fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
+        let (is_hot, place) = self.place;
+        let live = if is_hot { &mut self.hot } else { &mut self.cold };
+        match (op.kind, result) {
+            (OpKind::Create, Ok(Reply { token, .. })) => {
+                self.cold.add(Entry::new(op.key, 0, token));
+                self.warm_up();
+            }
+            (OpKind::Read, Ok(Reply { token, .. })) => {
+                let entry = *live.at(place);
+                if place >= live.known() || token.is_some_and(|it| it != entry.token) {
+                    live.set(place, entry.version, token);
+                }
+            }
+            (OpKind::Update, Ok(Reply { token, .. })) => {
+                let version = live.at(place).version.wrapping_add(1);
+                live.set(place, version, token);
+            }
+            (OpKind::Create, _) => {}
+            (OpKind::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => {
+                live.remove(place);
+                self.warm_up();
+            }
+            // Whoever changed it meanwhile, or whether this write arrived, a read will tell.
+            (OpKind::Update | OpKind::Delete, _) => live.lose(place),
+            _ => {}
+        }
+        Check::Unchecked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mistake::Flagged;
+    use crate::op::{Draft, Token};
+    use std::collections::BTreeMap;
+
+    fn lane(documents: u64, weights: Mix) -> HotLane {
+        let mut live = Live::default();
+        (0..documents).for_each(|key| live.add(Entry::new(key, 0, Some(Token::default()))));
+        let keys = KeySequence { next: documents, step: 1 };
+        let template = crate::schema::Template::parse(crate::schema::DEFAULT).unwrap();
+        let built_in = Arc::new(Documents::new(1, vec![(template, 1)]));
+        HotLane::new(built_in, (1, 0), Budget::Endless(weights), live, keys)
+    }
+
+    fn step(lane: &mut HotLane) -> Op {
+        let op = lane.next(&mut Draft::default()).expect("there is always something to do");
+        let reply = Reply { token: Some(Token::default()), ..Reply::default() };
+        lane.observe(&op, Ok(reply), &Answered::default());
+        op
+    }
+
+    #[test]
+    fn one_in_a_hundred_documents_gets_nine_in_ten_reads() {
+        let mut lane = lane(1_000, Mix { create: 0, read: 1, update: 0, delete: 0 });
+        let mut reads = BTreeMap::<u64, u64>::new();
+        let draws = 100_000;
+        for _ in 0..draws {
+            *reads.entry(step(&mut lane).key).or_default() += 1;
+        }
+        let mut counts: Vec<u64> = reads.into_values().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let hottest: u64 = counts[..10].iter().sum();
+        // Four standard deviations of a binomial with p = 0.9: 4 * sqrt(9,000) = 379.
+        assert!(hottest.abs_diff(90_000) < 379, "{hottest} of {draws} reads");
+        // Among the hot ones p = 0.09: 4 * sqrt(8,190) = 362.
+        assert!(counts[..10].iter().all(|it| it.abs_diff(9_000) < 362), "{:?}", &counts[..10]);
+        assert_eq!(counts.len(), 1_000, "the others are read, too");
+    }
+
+    #[test]
+    fn one_in_a_hundred_stays_hot_while_documents_come_and_go() {
+        let mut lane = lane(300, Mix { create: 3, read: 1, update: 2, delete: 2 });
+        for _ in 0..20_000 {
+            step(&mut lane);
+        }
+        let (hot, cold) = (lane.hot.readable(), lane.cold.readable());
+        assert!(hot * ONE_IN >= hot + cold && cold > 1_000, "{hot} of {}", hot + cold);
+        let mut lane = self::lane(200, Mix { create: 0, read: 0, update: 0, delete: 1 });
+        for _ in 0..200 {
+            step(&mut lane);
+        }
+        assert_eq!((lane.hot.readable(), lane.cold.readable()), (0, 0));
+    }
+
+    #[test]
+    fn a_connection_needs_a_hundred_documents() {
+        let mistakes = |documents: u64, operations: Option<u64>| {
+            let asked = DocumentsAsked {
+                documents: Flagged::new("--docs", documents),
+                batch: Flagged::new("--batch", 1),
+                operations: Flagged::new("--ops", operations),
+                warmup_ns: 0,
+            };
+            let mut mistakes = Vec::new();
+            HotDemand { asked, mix: MIX }.check_shares(4, &mut mistakes);
+            mistakes.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(mistakes(400, None), Vec::<String>::new());
+        assert_eq!(mistakes(4, Some(0)), Vec::<String>::new());
+        let found = mistakes(399, None);
+        assert!(found[0].starts_with("--docs: ") && found[0].contains("give 400"), "{found:?}");
+    }
+}
