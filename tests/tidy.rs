@@ -354,6 +354,115 @@ fn an_import_upwards_is_found() {
     assert_eq!(found("src/cli/verb/a.rs", "use crate::cli::verb::b; use crate::run;"), 0);
 }
 
+// --- drivers ---------------------------------------------------------------------------------
+
+/// The file with the list of drivers.
+const DRIVERS: &str = "src/driver/mod.rs";
+/// The rooms that do not even have a driver's name in quotes.
+const IGNORANT: [&str; 5] = ["engine", "measure", "run", "record", "report"];
+
+/// A driver as the list has it, `module: Variant(Plan) = "name",`.
+#[derive(Debug, PartialEq)]
+struct Driver<'a> {
+    module: &'a str,
+    variant: &'a str,
+    name: &'a str,
+}
+
+fn drivers(list: &str) -> Vec<Driver<'_>> {
+    let read = |line| -> Option<Driver<'_>> {
+        let (module, rest) = str::trim(line).split_once(": ")?;
+        let (variant, rest) = rest.split_once('(')?;
+        Some(Driver { module, variant, name: rest.split('"').nth(1)? })
+    };
+    let lines = list.lines().skip_while(|line| !line.contains("drivers! {")).skip(1);
+    lines.take_while(|line| !line.starts_with('}')).filter_map(read).collect()
+}
+
+/// The offset of each path that begins with `root::` and goes on with one of `names`.
+fn paths_to(code: &str, root: &str, names: &[&str]) -> Vec<usize> {
+    let root = format!("{root}::");
+    let inside = |c: char| c.is_alphanumeric() || c == '_';
+    let roots = code.match_indices(&root).filter(|(at, _)| !code[..*at].ends_with(inside));
+    let meant = |part: &str| names.contains(&first_name(part).as_str());
+    let leads = |at: &usize| {
+        let rest = &code[at + root.len()..];
+        if rest.starts_with('{') {
+            top_level(&rest[1..closing(rest, 0) - 1]).any(meant)
+        } else {
+            meant(rest)
+        }
+    };
+    roots.map(|(at, _)| at).filter(leads).collect()
+}
+
+/// Complains of each driver that a file names.
+fn names_drivers(file: &File, drivers: &[Driver<'_>]) -> Vec<String> {
+    let cure = "only `driver` names a driver: ask for what is needed of any of them";
+    let modules: Vec<_> = drivers.iter().map(|it| it.module).collect();
+    let variants: Vec<_> = drivers.iter().map(|it| it.variant).collect();
+    let paths = [("driver", &modules), ("TargetPlan", &variants), ("Driver", &variants)];
+    let found = paths.iter().flat_map(|(root, names)| paths_to(&file.shipped, root, names));
+    let mut out: Vec<_> = found.map(|at| file.complain(&file.shipped, at, cure)).collect();
+    if IGNORANT.contains(&room_of(&file.path)) {
+        let quoted: Vec<_> = drivers.iter().map(|it| format!("\"{}\"", it.name)).collect();
+        let lines = file.text.lines().zip(file.shipped.lines()).enumerate();
+        let named = lines.filter(|(_, (text, code))| {
+            !code.trim().is_empty() && quoted.iter().any(|name| text.contains(name))
+        });
+        out.extend(named.map(|(number, _)| format!("{}:{}: {cure}", file.path, number + 1)));
+    }
+    out
+}
+
+/// The files that may name a driver, from ARCHITECTURE.md.
+fn driver_exceptions(document: &str) -> Vec<String> {
+    let table = rows(section(document, "Who names a driver"));
+    table.into_iter().map(|(path, _)| path.trim_matches('`').to_owned()).collect()
+}
+
+#[test]
+fn no_room_but_driver_names_a_driver() {
+    let (files, exceptions) = (tree(), driver_exceptions(&architecture()));
+    let list = files.iter().find(|file| file.path == DRIVERS).expect("the list of drivers");
+    let drivers = drivers(&list.text);
+    assert!(drivers.len() > 2, "{DRIVERS}: {drivers:?}");
+    let others = files
+        .iter()
+        .filter(|file| file.in_src() && !file.only_tests() && room_of(&file.path) != "driver");
+    let (free, bound): (Vec<_>, _) = others.partition(|file| exceptions.contains(&file.path));
+    clean(&bound.into_iter().flat_map(|file| names_drivers(file, &drivers)).collect::<Vec<_>>());
+    let needed = |path: &&String| {
+        free.iter().any(|it| it.path == **path && !names_drivers(it, &drivers).is_empty())
+    };
+    let idle: Vec<_> = exceptions.iter().filter(|path| !needed(path)).collect();
+    assert!(idle.is_empty(), "ARCHITECTURE.md: {idle:?} need no exception: take them out");
+}
+
+#[test]
+fn a_driver_that_is_named_is_found_in_every_form() {
+    let list = "list::drivers! {\n    /// Words.\n    big_db: BigDb(BigPlan) = \"big\",\n    \
+                x: X(P) = \"x\",\n}\nfoo: Bar(Baz) = \"no\",";
+    let drivers = drivers(list);
+    let big = Driver { module: "big_db", variant: "BigDb", name: "big" };
+    assert_eq!(drivers, [big, Driver { module: "x", variant: "X", name: "x" }]);
+    let found = |path: &str, code: &str| names_drivers(&File::new(path, code), &drivers).len();
+    assert_eq!(found("src/cli/a.rs", "use crate::driver::big_db::Big;"), 1);
+    assert_eq!(found("src/cli/a.rs", "use crate::{driver::{Card, big_db::{Big}}, x};"), 1);
+    assert_eq!(found("src/cli/a.rs", "use super::super::driver::x;"), 1);
+    assert_eq!(found("src/cli/a.rs", "match plan { TargetPlan::BigDb(it) => 1 }"), 1);
+    assert_eq!(found("src/cli/a.rs", "f(driver::Driver::X(t), driver::TargetPlan::X)"), 2);
+    assert_eq!(found("src/run/a.rs", "if name == \"big\" {}"), 1);
+    assert_eq!(found("src/cli/a.rs", "if name == \"big\" {}"), 0);
+    assert_eq!(found("src/run/a.rs", "// \"big\" driver::x\nf(\"bigger\") // it"), 0);
+    assert_eq!(found("src/run/a.rs", "use crate::driver::{Card, fetch}; my_driver::x()"), 0);
+    assert_eq!(found("src/run/a.rs", "MyDriver::X; TargetPlan::check(); driver::xs()"), 0);
+    assert_eq!(found("src/run/a.rs", "#[cfg(test)]\nmod t {\n use crate::driver::x;\n}"), 0);
+    let document = "## Who names a driver\n\nNone, but:\n\n| file | why |\n|---|---|\n\
+                    | `src/a.rs` | so |\n\n## Next\n| b | c |\n|---|---|\n| d | e |\n";
+    assert_eq!(driver_exceptions(document), ["src/a.rs"]);
+}
+
 // --- rooms and documents ---------------------------------------------------------------------
 
 /// Compares the rooms in `src/` with the layout, the import table and the list of planned rooms.

@@ -11,7 +11,7 @@ mod units;
 mod urls;
 mod ycsb_measurement;
 
-pub use crate::driver::http::{BodyPlan, HttpPlan, RequestPlan, strike_secret};
+pub use crate::driver::http::{BodyPlan, HttpPlan, RequestPlan, Retry, strike_secret};
 pub use crate::driver::{Auth, Existing, TargetPlan};
 pub use crate::mistake::{Flagged, Invalid};
 pub use check::check;

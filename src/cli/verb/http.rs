@@ -7,8 +7,7 @@ use crate::cli::flags::load::LoadArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
-use crate::driver::http::Retry;
-use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, UrlSource, check_http};
+use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Retry, UrlSource, check_http};
 use crate::workload::UrlOrder;
 use std::path::PathBuf;
 
