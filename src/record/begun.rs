@@ -3,11 +3,11 @@
 use super::{RunRecord, StageRecord};
 use crate::plan::{StagePlan, StageWork as _};
 
-/// The share of its planned time that a stage must last not to count as ended early.
+/// A stage that lasted less than this share of its planned time ended early.
 pub(super) const LASTED: f64 = 0.95;
 
-/// How many operations of the plan were begun and why not all; `None`: all were, or the plan has no
-/// number.
+/// How many of the planned operations were begun, and why not all; `None`: all were, or the plan
+/// has no number.
 pub(super) fn not_all_begun(record: &RunRecord, stage: &StageRecord) -> Option<String> {
     let begun = stage.load.begun;
     let planned = stage.load.planned.filter(|&planned| begun < planned)?;
@@ -32,7 +32,7 @@ fn reason(
         return format!("the time of {length_s} s was over");
     }
     if stage.load.dropped >= missing {
-        return "the others were dropped, too many being due and not done".to_owned();
+        return "the others were dropped because too many were waiting or in flight".to_owned();
     }
     plan.map_or("there was nothing left to do", |plan| plan.work.why_too_few()).to_owned()
 }

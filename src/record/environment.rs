@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 pub struct Environment {
     /// springload's version.
     pub springload: String,
-    /// It was built without optimisation: its numbers say little.
+    /// Built without optimisation: the numbers say little.
     pub debug_build: bool,
     /// The operating system and its version.
     pub system: String,
     /// The processor's architecture.
     pub architecture: String,
-    /// The processor's name, where the system tells it.
+    /// The processor's name, if the system provides it.
     pub processor: String,
-    /// Processors that can be used.
+    /// The number of usable processors.
     pub cores: usize,
-    /// Memory in bytes, where the system tells it.
+    /// Memory in bytes, if the system provides it.
     pub memory_bytes: u64,
-    /// What the machine and the program can do at best.
+    /// The limits of the machine and the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
 }
 
-/// What this machine and this program can do at best, measured just before the run.
+/// The limits of this machine and this program, measured just before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// One reading of the clock, in nanoseconds.
+    /// The cost of reading the clock, in nanoseconds.
     pub clock_ns: f64,
-    /// How late a sleep ends, in microseconds: half of them at most this.
+    /// How late sleeps end, in microseconds: the median.
     pub timer_late_p50_us: f64,
-    /// How late the worst of forty sleeps ended, in microseconds.
+    /// How late the latest of forty sleeps ended, in microseconds.
     pub timer_late_max_us: f64,
-    /// One operation without a wire: drawn, begun, answered at once and recorded; nanoseconds.
+    /// The cost of one operation without a network, from drawing to recording, in nanoseconds.
     pub loop_ns: f64,
-    /// Operations per second that all threads could do without a wire.
+    /// Operations per second that all threads could do without a network.
     pub ceiling_per_s: f64,
 }
 
 impl Environment {
-    /// Looks at this machine.
+    /// Describes this machine.
     pub fn here() -> Self {
         let name = rustix::system::uname();
         let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -59,7 +59,7 @@ impl Environment {
     }
 }
 
-/// The first value of `name` in a file of `name : value` lines, where there is such a file.
+/// The first value of `name` in a file of `name : value` lines, if the file exists.
 fn proc_value(file: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;

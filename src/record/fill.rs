@@ -1,23 +1,23 @@
-//! What helps a fill whose requests the server did not answer in time.
+//! Advice for a fill whose requests timed out.
 
 use super::{RunRecord, StageRecord};
 use crate::measure::OperationSummary;
 use crate::op::Failure;
 use crate::plan::StageWork as _;
 
-/// Documents without an answer within the time-out. Answers that were lost before count only
-/// where some took that long.
+/// Documents without an answer within the timeout. Lost answers count only if some took that
+/// long.
 fn late(operation: &OperationSummary, timeout_ns: u64) -> u64 {
     let count = |class| operation.failures.get(&class).copied().unwrap_or(0);
     let unanswered = operation.failed_times.get(&Failure::Unanswered);
-    // What is kept of a time is exact to a thousandth.
+    // Stored times are exact to one part in a thousand.
     let waited = unanswered.is_some_and(|it| it.response.max() >= timeout_ns / 100 * 99);
     count(Failure::Timeout) + if waited { count(Failure::Unanswered) } else { 0 }
 }
 
 impl RunRecord {
-    /// What to change after a fill whose requests were not answered in time, in one sentence;
-    /// `None`: all were, or the stage is no fill.
+    /// What to change after a fill whose requests timed out, in one sentence; `None`: none did, or
+    /// the stage is not a fill.
     pub fn fill_advice(&self, stage: &StageRecord) -> Option<String> {
         let batch = self.plan_of(stage)?.work.fill()?.batch;
         let late: u64 = stage.requests().map(|it| late(it, self.plan.timeout_ns)).sum();
@@ -31,8 +31,8 @@ impl RunRecord {
             "make requests smaller or fewer at once, or raise --timeout"
         };
         Some(format!(
-            "{late} documents had no answer within {} s, with {} requests of {batch} documents \
-             under way at once: {cure}",
+            "{late} documents had no answer within {} s with {} requests of {batch} documents \
+             in flight: {cure}",
             self.plan.timeout_ns as f64 / 1e9,
             self.plan.connections,
         ))

@@ -1,4 +1,4 @@
-//! What a run came to: one result, in the same words in every report, and the exit status.
+//! The result of a run, worded the same in every report, and its exit status.
 
 use super::{Code, RunRecord, StageRecord};
 use crate::measure::failure_words;
@@ -7,44 +7,44 @@ use crate::plan::{Metric, StageWork as _};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// The share of a stage's operations that may fail before the run does, unless the plan has
-/// thresholds for errors of its own.
+/// The share of a stage's operations that may fail before the run fails, unless the plan has
+/// thresholds for errors.
 const FAILED: f64 = 0.01;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunResult {
-    /// Its name.
+    /// The kind of result.
     pub kind: ResultKind,
-    /// What springload exits with for it; `ARCHITECTURE.md` has the list.
+    /// The exit status of springload; `ARCHITECTURE.md` has the list.
     pub exit_status: u8,
-    /// Why, in a sentence; `None` where it passed.
+    /// Why, in one sentence; `None` if the run passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// The name of a result.
+/// The kind of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultKind {
-    /// All was done, little failed, and the numbers can be believed.
+    /// Everything was done, little failed, and the numbers can be trusted.
     Passed,
-    /// The server, or what was asked of it, is not as it should be.
+    /// Something is wrong with the server, or with what was asked of it.
     Failed,
-    /// It was measured, but the numbers cannot be believed.
+    /// Measured, but the numbers cannot be trusted.
     NotTrustworthy,
-    /// The user ended it.
+    /// The user stopped the run.
     Stopped,
 }
 
-/// Why a run ended before all of its plan was carried out.
+/// Why a run ended before its plan was carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
     /// What ended it.
     pub by: EndedBy,
     /// When, in seconds from the run's start.
     pub at_s: f64,
-    /// The same in a sentence.
+    /// The same in one sentence.
     pub message: String,
 }
 
@@ -56,7 +56,7 @@ pub enum EndedBy {
     User,
     /// The server refused the credentials.
     Authentication,
-    /// The server answered nothing any more.
+    /// The server stopped answering.
     Unreachable,
     /// springload itself, or the operating system.
     Springload,
@@ -90,7 +90,7 @@ impl ResultKind {
     }
 }
 
-/// What `record` came to, by all else that is on it. The first that applies counts.
+/// The result of `record`: the first that applies.
 pub(super) fn of(record: &RunRecord) -> RunResult {
     ended(record)
         .or_else(|| unusable(record))
@@ -103,7 +103,7 @@ pub(super) fn of(record: &RunRecord) -> RunResult {
 
 fn ended(record: &RunRecord) -> Option<RunResult> {
     let Some(Ended { by, message, .. }) = &record.ended else {
-        // Records of before it was told why, and runs that are going on.
+        // Older records, which do not say why, and running runs.
         let reason = || Some("the run was stopped early".to_owned());
         let stopped =
             || RunResult { kind: ResultKind::Stopped, exit_status: 130, reason: reason() };
@@ -117,7 +117,7 @@ fn ended(record: &RunRecord) -> Option<RunResult> {
     Some(RunResult { kind, exit_status, reason: Some(message.clone()) })
 }
 
-/// The server was of no use: nothing succeeded, or it is not left as it should be.
+/// Nothing succeeded, or the database could not be removed.
 fn unusable(record: &RunRecord) -> Option<RunResult> {
     let none_ok = |stage: &&StageRecord| {
         !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
@@ -137,7 +137,7 @@ fn unusable(record: &RunRecord) -> Option<RunResult> {
     record.server.left.as_ref().map(|why| RunResult::failed(3, left(why)))
 }
 
-/// How many records of a load phase are not in the database, of how many; `None`: all are.
+/// The number of records that a load phase left out, and the planned number; `None`: none.
 fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
     let load = |stage| Some((stage, record.plan_of(stage)?.work.must_store()?));
     let (stage, records) = record.stages.iter().find_map(load)?;
@@ -150,17 +150,18 @@ fn data_wrong(record: &RunRecord) -> Option<RunResult> {
     Some(RunResult::failed(6, wrong.message.clone()))
 }
 
-/// Before thresholds: judged by numbers that mean little, they mean little.
+/// Comes before thresholds, which say little if the numbers cannot be trusted.
 fn not_trustworthy(record: &RunRecord) -> Option<RunResult> {
     let stage = record.measured().find(|stage| !stage.verdict.trustworthy())?;
     let why =
         super::warning::of_verdict(stage).map_or("nothing was measured".to_owned(), |it| it.1);
     let mut reason = format!("{}: {why}", stage.title());
-    // What else went wrong may be the cause: a database that somebody has deleted, say.
+    // Other failures may be the cause, such as a deleted database.
     let (failed, issued) = (record.unprovoked(stage, |class| !class.by_server()), stage.issued());
     if failed as f64 > issued as f64 * FAILED {
         let words = stage.failures();
-        let _ = write!(reason, "; {failed} of {issued} failed otherwise: {words}");
+        let _ =
+            write!(reason, "; {failed} of {issued} operations failed for other reasons: {words}");
     }
     let reason = Some(reason);
     Some(RunResult { kind: ResultKind::NotTrustworthy, exit_status: 5, reason })
@@ -176,7 +177,7 @@ fn threshold(record: &RunRecord) -> Option<RunResult> {
     Some(RunResult::failed(4, reason))
 }
 
-/// More failed than a run is to have, where the plan says nothing else.
+/// More operations failed than allowed, if the plan has no threshold for errors.
 fn failures(record: &RunRecord) -> Option<RunResult> {
     let says_else = |threshold: &crate::plan::Threshold| threshold.metric == Metric::Errors;
     if record.plan.thresholds.iter().any(says_else) {
@@ -185,7 +186,8 @@ fn failures(record: &RunRecord) -> Option<RunResult> {
     let stage = record.measured().find(|stage| record.failing(stage))?;
     let (failed, issued) = (record.unprovoked(stage, |_| true), stage.issued());
     let reason = format!(
-        "{failed} of {issued} operations of the {} stage failed: {}; --fail-if 'err > N%' allows more than 1 %",
+        "{failed} of {issued} operations of the {} stage failed: {}; --fail-if 'err > N%' allows \
+         more than 1 %",
         stage.title(),
         stage.failures(),
     );
@@ -198,8 +200,8 @@ impl StageRecord {
         self.requests().map(|operation| operation.issued).sum()
     }
 
-    /// The failures of all kinds, with what was said about them; where there are none, how many
-    /// had no answer.
+    /// The failures of all kinds with their reasons; if there are none, the number of unfinished
+    /// operations.
     fn failures(&self) -> String {
         let words = failure_words(self.requests());
         let unfinished: u64 = self.requests().map(|operation| operation.unfinished).sum();
@@ -211,13 +213,12 @@ impl StageRecord {
 }
 
 impl RunRecord {
-    /// Whether more of a stage's operations failed than a run is to have.
+    /// Whether more of a stage's operations failed than allowed.
     pub fn failing(&self, stage: &StageRecord) -> bool {
         self.unprovoked(stage, |_| true) as f64 > stage.issued() as f64 * FAILED
     }
 
-    /// Operations that failed in a way that is asked for, but for conflicts that the plan itself
-    /// provokes.
+    /// Failures of the classes that `asked` selects, without conflicts that the plan provokes.
     fn unprovoked(&self, stage: &StageRecord, asked: impl Fn(Failure) -> bool) -> u64 {
         let plan = self.plan_of(stage);
         let provokes = plan.is_some_and(|plan| plan.work.provokes_conflicts());

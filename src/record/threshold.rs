@@ -1,22 +1,22 @@
-//! Whether the plan's thresholds hold: worked out once from the record, over all measured stages.
+//! Judges the plan's thresholds once from the record, over all measured stages.
 
 use super::{RunRecord, StageRecord};
 use crate::measure::{Histogram, OperationSummary};
 use crate::plan::{Limit, Metric, Span, Statistic, Threshold};
 use serde::{Deserialize, Serialize};
 
-/// What became of one threshold.
+/// The judgement of one threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The threshold: what makes the run fail.
     pub expression: Threshold,
-    /// The value that was measured, in `unit`; `null`: too little was measured to tell.
+    /// The measured value, in `unit`; `null`: too little was measured to judge.
     pub value: Option<f64>,
     /// The unit of `value`.
     pub unit: Unit,
-    /// The run fails by it: the expression holds, or cannot be told.
+    /// The run fails: the expression is true, or cannot be judged.
     pub broken: bool,
-    /// Why it cannot be told.
+    /// Why it cannot be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -68,7 +68,7 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Judgement> {
     record.plan.thresholds.iter().map(one).collect()
 }
 
-/// The summaries that a threshold is about.
+/// The summaries that a threshold applies to.
 fn operations<'a>(
     record: &'a RunRecord,
     threshold: &'a Threshold,
@@ -79,7 +79,7 @@ fn operations<'a>(
         .filter(|operation| concerns(threshold, operation))
 }
 
-/// Without a kind, a threshold is about all requests, each counted once.
+/// Without a kind, a threshold applies to all requests, each counted once.
 fn concerns(threshold: &Threshold, operation: &OperationSummary) -> bool {
     let kind = operation.kind;
     threshold.kind.map_or_else(|| kind.is_request(), |wanted| wanted == kind)
@@ -122,7 +122,7 @@ fn value(record: &RunRecord, threshold: &Threshold) -> Result<f64, String> {
     }
 }
 
-/// A count, or its share of `all` in percent where the limit is one.
+/// A count, or its share of `all` in percent if the limit is a percentage.
 fn share(part: u64, all: u64, limit: Limit) -> Result<f64, String> {
     match limit {
         _ if all == 0 => Err("nothing was measured".to_owned()),
@@ -153,10 +153,11 @@ fn time_us(
             operations(record, threshold).map(count).sum()
         };
         let (lost, all) = (sum(OperationSummary::unanswered), sum(|it| it.requests));
-        // Times are of what succeeded. Without an answer, no time holds for so many of all.
+        // Times are of successes. Requests without an answer have no time, so a percentile of all
+        // requests may not exist.
         if span != Span::Lag && lost as f64 * 100.0 > all as f64 * (100.0 - percent) {
             return Err(format!(
-                "{lost} of {all} requests had no answer, so that no time holds for {percent} %"
+                "{lost} of {all} requests had no answer, so no time covers {percent} %"
             ));
         }
     }
@@ -175,7 +176,7 @@ fn time_us(
     }
 }
 
-/// How many percent of the requests a statistic speaks of.
+/// The percentage of requests that a statistic covers.
 fn percent(statistic: Statistic) -> Option<f64> {
     match statistic {
         Statistic::Mean => None,

@@ -87,7 +87,7 @@ fn no_time_holds_for_requests_without_an_answer() {
     assert_eq!(judged(&mut record, Failure::Conflict), [false; 4]);
     // 30 of 3,000 are 1 %: p99 holds for the others, the maximum does not hold for all.
     assert_eq!(judged(&mut record, Failure::Timeout), [false, false, true, false]);
-    let says = "30 of 3000 requests had no answer, so that no time holds for 100 %";
+    let says = "30 of 3000 requests had no answer, so no time covers 100 %";
     assert_eq!(record.thresholds[2].problem.as_deref(), Some(says));
     record.stages[2].operations[0].requests -= 1;
     assert_eq!(judged(&mut record, Failure::Reset), [true, false, true, false]);

@@ -1,39 +1,38 @@
-//! Whether a stage's numbers can be believed.
+//! Whether a stage's numbers can be trusted.
 
 use super::StageRecord;
 use crate::measure::OperationSummary;
 use serde::{Deserialize, Serialize};
 
-/// A thread that computes, or waits for a processor, for this share of the time has no room to be
-/// on time.
+/// A thread that computes, or waits for a processor, for this share of the time cannot be on
+/// time.
 const OCCUPIED: f64 = 0.95;
-/// In an open loop a client must keep up with the clock, which takes more room.
+/// In an open loop a client must keep up with the clock, so it needs more spare time.
 const OCCUPIED_OPEN: f64 = 0.80;
 /// A closed loop whose client waited for a processor for this share of the time spent more of each
-/// response on that than on the server.
+/// response time on that than on the server.
 const WAITED: f64 = 0.50;
-/// A client that waited so long cannot blame the server for what an open loop left over.
+/// A client that waited this long cannot blame the server for what an open loop left undone.
 const WAITED_OPEN: f64 = 0.20;
-/// A closed loop whose client stood still for this share of the time, and for [`SHORT_S`], measured
+/// A closed loop whose client was paused for this share of the time, and for [`SHORT_S`], measured
 /// itself.
 const PAUSED: f64 = 0.05;
 /// The share of operations that may fail by the server's fault before a stage counts as degraded.
 const DEGRADED: f64 = 0.10;
-/// So long may nothing succeed, in seconds ...
+/// The longest acceptable outage, in seconds ...
 const OUTAGE_S: f64 = 1.0;
-/// ... and for this share of the stage.
+/// ... and as a share of the stage.
 const OUTAGE_SHARE: f64 = 0.01;
-/// The share of offered operations that may be left over before a load counts as not sustained.
+/// The share of offered operations that may be left undone before a load is not sustained.
 const LEFT_OVER: f64 = 0.005;
 /// Operations begun later than this by the client's own fault spoil an open loop's latencies ...
 const LATE_US: f64 = 1_000.0;
 /// ... if that is at least this share of what was measured.
 const LATE_SHARE: f64 = 0.10;
-/// In less time than this, in seconds, a few wake-ups and the warming up of caches are all that
-/// CPU time tells of.
+/// In less time than this, in seconds, CPU time reflects little but wake-ups and cold caches.
 const SHORT_S: f64 = 0.1;
 
-/// A stage's verdict. The first that applies, worst first.
+/// A stage's verdict: the first that applies, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Verdict {
@@ -46,11 +45,11 @@ pub enum Verdict {
         /// How late operations were begun by the client's own fault, 99th percentile.
         late_p99_us: f64,
     },
-    /// The server could not serve: a large part of the operations, or for a while.
+    /// The server failed a large share of the operations, or all of them for a while.
     Degraded {
         /// The share of the operations that failed by the server's fault, 0 to 1.
         failed_share: f64,
-        /// How long nothing succeeded, in seconds.
+        /// The total length of outages, in seconds.
         #[serde(default)]
         outage_s: f64,
     },
@@ -60,20 +59,20 @@ pub enum Verdict {
         offered_per_s: f64,
         /// Requests served per second.
         served_per_s: f64,
-        /// Growth of what was waiting, under way or dropped, per second.
+        /// Growth of what was waiting, in flight or dropped, per second.
         backlog_per_s: f64,
     },
     /// All that was offered was served.
     Sustained,
     /// A closed loop: the server set the pace.
     Closed,
-    /// A closed loop over too soon to tell whether the client was the limit.
+    /// A closed loop that was too short to tell whether the client was the limit.
     TooShort,
 }
 
 impl Verdict {
-    /// Judges a stage by all that is on its record but its verdict. Where there is no server,
-    /// springload itself is what is measured, and being its own limit is no fault.
+    /// Judges a stage by its record. Without a server, springload itself is measured, and being
+    /// the limit is no fault.
     pub fn of(stage: &StageRecord, without_server: bool) -> Self {
         let operations: Vec<_> = stage.requests().collect();
         if operations.is_empty() || stage.elapsed_s <= 0.0 {
@@ -133,13 +132,13 @@ impl Verdict {
         }
     }
 
-    /// Whether nothing speaks against the numbers.
+    /// Whether the numbers can be trusted.
     pub const fn trustworthy(&self) -> bool {
         matches!(self, Self::Sustained | Self::Closed | Self::TooShort)
     }
 }
 
-/// Whether the server could not serve, by the share that failed or by the time.
+/// Whether the server failed, by the share of operations or by the time.
 fn degraded(stage: &StageRecord, operations: &[&OperationSummary]) -> Option<Verdict> {
     let by_server = |o: &&OperationSummary| -> u64 {
         o.failures.iter().filter(|(class, _)| class.by_server()).map(|(_, count)| count).sum()

@@ -1,4 +1,4 @@
-//! What a reader must know before believing a number: data, worked out once from the record.
+//! Warnings: what a reader must know before trusting the numbers. Derived once from the record.
 
 use super::begun::{LASTED, not_all_begun};
 use super::{ClientRecord, RunRecord, StageRecord, Verdict};
@@ -21,37 +21,37 @@ pub enum Code {
     SameMachine,
     /// The client was the limit.
     ClientBound,
-    /// Much failed by the server's fault, or nothing succeeded for a while.
+    /// Many operations failed by the server's fault, or nothing succeeded for a while.
     Degraded,
     /// Nothing succeeded for a while.
     Outage,
-    /// springload itself stood still for a while.
+    /// springload itself paused for a while.
     ClientPaused,
-    /// What was read is not what was written.
+    /// Data read differs from what was written.
     DataWrong,
     /// The server did not keep up.
     NotSustained,
     /// Operations failed.
     Failures,
-    /// Requests of a fill had no answer in time.
+    /// Requests of a fill timed out.
     FillTimedOut,
     /// Operations had no answer when the run ended.
     Unfinished,
     /// Fewer operations were begun than planned.
     NotAllBegun,
-    /// There were no documents left to work on before the time was over.
+    /// The documents ran out before the time was over.
     RanDry,
     /// Writes were accepted by fewer nodes than a quorum.
     Accepted,
-    /// Connections were found closed by the server.
+    /// Requests were resent because the server had closed the connection.
     Resent,
-    /// Answers were lost to requests that may have been carried out.
+    /// Requests that may have been carried out got no answer.
     Unanswered,
-    /// Something came on connections that nobody had asked for.
+    /// The server sent data that was not requested.
     Unsolicited,
-    /// A database that springload made is still there.
+    /// A database that springload created could not be removed.
     NotRemoved,
-    /// Every request carries a password to be checked.
+    /// The server checks a password in every request.
     BasicAuth,
 }
 
@@ -67,15 +67,15 @@ pub struct Warning {
     pub message: String,
 }
 
-/// A pause of the client of this length, in seconds, is told ...
+/// A pause of the client of this length, in seconds, is reported ...
 const LONG_PAUSE_S: f64 = 0.1;
-/// ... as are shorter ones that come to as much and to this share of the time.
+/// ... and so are shorter ones that add up to it and to this share of the time.
 const MUCH_PAUSED: f64 = 0.01;
 
-/// More threads help where one of them computes so much of the time.
+/// More threads help if one of them computes for this share of the time.
 const BUSY: f64 = 0.5;
 
-/// All warnings that the record gives reason for.
+/// All warnings of a record.
 pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut run = |when: bool, code, message: &str| {
@@ -147,8 +147,9 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
     for operation in stage.operations.iter().filter(|it| it.kind == OpKind::Verify) {
         let (failed, issued) = (operation.failed(), operation.issued);
         if failed > 0 {
-            let message =
-                format!("data wrong: {failed} of {issued} documents read are not as written");
+            let message = format!(
+                "data wrong: {failed} of {issued} documents read differ from what was written"
+            );
             add(Code::DataWrong, message);
         }
     }
@@ -157,7 +158,7 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         let failed = operation.failed();
         if failed > 0 {
             let words = operation.failure_words();
-            let message = format!("{failed} of {issued} {kind} failed: {words}");
+            let message = format!("{failed} of {issued} {kind} operations failed: {words}");
             add(Code::Failures, message);
         }
         if let Some(words) = unanswered(operation) {
@@ -165,33 +166,39 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         }
         if operation.unfinished > 0 {
             let count = operation.unfinished;
-            add(Code::Unfinished, format!("{count} of {issued} {kind} had no answer at the end"));
+            add(
+                Code::Unfinished,
+                format!("{count} of {issued} {kind} operations had no answer at the end"),
+            );
         }
         if operation.accepted > 0 {
             let count = operation.accepted;
-            let message = format!("{count} {kind} were answered 202: not yet on a quorum of nodes");
+            let message = format!(
+                "{count} {kind} operations were answered 202: not yet on a quorum of nodes"
+            );
             add(Code::Accepted, message);
         }
         if operation.wire.resent > 0 {
             let count = operation.wire.resent;
-            let message =
-                format!("{count} {kind} found their connection closed and were sent again");
+            let message = format!(
+                "{count} {kind} operations were resent: the server had closed the connection"
+            );
             add(Code::Resent, message);
         }
     }
     let unsolicited: u64 = stage.requests().map(|operation| operation.wire.unsolicited).sum();
     if unsolicited > 0 {
         let message = format!(
-            "{unsolicited} times the server sent something that nobody had asked for; it was \
-             thrown away and the connection closed, but what comes just after a request is sent \
-             cannot be told from its answer"
+            "{unsolicited} times the server sent data that was not requested; it was discarded and \
+            the connection closed, but data that comes just after a request was sent cannot be \
+            distinguished from its answer"
         );
         add(Code::Unsolicited, message);
     }
 }
 
-/// What became of the documents whose answers were lost, as far as the driver has found out;
-/// `None`: there are none.
+/// Whether operations with lost answers were carried out, as far as the driver found out; `None`:
+/// there are none.
 pub fn unanswered(operation: &OperationSummary) -> Option<String> {
     let count = operation.failures.get(&Failure::Unanswered).copied().unwrap_or(0);
     let (done, not) = (operation.wire.carried_out, operation.wire.not_carried_out);
@@ -200,20 +207,20 @@ pub fn unanswered(operation: &OperationSummary) -> Option<String> {
     }
     let unknown = count.saturating_sub(done + not);
     Some(match (done + not, unknown) {
-        (0, _) => format!("unanswered: {count}; whether they were carried out is not known"),
+        (0, _) => format!("unanswered: {count}; it is not known whether they were carried out"),
         (_, 0) => format!("unanswered: {count}, of which {done} were carried out"),
-        _ => format!(
-            "unanswered: {count}, of which {done} were carried out; of {unknown} it is not known"
-        ),
+        _ => {
+            format!("unanswered: {count}, of which {done} were carried out; unknown: {unknown}")
+        }
     })
 }
 
-/// A stage that was to last `length_s` and had nothing left to do before.
+/// Warns of a stage that ran out of documents before `length_s`.
 fn ran_dry(stage: &StageRecord, length_s: f64, warnings: &mut Vec<Warning>) {
     let elapsed_s = stage.elapsed_s;
     if stage.load.planned.is_none() && elapsed_s < length_s * LASTED {
         let message = format!(
-            "ended after {elapsed_s:.1} s of {length_s:.1} s: there was no document left to work on"
+            "ended after {elapsed_s:.1} s of {length_s:.1} s: no documents were left to work on"
         );
         let stage = Some(stage.name.clone());
         warnings.push(Warning { code: Code::RanDry, stage, message });
@@ -252,8 +259,8 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
                 }
                 if !stage.load.open {
                     words.push_str(
-                        "; a closed loop sends little meanwhile, so that counts and \
-                                    percentiles understate it",
+                        "; a closed loop sends little during an outage, so counts and \
+                        percentiles understate it",
                     );
                 }
             }
@@ -263,7 +270,7 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
     })
 }
 
-/// The share of the time that threads had no processor or stood still, where that is much.
+/// The share of the time that threads waited for a processor or were paused, if it is large.
 fn kept_waiting(client: &ClientRecord) -> String {
     let waited = client.waited_thread;
     let mut words = String::new();
@@ -271,12 +278,12 @@ fn kept_waiting(client: &ClientRecord) -> String {
         let _ = write!(words, ", waited for a processor {:.0} %", waited * 100.0);
     }
     if client.paused_thread >= 0.01 {
-        let _ = write!(words, ", stood still {:.0} %", client.paused_thread * 100.0);
+        let _ = write!(words, ", was paused {:.0} %", client.paused_thread * 100.0);
     }
     words
 }
 
-/// How late operations were begun, where they were due at given times.
+/// How late operations were begun, in an open loop.
 fn begun_late(open: bool, late_p99_us: f64) -> String {
     if !open {
         return String::new();
@@ -284,18 +291,18 @@ fn begun_late(open: bool, late_p99_us: f64) -> String {
     format!(" and began operations up to {:.1} ms late by its own fault (p99)", late_p99_us / 1e3)
 }
 
-/// When nothing succeeded: the longest time, and how often and how long in all.
+/// Outages: the longest one, their number and their total length.
 pub(super) fn outage_words(outage: &Outage) -> Option<String> {
     let longest = outage.longest()?;
     let what = if outage.answered { "nothing succeeded" } else { "no answer" };
     let mut words = format!("{what} {}", span_words(longest));
     if outage.spans.len() > 1 {
-        let _ = write!(words, "; {} times, {:.1} s in all", outage.spans.len(), outage.total_s);
+        let _ = write!(words, "; {} times, {:.1} s in total", outage.spans.len(), outage.total_s);
     }
     Some(words)
 }
 
-/// When the client stood still, where that was long enough to be told.
+/// Pauses of the client, if they are long enough to report.
 fn pause_words(stage: &StageRecord) -> Option<String> {
     let pauses = &stage.client.pauses;
     let longest = pauses.iter().copied().max_by(|a, b| a.length_s.total_cmp(&b.length_s))?;
@@ -305,18 +312,18 @@ fn pause_words(stage: &StageRecord) -> Option<String> {
     if much && longest.length_s < LONG_PAUSE_S {
         let longest_ms = longest.length_s * 1e3;
         return Some(format!(
-            "springload itself stood still for {paused_s:.1} s in all, up to {longest_ms:.0} ms at \
+            "springload itself was paused for {paused_s:.1} s in total, up to {longest_ms:.0} ms at \
              a time"
         ));
     }
-    much.then(|| format!("springload itself stood still {}", span_words(longest)))
+    much.then(|| format!("springload itself was paused {}", span_words(longest)))
 }
 
 fn span_words(span: Span) -> String {
     if span.length_s < 0.1 {
-        return format!("for {:.0} ms from {:.1} s on", span.length_s * 1e3, span.from_s);
+        return format!("for {:.0} ms from {:.1} s", span.length_s * 1e3, span.from_s);
     }
-    format!("for {:.1} s from {:.1} s on", span.length_s, span.from_s)
+    format!("for {:.1} s from {:.1} s", span.length_s, span.from_s)
 }
 
 #[cfg(test)]
@@ -346,21 +353,18 @@ mod tests {
         assert!(told(0.96).ends_with("; use more --threads, a quieter machine, or another one"));
         assert!(told(0.01).ends_with("; use a quieter machine, or another one"));
         let words = |length_s| span_words(Span { from_s: 0.81, length_s });
-        assert_eq!(words(0.038), "for 38 ms from 0.8 s on");
-        assert_eq!(words(14.09), "for 14.1 s from 0.8 s on");
+        assert_eq!(words(0.038), "for 38 ms from 0.8 s");
+        assert_eq!(words(14.09), "for 14.1 s from 0.8 s");
     }
 
     #[test]
     fn what_became_of_lost_answers_is_told_as_far_as_it_is_known() {
         for (counts, words) in [
             ([0, 0, 0, 0], None),
-            ([11, 0, 0, 0], Some("unanswered: 11; whether they were carried out is not known")),
+            ([11, 0, 0, 0], Some("unanswered: 11; it is not known whether they were carried out")),
             ([11, 9, 2, 0], Some("unanswered: 11, of which 9 were carried out")),
             ([11, 0, 11, 0], Some("unanswered: 11, of which 0 were carried out")),
-            (
-                [11, 9, 1, 0],
-                Some("unanswered: 11, of which 9 were carried out; of 1 it is not known"),
-            ),
+            ([11, 9, 1, 0], Some("unanswered: 11, of which 9 were carried out; unknown: 1")),
         ] {
             let stage = stage(counts);
             assert_eq!(unanswered(&stage.operations[0]).as_deref(), words);

@@ -142,7 +142,8 @@ mod tests {
         assert_eq!(head[0], "#[Histogram log format version 1.3]");
         assert!(head.contains(&"#[Threshold: ✗ read.max > 1ms · is 1.97 ms]"));
         assert!(
-            head.iter().any(|line| line.starts_with("#[Warning: mixed: 30 of 3000 read failed"))
+            head.iter()
+                .any(|line| line.starts_with("#[Warning: mixed: 30 of 3000 read operations failed"))
         );
         assert!(head.contains(&"#[StartTime: 1767323045.250 (seconds since epoch)]"));
         assert_eq!(head[head.len() - 2], "#[MaxValueDivisor: 1000000.000]");

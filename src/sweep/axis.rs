@@ -1,24 +1,24 @@
-//! What is varied: one axis per setting, all combinations of them, in an order of its own.
+//! What a sweep varies: one axis per setting, all their combinations, in shuffled order.
 
 use crate::generate::{Stream, below, mix};
 use crate::plan::count;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// Tells the order of cells from other uses of the same seed.
+/// Separates the order of cells from other uses of the same seed.
 const ORDER: u64 = u64::from_be_bytes(*b"sweeps..");
-/// More values of one setting than anybody waits for.
+/// More values of one setting than anyone would wait for.
 const MOST_VALUES: usize = 1_000;
-/// The grammar, for messages.
+/// The syntax, for messages.
 const FORMS: &str =
     "give NAME=A,B,C, NAME=FROM..TOxFACTOR or NAME=FROM..TO+STEP, such as batch=10..10000x10";
 
-/// A setting and the values that it takes.
+/// A setting and its values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axis {
     /// The setting: the name of a flag without its dashes.
     pub name: String,
-    /// Its values, as the flag takes them.
+    /// The values, as the flag takes them.
     pub values: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct Setting {
 }
 
 impl Axis {
-    /// The values as numbers, where all of them are counts.
+    /// The values as numbers, if all of them are counts.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         self.values.iter().map(|value| count(value).ok().map(|it| it as f64)).collect()
     }
@@ -68,8 +68,8 @@ impl FromStr for Axis {
     }
 }
 
-/// The values of `1..1000x10` or `1..16+5`; `None`: it is no range of counts with a step, such
-/// as the load stage `10s:100..200`.
+/// The values of `1..1000x10` or `1..16+5`; `None`: it is not a range of counts with a step but,
+/// for example, the load stage `10s:100..200`.
 fn range(text: &str) -> Option<Result<Vec<String>, String>> {
     let (from, rest) = text.split_once("..")?;
     let from = count(from.trim()).ok()?;
@@ -78,7 +78,7 @@ fn range(text: &str) -> Option<Result<Vec<String>, String>> {
     let by_factor = rest[at..].starts_with('x');
     let stuck = if by_factor { step < 2 || from == 0 } else { step == 0 };
     if stuck || to < from {
-        return Some(Err("a range that goes nowhere".to_owned()));
+        return Some(Err("an empty range".to_owned()));
     }
     let next = |&value: &u64| {
         let next = if by_factor { value.checked_mul(step) } else { value.checked_add(step) };
@@ -88,7 +88,8 @@ fn range(text: &str) -> Option<Result<Vec<String>, String>> {
     Some(Ok(values.map(|value| value.to_string()).collect()))
 }
 
-/// All combinations of the axes' values; the last axis varies fastest. One, of nothing, for none.
+/// All combinations of the axes' values; the last axis varies fastest. Without axes there is one,
+/// empty.
 pub fn matrix(axes: &[Axis]) -> Vec<Vec<Setting>> {
     let mut cells = vec![Vec::new()];
     for axis in axes {
@@ -104,8 +105,8 @@ pub fn matrix(axes: &[Axis]) -> Vec<Vec<Setting>> {
     cells
 }
 
-/// The numbers from 0 to `count`, in an order that `seed` decides: Fisher and Yates' shuffle, as
-/// Knuth has it (The Art of Computer Programming, volume 2, 3.4.2, algorithm P).
+/// The numbers from 0 to `count`, shuffled by `seed` (Fisher-Yates; Knuth, The Art of Computer
+/// Programming, volume 2, 3.4.2, algorithm P).
 pub fn shuffled(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut stream = Stream::new(mix(seed, 0, ORDER), 0);
@@ -142,9 +143,9 @@ mod tests {
             ("batch=", "an empty value"),
             ("batch=1,,2", "an empty value"),
             ("batch=1,1", "a value twice"),
-            ("batch=1..10x1", "goes nowhere"),
-            ("batch=0..10x2", "goes nowhere"),
-            ("batch=5..1+1", "goes nowhere"),
+            ("batch=1..10x1", "empty range"),
+            ("batch=0..10x2", "empty range"),
+            ("batch=5..1+1", "empty range"),
             ("batch=0..1M+1", "more than 1000"),
         ] {
             let error = text.parse::<Axis>().unwrap_err();

@@ -1,11 +1,10 @@
-//! A straight line through points, what it says in words, and whether chance alone makes one as
-//! steep.
+//! Fits a straight line to points, and tests whether its slope could be chance.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::f64::consts::PI;
 use std::fmt;
 
-/// How often chance alone may pass for a slope.
+/// The significance level.
 const ALARMS: f64 = 0.05;
 
 /// A line fitted by ordinary least squares (NIST/SEMATECH e-Handbook of Statistical Methods,
@@ -18,9 +17,9 @@ pub struct Fit {
     pub mean: f64,
     /// The share of the variance of y that the line explains, 0 to 1.
     pub r_squared: f64,
-    /// How many points there were.
+    /// The number of points.
     pub points: usize,
-    /// How often chance alone makes a slope at least as steep, 0 to 1.
+    /// The probability of a slope at least as steep by chance, 0 to 1.
     pub chance: f64,
 }
 
@@ -35,11 +34,10 @@ struct Sums {
 }
 
 impl Fit {
-    /// The line that fits several groups best where each may have a level of its own. Points do
-    /// not depend on each other. `None` when there are too few to tell the line from its noise, or
-    /// all of a group at the same x: two points make a line of anything. The slope is judged by
-    /// Student's t with as many degrees of freedom as there are points, less one for each group
-    /// and one for the slope (e-Handbook, 1.3.6.7.2).
+    /// The best line through several groups, each with its own intercept. Points are independent.
+    /// `None` if there are too few to distinguish the line from noise, or if all of a group have
+    /// the same x. The slope is tested by Student's t, whose degrees of freedom are the number of
+    /// points, less one per group and one for the slope (e-Handbook, 1.3.6.7.2).
     pub fn of(groups: &[Vec<(f64, f64)>]) -> Option<Self> {
         Self::through(groups, |centred, sums| {
             let points: usize = centred.iter().map(Vec::len).sum();
@@ -50,9 +48,9 @@ impl Fit {
         })
     }
 
-    /// The same line through the points of several runs. Those of a run are in order of time and
-    /// may depend on each other, as the windows of a fill do: after a slow one comes a slow one.
-    /// Judged as if they did not, noise would often pass for a slope.
+    /// The same line through the points of several runs. The points of a run are in order of time
+    /// and may be autocorrelated, as the windows of a fill are: a slow one follows a slow one. If
+    /// they were treated as independent, noise would often pass for a slope.
     ///
     /// The variance of the noise over long times is estimated from cosines that are independent of
     /// the line (Y. Sun, "Robust trend inference with series variance estimator and
@@ -83,7 +81,7 @@ impl Fit {
             xy: all().map(|(x, y)| x * y).sum(),
             yy: all().map(|(_, y)| y * y).sum(),
         };
-        // Equal but for the rounding of their mean is equal.
+        // Equal up to rounding of the mean.
         let alike = |squares: f64, mean: f64| squares <= (mean * 1e-9).powi(2) * count as f64;
         if count == 0 || alike(sums.xx, x) {
             return None;
@@ -102,7 +100,7 @@ impl Fit {
         Some(Self { slope, r_squared, chance, ..level })
     }
 
-    /// Whether a slope as steep as this comes of noise alone more often than once in twenty times.
+    /// Whether noise alone gives a slope this steep more than once in twenty times.
     pub fn may_be_noise(&self) -> bool {
         self.chance > ALARMS
     }
@@ -119,7 +117,7 @@ fn centred(run: &[(f64, f64)]) -> Centred {
     run.iter().map(|point| (point.0 - x, point.1 - y)).collect()
 }
 
-/// How often Student's t is at least as far from 0.
+/// The two-sided p-value of Student's t.
 fn chance(t: f64, freedom: usize) -> f64 {
     if t.is_infinite() {
         return 0.0;
@@ -148,7 +146,7 @@ fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
     }
     let noise: Vec<f64> = run.iter().map(|(x, y)| y - slope * x).collect();
     let (mut used, mut strengths) = (vec![line], Vec::new());
-    // The first wave, half a period, is all but the line itself.
+    // The first wave, half a period, is nearly the line itself.
     for wave in 2..count {
         if strengths.len() == wanted {
             break;
@@ -161,7 +159,7 @@ fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
             cosine.iter_mut().zip(other).for_each(|(value, other)| *value -= shared * other);
         }
         let left = length(&cosine);
-        // What is left of a wave that is nearly the others is not slow.
+        // The remainder of a wave that the others nearly span is not slow.
         if left > 0.5 {
             for value in &mut cosine {
                 *value /= left;
@@ -174,7 +172,7 @@ fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
 }
 
 impl fmt::Display for Fit {
-    /// The slope in percent of the mean, with one decimal or so many that it is not zero.
+    /// The slope in percent of the mean, with as many decimals as it takes not to show zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = self.percent();
         let sign = if percent < 0.0 { '−' } else { '+' };

@@ -1,21 +1,21 @@
-//! Stretches of a stage in which the server was away.
+//! Gaps: intervals of a stage in which the server was away.
 
 use crate::measure::SeriesRow;
 use crate::op::Failure;
 use crate::record::StageRecord;
 use serde::{Deserialize, Serialize};
 
-/// From one second to another, from the stage's start.
+/// An interval in seconds from the stage's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// The first second in which requests had no answer.
+    /// The first second without answers.
     pub from_s: u32,
-    /// The first second in which they had again.
+    /// The first second with answers again.
     pub to_s: u32,
 }
 
-/// The gaps of a stage: seconds in which requests ended without an answer, and the seconds between
-/// two such in which nothing succeeded.
+/// The gaps of a stage: seconds in which requests ended without an answer, and seconds without
+/// successes between two of them.
 pub fn gaps(stage: &StageRecord) -> Vec<Gap> {
     let mut gaps: Vec<Gap> = Vec::new();
     let mut broken = false;

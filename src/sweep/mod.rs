@@ -1,7 +1,7 @@
-//! Sweeps: the same run again and again with other settings, and what comes of it as data.
+//! Sweeps: the same run repeated with other settings, and the results as data.
 //!
-//! Knows what is to be varied, in which order, and what each run's record says of it. Knows
-//! neither flags nor files; whoever carries a sweep out sees to these.
+//! Knows what is varied, in which order, and how to read results from records. Knows neither
+//! flags nor files: the verb that carries out a sweep does.
 
 mod axis;
 mod fit;

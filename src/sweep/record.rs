@@ -1,4 +1,4 @@
-//! What a sweep leaves behind: which cells there are, where their records lie, what they say.
+//! The record of a sweep: its cells, the paths of their records, and their results.
 
 use super::axis::{Axis, Setting, matrix};
 use super::gap::{Gap, gaps};
@@ -7,22 +7,22 @@ use crate::plan::Purpose;
 use crate::record::{RunRecord, StageRecord, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// What is asked of a sweep: the same definition, the same cells in the same order.
+/// The definition of a sweep: the same definition gives the same cells in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
-    /// The server, without any password; `None`: the stand-in, a new one for each cell.
+    /// The server, without passwords; `None`: the stand-in, a new one for each cell.
     pub target: Option<String>,
-    /// The flags of `springload run` that all cells have in common.
+    /// The flags of `springload run` that all cells share.
     pub common: Vec<String>,
     /// What is varied.
     pub axes: Vec<Axis>,
     /// How often each combination is measured.
     pub repeat: u64,
-    /// What the order is drawn from.
+    /// The seed of the order.
     pub seed: u64,
-    /// Rates are wanted as a function of the size of the database.
+    /// Report rates by the size of the database.
     pub by_size: bool,
-    /// The name of the preset it was made of.
+    /// The name of the preset, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
 }
@@ -30,9 +30,9 @@ pub struct Definition {
 /// One sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepRecord {
-    /// Grows when a reader of the last layout would misread.
+    /// Increased when readers of the last layout would misread.
     pub schema_version: u32,
-    /// What was asked.
+    /// The definition.
     pub definition: Definition,
     /// The cells, in the order in which they are measured.
     pub cells: Vec<CellRecord>,
@@ -41,22 +41,22 @@ pub struct SweepRecord {
 /// One cell: an ordinary run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellRecord {
-    /// What tells it from the others.
+    /// Its settings.
     pub settings: Vec<Setting>,
-    /// The how many-th measurement of these settings, from 1.
+    /// The round: the number of this measurement of the settings, from 1.
     pub round: u64,
-    /// Its record, from the folder of the sweep.
+    /// The path of its record, relative to the folder of the sweep.
     pub run: String,
-    /// What came of it; `None`: not measured yet.
+    /// The result; `None`: not measured yet.
     pub result: Option<Headline>,
 }
 
-/// What a run says in a sweep.
+/// The result of a run in a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Headline {
     /// The stage that this is about.
     pub stage: String,
-    /// The name of its verdict; empty in what was written before this was kept.
+    /// The name of its verdict; empty in older files.
     #[serde(default)]
     pub verdict: String,
     /// Documents that succeeded, per second.
@@ -65,20 +65,20 @@ pub struct Headline {
     pub ok: u64,
     /// Documents that failed.
     pub failed: u64,
-    /// Half of the response times were at most this, in microseconds.
+    /// The median response time, in microseconds.
     pub p50_us: Option<f64>,
-    /// 99 % were at most this.
+    /// The 99th percentile of response times, in microseconds.
     pub p99_us: Option<f64>,
-    /// Whether the numbers can be believed.
+    /// Whether the numbers can be trusted.
     pub trustworthy: bool,
     /// The run's warnings.
     pub warnings: Vec<String>,
-    /// The rate as a function of the size of the database, where it was asked for.
+    /// The rate by the size of the database, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
 }
 
-/// The rate of a fill as a function of the size of the database.
+/// The rate of a fill by the size of the database.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// The points, in order of time.
@@ -97,11 +97,11 @@ pub struct CurvePoint {
     pub at_s: f64,
     /// Documents per second since the point before.
     pub per_s: f64,
-    /// The size of the database's files, where the server tells: read between two answers of it.
+    /// The size of the database's files, if the server reports it: interpolated between readings.
     pub file_bytes: Option<f64>,
-    /// The size of what is alive in them.
+    /// The size of live data in them.
     pub active_bytes: Option<f64>,
-    /// Fewer documents than between other points.
+    /// The last, incomplete window.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
     /// The server was away since the point before.
@@ -110,7 +110,7 @@ pub struct CurvePoint {
 }
 
 impl SweepRecord {
-    /// The cells in the order of their settings, not in that in which they are measured.
+    /// The cells in the order of their settings, not in the order of measurement.
     pub fn in_order(&self) -> Vec<&CellRecord> {
         let matrix = matrix(&self.definition.axes);
         let mut cells: Vec<&CellRecord> = self.cells.iter().collect();
@@ -121,7 +121,7 @@ impl SweepRecord {
 }
 
 impl Headline {
-    /// What `record` says: of its fill if `by_size`, else of the last stage that was measured.
+    /// The result of `record`: of its fill if `by_size`, else of the last measured stage.
     pub fn of(record: &RunRecord, by_size: bool) -> Option<Self> {
         let mut measured = record.measured();
         let fill = |stage: &StageRecord| stage.purpose() == Purpose::Fill;
@@ -169,13 +169,13 @@ impl Curve {
         Self { points: growth.points.iter().map(point).collect(), gaps }
     }
 
-    /// The points that a line may be fitted to: whole ones, without a gap.
+    /// The points to fit a line to: complete ones, without a gap.
     pub fn sound(&self) -> impl Iterator<Item = &CurvePoint> {
         self.points.iter().filter(|point| !point.partial && !point.gap)
     }
 }
 
-/// The value in the middle, or the mean of the two there; `None`: there are none.
+/// The median; `None`: there are no values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -183,7 +183,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some(f64::midpoint(values[last / 2], values[last.div_ceil(2)]))
 }
 
-/// A size at a moment, on the straight line between the two answers around it.
+/// A size at a moment, interpolated between the two readings around it.
 fn size_at(
     growth: &Growth,
     at_s: f64,

@@ -351,7 +351,10 @@ fn a_second_run_collides_and_says_so_below_the_block() {
     block(&mut lines, "BULK INSERT BENCHMARK RESULTS:", &BULK);
     assert_eq!(lines.next(), Some("ERRORS:"));
     let why = "40 conflict: conflict: Document update conflict. (status 201)";
-    assert_eq!(lines.next(), Some(format!("  40 of 40 bulk_insert failed: {why}").as_str()));
+    assert_eq!(
+        lines.next(),
+        Some(format!("  40 of 40 bulk_insert operations failed: {why}").as_str())
+    );
     assert_eq!(lines.next(), Some(""));
     no_errors(&mut lines);
     let result = format!("failed: no operation of the bulk insert stage succeeded: {why}");

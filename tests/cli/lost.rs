@@ -202,7 +202,7 @@ fn a_write_is_not_said_to_be_lost_while_a_server_may_carry_it_out() {
         assert_eq!(operation["carried_out"], carried_out * documents, "{kind}");
         // What was kept back might still come.
         assert_eq!(operation.get("not_carried_out"), None, "{kind}");
-        let words = format!("of {} it is not known", kept_back * documents);
+        let words = format!("unknown: {}", kept_back * documents);
         assert!(finished.stdout.contains(&words), "no {words:?} in {}", finished.stdout);
     }
 }

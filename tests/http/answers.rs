@@ -187,7 +187,7 @@ fn no_post_is_sent_twice_and_nothing_that_was_answered_in_part() {
             assert_eq!(sent, 1 + u64::from(again), "{case}");
             assert_eq!(operation["failures"], failures, "{case}");
             assert_eq!(number(&operation["resent"]), sent - 1, "{case}");
-            let told = "request unanswered: 1; whether they were carried out is not known";
+            let told = "request unanswered: 1; it is not known whether they were carried out";
             let lost = !again && class == "unanswered";
             assert_eq!(finished.stdout.contains(told), lost, "{case}");
         }
