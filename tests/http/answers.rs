@@ -73,7 +73,7 @@ fn an_answer_that_comes_twice_is_not_taken_for_the_next() {
     assert!((30..40).contains(&(unsolicited + failed)), "{operation}");
     assert!(unsolicited > 0, "{operation}");
     assert_eq!(finished.code, 5, "{}", finished.stderr);
-    let told = format!("{unsolicited} times the server sent something");
+    let told = format!("{unsolicited} times the server sent data");
     assert!(finished.stdout.contains(&told), "{}", finished.stdout);
 }
 

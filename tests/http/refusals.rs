@@ -39,7 +39,7 @@ fn flags_that_make_no_sense_are_named() {
         (&["siege", "-c0", "-r1", &url], "--concurrent: 0 is out of range"),
         (&["siege", "-r0", &url], "--reps: there is nothing to do"),
         (&["siege", "-t0S", &url], "--time: "),
-        (&["siege", "-t5X", &url], "is no time"),
+        (&["siege", "-t5X", &url], "is not a time"),
         (&["siege", "-r1", "-H", "no header", &url], "--header: "),
         (&["siege", "-r1", "-H", "Content-Length: 3", &url], "--header: Content-Length"),
         (&["siege", "-r1", "-l/no/such/folder/x", &url], "--log: cannot write"),

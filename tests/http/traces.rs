@@ -132,7 +132,7 @@ fn what_makes_no_sense_of_traces_is_refused() {
         springload(words(phase, "rest")).refused(2, &["-p url.trace.update: ", &path, "No such"]);
     }
     std::fs::write(&gone, "/x\n").expect("a trace");
-    springload(words("run", "couchdb")).refused(2, &["-p workload: RestWorkload asks for URLs"]);
+    springload(words("run", "couchdb")).refused(2, &["-p workload: RestWorkload requests URLs"]);
     springload(["ycsb", "run", "rest", "-P", "workloads/workloada"]).refused(2, &["BINDING"]);
     springload(["ycsb", "shell", "rest"]).refused(2, &["BINDING: rest has no shell"]);
     // As in YCSB, there is nothing to load.
