@@ -83,7 +83,10 @@ fn what_the_server_is_not_to_blame_for_is_told_beside_a_verdict() {
         result.result().reason.unwrap()
     };
     let reason = told(Failure::NotFound);
-    assert!(reason.contains("degraded") && reason.contains("; 500 of 3100 operations failed"), "{reason}");
+    assert!(
+        reason.contains("degraded") && reason.contains("; 500 of 3100 operations failed"),
+        "{reason}"
+    );
     assert!(reason.contains("500 not_found"), "{reason}");
     let reason = told(Failure::ServerError);
     assert!(reason.contains("degraded") && !reason.contains("500"), "{reason}");
