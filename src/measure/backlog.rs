@@ -1,10 +1,10 @@
-//! How many operations of an open loop were due and not done, on the mean over two windows of its
-//! schedule. If more and more are, the server does not keep up, whether they wait for a connection
-//! or, with enough connections, for the server.
+//! The mean backlog of an open loop (operations waiting or in flight) over two windows of its
+//! schedule. If it grows, the server does not keep up, whether operations wait for a connection or,
+//! with enough connections, for the server.
 
 use crate::clock::{Nanos, SECOND_NS};
 
-/// Adds up the time that operations were due and not done in each window.
+/// Sums up the time that operations were waiting or in flight in each window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Backlog {
     windows: [Window; 2],
@@ -30,10 +30,10 @@ impl Window {
 
 impl Backlog {
     /// The windows, in eighths of the schedule. Means over windows, not moments, so that bursts of
-    /// arrivals and single slow answers weigh little.
+    /// arrivals and single slow answers have little weight.
     pub const WINDOWS: [(u64, u64); 2] = [(3, 5), (6, 8)];
 
-    /// That of a schedule from `start` on that is `length_ns` long.
+    /// The backlog of a schedule of `length_ns` that begins at `start`.
     pub fn new(start: Nanos, length_ns: Nanos) -> Self {
         let window = |(from, to): (u64, u64)| Window {
             from: start + length_ns / 8 * from,
@@ -53,7 +53,7 @@ impl Backlog {
         }
     }
 
-    /// Adds what another shard has seen.
+    /// Adds another shard's backlog.
     pub fn merge(&mut self, other: &Self) {
         for (sum, part) in self.windows.iter_mut().zip(other.windows) {
             (sum.from, sum.to) = (part.from, part.to);
@@ -61,10 +61,10 @@ impl Backlog {
         }
     }
 
-    /// By how many operations the backlog has grown from the middle of the schedule to its end,
-    /// and the time between, in seconds. `rates` has the mean rates of both windows: by Little's
-    /// law, as much more is under way as the rate is higher. What chance makes of a backlog of
-    /// that size is left out: four standard deviations of a Poisson count.
+    /// By how many operations the backlog has grown from the middle of the schedule to its end, and
+    /// the time between, in seconds. `rates` has the mean rates of both windows: by Little's law,
+    /// proportionally more is in flight at a higher rate. Growth within chance, four standard
+    /// deviations of a Poisson count of that size, is left out.
     pub fn growth(&self, rates: [f64; 2]) -> (f64, f64) {
         let [early, late] = self.windows.map(|window| window.mean());
         let rise = if rates[0] > 0.0 { (rates[1] / rates[0]).max(1.0) } else { 1.0 };

@@ -1,4 +1,4 @@
-//! Where each connection's time went, summed over a stage.
+//! How each connection spent its time, summed over a stage.
 
 use super::probe::Timing;
 use super::spread::Spread;
@@ -10,38 +10,38 @@ use std::collections::BTreeMap;
 /// One connection's time in each phase, in nanoseconds, and the documents it moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionTimes {
-    /// Making documents, encoding, decoding: all that is not one of the others.
+    /// Generating documents, encoding, decoding: everything else.
     pub local_ns: Nanos,
     /// Writing requests.
     pub send_ns: Nanos,
     /// Reading answers.
     pub receive_ns: Nanos,
-    /// Waiting for operations to fall due, in an open loop.
+    /// Waiting for operations to become due, in an open loop.
     pub idle_ns: Nanos,
-    /// From the first operation that failed by the server's fault to the next one that did not, or
-    /// the stage's end, each time.
+    /// Outages of the connection: from an operation that failed by the server's fault to the next
+    /// one that did not, or the stage's end.
     pub down_ns: Nanos,
-    /// Answers whose arrival the kernel has noted.
+    /// Answers timed by the kernel's note of their arrival.
     pub noted_answers: u64,
-    /// What belongs to each kind.
+    /// The figures per kind.
     pub kinds: [KindTimes; OpKind::COUNT],
-    /// When the connection was done with its last operation, counted from the stage's start.
+    /// When the connection ended its last operation, from the stage's start.
     pub ended_ns: Nanos,
 }
 
-/// What one connection did in operations of one kind.
+/// One connection's figures for one kind of operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindTimes {
     /// Waiting for the first byte of answers, in nanoseconds.
     pub remote_ns: Nanos,
-    /// Waiting for answers to their last byte, in nanoseconds.
+    /// Waiting for the last byte of answers, in nanoseconds.
     pub answer_ns: Nanos,
     /// Documents that succeeded.
     pub ok: u64,
 }
 
 impl ConnectionTimes {
-    /// Adds one operation, of which `ok` documents succeeded.
+    /// Adds one operation with `ok` successful documents.
     #[inline]
     pub fn add(&mut self, kind: OpKind, timing: &Timing, ok: u64) {
         self.send_ns += timing.send_ns;
@@ -56,7 +56,7 @@ impl ConnectionTimes {
         self.kinds.iter().map(|kind| kind.remote_ns).sum()
     }
 
-    /// Counts what is left of the connection's life, `elapsed_ns` long, as local time.
+    /// Counts the rest of `elapsed_ns`, the connection's total time, as local.
     pub fn close(&mut self, elapsed_ns: Nanos) {
         let counted = self.send_ns + self.remote_ns() + self.receive_ns + self.idle_ns;
         self.local_ns = elapsed_ns.saturating_sub(counted);
@@ -80,8 +80,7 @@ pub struct PhaseTable {
     /// Time of each connection from sent to the last byte of answers, per kind.
     #[serde(default)]
     pub answer_s: BTreeMap<OpKind, Vec<f64>>,
-    /// Time of each connection from operations that failed by the server's fault to the next one
-    /// that did not; absent where none failed so.
+    /// Outages of each connection; absent if none failed by the server's fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub down_s: Vec<f64>,
     /// Documents that succeeded on each connection, per kind.
@@ -91,8 +90,8 @@ pub struct PhaseTable {
 }
 
 impl PhaseTable {
-    /// The table of `connections`; `kinds` names the kinds that get a column. Without `phases`, the
-    /// driver cannot tell them apart, and they get none.
+    /// The table of `connections`; `kinds` are the kinds that get a column. Without `phases`, which
+    /// some drivers cannot distinguish, they get none.
     pub fn new(connections: &[ConnectionTimes], kinds: &[OpKind], phases: bool) -> Self {
         let column = |time: &dyn Fn(&ConnectionTimes) -> Nanos| -> Vec<f64> {
             connections.iter().map(|c| time(c) as f64 / SECOND_NS as f64).collect()

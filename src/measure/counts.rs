@@ -1,34 +1,32 @@
-//! What operations cost beside their results. The same counts from the driver, which fills them in
-//! for one operation, through the sums of a second and a stage, into the record.
+//! Counts that accompany operations. The driver fills them in for one operation; they are summed up
+//! per second and stage, and end up in the record.
 
 use super::is_default;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// What went over the wire, and what became of what was lost there.
+/// What went over the wire, and what was found out about lost answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
-    /// Operations of which a request was sent again on a fresh connection, because the old one was
-    /// found closed: 0 or 1 for one operation.
+    /// Operations with a request that was resent on a new connection because the old one was
+    /// closed: 0 or 1 for one operation.
     pub resent: u64,
-    /// How often something was found on a connection that nobody had asked for, such as an answer
-    /// without a request.
+    /// How often unrequested data was found on a connection, such as an answer without a request.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unsolicited: u64,
-    /// Of the documents that failed as unanswered: found to be written all the same, when the
-    /// driver looked.
+    /// Of the documents that failed as unanswered: those that the driver found to be written.
     #[serde(default, skip_serializing_if = "is_default")]
     pub carried_out: u64,
-    /// Of the documents that failed as unanswered: found not to be written. What became of the
-    /// others is not known.
+    /// Of the documents that failed as unanswered: those found not to be written. The
+    /// others are unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_carried_out: u64,
-    /// Requests that were sent, each try counted: an update may take two. `None` where the driver
-    /// does not count them, and in records of before this was counted.
+    /// Requests that were sent, including retries: an update may take two. `None` if the driver
+    /// does not count them, and in older records.
     #[serde(rename = "http_requests", default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
-    /// How often an operation was tried again because somebody else had changed the document
-    /// between its read and its write.
+    /// How often an operation was retried because the document had changed between its read and its
+    /// write.
     #[serde(rename = "conflict_retries", default, skip_serializing_if = "is_default")]
     pub retries: u64,
 }

@@ -1,9 +1,10 @@
-//! How a database grew during a fill: when each batch was in, and what the server says of sizes.
+//! The growth of a database during a fill: when batches were inserted, and the sizes that the
+//! server reports.
 
 use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
 
-/// One shard's log of a fill: when how many documents were in.
+/// One shard's log of a fill: the number of documents over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FillLog {
     chunk: u64,
@@ -11,13 +12,12 @@ pub struct FillLog {
 }
 
 impl FillLog {
-    /// An empty log that keeps one point for each `chunk` documents or for each batch, whichever
-    /// is more.
+    /// An empty log that keeps one point per `chunk` documents or per batch, whichever is larger.
     pub const fn new(chunk: u64) -> Self {
         Self { chunk, points: Vec::new() }
     }
 
-    /// Adds documents that were in at `offset_ns` after the start.
+    /// Adds documents that were inserted by `offset_ns` after the start.
     #[inline]
     pub fn add(&mut self, offset_ns: Nanos, documents: u64) {
         match self.points.last_mut() {
@@ -32,11 +32,11 @@ impl FillLog {
 /// How a database grew during a stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
-    /// Documents in one window: a point is written each time so many are in.
+    /// Documents per window: a point is recorded for each window.
     pub window: u64,
     /// The rate in each window, in order.
     pub points: Vec<GrowthPoint>,
-    /// What the server said of the database, in order of time.
+    /// The sizes that the server reported, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizePoint>,
 }
@@ -44,33 +44,33 @@ pub struct Growth {
 /// A window of a fill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GrowthPoint {
-    /// Documents that are in at its end.
+    /// Documents inserted by its end.
     pub documents: u64,
     /// When it ended, in seconds from the stage's start.
     pub at_s: f64,
     /// Documents per second in it.
     pub per_s: f64,
-    /// Fewer documents than a window holds: the last ones.
+    /// The last, incomplete window.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
 }
 
-/// What the server said of the database.
+/// A size report of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SizePoint {
     /// When, in seconds from the stage's start.
     pub at_s: f64,
-    /// Its documents.
+    /// The number of documents.
     pub documents: Option<u64>,
-    /// The size of its files in bytes (`sizes.file`).
+    /// The size of the files in bytes (`sizes.file`).
     pub file_bytes: Option<u64>,
-    /// The size of what is alive in them in bytes (`sizes.active`).
+    /// The size of live data in bytes (`sizes.active`).
     pub active_bytes: Option<u64>,
 }
 
 impl Growth {
-    /// The growth that the shards have logged, in windows of `window` (at least 1) documents. The
-    /// batch that fills a window belongs to it, with all its documents.
+    /// The growth logged by the shards, in windows of `window` (at least 1) documents. The batch
+    /// that fills a window belongs to it, with all its documents.
     pub fn new(logs: &[FillLog], window: u64) -> Self {
         let mut batches: Vec<_> = logs.iter().flat_map(|log| log.points.iter().copied()).collect();
         batches.sort_unstable();

@@ -1,7 +1,7 @@
-//! How well this machine lets a thread run that only wants to wake up in time.
+//! How late this machine wakes a thread that only sleeps.
 //!
-//! After jHiccup (Gil Tene): a thread that does nothing but sleep wakes late when the machine, not
-//! the load, held it up. It knows nothing of the load, so that a client cannot excuse its own work.
+//! After jHiccup (Gil Tene): a thread that does nothing but sleep wakes late because of the
+//! machine, not because of the load, so the client's own work is no excuse.
 
 use super::Histogram;
 use crate::clock::{Clock, Nanos};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The time between two wake-ups: a stall longer than this is seen, and 200 wake-ups a second cost
+/// The time between two wake-ups: longer stalls are detected, and 200 wake-ups per second cost
 /// about 0.2 % of one processor.
 const PERIOD: Duration = Duration::from_millis(5);
 
@@ -24,15 +24,15 @@ pub struct HiccupMeter {
 /// How late a sleeping thread woke.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hiccups {
-    /// Lateness of each wake-up. A stall counts once for each wake-up that it swallowed.
+    /// Lateness of each wake-up. A stall counts once for each wake-up that it prevented.
     pub late: Histogram,
 }
 
 impl HiccupMeter {
-    /// Starts to watch the machine.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// When the operating system refuses a thread.
+    /// If the thread cannot be started.
     pub fn start() -> std::io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let flag = over.clone();
@@ -49,7 +49,7 @@ impl HiccupMeter {
         Ok(Self { over, thread: Some(thread) })
     }
 
-    /// Ends, and tells what was seen.
+    /// Stops the thread, and returns what it measured.
     pub fn finish(mut self) -> Hiccups {
         self.over.store(true, Ordering::Relaxed);
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -63,8 +63,8 @@ impl Drop for HiccupMeter {
 }
 
 impl Hiccups {
-    /// Notes a wake-up so late, and those that should have come meanwhile: as HdrHistogram's
-    /// `recordValueWithExpectedInterval`.
+    /// Records the lateness of a wake-up and of those it prevented, as HdrHistogram's
+    /// `recordValueWithExpectedInterval` does.
     fn note(&mut self, late_ns: Nanos) {
         let period = PERIOD.as_nanos() as Nanos;
         let mut late_ns = Some(late_ns);
@@ -74,7 +74,7 @@ impl Hiccups {
         }
     }
 
-    /// The longest that the thread was kept waiting, in nanoseconds.
+    /// The greatest lateness, in nanoseconds.
     pub fn longest_ns(&self) -> Nanos {
         self.late.max()
     }

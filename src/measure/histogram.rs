@@ -1,7 +1,7 @@
 //! Latency histograms: `HdrHistogram` with three significant digits.
 //!
-//! Values are nanoseconds. The lowest discernible value is 64 ns: times under 131 µs are told
-//! apart to 64 ns, greater ones to 0.1 %, and a histogram stays small.
+//! Values are nanoseconds. The resolution is 64 ns below 131 µs and 0.1 % above, which keeps a
+//! histogram small.
 
 use crate::clock::Nanos;
 use base64::Engine as _;
@@ -40,7 +40,7 @@ impl Histogram {
     /// Adds one duration.
     #[inline]
     pub fn record(&mut self, value_ns: Nanos) {
-        // With auto-resizing on, recording fails only when memory does.
+        // With auto-resizing, recording fails only if memory runs out.
         let _ = self.0.record(value_ns);
     }
 
@@ -54,11 +54,11 @@ impl Histogram {
         let _ = self.0.add(&other.0);
     }
 
-    /// The samples that are not in `part`, which must be among these. Lossless, but that the
-    /// least and the greatest are known to three digits only.
+    /// The samples without those of `part`, which must be a subset. Lossless, except that minimum
+    /// and maximum are known to three digits only.
     pub fn without(&self, part: &Self) -> Self {
         let mut rest = self.clone();
-        // Fails only where `part` has what is not here.
+        // Fails only if `part` is not a subset.
         if rest.0.subtract(&part.0).is_ok() { rest } else { self.clone() }
     }
 
@@ -75,18 +75,18 @@ impl Histogram {
     /// The value, in nanoseconds, that `percentile` (0 to 100) percent of the samples do not
     /// exceed.
     ///
-    /// The rank is computed in whole numbers: in floating-point ones 99.9 % of 10,000 is a little
-    /// more than 9,990, and the crate takes the next rank.
+    /// The rank is computed in integers: in floating point 99.9 % of 10,000 is slightly more than
+    /// 9,990, and the crate would take the next rank.
     pub fn percentile(&self, percentile: f64) -> Nanos {
         let Some(rank) = rank(self.len(), percentile) else { return self.min() };
-        // Half a rank less, so that no rounding passes a whole one: the crate rounds up.
+        // Half a rank less, so that rounding errors do no harm: the crate rounds up.
         let quantile = (rank as f64 - 0.5) / self.len() as f64;
         self.0.value_at_quantile(quantile).min(self.max())
     }
 
-    /// The greatest sample, in nanoseconds; 0 when all are below what can be told apart.
+    /// The greatest sample, in nanoseconds; 0 if all are below the resolution.
     pub fn max(&self) -> Nanos {
-        // A recorded 0 leaves the crate's own maximum at 0, the same one read back makes it 63.
+        // After recording a 0 the crate's maximum is 0, but 63 once it is read back.
         Some(self.0.max()).filter(|&max| max >= LOWEST_NS).unwrap_or(0)
     }
 
@@ -105,7 +105,7 @@ impl Histogram {
         earned(self.len(), percentile)
     }
 
-    /// The `HdrHistogram` behind, for log writers.
+    /// The underlying `HdrHistogram`, for log writers.
     pub const fn inner(&self) -> &hdrhistogram::Histogram<u64> {
         &self.0
     }
@@ -122,7 +122,7 @@ impl Histogram {
     /// Reads what [`Histogram::encode`] wrote.
     ///
     /// # Errors
-    /// When the text is not base64 or holds no V2-deflate histogram.
+    /// If the text is not base64 or not a V2-deflate histogram.
     pub fn decode(text: &str) -> Result<Self, HistogramError> {
         let bytes = BASE64.decode(text).map_err(|error| HistogramError(error.to_string()))?;
         let mut inner = Deserializer::new()
@@ -133,7 +133,7 @@ impl Histogram {
     }
 }
 
-/// Whether enough of `samples` lie beyond a percentile for it to be told.
+/// Whether enough of `samples` lie beyond a percentile to report it.
 pub fn earned(samples: u64, percentile: f64) -> bool {
     let beyond = u128::from(ALL.saturating_sub(billionths(percentile)));
     u128::from(samples) * beyond >= u128::from(TRUSTED_TAIL) * u128::from(ALL)
@@ -143,16 +143,16 @@ fn billionths(percentile: f64) -> u64 {
     (percentile * 1e9).round() as u64
 }
 
-/// The rank of a percentile among `count` values, from 1: the least that so many percent do not
-/// exceed. `None` for percentile 0 and where there are no values.
+/// The rank of a percentile among `count` values, from 1: the least value that this share of them
+/// does not exceed. `None` for percentile 0 and without values.
 fn rank(count: u64, percentile: f64) -> Option<u64> {
     let share = u128::from(billionths(percentile).min(ALL));
     let rank = (u128::from(count) * share).div_ceil(u128::from(ALL)) as u64;
     (rank > 0).then_some(rank)
 }
 
-/// A histogram that is kept for later: encoded once nothing more is added, which takes a
-/// hundredth of the memory.
+/// A histogram that is stored encoded once nothing more is added, which takes a hundredth of the
+/// memory.
 #[derive(Clone, Debug)]
 pub enum Kept {
     /// Still growing.

@@ -8,7 +8,7 @@ use crate::op::{Failure, OpKind, Reason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Service and response times of the requests that failed in one way.
+/// Service and response times of requests of one failure class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailedTimes<H> {
     /// From send to the end.
@@ -17,14 +17,14 @@ pub struct FailedTimes<H> {
     pub response: H,
 }
 
-/// One request by itself. Only handed out where the plan asks for it.
+/// A single request. Only kept if the plan asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawRow {
-    /// What was asked.
+    /// The kind of operation.
     pub kind: OpKind,
     /// How it failed, if it did.
     pub failure: Option<Failure>,
-    /// When it was done, on the clock of the run.
+    /// When it ended, on the clock of the run.
     pub done: Nanos,
     /// From send to the last byte of the answer, in nanoseconds.
     pub service_ns: Nanos,
@@ -55,13 +55,13 @@ impl FailedTimes<Kept> {
 /// Counts and histograms of one kind of operation in one interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KindInterval {
-    /// Requests that ended, however they ended.
+    /// Completed requests, successful or not.
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Of the requests, those that ended when no more operations were begun.
+    /// Requests that ended after the last operation was due to begin.
     pub drained: u64,
-    /// Of the documents that succeeded, those of such requests.
+    /// Documents that succeeded in such requests.
     pub drained_ok: u64,
     /// Of these, documents answered with 202: accepted, not yet on a quorum.
     pub accepted: u64,
@@ -71,13 +71,13 @@ pub struct KindInterval {
     pub bytes: BodyBytes,
     /// What happened on the wire.
     pub wire: Wire,
-    /// Documents that scans brought.
+    /// Documents returned by scans.
     pub rows: u64,
-    /// Service times of scans that brought something, over the documents that each brought.
+    /// Service times of scans, divided by the documents that each returned.
     pub per_row: Option<Box<Histogram>>,
-    /// Answers per status, where the driver tells them.
+    /// Answers per status, if the driver provides them.
     pub statuses: BTreeMap<u16, u64>,
-    /// What was said about the first failure of each class.
+    /// The reason of the first failure of each class.
     pub reasons: BTreeMap<Failure, Reason>,
     /// From send to the last byte of the answer, of requests that succeeded at least in part.
     pub service: Histogram,
@@ -127,9 +127,9 @@ impl KindInterval {
         }
     }
 
-    /// Adds the times of a request that succeeded. In a closed loop the response time is the
-    /// service time and the lag is zero: as long as all are so, one of three is kept, and
-    /// [`KindInterval::complete`] makes the others of it.
+    /// Adds the times of a request that succeeded. In a closed loop the response time equals the
+    /// service time and the lag is zero: while all are so, only one histogram is kept, and
+    /// [`KindInterval::complete`] derives the others.
     #[inline]
     pub(super) fn time(&mut self, timing: &Timing) {
         let alike = timing.lag_ns == 0 && timing.response_ns == timing.service_ns;
@@ -141,7 +141,7 @@ impl KindInterval {
         self.service.record(timing.service_ns);
     }
 
-    /// Makes response times and lags of service times, where these stood for all three.
+    /// Derives response times and lags from service times, if only those were kept.
     fn complete(&mut self) {
         if self.response.is_empty() && !self.service.is_empty() {
             self.response.merge(&self.service);
@@ -149,7 +149,7 @@ impl KindInterval {
         }
     }
 
-    /// Adds documents that a scan brought, one or more.
+    /// Adds the documents that a scan returned, at least one.
     pub(super) fn add_rows(&mut self, rows: u64, service_ns: Nanos) {
         self.rows += rows;
         self.per_row.get_or_insert_default().record(service_ns / rows);
@@ -170,9 +170,9 @@ impl KindInterval {
 pub struct Interval {
     /// The second of the stage, counted from 0.
     pub second: u32,
-    /// Each request, in the order in which they were done, where the plan asks for it.
+    /// Every request in order of completion, if the plan asks for it.
     pub raw: Vec<RawRow>,
-    /// How long load threads waited for a processor, in nanoseconds, where the system tells.
+    /// How long load threads waited for a processor, in nanoseconds, if the system provides it.
     pub waited_ns: Nanos,
     kinds: [Option<Box<KindInterval>>; OpKind::COUNT],
 }
@@ -188,7 +188,7 @@ impl Interval {
         self.kinds[kind.index()].as_deref()
     }
 
-    /// The measurements of `kind`, made empty on first use.
+    /// The measurements of `kind`, created on first use.
     #[inline]
     pub fn kind_mut(&mut self, kind: OpKind) -> &mut KindInterval {
         self.kinds[kind.index()].get_or_insert_with(Box::default)
@@ -204,7 +204,7 @@ impl Interval {
         self.waited_ns == 0 && self.kinds.iter().all(Option::is_none)
     }
 
-    /// Fills in what was recorded once for several times.
+    /// Derives the histograms that were recorded only once.
     pub(super) fn complete(&mut self) {
         self.kinds.iter_mut().flatten().for_each(|kind| kind.complete());
     }

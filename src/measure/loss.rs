@@ -1,24 +1,24 @@
-//! What the client itself lost: time in which a load thread was to run and did not.
+//! Time that the client itself lost: load threads that should have run and did not.
 
 use super::Histogram;
 use super::spans::Spans;
 use crate::clock::{Nanos, Scheduled};
 
-/// A thread that is this much late stood still.
+/// A thread that is this late was paused.
 pub const PAUSE_NS: Nanos = 5_000_000;
 
-/// What one load thread used and lost while operations were begun.
+/// The time that one load thread used and lost during the time of the stage.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadLoss {
-    /// How long that was.
+    /// The length of that time.
     pub watched_ns: Nanos,
     /// CPU time of the thread.
     pub cpu_ns: Nanos,
-    /// What the scheduler tells of it.
+    /// The scheduler's accounts of the thread.
     pub scheduled: Scheduled,
-    /// When it stood still for [`PAUSE_NS`] or more, whatever the reason.
+    /// When it was paused for [`PAUSE_NS`] or more, for any reason.
     pub pauses: Spans,
-    /// How late operations of an open loop were begun by its fault.
+    /// How late operations of an open loop were begun through its fault.
     pub late: Histogram,
 }
 
@@ -28,12 +28,12 @@ impl ThreadLoss {
         self.share(self.cpu_ns)
     }
 
-    /// The share of the time in which it waited for a processor, 0 to 1; `None`: not told.
+    /// The share of the time in which it waited for a processor, 0 to 1; `None`: unknown.
     pub fn waited(&self) -> Option<f64> {
         self.scheduled.waited_ns.map(|ns| self.share(ns))
     }
 
-    /// The share of the time in which it stood still, 0 to 1.
+    /// The share of the time in which it was paused, 0 to 1.
     pub fn paused(&self) -> f64 {
         self.share(self.pauses.total_ns())
     }
@@ -43,18 +43,17 @@ impl ThreadLoss {
     }
 }
 
-/// The last time that a thread stood still.
+/// The last pause of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pause {
-    /// When it should have gone on.
+    /// When it should have continued.
     pub from: Nanos,
     /// When it did.
     pub to: Nanos,
 }
 
 impl Pause {
-    /// By how much this pause has delayed an operation that was due at `intended` and is begun at
-    /// `began`.
+    /// By how much this pause delayed an operation that was due at `intended` and begun at `began`.
     #[inline]
     pub fn delays(&self, intended: Nanos, began: Nanos) -> Nanos {
         if intended >= self.to || began < self.to { 0 } else { self.to - intended.max(self.from) }

@@ -1,4 +1,4 @@
-//! What was measured: marks of one operation, recorders per shard, summaries per stage.
+//! Measurements: marks of one operation, recorders per shard, summaries per stage.
 //!
 //! Knows nothing of databases, plans or reports.
 
@@ -36,8 +36,8 @@ pub use spans::{Span, Spans};
 pub use spread::Spread;
 pub use summary::{Latency, OperationSummary, Totals, failure_words};
 
-/// Whether a stored value says nothing: such keys are left out of records, so that those of before
-/// there was the key read and write the same.
+/// Whether a value is its default: such keys are left out of records, so that older records without
+/// the key are written back unchanged.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -1,9 +1,9 @@
-//! How long nothing succeeded: the time in which operations failed by the server's fault, or
-//! connections waited to be tried again, and no operation that succeeded was under way.
+//! Outages: time in which operations failed by the server's fault, or connections waited to retry,
+//! and no successful operation was in flight.
 //!
-//! In a closed loop failures make the load back off, so that counts of failed operations say
-//! little of how long a server was away. A server that is merely slow is none that is away: the
-//! time of an operation that succeeds counts as served, however long it takes.
+//! In a closed loop, failures make the load back off, so counts of failed operations say little
+//! about how long a server was away. A slow server is not away: the time of a successful operation
+//! counts as served, however long it takes.
 
 use super::spans::{Span, Spans};
 use super::{Histogram, Latency};
@@ -11,16 +11,16 @@ use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Shorter times without success are between two operations.
+/// Shorter times without success are just gaps between two operations.
 const LEAST_NS: Nanos = 10_000_000;
-/// As many outages are listed.
+/// The most outages to list.
 const MOST_LISTED: usize = 100;
 
-/// What the shards of a stage know of each other: whether anybody fails, and since when nobody
-/// has succeeded. Read on the hot path, written there only in a line of the shard's own.
+/// What the shards of a stage share: whether any connection fails, and since when none has
+/// succeeded. Read on the hot path, but written there only to a cache line of the shard's own.
 #[derive(Debug)]
 pub struct Pulse {
-    /// Connections that fail, of all shards.
+    /// Failing connections, over all shards.
     down: AtomicU32,
     shards: Box<[LastOk]>,
 }
@@ -31,18 +31,18 @@ pub struct Pulse {
 struct LastOk(AtomicU64);
 
 impl Pulse {
-    /// That of so many shards.
+    /// The shared state of this many shards.
     pub fn new(shards: usize) -> Self {
         Self { down: AtomicU32::new(0), shards: (0..shards).map(|_| LastOk::default()).collect() }
     }
 
-    /// Whether any connection fails.
+    /// Whether any connection is failing.
     #[inline]
     fn anybody_down(&self) -> bool {
         self.down.load(Ordering::Relaxed) > 0
     }
 
-    /// An operation of a shard has succeeded at `done`. Tells whether all others do, too.
+    /// An operation of a shard succeeded at `done`. Returns whether no connection is failing.
     #[inline]
     pub fn beats(&self, shard: usize, done: Nanos) -> bool {
         self.shards[shard].0.store(done, Ordering::Relaxed);
@@ -59,11 +59,11 @@ impl Pulse {
 pub struct Spell {
     /// When the first operation that failed was begun.
     began: Nanos,
-    /// The same, or when any operation last succeeded before its failure was known.
+    /// The same, or when any operation last succeeded before the failure was known.
     alone: Nanos,
 }
 
-/// What one shard knows of times without success; then, merged, what all know.
+/// The outages that one shard has seen; after merging, that all have seen.
 #[derive(Clone, Debug, Default)]
 pub struct OutageLog {
     down: Spans,
@@ -73,8 +73,8 @@ pub struct OutageLog {
 }
 
 impl OutageLog {
-    /// An operation begun at `began` has succeeded at `done` on a connection that was in `spell`.
-    /// Returns how long that lasted, in nanoseconds.
+    /// An operation begun at `began` succeeded at `done` on a connection that was in `spell`.
+    /// Returns the length of the spell, in nanoseconds.
     #[inline]
     pub fn succeeded(
         log: &std::cell::RefCell<Self>,
@@ -99,8 +99,8 @@ impl OutageLog {
         self.end(pulse, spell, began)
     }
 
-    /// An operation begun at `began` has failed by the server's fault; `answered` tells that the
-    /// server did answer.
+    /// An operation begun at `began` failed by the server's fault; `answered`: the server did
+    /// answer.
     #[cold]
     pub fn failed(
         &mut self,
@@ -110,13 +110,13 @@ impl OutageLog {
     ) {
         self.answered |= answered;
         if spell.is_none() {
-            // Before this nobody looked who succeeded meanwhile.
+            // Successes before this were not tracked.
             *spell = Some(Spell { began, alone: began.max(pulse.last_ok()) });
             pulse.down.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Ends the `spell` of a connection, if it is in one, at `until`. Returns how long it was.
+    /// Ends the `spell` of a connection, if any, at `until`. Returns its length.
     pub fn end(&mut self, pulse: &Pulse, spell: &mut Option<Spell>, until: Nanos) -> Nanos {
         let Some(Spell { began, alone }) = spell.take() else { return 0 };
         pulse.down.fetch_sub(1, Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl OutageLog {
         waited_ns
     }
 
-    /// Adds what another shard knows.
+    /// Adds another shard's outages.
     pub fn merge(&mut self, other: &Self) {
         self.down.merge(&other.down);
         self.served.merge(&other.served);
@@ -134,7 +134,7 @@ impl OutageLog {
         self.answered |= other.answered;
     }
 
-    /// What it comes to in a stage that began at `start`.
+    /// The outages of a stage that began at `start`.
     pub fn finish(&self, start: Nanos) -> Outage {
         let spans = self.down.without(&self.served).of_at_least(LEAST_NS);
         Outage {
@@ -146,27 +146,27 @@ impl OutageLog {
     }
 }
 
-/// How long nothing succeeded in a stage.
+/// The outages of a stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outage {
-    /// In all, in seconds.
+    /// The total, in seconds.
     pub total_s: f64,
-    /// When: the hundred longest times, in order.
+    /// The hundred longest, in order.
     pub spans: Vec<Span>,
-    /// The server answered now and then, if only to say that it could not serve.
+    /// The server answered at times, if only with errors.
     pub answered: bool,
-    /// How long each connection that failed waited until an operation of its own succeeded again,
-    /// or the stage ended. `null`: none failed by the server's fault.
+    /// How long each failing connection waited until one of its operations succeeded, or the stage
+    /// ended. `null`: none failed by the server's fault.
     pub waits: Option<Latency>,
 }
 
 impl Outage {
-    /// Whether there is nothing to tell.
+    /// Whether there were none.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The longest time without success.
+    /// The longest outage.
     pub fn longest(&self) -> Option<Span> {
         self.spans.iter().copied().max_by(|a, b| a.length_s.total_cmp(&b.length_s))
     }

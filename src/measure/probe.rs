@@ -4,16 +4,16 @@
 
 use crate::clock::{Clock, Nanos};
 
-/// How long before it is read an answer may have come, as the kernel has noted. The note is that of
-/// the last segment, which may have come before another one that was lost and sent again: an older
-/// note says nothing of when the answer was whole.
+/// The greatest age of the kernel's note of arrival. The note is that of the last segment, which
+/// may have come before another one that was lost and resent: an older note does not say when the
+/// answer was complete.
 pub const OLDEST_NOTE_NS: Nanos = 2_000_000;
 
-/// How far the moment that the kernel has noted may be off: what is noted on the wall clock is
-/// moved to ours by two readings, which must agree to 20 µs.
+/// The tolerance of the kernel's note: it is on the wall clock and is converted by two readings,
+/// which must agree to 20 µs.
 const NOTE_OFF_NS: Nanos = 40_000;
 
-/// Takes the marks of one operation. A mark that was never taken reads as the one before it.
+/// Takes the marks of one operation. A mark that was not taken equals the one before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     clock: Clock,
@@ -23,7 +23,7 @@ pub struct Probe {
     sent: Nanos,
     first_byte: Nanos,
     last_byte: Nanos,
-    /// How often something arrived, and how often the kernel had noted when.
+    /// How often data arrived, and how often the kernel had noted when.
     arrivals: u32,
     noted: u32,
 }
@@ -46,39 +46,39 @@ impl Probe {
         self.clock
     }
 
-    /// The request is written as soon as it was begun: nothing is left to be done before.
+    /// The request is written as soon as the operation begins.
     pub const fn mark_send_at_once(&mut self) {
         if self.send == 0 {
             self.send = self.began;
         }
     }
 
-    /// The request is about to be written. Kept from the first try when a request is sent again.
+    /// The request is about to be written. If it is resent, the first attempt counts.
     pub fn mark_send(&mut self) {
         if self.send == 0 {
             self.send = self.clock.now();
         }
     }
 
-    /// The operating system has taken the request's last byte.
+    /// The operating system has accepted the request's last byte.
     pub fn mark_sent(&mut self) {
         self.sent = self.clock.now();
         self.first_byte = 0;
     }
 
-    /// Bytes of the answer have arrived. Called at every arrival; the first one is kept as such.
+    /// Bytes of the answer have arrived. Called at every arrival; the first one is kept separately.
     pub fn mark_received(&mut self) {
         self.mark_arrival(self.clock.now());
     }
 
-    /// The same, where the kernel has noted the moment.
+    /// The same, with the time noted by the kernel.
     pub const fn mark_received_at(&mut self, moment: Nanos) {
         self.noted += 1;
         self.mark_arrival(moment);
     }
 
-    /// Whether something that came at `moment`, as the kernel has noted, was there before the
-    /// request was sent, and is no answer to it.
+    /// Whether data that the kernel noted at `moment` came before the request was sent, and so is
+    /// not its answer.
     pub const fn before_send(&self, moment: Nanos) -> bool {
         moment.saturating_add(NOTE_OFF_NS) < self.send
     }
@@ -91,23 +91,23 @@ impl Probe {
         }
     }
 
-    /// An answer came, at moments that the kernel has noted.
+    /// The kernel noted when all parts of the answer came.
     pub const fn noted(&self) -> bool {
         self.arrivals > 0 && self.noted == self.arrivals
     }
 
-    /// The same, and it came in one piece: nothing would have been lost by looking for it later.
+    /// The same, and the answer came in one piece: reading it later would have lost nothing.
     pub const fn can_wait(&self) -> bool {
         self.arrivals == 1 && self.noted()
     }
 
-    /// The request was answered as it was made: one reading stands for all marks after the start.
+    /// The request was answered at once: one reading serves for all marks after the start.
     pub fn mark_answered_at_once(&mut self) {
         (self.send, self.sent) = (self.began, self.began);
         self.mark_received();
     }
 
-    /// Ends the operation without (more of) an answer: a time-out or a lost connection.
+    /// Ends the operation without a complete answer: a timeout or a lost connection.
     pub fn mark_failed(&mut self) {
         self.last_byte = self.clock.now();
     }
@@ -152,7 +152,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The times of work on this side alone, from `began` to `done`.
+    /// The times of purely local work, from `began` to `done`.
     pub const fn between(began: Nanos, done: Nanos) -> Self {
         let spent_ns = done.saturating_sub(began);
         Self {
@@ -166,7 +166,7 @@ impl Timing {
         }
     }
 
-    /// The times of an operation that this one began and `last` has ended.
+    /// The times of an operation that began with this request and ended with `last`.
     pub const fn until(&self, last: &Self) -> Self {
         let more_ns = last.done.saturating_sub(self.done);
         Self {

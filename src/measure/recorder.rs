@@ -1,4 +1,4 @@
-//! The recorder of one shard: fills the interval of the running second and hands out full ones.
+//! The recorder of one shard: fills the interval of the current second and sends off full ones.
 
 use super::counts::{BodyBytes, Wire};
 use super::interval::{Interval, RawRow};
@@ -10,13 +10,13 @@ use std::sync::mpsc::Sender;
 /// Everything that is recorded of one finished request.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
-    /// What was asked.
+    /// The kind of operation.
     pub kind: OpKind,
     /// When, and how long it took.
     pub timing: &'a Timing,
     /// How the request as a whole ended.
     pub result: Result<Reply, Failure>,
-    /// How many documents it was about.
+    /// The number of documents.
     pub documents: u32,
     /// Failures of single documents inside a request that succeeded, per class.
     pub row_failures: Option<&'a [u32; Failure::COUNT]>,
@@ -24,7 +24,7 @@ pub struct Sample<'a> {
     pub bytes: BodyBytes,
     /// What happened on the wire.
     pub wire: Wire,
-    /// The status of each answer to it, where the driver tells them.
+    /// The status of each answer, if the driver provides them.
     pub statuses: &'a [u16],
 }
 
@@ -48,22 +48,22 @@ impl<'a> Sample<'a> {
 #[derive(Debug)]
 pub struct Recorder {
     start: Nanos,
-    /// No more operations are begun from here on.
+    /// When operations stop being begun.
     end: Nanos,
     boundary: Nanos,
     interval: Interval,
     raw: bool,
-    /// Of each kind, the classes of failure whose reason is known: a bit for each.
+    /// For each kind, a bit for each class of failure whose reason is known.
     told: [u16; OpKind::COUNT],
     sink: Sender<Interval>,
 }
 
-// A bit for each class.
+// One bit per class.
 const _: () = assert!(Failure::COUNT <= u16::BITS as usize);
 
 impl Recorder {
-    /// A recorder for a stage from `start` to `end`; full intervals go to `sink`, with each
-    /// request by itself where `raw` is wanted.
+    /// A recorder for a stage from `start` to `end`; full intervals go to `sink`, with every single
+    /// request if `raw`.
     pub fn new((start, end): (Nanos, Nanos), raw: bool, sink: Sender<Interval>) -> Self {
         Self {
             start,
@@ -119,8 +119,8 @@ impl Recorder {
         }
     }
 
-    /// Keeps what was said about the first operation of a kind that failed in one way; `reason` is
-    /// asked only if nothing has been said so far.
+    /// Keeps the reason of the first failure of a kind and class; `reason` is called only if there
+    /// is none yet.
     #[cold]
     pub fn tell(
         &mut self,
@@ -148,7 +148,7 @@ impl Recorder {
         });
     }
 
-    /// Hands out the running second if `now` lies beyond it.
+    /// Sends off the current second if `now` is beyond it.
     pub fn rotate(&mut self, now: Nanos) {
         if now < self.boundary {
             return;
@@ -157,11 +157,11 @@ impl Recorder {
         let mut full = std::mem::replace(&mut self.interval, Interval::new(second));
         full.complete();
         self.boundary = self.start + (Nanos::from(second) + 1) * SECOND_NS;
-        // Nobody listens any more only when the whole run is being torn down.
+        // The receiver is gone only while the whole run is torn down.
         let _ = self.sink.send(full);
     }
 
-    /// Hands out how long the thread waited for a processor in a second that is over.
+    /// Sends off how long the thread waited for a processor in a past second.
     pub fn waited(&self, second: u32, waited_ns: Nanos) {
         if waited_ns > 0 {
             let mut interval = Interval::new(second);
@@ -170,7 +170,7 @@ impl Recorder {
         }
     }
 
-    /// Hands out what is left.
+    /// Sends off what is left.
     pub fn finish(&mut self) {
         let mut left = std::mem::take(&mut self.interval);
         left.complete();

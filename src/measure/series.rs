@@ -1,5 +1,5 @@
-//! The stage second by second; of a long one, the older seconds joined to longer rows, so that days
-//! take no more memory than minutes.
+//! The stage second by second. In a long stage, older seconds are joined to longer rows, so that
+//! days take no more memory than minutes.
 
 use super::histogram::{Histogram, Kept};
 use super::interval::{FailedTimes, Interval, KindInterval};
@@ -8,12 +8,12 @@ use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// More rows than that are joined, the oldest first.
+/// The most rows. Beyond that they are joined, the oldest first.
 const MOST_ROWS: usize = 600;
-/// The latest are left as they are: they are added to, and shown live.
+/// The latest rows that are never joined: they are still added to, and shown live.
 const LATEST_ROWS: usize = 60;
-/// Lengths of rows, in seconds: each goes into the next, and into the stretches of charts. Beyond
-/// the last they double.
+/// Lengths of rows, in seconds: each divides the next, and the intervals of charts. Beyond the last
+/// they double.
 const LENGTHS_S: [u32; 5] = [2, 10, 60, 300, 3600];
 
 /// One kind's measurements in one second.
@@ -45,7 +45,7 @@ pub struct SeriesRow {
     /// How many seconds it covers.
     #[serde(default = "one_second", skip_serializing_if = "is_one_second")]
     pub seconds: u32,
-    /// How long load threads waited for a processor, in seconds of all threads.
+    /// How long load threads waited for a processor, in seconds over all threads.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub waited_s: f64,
     /// The kinds that occurred.
@@ -84,7 +84,7 @@ impl Series {
             self.rows.insert(after, row);
             after
         });
-        // Shards hand in a second within a fraction of the next: older ones are complete.
+        // Shards send a second within a fraction of the next one: older ones are complete.
         if let Some(old) = index.checked_sub(3) {
             self.rows[old].kinds.values_mut().for_each(SeriesKind::pack);
         }
@@ -100,7 +100,7 @@ impl Series {
         }
     }
 
-    /// Joins two rows: the oldest that make one of the shortest length.
+    /// Joins two rows: the oldest ones that give a row of the shortest length.
     fn join(&mut self) {
         let old = self.rows.len() - LATEST_ROWS;
         let pair = lengths_s().find_map(|length_s| {
@@ -115,7 +115,7 @@ impl Series {
     }
 }
 
-/// The lengths that rows may have; the last covers all seconds that there can be.
+/// The lengths that rows may have; the last covers all possible seconds.
 fn lengths_s() -> impl Iterator<Item = u32> {
     let last = LENGTHS_S[LENGTHS_S.len() - 1];
     let longer = std::iter::successors(Some(last), |length_s| length_s.checked_mul(2)).skip(1);
@@ -123,7 +123,7 @@ fn lengths_s() -> impl Iterator<Item = u32> {
 }
 
 impl SeriesRow {
-    /// The length whose multiples no row of up to `seconds` seconds lies across.
+    /// The length of which no row of up to `seconds` seconds crosses a multiple.
     pub fn length_s(seconds: u32) -> u32 {
         if seconds <= 1 { 1 } else { lengths_s().find(|&it| seconds <= it).unwrap_or(seconds) }
     }
@@ -133,7 +133,7 @@ impl SeriesRow {
         self.second.saturating_add(self.seconds)
     }
 
-    /// Adds the next row, and what lies between them.
+    /// Adds the next row, and the gap between them.
     fn join(&mut self, next: Self) {
         self.seconds = next.end() - self.second;
         self.waited_s += next.waited_s;
@@ -188,7 +188,7 @@ impl SeriesKind {
         self.failures.values().sum()
     }
 
-    /// Times of the requests that failed as a whole, of all classes together.
+    /// Times of the requests that failed as a whole, over all classes.
     pub fn failed_latency(&self) -> FailedTimes<Histogram> {
         let mut sum = FailedTimes::<Histogram>::default();
         for times in self.failed_times.values() {
@@ -198,8 +198,8 @@ impl SeriesKind {
         sum
     }
 
-    /// Takes failed requests out of the times of those that succeeded, where a record of layout 1
-    /// counts them among these.
+    /// Removes failed requests from the times of successful ones, which include them in records of
+    /// layout 1.
     pub fn leave_out_failed(&mut self) {
         if !self.failed_times.is_empty() {
             let failed = self.failed_latency();

@@ -1,4 +1,4 @@
-//! A stage in steps of another length than a second: counts and means, no histograms.
+//! A stage in steps of another length than a second: counts and means, without histograms.
 
 use super::interval::RawRow;
 use crate::clock::Nanos;
@@ -6,17 +6,17 @@ use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One kind's requests that ended in one step in one way.
+/// One kind's requests with one outcome in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slot {
-    /// When the step began, counted from the stage's start, in milliseconds.
+    /// The start of the step, in milliseconds from the stage's start.
     pub at_ms: u64,
-    /// What was asked.
+    /// The kind of operation.
     pub kind: OpKind,
     /// How it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// How many there were.
+    /// The number of requests.
     pub requests: u64,
     /// Their mean service time, in microseconds.
     pub service_us: f64,
@@ -24,7 +24,7 @@ pub struct Slot {
     pub response_us: f64,
 }
 
-/// Sums of the steps of a stage, as requests come in by themselves.
+/// The sums of a stage's steps, built from single requests.
 #[derive(Clone, Debug)]
 pub struct SlotSums {
     step_ms: u64,
@@ -33,7 +33,7 @@ pub struct SlotSums {
 }
 
 impl SlotSums {
-    /// No requests yet; steps have this many milliseconds, 1 or more.
+    /// No requests yet; steps are this many milliseconds long, at least 1.
     pub const fn new(step_ms: u64) -> Self {
         Self { step_ms, sums: BTreeMap::new() }
     }
@@ -49,7 +49,7 @@ impl SlotSums {
         }
     }
 
-    /// The steps in order. One in which nothing ended is missing.
+    /// The steps in order, without empty ones.
     pub fn finish(&self) -> Vec<Slot> {
         let slot = |(&(step, kind, failure), &[requests, service, response]): (_, &[u64; 3])| {
             let mean_us = |ns: u64| ns as f64 / requests as f64 / 1e3;

@@ -1,14 +1,14 @@
-//! Stretches of time: in order, apart from each other, and never too many to keep.
+//! Spans of time: in order, disjoint, and of bounded number.
 
 use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
 
-/// As many are kept one by one. With more, those that lie close together become one.
+/// The most spans to keep. Beyond that, neighbours are joined.
 const MOST: usize = 4_096;
-/// Spans closer than this are one from the start.
+/// Spans closer than this are always joined.
 const CLOSE_NS: Nanos = 1_000_000;
 
-/// A stretch of a stage's time, in seconds from its start.
+/// A span of a stage's time, in seconds from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// When it began.
@@ -17,7 +17,7 @@ pub struct Span {
     pub length_s: f64,
 }
 
-/// Stretches of time on the clock of the run.
+/// Spans of time on the clock of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spans {
     spans: Vec<(Nanos, Nanos)>,
@@ -31,14 +31,14 @@ impl Default for Spans {
 }
 
 impl Spans {
-    /// Adds the time from `from` to `to`, in whatever order.
+    /// Adds the time from `from` to `to`, in any order.
     pub fn add(&mut self, from: Nanos, to: Nanos) {
         if to <= from {
             return;
         }
         let close_ns = self.close_ns;
-        // Those that it touches: from the first that ends no earlier to the last that begins no
-        // later.
+        // The spans that it touches: from the first that ends no earlier to the last that begins
+        // no later.
         let first = self.spans.partition_point(|&(_, end)| end + close_ns < from);
         let behind = self.spans.partition_point(|&(begin, _)| begin <= to + close_ns);
         let touched = &self.spans[first..behind];
@@ -58,7 +58,7 @@ impl Spans {
         }
     }
 
-    /// What is left without the time in `other`.
+    /// These spans without the time in `other`.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let mut left = Self { close_ns: 0, ..Self::default() };
@@ -78,19 +78,19 @@ impl Spans {
         left
     }
 
-    /// The same without what is shorter than `least_ns`.
+    /// The spans of at least `least_ns`.
     #[must_use]
     pub fn of_at_least(mut self, least_ns: Nanos) -> Self {
         self.spans.retain(|(from, to)| to - from >= least_ns);
         self
     }
 
-    /// How much time it is, in nanoseconds.
+    /// The total time, in nanoseconds.
     pub fn total_ns(&self) -> Nanos {
         self.spans.iter().map(|(from, to)| to - from).sum()
     }
 
-    /// The `most` longest, in the order of time, from `start` on.
+    /// The `most` longest spans in order of time, relative to `start`.
     pub fn longest(&self, start: Nanos, most: usize) -> Vec<Span> {
         let mut longest = self.spans.clone();
         longest.sort_by_key(|(from, to)| std::cmp::Reverse(to - from));
@@ -104,7 +104,7 @@ impl Spans {
         longest.into_iter().map(span).collect()
     }
 
-    /// Joins what lies closest together, twice as far apart as before.
+    /// Doubles the distance below which spans are joined.
     #[cold]
     fn coarsen(&mut self) {
         self.close_ns *= 2;

@@ -1,22 +1,22 @@
-//! Minimum, maximum, median and standard deviation of a handful of values.
+//! Minimum, maximum, median and standard deviation of a few values.
 
 use serde::{Deserialize, Serialize};
 
-/// How a set of values, one per connection, spreads.
+/// The spread of a set of values, one per connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The least value.
     pub min: f64,
     /// The greatest value.
     pub max: f64,
-    /// The middle value; the mean of the two middle ones when their number is even.
+    /// The median; the mean of the two middle values if their number is even.
     pub median: f64,
     /// The population standard deviation (divided by n, not n − 1).
     pub sd: f64,
 }
 
 impl Spread {
-    /// The spread of `values`; all zero when there is none.
+    /// The spread of `values`; all zero if there are none.
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);

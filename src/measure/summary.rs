@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// A distribution of times in microseconds, with the histogram it was read from.
 ///
-/// A percentile with fewer than ten samples beyond it is `null`: it is not earned.
+/// A percentile with fewer than ten samples beyond it is `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// The number of samples: requests.
@@ -18,15 +18,15 @@ pub struct Latency {
     pub min_us: f64,
     /// The mean.
     pub mean_us: f64,
-    /// Half of the samples took at most this.
+    /// The median.
     pub p50_us: Option<f64>,
-    /// 90 % took at most this.
+    /// The 90th percentile.
     pub p90_us: Option<f64>,
-    /// 95 % took at most this.
+    /// The 95th percentile.
     pub p95_us: Option<f64>,
-    /// 99 % took at most this.
+    /// The 99th percentile.
     pub p99_us: Option<f64>,
-    /// 99.9 % took at most this.
+    /// The 99.9th percentile.
     pub p99_9_us: Option<f64>,
     /// The greatest time.
     pub max_us: f64,
@@ -35,7 +35,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Reads the percentiles off a histogram.
+    /// Computes the percentiles of a histogram.
     pub fn new(histogram: Histogram) -> Self {
         let earned = |p: f64| histogram.earns(p).then(|| micros(histogram.percentile(p)));
         Self {
@@ -58,42 +58,42 @@ fn micros(ns: u64) -> f64 {
     (ns as f64 / 10.0).round() / 100.0
 }
 
-/// One kind of operation over one stage. Counts are documents; for all kinds but bulk
-/// operations a request is about one document. issued = ok + failures + unfinished, exactly.
+/// One kind of operation over one stage. Counts are documents; except for bulk operations, a
+/// request is about one document. issued = ok + failures + unfinished, exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperationSummary {
     /// The kind.
     pub kind: OpKind,
-    /// Requests that ended.
+    /// Completed requests.
     pub requests: u64,
     /// Documents for which an operation was begun.
     pub issued: u64,
     /// Documents that succeeded.
     pub ok: u64,
-    /// Of the requests, those that ended when no more were begun: rates do not count them.
+    /// Requests that ended after the time of the stage: rates do not count them.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub drained: u64,
-    /// Of the documents that succeeded, those of such requests.
+    /// Documents that succeeded in such requests.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub drained_ok: u64,
     /// Of these, answered with 202: accepted, not yet on a quorum.
     pub accepted: u64,
     /// Documents that failed, per class.
     pub failures: BTreeMap<Failure, u64>,
-    /// Documents begun whose answer had not come when the run ended.
+    /// Documents without an answer when the run ended.
     pub unfinished: u64,
     /// What happened on the wire.
     #[serde(flatten)]
     pub wire: Wire,
-    /// Documents that succeeded while operations were begun, per second of that time.
+    /// Documents that succeeded during the time of the stage, per second.
     pub throughput_per_s: f64,
     /// Bytes of bodies.
     #[serde(flatten)]
     pub bytes: BodyBytes,
-    /// Answers per HTTP status, where the driver tells them; those of redirects are counted too.
+    /// Answers per HTTP status, if the driver provides them, including those of redirects.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<u16, u64>,
-    /// What was said about the first failure of each class, where anything was.
+    /// The reason of the first failure of each class, if there was one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<Failure, Reason>,
     /// From send to the last byte of the answer, of requests that succeeded at least in part.
@@ -102,10 +102,10 @@ pub struct OperationSummary {
     pub response: Latency,
     /// From the intended start to the real one, of all requests.
     pub lag: Latency,
-    /// Documents that scans brought.
+    /// Documents returned by scans.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub rows: u64,
-    /// Service times of scans that brought documents, over the number of these.
+    /// Service times of scans, divided by the number of documents returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_row: Option<Latency>,
     /// Times of requests that failed as a whole, per class.
@@ -119,15 +119,14 @@ impl OperationSummary {
         self.failures.values().sum()
     }
 
-    /// The classes of failures: how many, and what was said about the first.
+    /// The classes of failures, with their counts and the reason of the first.
     pub fn failure_words(&self) -> String {
         failure_words([self])
     }
 
-    /// Times of the requests that failed as a whole, of all classes together. `None`: none did.
+    /// Times of the requests that failed as a whole, over all classes. `None`: none did.
     ///
-    /// Every percentile that springload tells is of `service` and `response`, requests that
-    /// succeeded; these stand beside them.
+    /// All other percentiles that springload reports are those of successful requests.
     pub fn failed_latency(&self) -> Option<FailedTimes<Latency>> {
         let mut sum = FailedTimes::<Histogram>::default();
         for times in self.failed_times.values() {
@@ -141,15 +140,15 @@ impl OperationSummary {
         })
     }
 
-    /// Requests that failed without a whole answer: no time is known in which they would have
-    /// succeeded.
+    /// Requests that failed without a complete answer: it is not known how long they would have
+    /// taken.
     pub fn unanswered(&self) -> u64 {
         let lost = self.failed_times.iter().filter(|(class, _)| !class.answered());
         lost.map(|(_, times)| times.response.len()).sum()
     }
 
-    /// Takes failed requests out of the times of those that succeeded, where a record of layout 1
-    /// counts them among these.
+    /// Removes failed requests from the times of successful ones, which include them in records of
+    /// layout 1.
     pub fn leave_out_failed(&mut self) {
         if let Some(failed) = self.failed_latency() {
             let rest = |all: &Latency, part: &Latency| {
@@ -195,7 +194,7 @@ impl OperationSummary {
     }
 }
 
-/// The classes of failures over `operations`: how many, and what was said about the first of each.
+/// The classes of failures over `operations`, with their counts and the reason of the first.
 pub fn failure_words<'a>(operations: impl IntoIterator<Item = &'a OperationSummary>) -> String {
     let mut classes = BTreeMap::<Failure, (u64, Option<&Reason>)>::new();
     for operation in operations {
@@ -240,7 +239,7 @@ impl Totals {
         OpKind::ALL.into_iter().filter(|kind| self.issued[kind.index()] > 0).collect()
     }
 
-    /// The summaries of a stage that is going on, of what has ended so far.
+    /// The summaries of a running stage, of what has ended so far.
     pub fn so_far(&self, elapsed_s: f64) -> Vec<OperationSummary> {
         let summary = |(kind, part): (OpKind, &KindInterval)| {
             OperationSummary::new(kind, part, part.ok + part.failed(), elapsed_s)
