@@ -61,7 +61,7 @@ fn thresholds_that_are_kept_end_in_0_and_ones_that_cannot_be_told_in_4() {
     assert_eq!(output.status.code(), Some(2));
     let output = run(folder.path(), &["--fail-if", "delete.p99.9 > 90m"]);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("cannot be told: too few samples"));
+    assert!(text(&output.stdout).contains("cannot be judged: too few samples"));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn charts_are_drawn_from_the_command_line() {
     }
     let nowhere = folder.path().join("missing/a.svg").to_str().unwrap().to_owned();
     for (arguments, says) in [
-        (vec!["--format", "svg", "--chart", "pie"], "there is no chart \"pie\"; give one of "),
+        (vec!["--format", "svg", "--chart", "pie"], "no such chart: \"pie\"; give one of "),
         (vec!["--chart", "errors"], "--chart goes with --format svg or png, not with text; "),
         (vec!["--format", "svg", "-o", &nowhere], "--output: cannot write "),
     ] {
