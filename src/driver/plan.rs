@@ -27,6 +27,8 @@ pub struct Card {
     pub address: &'static str,
     /// The operations that it can do.
     pub operations: &'static [OpKind],
+    /// A server has databases by name, of which one is meant.
+    pub databases: bool,
     /// There is a server. Without one, what is measured is springload itself.
     pub server: bool,
     /// It marks when a request is sent and when its answer begins. Without these marks there are

@@ -172,6 +172,32 @@ fn a_server_that_has_gone_is_told_and_a_table_that_is_none_is_refused() {
     assert_eq!(lines[3], "Result: OK");
 }
 
+/// Of a driver that has neither databases nor scans.
+#[test]
+fn any_driver_has_a_shell() {
+    let script = "insert k a=1 \"b=two words\"\ninsert k a=1\nupdate k a=2\nread k\nscan k 2\n\
+                  table other\nread k\ntable usertable\ndelete k\nread k\n";
+    let (code, lines, _) = shell(&["line"], script);
+    let wanted = [
+        "Result: OK",
+        "Result: CONFLICT",
+        "Result: OK",
+        "Return code: OK",
+        "a=2",
+        "b=two words",
+        "Error: TARGET: a line protocol, the example of a driver has no scan; ",
+        "Using table \"other\"",
+        "Error: TARGET: a database, of which there are none, in \"line\"; ",
+        "Using table \"usertable\"",
+        "Return result: OK",
+        "Return code: NOT_FOUND",
+    ];
+    assert_eq!((code, lines.len()), (2, wanted.len()), "{lines:?}");
+    for (line, wanted) in lines.iter().zip(wanted) {
+        assert!(line.starts_with(wanted), "{lines:?}");
+    }
+}
+
 /// The lines that YCSB's own shell prints for its `BasicDB`.
 #[test]
 fn basic_tells_what_would_be_done() {

@@ -50,6 +50,7 @@ impl DriverPlan for BasicPlan {
         summary: "no server: everything is answered at once, and nothing is kept",
         address: "basic",
         operations: &OpKind::ALL,
+        databases: false,
         server: false,
         phases: false,
     };

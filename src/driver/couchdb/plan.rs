@@ -111,6 +111,7 @@ pub(super) const CARD: Card = Card {
         OpKind::ReadModifyWrite,
         OpKind::Verify,
     ],
+    databases: true,
     server: true,
     phases: true,
 };

@@ -210,6 +210,7 @@ impl DriverPlan for HttpTarget {
             OpKind::Delete,
             OpKind::Request,
         ],
+        databases: false,
         server: true,
         phases: true,
     };

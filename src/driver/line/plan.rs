@@ -44,6 +44,7 @@ impl DriverPlan for LinePlan {
             OpKind::Update,
             OpKind::Delete,
         ],
+        databases: false,
         server: true,
         phases: true,
     };

@@ -4,7 +4,7 @@ use super::Shell;
 use super::command::ShellCommand;
 use super::task::{Answer, Task};
 use crate::cli::exit::Exit;
-use crate::driver::{Auth, Driver, Existing, Opening, TargetAsked, TargetError, TargetPlan};
+use crate::driver::{Auth, Card, Driver, Existing, Opening, TargetAsked, TargetError, TargetPlan};
 use crate::op::Failure;
 use crate::plan::Invalid;
 use crate::report::ycsb::return_code;
@@ -46,6 +46,7 @@ impl Trouble {
 /// The tables of one server.
 pub(super) struct Store {
     asked: TargetAsked,
+    card: Card,
     opening: Opening,
     /// Lines from a driver that shows operations instead of carrying them out.
     shown: Arc<Mutex<Vec<u8>>>,
@@ -85,7 +86,8 @@ impl Store {
             id_prefix: String::new(),
             options: Map::new(),
         };
-        let named = TargetPlan::check(&asked)?.named_database().map(str::to_owned);
+        let plan = TargetPlan::check(&asked)?;
+        let (card, named) = (plan.card(), plan.named_database().map(str::to_owned));
         let table = args.table.clone().or(named).unwrap_or_else(|| TABLE.to_owned());
         let shown = Arc::<Mutex<Vec<u8>>>::default();
         let opening = Opening {
@@ -102,7 +104,7 @@ impl Store {
             ..Opening::default()
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let mut store = Self { asked, opening, shown, runtime, table: None };
+        let mut store = Self { asked, card, opening, shown, runtime, table: None };
         store.turn_to(&table, false)?;
         Ok((store, table))
     }
@@ -144,7 +146,11 @@ impl Store {
 
     /// Opens a table; with `making`, creates it if it is missing.
     fn turn_to(&mut self, table: &str, making: bool) -> Result<(), Trouble> {
-        let asked = TargetAsked { database: Some(table.to_owned()), ..self.asked.clone() };
+        let mut asked = self.asked.clone();
+        // Where a server has no databases, there is one table; what else is named, it refuses.
+        if self.card.databases || self.card.server && table != TABLE {
+            asked.database = Some(table.to_owned());
+        }
         let plan = TargetPlan::check(&asked)?;
         let opening = Opening { as_it_is: !making, ..self.opening.clone() };
         let (driver, _) = self.runtime.block_on(plan.open(&opening))?;
