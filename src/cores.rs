@@ -1,8 +1,8 @@
-//! Which processor a thread runs on. Used where client and stand-in share a machine: left to
-//! themselves, they are now and then put on one processor and wait for each other.
+//! Pins threads to processors. Used when client and stand-in share a machine: otherwise the
+//! scheduler sometimes puts both on one processor, where they wait for each other.
 
-/// Keeps the calling thread on one of the processors that it may use, counted from the first.
-/// Does nothing where there is only one, or where the system cannot do it.
+/// Pins the calling thread to one of the processors that it may use, counted from the first.
+/// Does nothing if there is only one, or if the system does not support it.
 pub fn pin_from_first(index: usize) {
     pin(|count| index % count);
 }
@@ -20,7 +20,7 @@ fn pin(choose: impl Fn(usize) -> usize) {
     if cores.len() > 1 {
         let mut chosen = CpuSet::new();
         chosen.set(cores[choose(cores.len())]);
-        // Without it results are noisier, not wrong.
+        // Without pinning, results are noisier but not wrong.
         let _ = sched_setaffinity(None, &chosen);
     }
 }

@@ -1,23 +1,23 @@
-//! What the processors of the machine were busy with beside this process: the scheduler's accounts.
+//! How busy the machine's processors were with other programs, from the scheduler's accounts.
 
-/// The accounts of one moment, in the kernel's ticks of usually 10 ms. Only differences have a
-/// meaning.
+/// The accounts at one time, in the kernel's ticks of usually 10 ms. Only differences are
+/// meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// Time of all processors together.
     all: u64,
-    /// Of it, programs.
+    /// The part used by programs.
     programs: u64,
-    /// Of it, what a hypervisor gave to others.
+    /// The part that a hypervisor gave to other machines.
     stolen: u64,
-    /// This process, without its time in the kernel.
+    /// The user time of this process.
     own: u64,
     /// Processors.
     count: u64,
 }
 
 impl Machine {
-    /// The accounts now; `None` where the system does not tell them (on Linux `/proc` does).
+    /// The accounts now; `None` if the system does not provide them (Linux does, in `/proc`).
     pub fn now() -> Option<Self> {
         let stat = std::fs::read_to_string("/proc/stat").ok()?;
         Self::parse(&stat, &std::fs::read_to_string("/proc/self/stat").ok()?)
@@ -30,7 +30,7 @@ impl Machine {
         let ticks: Vec<u64> = ticks.split_whitespace().filter_map(|it| it.parse().ok()).collect();
         // user, nice, system, idle, iowait, irq, softirq, steal; guests' time is in user's.
         let [user, nice, .., stolen] = *ticks.get(..8)? else { return None };
-        // The name of the program, in parentheses, may hold anything.
+        // The name of the program, in parentheses, may contain anything.
         let own = own.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse().ok()?;
         let processor = |line: &&str| {
             line.strip_prefix("cpu").is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()))
@@ -39,7 +39,7 @@ impl Machine {
         Some(Self { all: ticks[..8].iter().sum(), programs: user + nice, stolen, own, count })
     }
 
-    /// How many processors others had since `before`, on the mean: other programs, and other
+    /// How many processors others used since `before`, on average: other programs, and other
     /// machines on the same host.
     pub fn others_since(&self, before: &Self) -> f64 {
         let since = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));

@@ -1,21 +1,21 @@
-//! What the operating system's scheduler kept from the calling thread: the time that it was ready
-//! to run and had no processor, and how often it lost one.
+//! The scheduler's accounts of the calling thread: how long it was ready to run but had no
+//! processor, and how often it was preempted.
 
 use super::Nanos;
 #[cfg(target_os = "linux")]
 use std::os::unix::fs::FileExt as _;
 
-/// What the scheduler has told of one thread so far. What it does not tell is `None`.
+/// The accounts of one thread so far. What the system does not provide is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduled {
     /// Time on the run queue: ready to run, without a processor.
     pub waited_ns: Option<Nanos>,
-    /// How often the thread was taken off its processor while it had work.
+    /// How often the thread was preempted.
     pub preempted: Option<u64>,
 }
 
 impl Scheduled {
-    /// What has been added since `before`.
+    /// The difference to `before`.
     pub fn since(&self, before: &Self) -> Self {
         let part = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Self {
@@ -25,7 +25,7 @@ impl Scheduled {
     }
 }
 
-/// Asks the scheduler about the thread that made it.
+/// Reads the accounts of the thread that created it.
 #[derive(Debug)]
 pub struct Scheduler {
     #[cfg(target_os = "linux")]
@@ -35,21 +35,21 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Opens what Linux tells of the calling thread, where it may be read (`proc(5)`; the kernel
-    /// keeps `schedstat` where it was built with `CONFIG_SCHED_INFO`).
+    /// Opens Linux's files about the calling thread, if they are readable (`proc(5)`; `schedstat`
+    /// needs a kernel with `CONFIG_SCHED_INFO`).
     #[cfg(target_os = "linux")]
     pub fn here() -> Self {
         let open = |name: &str| std::fs::File::open(format!("/proc/thread-self/{name}")).ok();
         Self { schedstat: open("schedstat"), status: open("status") }
     }
 
-    /// This operating system tells nothing.
+    /// Not supported on this operating system.
     #[cfg(not(target_os = "linux"))]
     pub fn here() -> Self {
         Self {}
     }
 
-    /// What the scheduler has told so far.
+    /// The accounts so far.
     #[cfg(target_os = "linux")]
     pub fn read(&self) -> Scheduled {
         let mut buffer = [0; 4096];
@@ -63,15 +63,15 @@ impl Scheduler {
         }
     }
 
-    /// This operating system tells nothing.
+    /// Not supported on this operating system.
     #[cfg(not(target_os = "linux"))]
     pub fn read(&self) -> Scheduled {
         Scheduled::default()
     }
 }
 
-/// The second number of `schedstat`: nanoseconds on the run queue. All zero on a kernel that keeps
-/// no such statistics.
+/// The second number of `schedstat`: nanoseconds on the run queue. All zero on a kernel without
+/// these statistics.
 #[cfg(target_os = "linux")]
 fn waited(schedstat: &str) -> Option<Nanos> {
     let numbers: Vec<u64> =

@@ -1,5 +1,5 @@
-//! Sleeps to the microsecond. Tokio's timer has steps of a millisecond, too coarse for a pace of
-//! thousands a second; on Linux a timerfd has none.
+//! Sleeps with a precision of microseconds. Tokio's timer has a resolution of a millisecond, too
+//! coarse for thousands of operations per second; a Linux timerfd is finer.
 
 use super::{Clock, Nanos, SECOND_NS};
 #[cfg(target_os = "linux")]
@@ -9,7 +9,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Wakes a task at a moment of the run's clock.
+/// Wakes a task at a time on the run's clock.
 #[derive(Debug)]
 pub struct Sleeper {
     clock: Clock,
@@ -21,7 +21,7 @@ impl Sleeper {
     /// A sleeper on `clock`. Must be made inside a runtime.
     ///
     /// # Errors
-    /// When the operating system has no timer to give.
+    /// If the operating system cannot create a timer.
     #[cfg(target_os = "linux")]
     pub fn new(clock: Clock) -> io::Result<Self> {
         use rustix::thread::set_current_timer_slack;
@@ -30,8 +30,8 @@ impl Sleeper {
             return Ok(Self { clock, timer: None });
         }
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        // What `nap` is late by, 50 µs unless it is told otherwise. Where that is forbidden, naps
-        // are that much later.
+        // The timer slack of `nap`, 50 µs by default. If setting it is forbidden, naps end that
+        // much later.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         let interest = tokio::io::Interest::READABLE;
@@ -69,13 +69,13 @@ impl Sleeper {
         }
     }
 
-    /// Whether it can block its thread until a moment.
+    /// Whether it can block its thread until a given time.
     pub const fn naps(&self) -> bool {
         cfg!(target_os = "linux") && !self.clock.is_virtual()
     }
 
-    /// Blocks the thread until `moment`, or until a signal comes: nothing else runs on it, and
-    /// nothing wakes it before. Only where it [`naps`](Self::naps).
+    /// Blocks the thread until `moment`, or until a signal comes: nothing else runs on it. Only if
+    /// it [`naps`](Self::naps).
     #[cfg(target_os = "linux")]
     pub fn nap(&self, moment: Nanos) {
         let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &timespec(moment));

@@ -1,4 +1,4 @@
-//! The one hot loop: every operation of every workload on every target goes through here.
+//! The hot loop: every operation of every workload on every target goes through here.
 
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the connections of one shard share.
+/// State shared by the connections of one shard.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) clock: Clock,
@@ -24,18 +24,18 @@ pub(super) struct Shared {
     pub(super) watch: Watch,
     pub(super) stop: Arc<Stop>,
     pub(super) patience: Arc<Patience>,
-    /// Documents inserted in bulk, where they are logged.
+    /// The log of documents inserted in bulk, if one is kept.
     pub(super) fill: Option<RefCell<FillLog>>,
 }
 
 impl Shared {
-    /// Counts that an operation was begun.
+    /// Counts an operation that begins.
     fn issue(&self, kind: OpKind, documents: u32) {
         let issued = &self.issued[kind.index()];
         issued.set(issued.get() + u64::from(documents));
     }
 
-    /// Counts an operation that is begun, and how late that is by this side's fault.
+    /// Counts an operation that begins, and how late it is by the client's fault.
     fn begin(&self, op: &Op, ticket: &Ticket) {
         self.issue(op.kind, op.documents);
         if op.part != Part::Last {
@@ -43,7 +43,7 @@ impl Shared {
         }
     }
 
-    /// Sees whether there is still a server to speak to.
+    /// Checks whether the server is still there.
     #[inline]
     fn heed(&self, outcome: &Outcome) {
         match outcome.result {
@@ -53,12 +53,12 @@ impl Shared {
         }
     }
 
-    /// Records what is not a request of its own.
+    /// Records what is not a separate request.
     fn note(&self, kind: OpKind, result: Result<Reply, Failure>, timing: &Timing) {
         self.recorder.borrow_mut().record(&Sample::single(kind, timing, result));
     }
 
-    /// No connection, or no answer: gives up when nothing else has come for too long.
+    /// No connection, or no answer: gives up if nothing has come for too long.
     fn refused(&self) {
         if self.patience.failed(self.clock.now()) {
             self.stop.raise(StopReason::Unreachable);
@@ -66,8 +66,8 @@ impl Shared {
     }
 }
 
-/// The next operation of a connection. The first is made before the start: at the start it need
-/// only be sent.
+/// The next operation of a connection. The first is prepared before the start, so that it only
+/// needs to be sent then.
 pub(super) struct Prepared<P> {
     pen: P,
     op: Option<Op>,
@@ -80,7 +80,7 @@ impl<P: Pen> Prepared<P> {
     }
 }
 
-/// Carries out the operations of one connection until its workload or the stage ends. Tells, too,
+/// Carries out the operations of one connection until its workload or the stage ends. Also returns
 /// when its first request was sent.
 pub(super) async fn drive<S: Session, W: Workload>(
     shared: &Shared,
@@ -94,7 +94,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
     let mut last_done = shared.start;
     let (mut whole, mut first_sent, mut spell) = (None, None, None);
     while let Some(op) = next.take() {
-        // What a late worker's first connection takes is told as such.
+        // The time of a late worker's first connection is reported separately.
         let reopening = session.ready().await.filter(|_| first_sent.is_some());
         session.prepare(&op, pen);
         let ticket = if op.part == Part::Last {
@@ -151,7 +151,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         if pause_ns > 0 {
             pause(shared, pause_ns).await;
         }
-        // The document is made before the wait, so that an operation that is due is sent at once.
+        // Generate the document before the wait, so that a due operation is sent at once.
         *next = workload.next(pen);
     }
     let now = shared.clock.now();
@@ -160,8 +160,8 @@ pub(super) async fn drive<S: Session, W: Workload>(
     (times, first_sent)
 }
 
-/// What became of an operation: one that failed for want of an answer may have been carried out,
-/// which is worth knowing all the same.
+/// The outcome of an operation. One that failed without an answer may have been carried out, which
+/// the driver can find out.
 #[inline]
 fn learnt(outcome: &Outcome, session: &impl Session) -> Result<Reply, Failure> {
     match outcome.result {
@@ -170,7 +170,7 @@ fn learnt(outcome: &Outcome, session: &impl Session) -> Result<Reply, Failure> {
     }
 }
 
-/// Waits as a workload asks to, but not beyond the end.
+/// Waits as the workload asks, but not beyond the end.
 #[cold]
 async fn pause(shared: &Shared, pause_ns: Nanos) {
     let until = shared.clock.now().saturating_add(pause_ns);
@@ -179,7 +179,7 @@ async fn pause(shared: &Shared, pause_ns: Nanos) {
     }
 }
 
-/// Puts what a workload found in the data on record, with the time that it took to look.
+/// Records a workload's check of the data, with the time that it took.
 #[cold]
 fn checked(shared: &Shared, found: Result<(), Failure>, since: Nanos) {
     shared.issue(OpKind::Verify, 1);
@@ -187,8 +187,8 @@ fn checked(shared: &Shared, found: Result<(), Failure>, since: Nanos) {
     shared.note(OpKind::Verify, found.map(|()| Reply::default()), &timing);
 }
 
-/// Puts one finished operation on the record of the shard and of its connection. Tells whether all
-/// of it succeeded.
+/// Records one finished operation, for the shard and for its connection. Returns whether all of it
+/// succeeded.
 #[inline]
 fn record(
     shared: &Shared,
@@ -200,7 +200,7 @@ fn record(
     timing: &Timing,
 ) -> bool {
     let mut row_failures = [0; Failure::COUNT];
-    // The rows of a batch without an answer say what was found out later.
+    // For a batch without an answer, the rows say what was found out later.
     let (rows, mut ok) = match outcome.result {
         Ok(_) => (rows, u64::from(op.documents)),
         Err(_) => (&[][..], 0),
@@ -224,7 +224,7 @@ fn record(
     ok == u64::from(op.documents)
 }
 
-/// Keeps what was said about an operation that failed, where it is the first of its sort.
+/// Keeps the reason of a failed operation, if it is the first of its kind and class.
 #[cold]
 fn tell(
     shared: &Shared,

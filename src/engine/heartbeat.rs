@@ -1,13 +1,13 @@
-//! A task of each shard that wakes at a beat, and notes when that came late: the thread was kept
-//! busy, lost its processor, or was stopped. Hands out full seconds on the way.
+//! A task of each shard that wakes regularly and notes when it was late: the thread was busy, lost
+//! its processor, or was stopped. Also sends off full seconds.
 
 use crate::clock::{Clock, Nanos, SECOND_NS, Scheduled, Scheduler, thread_cpu_ns};
 use crate::measure::ThreadLoss;
 
-/// Pauses longer than this are seen whenever they come.
+/// The beat: longer pauses are always detected.
 pub(super) const BEAT_NS: Nanos = SECOND_NS / 50;
 
-/// What a thread has used so far, to be subtracted.
+/// What a thread had used before, to be subtracted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Used {
     at: Nanos,
@@ -15,12 +15,12 @@ pub(super) struct Used {
     scheduled: Scheduled,
 }
 
-/// Watches the thread of a shard from the start of a stage on.
+/// Watches the thread of a shard from the start of a stage.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
     scheduler: Scheduler,
     before: Used,
-    /// What was used when no more operations were begun.
+    /// What was used by the end of the stage's time.
     pub(super) at_end: Option<Used>,
     pub(super) loss: ThreadLoss,
     /// Time on the run queue up to the last full second.
@@ -29,7 +29,7 @@ pub(super) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Begins to watch the calling thread at `start`.
+    /// Starts watching the calling thread at `start`.
     pub(super) fn new(start: Nanos) -> Self {
         let scheduler = Scheduler::here();
         let before = Used { at: start, cpu_ns: thread_cpu_ns(), scheduled: scheduler.read() };
@@ -47,7 +47,7 @@ impl Heartbeat {
         Used { at, cpu_ns: thread_cpu_ns(), scheduled: self.scheduler.read() }
     }
 
-    /// The last full second and the time spent on the run queue in it, once it is over.
+    /// The last full second, once it is over, and the time spent on the run queue in it.
     pub(super) fn full_second(&mut self, now: Nanos) -> Option<(u32, Nanos)> {
         if now < self.next_second {
             return None;

@@ -1,4 +1,4 @@
-//! Puts load on a target: one hot loop, many connections, one thread per shard.
+//! Generates load on a target: one hot loop, many connections, one thread per shard.
 //!
 //! Pace, stop, workload, session and recorder are arguments. Knows no database by name.
 

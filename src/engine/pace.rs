@@ -4,9 +4,9 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::generate::{below, mix};
 use serde::{Deserialize, Serialize};
 
-/// Tells the stream of gaps from other uses of the same seed.
+/// Separates the stream of gaps from other uses of the same seed.
 const GAPS: u64 = u64::from_be_bytes(*b"arrivals");
-/// The same of pauses.
+/// The same for pauses.
 const PAUSES: u64 = u64::from_be_bytes(*b"thinking");
 
 /// When the operations of a stage are due.
@@ -18,27 +18,27 @@ pub enum Pace {
         /// Pause between two operations of a connection, in nanoseconds.
         think_ns: Nanos,
     },
-    /// A closed loop with pauses drawn anew for each operation, as siege's `--delay` draws them.
+    /// A closed loop with a random pause before each operation, as with siege's `--delay`.
     Thinking {
         /// The longest pause, in nanoseconds.
         most_ns: Nanos,
-        /// What pauses are drawn from.
+        /// The seed of pauses.
         seed: u64,
     },
     /// Operations are due at given times, whether or not the server keeps up.
     Open {
         /// The times.
         schedule: Schedule,
-        /// The most operations that may be due and not done; what is due beyond is dropped.
+        /// The most operations that may be waiting or in flight; more are dropped.
         max_in_flight: u64,
-        /// Operations that fall due within this time of each other may be begun together.
+        /// Operations that are due within this time of each other may begin together.
         #[serde(default = "default_slack_ns")]
         slack_ns: Nanos,
     },
 }
 
-/// The slack where none is asked for. At high rates, waking up for each operation by itself costs
-/// as much as the operation; this much is lost in what the timer is late by itself.
+/// The default slack. At high rates, waking up for each operation costs as much as the operation;
+/// this much is within the timer's own lateness.
 pub const DEFAULT_SLACK_NS: Nanos = 50_000;
 
 const fn default_slack_ns() -> Nanos {
@@ -46,8 +46,7 @@ const fn default_slack_ns() -> Nanos {
 }
 
 impl Pace {
-    /// How many operations are due by `offset_ns` after the stage's start; `None`: none is due at a
-    /// given time.
+    /// How many operations are due by `offset_ns` after the stage's start; `None`: a closed loop.
     pub fn due_by(&self, offset_ns: Nanos) -> Option<f64> {
         match self {
             Self::Closed { .. } | Self::Thinking { .. } => None,
@@ -55,7 +54,7 @@ impl Pace {
         }
     }
 
-    /// How long connection number `connection` of the run pauses before its operation `n`, in
+    /// The pause of connection number `connection` of the run before its operation `n`, in
     /// nanoseconds.
     ///
     /// Random pauses follow the law of siege's `delay`: from a second on whole seconds,
@@ -85,7 +84,7 @@ impl Pace {
     }
 }
 
-/// How the gaps between due operations are spread.
+/// The distribution of gaps between due operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
@@ -96,7 +95,7 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// A stretch of time in which the rate is constant or changes linearly.
+/// A part of the schedule in which the rate is constant or changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
     /// Its length in nanoseconds.
@@ -123,7 +122,7 @@ impl Segment {
         seconds * (self.from + (self.to - self.from) * share / 2.0)
     }
 
-    /// After how many seconds `count` operations are due.
+    /// The number of seconds after which `count` operations are due.
     ///
     /// The number due by time t is from·t + (to − from)·t²/(2·length); this is its inverse, in
     /// the form that does not cancel when the slope is small or the rate starts at zero.
@@ -165,8 +164,8 @@ impl Schedule {
         None
     }
 
-    /// How many operations are due by `offset_ns` after the stage's start, on the mean: the inverse
-    /// of [`Schedule::due`].
+    /// The mean number of operations due by `offset_ns` after the stage's start: the inverse of
+    /// [`Schedule::due`].
     pub fn due_by(&self, offset_ns: Nanos) -> f64 {
         let (mut count, mut left_ns) = (0.0, offset_ns);
         for segment in &self.segments {
@@ -190,9 +189,8 @@ impl Schedule {
     }
 
     /// The due times of the operations of one shard, as offsets from the stage's start in
-    /// nanoseconds. Operation n belongs to connection n modulo `connections`, and these are dealt
-    /// to `shards` in turn: each shard is offered what its connections are due, and all shards
-    /// together have each operation once.
+    /// nanoseconds. Operation n belongs to connection n modulo `connections`, and connections are
+    /// assigned to `shards` in turn, so that each operation belongs to exactly one shard.
     pub fn steps(
         &self,
         (shard, shards): (u64, u64),

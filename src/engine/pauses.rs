@@ -1,5 +1,5 @@
-//! The pauses of a closed loop: how long each is, and one timer that ends those of all connections
-//! of a shard, to the microsecond.
+//! The pauses of a closed loop: their lengths, and one timer per shard that ends them to the
+//! microsecond.
 
 use super::pace::Pace;
 use super::share::{STOP_CHECK_NS, Share};
@@ -14,18 +14,18 @@ use std::task::{Poll, Waker};
 pub(super) struct Pauses {
     pace: Pace,
     shard: (usize, usize),
-    /// How many operations each connection of the shard has begun, where pauses are drawn.
+    /// How many operations each connection of the shard has begun, if pauses are random.
     begun: RefCell<Vec<u64>>,
     asleep: RefCell<Asleep>,
 }
 
-/// The connections that pause.
+/// The paused connections.
 struct Asleep {
-    /// Until when, and which.
+    /// The end of each pause, and its connection.
     until: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Their tasks, by connection, and whether they were called.
     wakers: Vec<Option<Waker>>,
-    /// The task that calls them.
+    /// The task that wakes them.
     timer: Option<Waker>,
 }
 
@@ -56,12 +56,12 @@ impl Pauses {
             *n += 1;
             *n
         });
-        // Connections are dealt to shards in turn: a draw is the same for any number of shards.
+        // Connections are dealt to shards in turn, so draws do not depend on the number of shards.
         let (shard, shards) = self.shard;
         self.pace.pause_ns((seat * shards + shard) as u64, n)
     }
 
-    /// Waits until [`Pauses::end`] calls: at `until`, or when the stage is over.
+    /// Waits for [`Pauses::end`]: until `until`, or the end of the stage.
     pub(super) async fn sleep(&self, seat: usize, until: Nanos) {
         let mut queued = false;
         poll_fn(|context| {
@@ -83,10 +83,10 @@ impl Pauses {
         .await;
     }
 
-    /// Ends pauses when they are over, until the stage is.
+    /// Ends pauses on time, until the stage is over.
     ///
     /// # Errors
-    /// When the operating system has no timer to give.
+    /// If the operating system cannot create a timer.
     pub(super) async fn end(
         &self,
         clock: Clock,
@@ -120,7 +120,7 @@ impl Pauses {
 }
 
 impl Asleep {
-    /// Calls all whose pause is over by `now`. Tells when the next one is.
+    /// Wakes all connections whose pause is over by `now`. Returns when the next one ends.
     fn call(&mut self, now: Nanos) -> Option<Nanos> {
         while let Some(&Reverse((until, seat))) = self.until.peek() {
             if until > now {

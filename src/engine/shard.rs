@@ -1,5 +1,5 @@
-//! One shard: an OS thread with its own runtime and connections. Shards share nothing but the
-//! wish to stop and the moment at which they start.
+//! One shard: an OS thread with its own runtime and connections. Shards share little but the stop
+//! flag and the common start.
 
 use super::beat::beat;
 use super::drive::{Prepared, Shared, drive};
@@ -21,7 +21,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
-/// Lets all shards start a stage at the same moment, once each has connected.
+/// Makes all shards start a stage at the same time, once each has connected.
 #[derive(Debug)]
 pub struct Start {
     barrier: Barrier,
@@ -34,8 +34,8 @@ impl Start {
         Self { barrier: Barrier::new(shards), moment: OnceLock::new() }
     }
 
-    /// Waits for all shards; all return the same moment. Blocks the thread: nothing else runs
-    /// in a shard that has not started.
+    /// Waits for all shards; all return the same time. Blocks the thread: nothing else runs in a
+    /// shard that has not started.
     fn wait(&self, clock: Clock) -> Nanos {
         self.barrier.wait();
         *self.moment.get_or_init(|| clock.now())
@@ -47,7 +47,7 @@ impl Start {
     }
 }
 
-/// What a shard is to do.
+/// The task of a shard.
 #[derive(Clone, Debug)]
 pub struct ShardPlan {
     /// This shard's number, and how many there are.
@@ -56,40 +56,40 @@ pub struct ShardPlan {
     pub clock: Clock,
     /// The connections of all shards.
     pub connections: usize,
-    /// The operations that this shard's connections are to do, where they are counted.
+    /// The number of operations of this shard's connections, if there is one.
     pub operations: Option<u64>,
     /// When operations are due.
     pub pace: Pace,
     /// How long operations may be begun, in nanoseconds; `None`: as long as there are any.
     pub length_ns: Option<Nanos>,
-    /// How long operations are begun by the plan, in nanoseconds: what ends later is no part of
-    /// any rate. `None`: the plan does not tell.
+    /// How long the plan says operations are begun, in nanoseconds: what ends later does not count
+    /// in rates. `None`: the plan does not say.
     pub window_ns: Option<Nanos>,
-    /// What the shards of this stage know of each other.
+    /// What the shards of this stage share.
     pub pulse: Arc<Pulse>,
     /// How long one operation may take, in nanoseconds.
     pub timeout_ns: Nanos,
-    /// How long the server may answer nothing at all, to any shard.
+    /// How long the server may be silent to all shards.
     pub patience: Arc<Patience>,
     /// How long the start waits for connections, in nanoseconds. Later ones begin when they can.
     pub gather_ns: Nanos,
-    /// Log documents inserted in bulk, so many at a time at least; `None`: keep no log.
+    /// Log documents inserted in bulk, at least this many at a time; `None`: keep no log.
     pub fill_chunk: Option<u64>,
     /// Keep the thread on one processor: the server is in this process, on others.
     pub pinned: bool,
-    /// Hand out each request by itself, too.
+    /// Also send off single requests.
     pub raw: bool,
-    /// The wish to stop.
+    /// The stop flag.
     pub stop: Arc<Stop>,
     /// The common start.
     pub start: Arc<Start>,
-    /// Where finished seconds go.
+    /// The receiver of finished seconds.
     pub sink: Sender<Interval>,
 }
 
 impl ShardPlan {
-    /// A closed loop of this program by itself, which lasts until its workloads end: on a target
-    /// that needs no server, no time-out is ever reached.
+    /// A closed loop on a target without a server, where no timeout is ever reached. It lasts until
+    /// its workloads end.
     pub fn alone(shard: (usize, usize), connections: usize, sink: Sender<Interval>) -> Self {
         Self {
             shard,
@@ -127,9 +127,9 @@ pub struct Lane<W> {
 pub struct LaneResult<W> {
     /// The connection's number in the run.
     pub connection: usize,
-    /// Its workload, with what it has learnt.
+    /// Its workload, with the state that it has reached.
     pub workload: W,
-    /// Where its time went.
+    /// How it spent its time.
     pub times: ConnectionTimes,
     /// When its first request was sent, from the common start, in nanoseconds.
     pub first_sent_ns: Option<Nanos>,
@@ -137,7 +137,7 @@ pub struct LaneResult<W> {
     pub late: bool,
 }
 
-/// What a shard leaves behind, beside the intervals it has sent.
+/// The result of a shard, besides the intervals it has sent.
 #[derive(Debug)]
 pub struct ShardResult<W> {
     /// The connections, in the order they were given.
@@ -146,11 +146,11 @@ pub struct ShardResult<W> {
     pub issued: [u64; OpKind::COUNT],
     /// What became of the operations that were due.
     pub load: LoadCounts,
-    /// What was seen of the client, the server and what was due.
+    /// What was observed about the client, the server and the backlog.
     pub watched: Watched,
-    /// Documents inserted in bulk, as they were.
+    /// The log of documents inserted in bulk.
     pub fill: FillLog,
-    /// When the last connection was done, from the common start, in nanoseconds.
+    /// When the last connection ended, from the common start, in nanoseconds.
     pub elapsed_ns: Nanos,
     /// CPU time of this shard's thread during the stage, in nanoseconds.
     pub cpu_ns: Nanos,
@@ -159,7 +159,7 @@ pub struct ShardResult<W> {
 /// Runs one shard on the calling thread until all its connections are done.
 ///
 /// # Errors
-/// When the operating system refuses a runtime or a timer.
+/// If the operating system cannot create a runtime or a timer.
 pub fn run_shard<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
@@ -273,10 +273,10 @@ fn run_lane<S: Session, W: Workload>(
     }
 }
 
-/// A session that is connected, or late, and what it does first.
+/// A session that is connected, or late, and its first operation.
 type Opened<S> = (Vec<(S, bool)>, Vec<Prepared<<S as Session>::Pen>>);
 
-/// Opens the target, and the connections of `lanes` with it; makes the first operation of each.
+/// Opens the target and the connections of `lanes`; prepares the first operation of each.
 async fn open<T: Target, W: Workload>(
     plan: &ShardPlan,
     target: &T,
@@ -295,8 +295,8 @@ async fn open<T: Target, W: Workload>(
     Ok((sessions, firsts))
 }
 
-/// Opens all connections before the start, so that no operation pays for it. Those that are not
-/// open after `gather_ns` come back unopened, marked as late.
+/// Opens all connections before the start, so that no operation includes it. Those that are not
+/// open after `gather_ns` are returned unopened, marked as late.
 async fn connect<S: Shard>(
     shard: &S,
     count: usize,

@@ -1,4 +1,4 @@
-//! The engine on paused time: pace, stop, drain and time-out, against servers that are functions.
+//! The engine on paused time: pace, stop, drain and timeout, against servers that are functions.
 
 #[path = "fake_tests.rs"]
 mod fake;

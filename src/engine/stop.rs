@@ -1,4 +1,4 @@
-//! The wish to stop, shared by all shards and whoever asks, and the patience with a server.
+//! The stop flag, shared by all shards and those who stop them, and the patience with a server.
 
 use crate::clock::Nanos;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 pub enum StopReason {
     /// The user asked once: drain and report.
     Interrupted = 1,
-    /// The server refuses the credentials; going on would lock the user out.
+    /// The server refuses the credentials; continuing could lock the user out.
     Authentication = 2,
-    /// No connection could be made for as long as an operation may take.
+    /// The server did not answer for as long as an operation may take.
     Unreachable = 3,
-    /// The user asked twice: leave at once.
+    /// The user asked twice: exit at once.
     Aborted = 4,
 }
 
-/// A flag that starts down and is raised once; a more urgent reason replaces a lesser one.
+/// A flag that is raised once; a more urgent reason replaces a lesser one.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicU8);
 
@@ -40,8 +40,8 @@ impl Stop {
     }
 }
 
-/// How long the server may answer nothing at all before it counts as gone. One for all shards of a
-/// stage: a connection that fails says nothing while another one is answered.
+/// How long the server may be silent before it counts as gone. Shared by all shards of a stage: a
+/// failing connection means nothing while another one gets answers.
 #[derive(Debug)]
 pub struct Patience {
     longest_ns: Nanos,
@@ -55,7 +55,7 @@ impl Patience {
         Self { longest_ns, since: AtomicU64::new(0) }
     }
 
-    /// An answer came. Writes only where something has failed: threads do not disturb each other.
+    /// An answer came. Writes only after a failure, so that threads do not disturb each other.
     #[inline]
     pub(super) fn answered(&self) {
         if self.since.load(Ordering::Relaxed) != 0 {
@@ -63,7 +63,7 @@ impl Patience {
         }
     }
 
-    /// An operation failed `now` without an answer. Tells whether that is to be given up on.
+    /// An operation failed at `now` without an answer. Returns whether to give up.
     #[cold]
     pub(super) fn failed(&self, now: Nanos) -> bool {
         let first = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! Hands out the right to begin an operation, with the moment at which it was due.
+//! Grants the right to begin an operation, with the time at which it was due.
 //!
-//! In a closed loop that is at once. In an open loop, operations that are due wait in a queue
-//! that is counted; what is due beyond the limit is dropped and counted.
+//! In a closed loop that is at once. In an open loop, due operations wait in a queue; those beyond
+//! the limit are dropped and counted.
 
 use super::pace::Pace;
 use super::pauses::Pauses;
@@ -15,10 +15,10 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-/// The longest nap of a shard: it leaves time to read all that came meanwhile before what the
-/// kernel noted is too old to be believed.
+/// The longest nap of a shard: it leaves time to read what came meanwhile before the kernel's notes
+/// are too old to be trusted.
 const NAP_NS: Nanos = OLDEST_NOTE_NS / 2;
-/// How long all answers have been such as can wait before a shard naps.
+/// For how long all answers must have been able to wait before a shard naps.
 const AWAKE_NS: Nanos = SECOND_NS / 10;
 
 /// The right to begin one operation.
@@ -28,26 +28,26 @@ pub struct Ticket {
     pub intended: Nanos,
     /// When it is begun: now.
     pub began: Nanos,
-    /// How long the connection waited for it to fall due.
+    /// How long the connection waited for it to become due.
     pub idle_ns: Nanos,
-    /// The connection was free when it fell due: to begin it late is the client's own fault.
+    /// The connection was free when it was due, so a late start is the client's own fault.
     pub awaited: bool,
 }
 
-/// What became of the operations that were due. offered = begun + dropped + unsent, exactly.
+/// What happened to the operations that were due. offered = begun + dropped + unsent, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadCounts {
-    /// Operations that fell due.
+    /// Operations that were due.
     pub offered: u64,
     /// Operations that were begun.
     pub begun: u64,
-    /// Operations dropped because too many were due and not done.
+    /// Operations dropped because too many were waiting or in flight.
     pub dropped: u64,
     /// Operations still waiting when the stage ended.
     pub unsent: u64,
 }
 
-/// A shard's part of `total`, dealt to `connections` one by one and these to shards in turn.
+/// A shard's part of `total`, dealt to `connections` in turn, and these to shards in turn.
 fn share_out(total: u64, connections: u64, (shard, shards): (usize, usize)) -> u64 {
     let own = (shard as u64..connections).step_by(shards);
     own.map(|c| total / connections + u64::from(c < total % connections)).sum()
@@ -66,23 +66,23 @@ pub struct Tickets {
 
 struct Queue {
     start: Nanos,
-    /// Operations that fall due within this time of each other may be begun together.
+    /// Operations that are due within this time of each other may begin together.
     slack_ns: Nanos,
     steps: Box<dyn Iterator<Item = Nanos>>,
-    /// When the next operation falls due.
+    /// When the next operation is due.
     next: Option<Nanos>,
-    /// How many operations have yet to fall due, where they are counted.
+    /// How many operations have yet to become due, if there is a number.
     left: u64,
     due: VecDeque<Nanos>,
-    /// Operations that somebody was given and that are not done.
+    /// Operations that were granted and have not ended.
     in_flight: u64,
     limit: u64,
-    /// Connections that wait for an operation, longest first.
+    /// Connections that wait for an operation, the longest-waiting first.
     waiting: VecDeque<usize>,
     /// The tasks of the connections that wait, by connection, and whether they were called.
     seats: Vec<Seat>,
     pacer: Option<Waker>,
-    /// Until when the shard does not nap; without end as long as no answer could have waited.
+    /// Until when the shard does not nap; unlimited until an answer could have waited.
     awake_until: Nanos,
 }
 
@@ -137,11 +137,11 @@ impl Tickets {
         now >= self.end || self.stop.reason().is_some()
     }
 
-    /// The right to begin at once, which a closed loop without pauses gives until the stage is
-    /// over. Else, [`Tickets::take`] knows more.
+    /// The right to begin at once, which a closed loop without pauses grants until the stage is
+    /// over. Otherwise, use [`Tickets::take`].
     ///
-    /// In a closed loop an operation is due when its connection is free: where that had to be
-    /// opened again, when that began, at `reopening`.
+    /// In a closed loop an operation is due when its connection is free or, if it had to be
+    /// reopened, when that began, at `reopening`.
     #[inline]
     pub fn at_once(&self, reopening: Option<Nanos>) -> Option<Ticket> {
         let endless = self.queue.is_none() && self.pauses.none();
@@ -179,7 +179,7 @@ impl Tickets {
             None if self.over(now) || queue.borrow().left == 0 => return None,
             None => {
                 let due = wait(queue, connection).await?;
-                // Until it fell due, the connection had nothing to do; after that it was late.
+                // Until the operation was due, the connection was idle; after that it was late.
                 (due, Some(self.clock.now()))
             }
         };
@@ -189,14 +189,14 @@ impl Tickets {
         Some(Ticket { intended, began, idle_ns, awaited })
     }
 
-    /// How long to sleep of the time that is left until `until`, so that the end is not missed.
-    /// `None`: there is nothing left, or the stage is over.
+    /// How long to sleep before `until` without missing the end of the stage. `None`: `until` has
+    /// passed, or the stage is over.
     pub(super) fn left(&self, until: Nanos) -> Option<Nanos> {
         let now = self.clock.now();
         (now < until && !self.over(now)).then(|| (until - now).min(STOP_CHECK_NS))
     }
 
-    /// The start of the last part of an operation whose first part is done.
+    /// Begins the last part of an operation whose first part has ended.
     pub fn proceed(&self, reopening: Option<Nanos>) -> Ticket {
         let now = self.clock.now();
         Ticket { intended: reopening.unwrap_or(now), began: now, idle_ns: 0, awaited: false }
@@ -208,7 +208,7 @@ impl Tickets {
         reopening: Option<Nanos>,
         asked: Nanos,
     ) -> Option<Ticket> {
-        // Who pauses opens the connection meanwhile.
+        // The connection is opened during the pause.
         let until = reopening.unwrap_or(asked) + self.pauses.next_ns(connection);
         if asked < until && !self.over(asked) {
             self.pauses.sleep(connection, until).await;
@@ -221,7 +221,7 @@ impl Tickets {
         Some(self.begin(intended, now, now - asked))
     }
 
-    /// Begins an operation of a closed loop, for which its connection waited `idle_ns`.
+    /// Begins an operation of a closed loop, after the connection waited `idle_ns`.
     fn begin(&self, intended: Nanos, began: Nanos, idle_ns: Nanos) -> Ticket {
         self.count(|counts| {
             counts.offered += 1;
@@ -230,8 +230,8 @@ impl Tickets {
         Ticket { intended, began, idle_ns, awaited: false }
     }
 
-    /// An answer came `now`, and `can_wait` tells that the kernel noted when and that no request
-    /// has to follow; or one is awaited that cannot, and must be looked at as soon as it comes.
+    /// An answer came at `now`. `can_wait`: the kernel noted when, and no request has to follow.
+    /// Otherwise answers must be read as soon as they come.
     pub fn expect(&self, can_wait: bool, now: Nanos) {
         if let Some(queue) = &self.queue {
             let mut queue = queue.borrow_mut();
@@ -240,7 +240,7 @@ impl Tickets {
         }
     }
 
-    /// An operation that was begun was done at `done`.
+    /// An operation that was begun ended at `done`.
     #[inline]
     pub fn done(&self, done: Nanos) {
         if let Some(queue) = &self.queue {
@@ -250,7 +250,7 @@ impl Tickets {
 
     fn done_in(&self, queue: &RefCell<Queue>, done: Nanos) {
         let mut queue = queue.borrow_mut();
-        // What fell due until then met one operation more in flight.
+        // Operations due before then saw one more in flight.
         self.fill(&mut queue, done);
         queue.in_flight -= 1;
     }
@@ -261,7 +261,7 @@ impl Tickets {
         self.counts.set(counts);
     }
 
-    /// Queues what has fallen due by `now`.
+    /// Queues the operations that are due by `now`.
     fn fill(&self, queue: &mut Queue, now: Nanos) {
         while let Some(due) = queue.next
             && due <= now
@@ -280,11 +280,11 @@ impl Tickets {
         }
     }
 
-    /// Calls waiting connections when operations fall due, or when their pauses are over, until
-    /// the stage is over.
+    /// Wakes waiting connections when operations are due, or when their pauses are over, until the
+    /// stage is over.
     ///
     /// # Errors
-    /// When the operating system has no timer to give.
+    /// If the operating system cannot create a timer.
     pub async fn pace(&self) -> std::io::Result<()> {
         match &self.queue {
             Some(queue) => self.call_when_due(queue).await,
@@ -301,7 +301,7 @@ impl Tickets {
                 let mut queue = queue.borrow_mut();
                 self.fill(&mut queue, now);
                 queue.grant();
-                // A connection that waits for more than will ever fall due goes home.
+                // Connections stop waiting once no more operations will be due.
                 if self.over(now) || (queue.left == 0 && queue.due.is_empty()) {
                     queue.close();
                     return Ok(());
@@ -310,7 +310,7 @@ impl Tickets {
                 (wake_at, queue.may_nap(now) && wake_at - now <= NAP_NS)
             };
             if short && sleeper.naps() {
-                // What was granted is begun, and what has come is read.
+                // Let granted operations begin, and answers be read.
                 tokio::task::yield_now().await;
                 if queue.borrow().may_nap(now) {
                     sleeper.nap(wake_at);
@@ -332,14 +332,14 @@ impl Tickets {
         }
     }
 
-    /// When operations fell due that are still waiting.
+    /// The due times of operations that are still waiting.
     pub(super) fn left_over(&self) -> Vec<Nanos> {
         self.queue
             .as_ref()
             .map_or_else(Vec::new, |queue| queue.borrow().due.iter().copied().collect())
     }
 
-    /// What became of the operations, once the stage is over.
+    /// What happened to the operations, once the stage is over.
     pub fn counts(&self) -> LoadCounts {
         let mut counts = self.counts.get();
         if let Some(queue) = &self.queue {
@@ -349,7 +349,7 @@ impl Tickets {
     }
 }
 
-/// Waits until the pacer calls. `None`: the stage is over.
+/// Waits for the pacer. `None`: the stage is over.
 async fn wait(queue: &RefCell<Queue>, connection: usize) -> Option<Nanos> {
     let mut queued = false;
     poll_fn(|context| {
@@ -381,19 +381,19 @@ impl Queue {
         self.next = offset.map(|offset| self.start + offset);
     }
 
-    /// Whether nothing is lost when nobody looks for answers: somebody is free for what falls due
-    /// next, and no answer asks for more than to be recorded.
+    /// Whether the shard may nap: a connection is free for the next operation, and no answer needs
+    /// more than recording.
     fn may_nap(&self, now: Nanos) -> bool {
         !self.waiting.is_empty() && now >= self.awake_until
     }
 
-    /// When the next operation can be begun, as far as is known `now`.
+    /// When the next operation can begin, as far as known at `now`.
     fn wake_at(&self, now: Nanos) -> Nanos {
         let due = if self.waiting.is_empty() { None } else { self.next };
         due.unwrap_or(Nanos::MAX).max(now + self.slack_ns)
     }
 
-    /// Gives what is due to who waits.
+    /// Assigns due operations to waiting connections.
     fn grant(&mut self) {
         while !self.due.is_empty()
             && let Some(connection) = self.waiting.pop_front()
@@ -402,7 +402,7 @@ impl Queue {
         }
     }
 
-    /// Sends all who wait home.
+    /// Wakes all waiting connections, as the stage is over.
     fn close(&mut self) {
         while let Some(connection) = self.waiting.pop_front() {
             self.call(connection, false);

@@ -1,5 +1,5 @@
-//! What a shard watches beside recording operations: whether it is late by its own fault, how much
-//! is due and not done, and whether anything succeeds.
+//! What a shard watches besides recording operations: whether it is late by its own fault, its
+//! backlog, and whether anything succeeds.
 
 use super::heartbeat::Heartbeat;
 use super::tickets::Ticket;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Watch {
     pub(super) heartbeat: RefCell<Heartbeat>,
-    /// The last time that the thread stood still.
+    /// The last pause of the thread.
     pub(super) pause: Cell<Pause>,
-    /// When no more operations are begun.
+    /// When operations stop being begun.
     pub(super) end: Nanos,
     open: Option<Open>,
     outage: RefCell<OutageLog>,
@@ -25,11 +25,11 @@ pub(super) struct Watch {
     shard: usize,
 }
 
-/// What is watched in an open loop alone.
+/// What is watched only in an open loop.
 #[derive(Debug)]
 struct Open {
     late: RefCell<Histogram>,
-    /// Operations that were not late by this side's fault, and stand nowhere else.
+    /// Operations that were not late by the client's fault, and are counted nowhere else.
     on_time: Cell<u64>,
     backlog: Cell<Backlog>,
 }
@@ -39,15 +39,15 @@ struct Open {
 pub struct Watched {
     /// What the thread used and lost.
     pub loss: ThreadLoss,
-    /// When nothing succeeded, as far as this shard knows.
+    /// Outages, as far as this shard has seen them.
     pub outage: OutageLog,
-    /// What was due and not done, in an open loop.
+    /// The backlog, in an open loop.
     pub backlog: Option<Backlog>,
 }
 
 impl Watch {
-    /// Watches shard number `shard` from `start` to `end`. `open` tells that operations are due at
-    /// given times.
+    /// Watches shard number `shard` from `start` to `end`. `open`: operations are due at given
+    /// times.
     pub(super) fn new(
         (start, end): (Nanos, Nanos),
         open: bool,
@@ -69,7 +69,7 @@ impl Watch {
         }
     }
 
-    /// An operation is begun: notes how late that is by this side's fault.
+    /// An operation begins: notes how late it is by the client's fault.
     #[inline]
     pub(super) fn begin(&self, ticket: &Ticket) {
         let Some(open) = &self.open else { return };
@@ -85,8 +85,8 @@ impl Watch {
         }
     }
 
-    /// A request that was begun at `began` has ended. In a closed loop where all is well there is
-    /// little to note, and that is done without a call.
+    /// A request that was begun at `began` has ended. In a healthy closed loop there is little to
+    /// note, and that is done without a call.
     #[inline]
     pub(super) fn ended(
         &self,
@@ -116,7 +116,7 @@ impl Watch {
         }
     }
 
-    /// Sees whether a connection is served.
+    /// Notes whether a connection is served.
     #[inline]
     fn heed(
         &self,
@@ -142,7 +142,7 @@ impl Watch {
         times.down_ns += self.outage.borrow_mut().end(&self.pulse, spell, until);
     }
 
-    /// Operations that were due at these times and will never be begun.
+    /// Operations that were due at these times and will never begin.
     pub(super) fn left_over(&self, due: impl Iterator<Item = Nanos>) {
         if let Some(open) = &self.open {
             let mut backlog = open.backlog.get();
@@ -151,7 +151,7 @@ impl Watch {
         }
     }
 
-    /// What was seen.
+    /// The result.
     pub(super) fn finish(self, clock: crate::clock::Clock) -> Watched {
         let mut loss = self.heartbeat.into_inner().finish(clock);
         if let Some(open) = &self.open {

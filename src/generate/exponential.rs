@@ -1,16 +1,15 @@
-//! Distances that get rarer exponentially.
+//! Exponentially distributed distances.
 
 use super::{Stream, unit};
 
-/// Draws distances from 0 on, without an upper end.
+/// Draws distances from 0, without an upper limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Exponential {
     mean: f64,
 }
 
 impl Exponential {
-    /// So that `percentile` per cent of the draws, more than 0 and less than 100, lie below
-    /// `range`.
+    /// A distribution of which `percentile` percent (above 0, below 100) lie below `range`.
     pub fn new(percentile: f64, range: f64) -> Self {
         // The distribution function is 1 - exp(-x / mean).
         Self { mean: -range / (1.0 - percentile / 100.0).ln() }
@@ -19,7 +18,7 @@ impl Exponential {
     /// One distance, rounded down.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
-        // One less the unit draw lies in (0, 1], so that its logarithm is finite.
+        // 1 minus the unit draw lies in (0, 1], so that its logarithm is finite.
         (-self.mean * (1.0 - unit(stream.draw())).ln()) as u64
     }
 }

@@ -1,4 +1,4 @@
-//! The hash that YCSB spreads record numbers with. Knows nothing of keys' names.
+//! The hash with which YCSB scatters record numbers. Does not know the names of keys.
 //!
 //! FNV-1a (Fowler, Noll and Vo, <http://www.isthe.com/chongo/tech/comp/fnv/>) over the eight bytes
 //! of a number, read as a signed number and made positive. YCSB takes the lowest byte first,
@@ -8,12 +8,12 @@
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// What four bytes of zero at the end multiply the hash with: xor with zero changes nothing.
+/// The factor of four trailing zero bytes: xor with zero changes nothing.
 const FOUR_ZEROS: u64 = PRIME.wrapping_mul(PRIME).wrapping_mul(PRIME).wrapping_mul(PRIME);
 
 /// YCSB's `fnvhash64`: the lowest byte first.
 ///
-/// Negative only for the one hash whose absolute value is no signed number, as in Java.
+/// Negative only for the one hash whose absolute value overflows, as in Java.
 #[inline]
 pub const fn ycsb(number: u64) -> i64 {
     let low = rounds(BASIS, number, 4);
@@ -29,7 +29,7 @@ pub const fn go_ycsb(number: u64) -> i64 {
     rounds(BASIS, number.swap_bytes(), 8).cast_signed().wrapping_abs()
 }
 
-/// Takes in so many bytes of `bytes`, the lowest first.
+/// Hashes this many bytes of `bytes`, the lowest first.
 #[inline]
 const fn rounds(mut hash: u64, mut bytes: u64, count: u32) -> u64 {
     let mut round = 0;

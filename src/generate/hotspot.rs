@@ -1,4 +1,4 @@
-//! A hot set at the start of a range takes most draws; inside and outside draws are even.
+//! A hot set at the start of a range gets most draws; draws are uniform inside and outside it.
 
 use super::{Stream, below, unit};
 
@@ -12,8 +12,8 @@ pub struct Hotspot {
 }
 
 impl Hotspot {
-    /// Over `count` numbers from `start` on, `count` at least 1. The first `set` of them, a
-    /// fraction, rounded down, get `chance` of the draws. An empty side gets none.
+    /// Over `count` numbers from `start`, `count` at least 1. The fraction `set` of them, rounded
+    /// down, gets the share `chance` of the draws. An empty side gets none.
     pub fn new((start, count): (u64, u64), set: f64, chance: f64) -> Self {
         let hot = ((count as f64 * set) as u64).min(count);
         let chance = match hot {

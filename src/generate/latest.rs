@@ -1,4 +1,4 @@
-//! The newest numbers are drawn most. Knows nothing of what makes a number new.
+//! Favours the newest numbers. Does not know what makes a number new.
 
 use super::Stream;
 use super::zipfian::{THETA, Zipfian};
@@ -13,17 +13,17 @@ pub struct Latest {
 }
 
 impl Latest {
-    /// Starts where `newest` is the newest number.
+    /// Starts with `newest` as the newest number.
     pub fn new(newest: u64) -> Self {
         Self { zipfian: Zipfian::new(newest.max(1), THETA), first: None }
     }
 
-    /// The same, drawing as YCSB's `SkewedLatestGenerator` does while numbers are added.
+    /// The same, but draws like YCSB's `SkewedLatestGenerator` while numbers are added.
     pub fn as_ycsb(newest: u64) -> Self {
         Self { first: Some(newest.max(1)), ..Self::new(newest) }
     }
 
-    /// One number, where `newest` is now the newest; it never falls.
+    /// One number, with `newest` as the newest; it never decreases.
     #[inline]
     pub fn draw(&mut self, newest: u64, stream: &mut Stream) -> u64 {
         match self.first {

@@ -1,7 +1,7 @@
 //! Seeded, pure sources of keys and values.
 //!
-//! Everything random is a pure function of a seed and of numbers that name what is being drawn, so
-//! that any value can be made again, in any order, on any thread. Knows nothing of documents.
+//! Everything random is a pure function of a seed and of numbers that identify what is drawn, so
+//! that any value can be reproduced in any order on any thread. Knows nothing about documents.
 
 mod exponential;
 pub mod fnv;

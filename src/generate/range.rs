@@ -1,8 +1,8 @@
-//! Even draws from a range of numbers: at random, or one after the other.
+//! Numbers from a range: uniform at random, or one after the other.
 
 use super::{Stream, below};
 
-/// Draws `start..start + count`, each number as often.
+/// Draws uniformly from `start..start + count`.
 #[derive(Clone, Copy, Debug)]
 pub struct Uniform {
     start: u64,
@@ -10,7 +10,7 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// Over `count` numbers from `start` on; `count` is at least 1.
+    /// Over `count` numbers from `start`; `count` is at least 1.
     pub const fn new(start: u64, count: u64) -> Self {
         Self { start, count }
     }
@@ -22,7 +22,7 @@ impl Uniform {
     }
 }
 
-/// Every `step`th number of `start..start + count` in order, and again from the start.
+/// Every `step`th number of `start..start + count` in order, repeated from the start.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequential {
     start: u64,
@@ -32,8 +32,8 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// Over `count` numbers from `start` on, `count` at least 1. Takes the number at `first`, then
-    /// the one `step` further: as many of these as `step`, with `first` from 0 on, share a range.
+    /// Over `count` numbers from `start`, `count` at least 1. Takes every `step`th number from
+    /// `first`: `step` of these, with `first` from 0, divide a range among them.
     pub const fn new((start, count): (u64, u64), (first, step): (u64, u64)) -> Self {
         Self { start, count, place: first % count, step: step % count }
     }

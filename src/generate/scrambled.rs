@@ -1,7 +1,7 @@
-//! Zipf's law with the often drawn numbers strewn over the whole range.
+//! Zipf's law with the frequent numbers scattered over the whole range.
 //!
-//! As YCSB does it: Zipf's law over ten thousand million numbers, whatever the range, then a hash
-//! modulo the range. So the hottest number has 3.78 % of the draws in a range of any size.
+//! As in YCSB: Zipf's law over ten billion numbers for any range, then a hash modulo the range. So
+//! the hottest number has 3.78 % of the draws in a range of any size.
 
 use super::Stream;
 use super::fnv;
@@ -29,7 +29,7 @@ impl Scrambled {
     /// One number.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
-        // Of all numbers here none hashes to the one value that has no absolute value.
+        // No number here hashes to the one value without an absolute value.
         self.start + fnv::ycsb(self.zipfian.draw(stream)).unsigned_abs() % self.count
     }
 }

@@ -1,10 +1,9 @@
-//! How well draws fit a distribution: what tests of generators share. Nothing here is shipped.
+//! Goodness-of-fit tests, shared by tests of generators. Only compiled for tests.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// The chance that draws which follow `shares` depart from them as much as those of `draw` do, by
-/// Pearson's chi-square test. Shares that expect fewer than ten draws are taken together. A draw
-/// where no share is gives 0.
+/// The p-value of Pearson's chi-square test that `draw` follows `shares`. Shares with fewer than
+/// ten expected draws are combined. A draw outside all shares gives 0.
 pub(crate) fn chi_square(shares: &[f64], draws: u32, mut draw: impl FnMut() -> usize) -> f64 {
     let mut seen = vec![0u32; shares.len()];
     for _ in 0..draws {

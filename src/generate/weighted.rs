@@ -1,18 +1,18 @@
-//! A choice among a few, by weight.
+//! A weighted choice among a few.
 
 use super::Stream;
 
-/// Draws `0..N`, each as often as its weight says. A weight of 0 is never drawn.
+/// Draws from `0..N` by weight. A weight of 0 is never drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Weighted<const N: usize> {
     /// Where the share of each ends, in 2^-64; those at the end that reach 1 are `u64::MAX`.
     ends: [u64; N],
-    /// The last with a weight, which gets what rounding leaves over.
+    /// The last one with a weight, which gets what rounding leaves.
     last: usize,
 }
 
 impl<const N: usize> Weighted<N> {
-    /// Weights are finite and not negative. `None`: none of them is above 0.
+    /// Weights must be finite and not negative. `None`: all are 0.
     pub fn new(weights: [f64; N]) -> Option<Self> {
         let sum: f64 = weights.iter().sum();
         let last = weights.iter().rposition(|&weight| weight > 0.0)?;
@@ -25,7 +25,7 @@ impl<const N: usize> Weighted<N> {
         Some(Self { ends, last })
     }
 
-    /// One choice. Without a branch on the draw, which no processor could foresee.
+    /// One choice, without an unpredictable branch on the draw.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> usize {
         let draw = stream.draw();

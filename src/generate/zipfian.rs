@@ -1,4 +1,4 @@
-//! Zipf's law: a few numbers are drawn often, most seldom.
+//! Zipf's law: a few numbers are drawn often, most rarely.
 //!
 //! The method is that of Gray, Sundaresan, Englert, Baclawski and Weinberger, "Quickly Generating
 //! Billion-Record Synthetic Databases" (SIGMOD 1994), figure 4 and its text, with the constants of
@@ -9,7 +9,7 @@ use super::{Stream, unit};
 /// YCSB's exponent.
 pub const THETA: f64 = 0.99;
 
-/// Below this many numbers a sum is taken term by term, above it in closed form.
+/// Below this many numbers the sum is computed term by term, above it in closed form.
 const TERMS: u64 = 64;
 
 /// The sum of `1 / i^theta` for `i` from 1 to `n`.
@@ -39,7 +39,7 @@ fn closed(x: f64, theta: f64) -> f64 {
     integral + power / 2.0 - theta * power / (12.0 * x) + third * power / (x * x * x)
 }
 
-/// Draws `0..items`, where 0 is drawn most.
+/// Draws from `0..items`; 0 is drawn most.
 #[derive(Clone, Debug)]
 pub struct Zipfian {
     items: u64,
@@ -57,7 +57,7 @@ impl Zipfian {
         Self::with_zeta(items, theta, zeta(items, theta))
     }
 
-    /// The same where the sum of [`zeta`] is known, or said to be.
+    /// The same with a given sum of [`zeta`].
     pub(super) fn with_zeta(items: u64, theta: f64, zetan: f64) -> Self {
         let second = 1.0 + 0.5f64.powf(theta);
         // With two numbers this is 0/0, but then every draw falls on the first two.
@@ -65,13 +65,13 @@ impl Zipfian {
         Self { items, theta, zetan, eta, second, alpha: 1.0 / (1.0 - theta) }
     }
 
-    /// How many numbers are drawn from.
+    /// The number of items.
     pub const fn items(&self) -> u64 {
         self.items
     }
 
-    /// Draws from `items` numbers from now on; fewer than before are ignored. Takes a power or two
-    /// for each new number, or a handful for many.
+    /// Extends the range to `items` numbers; a smaller number is ignored. Costs a power or two per
+    /// new number, or a few for many.
     ///
     /// YCSB keeps Gray's eta at the first number of items and so, once there are many more, never
     /// draws some numbers near the hottest. Here eta follows, as in the paper.
@@ -110,7 +110,7 @@ impl Zipfian {
         // 10^10 numbers the rounded-down one differs in one draw of thousands, by one.
         let power =
             if (self.alpha - 100.0).abs() < 1e-9 { hundredth(base) } else { base.powf(self.alpha) };
-        // Rounding can make the power 1, which would be one past the last number.
+        // Rounding can make the power 1, which would be past the last number.
         ((self.items as f64 * power) as u64).min(self.items - 1)
     }
 }

@@ -1,8 +1,8 @@
-//! Time-outs without a timer per operation.
+//! Timeouts without a timer per operation.
 //!
 //! Each session keeps the moment by which its operation must be done; one sweep per shard looks
-//! over all of them a few times per time-out and wakes those that are over. An operation is thus
-//! ended at most a twentieth of the time-out, and at most 50 ms, too late, never too early.
+//! over all of them a few times per timeout and wakes those that are over. An operation is thus
+//! ended at most a twentieth of the timeout, and at most 50 ms, too late, never too early.
 
 use super::{Buffers, Timestamps};
 use crate::clock::{Clock, Nanos};

@@ -1,4 +1,4 @@
-//! A pen for tests: what a workload has written, as text.
+//! A pen for tests: what a workload wrote, as text.
 
 use super::{Fields, Pen, Token};
 
@@ -20,7 +20,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// One that asks for neither documents nor lines.
+    /// A pen that asks for neither documents nor lines.
     pub fn ignoring() -> Self {
         Self { ignores: true, ..Self::default() }
     }

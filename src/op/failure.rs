@@ -1,4 +1,4 @@
-//! What can go wrong with an operation, and what is said about it.
+//! What can go wrong with an operation, and the reason that is given.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,40 +8,40 @@ use std::fmt;
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Failure {
-    /// The version was not the current one, or the document existed already.
+    /// The version was not the current one, or the document already existed.
     Conflict,
     /// No such document or database.
     NotFound,
-    /// A precondition did not hold.
+    /// A precondition failed.
     PreconditionFailed,
     /// The request or a document was too large.
     TooLarge,
-    /// The server asked for less.
+    /// The server asked for a lower rate.
     TooManyRequests,
     /// The credentials were refused. Ends the run.
     Authentication,
     /// Any other refusal of a request, or of one document of a bulk request.
     Rejected,
-    /// The server could not do it.
+    /// The server had an error.
     ServerError,
-    /// No whole answer within the time-out.
+    /// No complete answer within the timeout.
     Timeout,
     /// No connection could be made.
     Connect,
-    /// The peer closed or reset the connection before the whole answer.
+    /// The peer closed or reset the connection before the complete answer.
     Reset,
-    /// The request may have changed something and has no whole answer: whether it was carried out
-    /// is not known from this. What only reads, or can as well be made again, is a time-out or a
+    /// A request that may have changed something got no complete answer, so it is not known whether
+    /// it was carried out. A request that only reads, or can safely be repeated, is a timeout or a
     /// reset instead.
     Unanswered,
-    /// The answer was not what the protocol allows.
+    /// The answer violated the protocol.
     Protocol,
-    /// What was read is not what was written.
+    /// Data read differs from what was written.
     UnexpectedState,
 }
 
 impl Failure {
-    /// Whether an answer told of it: without one, how long it would have taken is not known.
+    /// Whether the server answered: otherwise it is not known how long it would have taken.
     pub const fn answered(self) -> bool {
         !matches!(
             self,
@@ -89,7 +89,7 @@ impl Failure {
         }
     }
 
-    /// Whether it says that the server could not serve, not that the request could not be met.
+    /// Whether the server is at fault, not the request.
     pub const fn by_server(self) -> bool {
         matches!(
             self,
@@ -115,18 +115,18 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What was said about a failure, by the server or by the system.
+/// The reason of a failure, as given by the server or the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The status of the answer; `None`: there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The words, cleaned.
+    /// The text, cleaned.
     pub reason: String,
 }
 
 impl Reason {
-    /// The most characters that are kept.
+    /// The most characters to keep.
     pub const MOST: usize = 200;
 
     /// Cleans `text`: one line without control characters and credentials, not too long.
@@ -155,7 +155,7 @@ impl Reason {
     }
 }
 
-/// A word without the credentials of an address or of a session.
+/// A word without the credentials of a URL or a session.
 fn without_secrets(word: &str) -> String {
     let mut clean = word.to_owned();
     if let Some(start) = clean.find("://").map(|at| at + 3) {

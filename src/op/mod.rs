@@ -1,6 +1,6 @@
 //! The vocabulary of one operation: what is asked, what came back, what went wrong.
 //!
-//! Knows nothing of databases, wires or clocks, and imports nothing of ours.
+//! Knows nothing about databases, networks or clocks, and imports no other room.
 
 #[cfg(test)]
 mod draft;

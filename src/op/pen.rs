@@ -1,48 +1,48 @@
-//! How a workload says which documents an operation is about and what is in them. How that is
-//! spelled is the driver's.
+//! How a workload says which documents an operation is about and what they contain. The driver
+//! decides how to encode that.
 
 use super::Token;
 use serde_json::Value;
 
-/// What a workload writes operations with. Each driver has its own, which spells what it is told as
-/// its database wants it. One for each connection, used again for every operation.
+/// What a workload writes operations with. Each driver has its own, which encodes operations as its
+/// database needs them. There is one per connection, reused for every operation.
 pub trait Pen {
-    /// Forgets the last operation.
+    /// Clears the last operation.
     fn clear(&mut self);
 
     /// Lends where the identifier of the document is appended, raw. Called again for each further
     /// document of a bulk operation, and for the last document of a range that has an end.
     fn name(&mut self) -> &mut Vec<u8>;
 
-    /// Writes the document that was named last, whole; `token` is the version that it replaces.
+    /// Writes the last named document as a whole; `token` is the version that it replaces.
     fn document(&mut self, token: Option<Token>, fields: impl Fields);
 
-    /// Writes the fields that an update of the document that was named last changes.
+    /// Writes the fields that an update of the last named document changes.
     fn changes(&mut self, fields: impl Fields);
 
-    /// Asks for this field of what is read. Without any call, all of them are wanted. A driver that
-    /// cannot leave fields out reads all.
+    /// Asks for this field in a read. Without a call, all are wanted. A driver that cannot leave
+    /// fields out reads all.
     #[inline]
     fn want(&mut self, _field: &str) {}
 
-    /// Says which request of the driver's list is meant, where drivers have such a list.
+    /// Selects a request of the driver's list, for drivers that have one.
     #[inline]
     fn entry(&mut self, _place: usize) {}
 
-    /// Offers the operation as a line to read, for drivers that show operations.
+    /// Offers the operation as a line of text, for drivers that show operations.
     #[inline]
     fn line(&mut self, _write: impl FnOnce(&mut Vec<u8>)) {}
 }
 
-/// The content of a document: as a whole, or field by field. Made when it is asked for, once.
+/// The content of a document: as a whole, or field by field. Generated on demand, once.
 pub trait Fields {
     /// Appends all of it as a JSON object, without white space. `first` is the text of members that
     /// come first, without braces and commas around it; it may be empty. What is no JSON, such as
     /// the body of a request from a list, is appended as it is.
     fn write(self, first: &[u8], out: &mut Vec<u8>);
 
-    /// Hands over each field: its name, and its value as text. Text is not quoted, everything else
-    /// is as in JSON.
+    /// Passes on each field: its name, and its value as text. Strings are not quoted, everything
+    /// else is as in JSON.
     fn each(self, field: impl FnMut(&str, &[u8]))
     where
         Self: Sized,
@@ -53,7 +53,7 @@ pub trait Fields {
     }
 }
 
-/// Hands over the members of a JSON object as [`Fields::each`] does; of any other text nothing.
+/// Passes on the members of a JSON object as [`Fields::each`] does; nothing for any other text.
 pub fn each_member(object: &[u8], mut field: impl FnMut(&str, &[u8])) {
     let Ok(Value::Object(members)) = serde_json::from_slice(object) else { return };
     for (name, value) in &members {

@@ -1,7 +1,7 @@
-//! Versions of stored documents, as workloads carry them about.
+//! Versions of stored documents, as workloads keep them.
 
-/// The version of a stored document, in 20 bytes that only its driver reads: a revision, a counter,
-/// a value to compare and swap. Databases without versions leave it as it is.
+/// The version of a stored document, in 20 bytes that only its driver interprets: a revision, a
+/// counter, a compare-and-swap value. Databases without versions leave it unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {
     /// A number, such as CouchDB's generation.

@@ -73,7 +73,7 @@ fn what_cannot_be_told_is_broken_and_says_so() {
     assert!(judged("update.p50 > 9s").0.is_some());
 }
 
-/// Times are of what succeeded: a time-out must not make them look good.
+/// Times are of what succeeded: a timeout must not make them look good.
 #[test]
 fn no_time_holds_for_requests_without_an_answer() {
     let mut record = record(&["read.p99 > 9s", "read.p95 > 9s", "read.max > 9s", "read.mean > 9s"]);

@@ -120,9 +120,9 @@ pub const fn claims() -> [Claim; 12] {
             "a starved client calls its own result not valid",
         ),
         Claim::counted(
-            "T11 time-outs",
+            "T11 timeouts",
             shapes::timeouts,
-            "answers that never come each have their time, at the time-out or above",
+            "answers that never come each have their time, at the timeout or above",
         ),
         Claim::counted(
             "T15 replay",

@@ -50,7 +50,7 @@ fn cells_of_a_sweep_have_one_batch() {
     assert!(!commands("batch=10,20").contains("--batch=50"));
 }
 
-/// A relay that holds back these bulk requests for longer than a time-out of 1 s.
+/// A relay that holds back these bulk requests for longer than a timeout of 1 s.
 fn slow(server: &Server, late: Range<u32>) -> Proxy {
     let seen = AtomicU32::new(0);
     let hook = move |_: &str, path: &str| {

@@ -119,7 +119,7 @@ impl Admin {
         answer.map(|answer| answer.status).map_err(|failure| AdminError::Unreachable {
             server: self.server.clone(),
             reason: match failure {
-                Failure::Timeout => "no answer within the time-out",
+                Failure::Timeout => "no answer within the timeout",
                 Failure::Connect => "the connection was refused or its certificate is not trusted",
                 Failure::Protocol => "what answers is not an HTTP/1.1 server",
                 _ => "the connection was closed without an answer",

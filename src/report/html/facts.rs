@@ -63,7 +63,7 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
         ("connections", grouped(plan.connections as u64)),
         ("threads", grouped(plan.threads as u64)),
         ("seed", plan.seed.to_string()),
-        ("time-out", format!("{} s", decimal(plan.timeout_ns as f64 / 1e9, 1))),
+        ("timeout", format!("{} s", decimal(plan.timeout_ns as f64 / 1e9, 1))),
         ("documents", schemas.join(", ")),
         ("started", record.started_at.clone()),
         ("springload", environment.springload.clone()),
