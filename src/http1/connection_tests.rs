@@ -99,14 +99,15 @@ async fn what_nobody_asked_for_is_no_answer() {
         (timed_out, true),
         ("x", false),
     ] {
+        let (has_read, read) = channel();
         let (mut connection, told) = server(move |number, stream, tell| {
             if number > 0 {
                 return serve_all(stream, "second");
             }
             assert!(request(stream));
             answer(stream, "first");
-            tell.send(()).unwrap();
-            std::thread::sleep(Duration::from_millis(20));
+            // Not before the client has seen the end of its own answer.
+            read.recv_timeout(Duration::from_secs(10)).unwrap();
             stream.write_all(stray.as_bytes()).unwrap();
             if hangs_up {
                 stream.shutdown(Shutdown::Both).unwrap();
@@ -115,7 +116,7 @@ async fn what_nobody_asked_for_is_no_answer() {
             serve_all(stream, "of the first connection");
         });
         assert_eq!(get(&mut connection).await, Ok("first".to_owned()));
-        wait(&told).await;
+        has_read.send(()).unwrap();
         wait(&told).await;
         assert_eq!(get(&mut connection).await, Ok("second".to_owned()), "{stray:?}");
         assert_eq!(get(&mut connection).await, Ok("second".to_owned()), "{stray:?}");
