@@ -1,6 +1,6 @@
 //! A run of plain HTTP requests: what was asked, and the plan of it.
 
-use super::check::{
+use super::load::{
     check_length, check_load, check_max_answer, check_threads, pace, staged, thresholds,
 };
 use super::spec::LoadSpec;

@@ -3,6 +3,7 @@
 
 mod check;
 mod http;
+mod load;
 mod schemas;
 mod spec;
 mod stage;
