@@ -59,7 +59,7 @@ impl Delay {
     }
 }
 
-/// A window in which the whole server stands still.
+/// A window in which the whole server stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// When it begins, in nanoseconds after the first request.
@@ -82,12 +82,12 @@ impl Stall {
     }
 }
 
-/// What happens to answers on their way, whatever makes them.
+/// The faults applied to answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
     /// How long each answer is held back.
     pub delay: Delay,
-    /// When the whole server stands still.
+    /// When the whole server stalls.
     pub stalls: Vec<Stall>,
     /// Requests never answered, 0 to 1; their connection answers nothing any more.
     pub drop_fraction: f64,

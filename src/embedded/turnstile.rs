@@ -57,7 +57,7 @@ pub(super) struct Turnstile {
 }
 
 impl Turnstile {
-    /// For the connection with that number, which tells its draws from those of others.
+    /// For the connection with this number, which gives it its own random draws.
     pub(super) fn new(gate: Arc<Gate>, number: u64) -> Self {
         let seed = gate.faults.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self { gate, random: Xoshiro256PlusPlus::seed_from_u64(seed), timer: None }

@@ -77,7 +77,7 @@ pub struct Connection {
     answers: u64,
     /// Requests that were begun to be written, each try counted.
     sent: u64,
-    /// How often something came that nobody had asked for, since that was last taken.
+    /// How often unrequested data came, since this was last taken.
     unsolicited: u32,
     /// A server has spoken as soon as it was connected to.
     wary: bool,
@@ -181,7 +181,7 @@ impl Connection {
     /// Sends `request` and reads its answer.
     ///
     /// # Errors
-    /// When no whole answer came: which [`Failure`] tells why.
+    /// If no complete answer came; the [`Failure`] says why.
     pub async fn exchange(
         &mut self,
         request: Request<'_>,
@@ -280,7 +280,7 @@ impl Connection {
         false
     }
 
-    /// How often something came that nobody had asked for, since this was last called.
+    /// How often unrequested data came, since this was last called.
     pub const fn take_unsolicited(&mut self) -> u32 {
         std::mem::replace(&mut self.unsolicited, 0)
     }

@@ -43,7 +43,7 @@ enum Body {
 }
 
 impl Decoder {
-    /// A decoder for the answer to a request; `head_request` tells that it was a HEAD.
+    /// A decoder for the answer to a request; `head_request`: it was a HEAD.
     pub fn new(head_request: bool) -> Self {
         Self { head_request, ..Self::default() }
     }
@@ -53,12 +53,12 @@ impl Decoder {
         &self.head
     }
 
-    /// Where the head stands; empty until it is complete.
+    /// The range of the head; empty until it is complete.
     pub const fn head_text(&self) -> Range<usize> {
         self.start..self.end
     }
 
-    /// Where the decoded body stands; empty until the answer is complete.
+    /// The range of the decoded body; empty until the answer is complete.
     pub fn body(&self) -> Range<usize> {
         match &self.body {
             Body::Done(range) => range.clone(),

@@ -20,7 +20,7 @@ pub struct Head {
     pub sets_cookie: bool,
 }
 
-/// How the end of a body is told.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Framing {
     #[default]

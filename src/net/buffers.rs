@@ -11,7 +11,7 @@ const SIZE: usize = 8 * 1024;
 /// The size of the largest one that is kept.
 const MOST_KEPT: usize = 4 << 20;
 
-/// The buffers of one shard that nobody holds.
+/// The free buffers of one shard.
 #[derive(Debug, Default)]
 pub struct Buffers {
     answers: RefCell<Vec<Vec<u8>>>,

@@ -89,7 +89,7 @@ impl Endpoint {
     }
 }
 
-/// The host as it stands in a URL, with the port where it is not the scheme's own.
+/// The host as in a URL, with the port if it is not the scheme's default.
 fn host_header(url: &Url, host: &Host<&str>) -> String {
     url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"))
 }

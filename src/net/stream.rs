@@ -34,7 +34,7 @@ pub enum Stream {
 pub enum Found {
     /// Nothing.
     Nothing,
-    /// Bytes that nobody asked for.
+    /// Unrequested bytes.
     Bytes,
     /// The peer has closed or reset it.
     End,
@@ -136,7 +136,7 @@ impl Stream {
     }
 
     #[inline]
-    /// Sends what it can of `bytes`, and tells how much that was.
+    /// Sends what it can of `bytes`, and returns how much that was.
     pub fn poll_write(
         &mut self,
         context: &mut Context<'_>,

@@ -4,7 +4,7 @@ use super::harness::Broken;
 use super::noise::{self, Bears, Watch};
 use super::{Finding, Measured, merge, replay, shapes};
 
-/// How long a self-test may take.
+/// How long the self-test may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// Under three minutes.
@@ -30,7 +30,7 @@ pub struct Claim {
     pub name: &'static str,
     /// What is claimed.
     pub claim: &'static str,
-    /// The noise that it bears; `None`: it is about counts, which no noise makes wrong.
+    /// The noise that it is sensitive to; `None`: it is about counts, which noise cannot change.
     bears: Option<Bears>,
     measure: Measure,
 }
@@ -52,7 +52,7 @@ impl Claim {
         Self { name, claim, bears: None, measure }
     }
 
-    /// Measures it, again where the machine may be why it failed.
+    /// Measures the claim, repeatedly if the machine may be why it failed.
     pub fn measure(&self, length: Length) -> Finding {
         Finding::settle(self.bears, || {
             let watch = Watch::start();
@@ -122,12 +122,12 @@ pub const fn claims() -> [Claim; 12] {
         Claim::counted(
             "T11 timeouts",
             shapes::timeouts,
-            "answers that never come each have their time, at the timeout or above",
+            "each request without an answer has a time, at least the timeout",
         ),
         Claim::counted(
             "T15 replay",
             replay::replay,
-            "same seed, other thread counts: the same operations by SHA-256",
+            "same seed, any number of threads: the same operations by SHA-256",
         ),
     ]
 }

@@ -1,4 +1,4 @@
-//! Runs against the null responder, and what is read off their records.
+//! Runs against the null responder, and their figures.
 
 use crate::embedded::{Counters, Faults, Mode, Options, StandIn, bind};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment, Stop};
@@ -11,7 +11,7 @@ use crate::workload::{DocumentsAsked, Mix};
 use std::io;
 use std::sync::Arc;
 
-/// Why a claim could not even be measured.
+/// Why a claim could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
     /// The stand-in could not be started.
@@ -25,7 +25,7 @@ pub(super) enum Broken {
     Plan(String),
 }
 
-/// What is done to the null responder.
+/// The load on the null responder, and its faults.
 pub(super) struct Load {
     pub(super) connections: u64,
     /// Operations per second and the gaps; `None`: a closed loop.
@@ -47,12 +47,12 @@ impl Default for Load {
     }
 }
 
-/// A record, and what the server says about itself.
+/// A record, and the server's own figures.
 pub(super) struct Seen {
     record: RunRecord,
     /// What the server counted.
     pub(super) counters: Counters,
-    /// The delays that the server played, in nanoseconds.
+    /// The delays that the server made, in nanoseconds.
     pub(super) served: hdrhistogram::Histogram<u64>,
 }
 
@@ -65,7 +65,7 @@ impl Observer for Silent {
 }
 
 impl Load {
-    /// Reads, one document per connection, from a null responder made for the purpose.
+    /// Reads one document per connection from a new null responder.
     pub(super) fn run(self) -> Result<Seen, Broken> {
         let options =
             Options { mode: Mode::Null, faults: self.faults, pinned: true, ..Options::default() };

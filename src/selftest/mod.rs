@@ -1,5 +1,5 @@
-//! springload holds itself to account: against a server whose every delay is known, are its
-//! numbers right? Each claim is measured here and now, on this machine.
+//! The self-test: measures servers whose every delay is known, and checks whether springload's
+//! numbers are right on this machine.
 //!
 //! Knows plan, run and the stand-in; prints nothing.
 
@@ -15,12 +15,12 @@ pub use claims::{Claim, Length, claims};
 pub use noise::Noise;
 pub use outcome::{Finding, Outcome};
 
-/// What one measurement of a claim brought.
+/// One measurement of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Measured {
     /// What was measured.
     text: String,
-    /// Whether it is as claimed.
+    /// Whether the claim holds.
     held: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What else the machine did while a claim was measured, and whether a failure may be due to it.
+//! What else the machine did while a claim was measured, and whether that may explain a failure.
 
 use crate::clock::Machine;
 use crate::measure::{HiccupMeter, Hiccups};
@@ -6,7 +6,7 @@ use std::fmt;
 
 const MS: u64 = 1_000_000;
 
-/// Others that had this much of a processor may be why a timed claim failed.
+/// Other programs that used this much of a processor may be why a timed claim failed.
 const OTHERS: f64 = 0.1;
 
 /// Watches the machine.
@@ -21,7 +21,7 @@ impl Watch {
         Self { hiccups: HiccupMeter::start().ok(), before: Machine::now() }
     }
 
-    /// Ends, and tells what was seen.
+    /// Stops, and returns what was seen.
     pub(super) fn finish(self) -> Noise {
         let others = Machine::now().zip(self.before).map(|(now, then)| now.others_since(&then));
         let hiccups = self.hiccups.map(HiccupMeter::finish).unwrap_or_default();
@@ -29,12 +29,12 @@ impl Watch {
     }
 }
 
-/// What was seen of the machine.
+/// Observations of the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Noise {
-    /// How late a thread woke that only slept.
+    /// How late a thread that only sleeps woke.
     pub hiccups: Hiccups,
-    /// How many processors others had, on the mean; `None`: the system does not tell.
+    /// How many processors others used, on average; `None`: unknown.
     pub others: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ pub(super) const PAUSE: Bears = Bears(&[(100.0, 5 * MS)]);
 pub(super) const SCHEDULE: Bears = Bears(&[(99.0, 3 * MS / 10), (99.9, MS)]);
 /// Answers that came in stalls were seen late.
 pub(super) const TAIL: Bears = Bears(&[(99.9, MS / 2)]);
-/// Only what happens all the time moves a median.
+/// Only constant noise moves a median.
 pub(super) const MEDIAN: Bears = Bears(&[(50.0, 3 * MS / 10)]);
 /// Means and sums move by long stalls.
 pub(super) const MEAN: Bears = Bears(&[(99.9, 10 * MS)]);
@@ -60,7 +60,7 @@ pub(super) const MEAN: Bears = Bears(&[(99.9, 10 * MS)]);
 pub(super) const STARVED: Bears = Bears(&[]);
 
 impl Noise {
-    /// Why a claim that bears so much may have failed; `None`: the machine was quiet.
+    /// Why a claim may have failed; `None`: the machine was quiet.
     pub(super) fn explains(&self, Bears(stalls): Bears) -> Option<String> {
         let late = &self.hiccups.late;
         let stalled =

@@ -1,15 +1,15 @@
-//! From measurements of a claim, with what the machine did meanwhile, to what is said of it.
+//! Judges a claim by its measurements, and by what else the machine did meanwhile.
 
 use super::Measured;
 use super::noise::{Bears, Noise};
 
-/// A claim that failed in noise is measured again: so often in all.
+/// How often a claim that failed in noise is measured at most.
 const ATTEMPTS: u32 = 3;
 
-/// What became of one claim.
+/// The result of one claim.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What is to be said of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// What was measured last.
     pub measured: String,
@@ -19,20 +19,20 @@ pub struct Finding {
     pub attempts: u32,
 }
 
-/// What is to be said of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It holds.
     Holds,
-    /// It does not, and the machine is no reason why.
+    /// It does not hold, and the machine is not the reason.
     Fails,
-    /// It did not hold, and this of the machine may be why.
+    /// It did not hold, and the machine may be the reason: this is how.
     CannotTell(String),
 }
 
 impl Outcome {
-    /// What one measurement says. A claim that bears no noise, `None`, is about counts: the
-    /// machine is never why these are wrong.
+    /// Judges one measurement. A claim without a noise, `None`, is about counts: the
+    /// machine is never the reason if these are wrong.
     fn of(held: bool, bears: Option<Bears>, noise: &Noise) -> Self {
         if held {
             return Self::Holds;

@@ -1,4 +1,4 @@
-//! The same seed makes the same operations, however many threads share the connections.
+//! The same seed gives the same operations for any number of threads.
 
 use super::Measured;
 use super::claims::Length;
@@ -16,7 +16,7 @@ use std::sync::mpsc::channel;
 
 const CONNECTIONS: usize = 16;
 
-/// Digests every operation and document, as they are spelled for CouchDB.
+/// Digests every operation and document, as encoded for CouchDB.
 struct Digesting {
     inner: Crud,
     pen: DefaultPen,
@@ -57,7 +57,7 @@ pub(super) fn replay(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(same, measured))
 }
 
-/// The digest of all operations: each connection's by itself, then of these in order.
+/// The digest of all operations: that of the connections' digests, in order.
 fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result<String, Broken> {
     let mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
     let mut shards: Vec<Vec<Lane<Digesting>>> = (0..threads).map(|_| Vec::new()).collect();

@@ -41,7 +41,7 @@ pub(super) fn pause(length: Length) -> Result<Measured, Broken> {
     let (pause, response) = (ms(pause_ns), seen.response());
     let [p98, p99, p995] = [98.0, 99.0, 99.5].map(|p| ms(response.percentile(p)));
     let (max, service) = (ms(response.max()), seen.reads().service.histogram.percentile(99.0));
-    // A sleeping server wakes a little late: 5 ms matter to a short pause alone.
+    // A sleeping server wakes a little late: 5 ms matter only for a short pause.
     let right = |value: f64, expected: f64| (value - expected).abs() <= (expected * 0.02).max(5.0);
     let passed = p98 < 20.0
         && right(p99, pause / 2.0)
@@ -56,7 +56,7 @@ pub(super) fn pause(length: Length) -> Result<Measured, Broken> {
     Ok(Measured::new(passed, measured))
 }
 
-/// Measures up to three times until it holds: what else the machine does only ever adds noise.
+/// Measures up to three times until the claim holds: other programs only ever add noise.
 fn best_of_three(
     mut measure: impl FnMut() -> Result<(bool, String), Broken>,
 ) -> Result<(bool, String), Broken> {
@@ -128,7 +128,7 @@ pub(super) fn latency(length: Length) -> Result<Measured, Broken> {
         }
         .run()
     };
-    // What system calls, loopback and the rest of the machine take without any delay.
+    // The time of system calls, loopback and the rest of the machine without any delay.
     let path = run(Delay::None)?.reads().service.histogram.clone();
     let (mut passed, mut parts) = (true, Vec::new());
     for (name, delay) in laws {
@@ -146,7 +146,7 @@ pub(super) fn latency(length: Length) -> Result<Measured, Broken> {
                 })
                 .fold(0.0, f64::max);
             let share = worst * 100.0;
-            Ok((worst <= 1.0, format!("{name}: worst {share:.0} % of what is allowed")))
+            Ok((worst <= 1.0, format!("{name}: worst {share:.0} % of the tolerance")))
         })?;
         passed &= held;
         parts.push(part);
@@ -206,7 +206,7 @@ pub(super) fn little(length: Length) -> Result<Measured, Broken> {
     }
     .run()?;
     let stage = seen.stage();
-    // In flight, integrated by the server: the time that it had each read in its hands.
+    // In flight, integrated by the server: the time for which it held each read.
     let held_s = seen.served.mean() * seen.counters.documents_read as f64 / SECOND as f64;
     let in_flight = held_s / stage.elapsed_s;
     let reads = seen.reads();
@@ -254,7 +254,7 @@ pub(super) fn overload(length: Length) -> Result<Measured, Broken> {
     let Verdict::NotSustained { backlog_per_s, offered_per_s, served_per_s } = stage.verdict else {
         return Ok(Measured::new(false, format!("verdict {:?}", stage.verdict)));
     };
-    // What each connection had under way at the end was answered after it.
+    // What each connection had in flight at the end was answered after it.
     let answered = seen.counters.documents_read.saturating_sub(connections);
     let told = [offered_per_s, served_per_s, backlog_per_s];
     let held = grew_by_the_rest(told, RATE, answered as f64 * SECOND as f64 / length_ns as f64);
@@ -325,7 +325,7 @@ pub(super) fn timeouts(length: Length) -> Result<Measured, Broken> {
     let least = times.inner().highest_equivalent(times.min());
     let passed = lost > 0 && times.len() == lost && least >= timeout_ns && seen.conserved();
     let measured = format!(
-        "{lost} of {} timed out after {:.0} ms: times of {} told, {:.0} ms or more",
+        "{lost} of {} timed out after {:.0} ms: times of {} recorded, {:.0} ms or more",
         reads.issued,
         ms(timeout_ns),
         times.len(),

@@ -14,7 +14,7 @@ use md5::{Digest, Md5};
 use super::reply::Refusal;
 use crate::clock::{Clock, Nanos, SECOND_NS};
 
-/// How long a cookie is good unless told otherwise (CouchDB's default: ten minutes).
+/// The default lifetime of a cookie (CouchDB's own: ten minutes).
 pub(in crate::embedded) const SESSION_NS: Nanos = 600 * SECOND_NS;
 
 /// A cookie is renewed once this part of its time is gone, as CouchDB does.
@@ -172,7 +172,7 @@ impl Auth {
     }
 }
 
-/// 32 hexadecimal digits which nobody can guess without the secret.
+/// 32 hexadecimal digits that cannot be guessed without the secret.
 pub(in crate::embedded) fn random_hex(secret: &RandomState, number: u64) -> String {
     let mut digest = Md5::new();
     for round in 0..2_u64 {

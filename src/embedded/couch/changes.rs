@@ -149,7 +149,7 @@ pub(in crate::embedded) fn changes(
     Ok(Reply::new(200, Payload::Feed(receiver)))
 }
 
-/// Sends rows as they come until the feed ends or nobody listens any more.
+/// Sends rows as they come until the feed ends or the reader is gone.
 async fn serve(
     mut feed: Feed,
     database: Arc<Database>,

@@ -119,7 +119,7 @@ fn write(call: &Call<'_>, database: &Database, id: &str, draft: Draft) -> Result
     };
     let status = if call.method == Method::PUT && deleted { 200 } else { 201 };
     let reply = written(call, status, id, rev);
-    // CouchDB tells no place of what it has not yet written.
+    // CouchDB has no sequence for what is not yet written.
     Ok(if reply.status == 202 { reply } else { reply.location(call.url(&path)) })
 }
 

@@ -128,7 +128,7 @@ impl State {
         self.body_bytes
     }
 
-    /// Whether the database was deleted while somebody still looks at it.
+    /// Whether the database was deleted while requests still use it.
     pub(in crate::embedded) fn retired(&self) -> bool {
         self.retired
     }

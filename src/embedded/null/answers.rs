@@ -68,7 +68,7 @@ impl Answers {
         }
     }
 
-    /// Appends an answer; tells how many rows it has, if it is one to a bulk request.
+    /// Appends an answer; returns its number of rows, if it answers a bulk request.
     pub(super) fn write(&self, kind: Kind<'_>, out: &mut Vec<u8>) -> u64 {
         match kind {
             Kind::Read(id) => self.document(id, true, out),

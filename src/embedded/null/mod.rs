@@ -19,7 +19,7 @@ use crate::clock::Nanos;
 use crate::embedded::counters::{Tally, add, count};
 use crate::embedded::turnstile::{Gate, Turnstile};
 
-/// The longest time the histogram tells apart, in nanoseconds: an hour.
+/// The longest time of the histogram, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Bytes asked for at once from a socket.
@@ -45,7 +45,7 @@ impl Script {
         Self { tally: Tally::default(), gate, answers: Answers::new() }
     }
 
-    /// Counts a request; `rows` as [`Answers::write`] tells.
+    /// Counts a request; `rows` as returned by [`Answers::write`].
     fn tally(&self, kind: Kind<'_>, rows: u64) {
         let tally = &self.tally;
         match kind {
@@ -76,7 +76,7 @@ struct Connection {
     waiting: u64,
 }
 
-/// Serves a connection to its end; `number` tells its draws from those of others.
+/// Serves a connection to its end; `number` gives it its own random draws.
 ///
 /// # Errors
 /// When the other side hangs up in the midst of something.

@@ -44,7 +44,7 @@ const REVISION_WITHIN: usize = 64;
 /// The id of what names none.
 pub(super) const NO_ID: &[u8] = b"x";
 
-/// What stands before an id in a document.
+/// The text before an id in a document.
 const ID_MEMBER: &[u8] = b"\"_id\":\"";
 
 /// The first request in `bytes` and its length, or `None` when it is not whole yet.
@@ -131,7 +131,7 @@ fn starts_with(line: &[u8], name: &[u8]) -> bool {
     line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
-/// The text of every `"_id":"..."` in a body, at whatever depth, as it is spelled there.
+/// The text of every `"_id":"..."` in a body, at any depth, as written.
 pub(super) fn ids(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     memmem::find_iter(body, ID_MEMBER).map(|at| {
         let rest = &body[at + ID_MEMBER.len()..];
