@@ -3,6 +3,7 @@
 mod command;
 mod store;
 mod task;
+mod trouble;
 
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::Exit;

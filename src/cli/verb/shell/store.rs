@@ -3,45 +3,18 @@
 use super::Shell;
 use super::command::ShellCommand;
 use super::task::{Answer, Task};
-use crate::cli::exit::Exit;
-use crate::driver::{Auth, Card, Driver, Existing, Opening, TargetAsked, TargetError, TargetPlan};
+use super::trouble::{TIMEOUT_NS, Trouble};
+use crate::driver::{Auth, Card, Driver, Existing, Opening, TargetAsked, TargetPlan};
 use crate::op::Failure;
 use crate::plan::Invalid;
 use crate::report::ycsb::return_code;
 use serde_json::Map;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Runtime;
 use url::Url;
 
-/// Timeout of one request.
-pub(super) const TIMEOUT_NS: u64 = 30_000_000_000;
 /// YCSB's default table.
 const TABLE: &str = "usertable";
-
-/// Why a command has no return code.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
-    /// The command makes no sense here.
-    #[error("{0}")]
-    Asked(#[from] Invalid),
-    /// The server cannot be used.
-    #[error("{0}")]
-    Target(#[from] TargetError),
-    /// The operating system refuses something.
-    #[error("{0}")]
-    Failed(#[from] io::Error),
-}
-
-impl Trouble {
-    pub(super) const fn exit(&self) -> Exit {
-        match self {
-            Self::Asked(_) => Exit::Usage,
-            Self::Target(_) => Exit::Target,
-            Self::Failed(_) => Exit::Failed,
-        }
-    }
-}
 
 /// The tables of one server.
 pub(super) struct Store {

@@ -1,0 +1,32 @@
+//! Why a command of the shell has no answer.
+
+use crate::cli::exit::Exit;
+use crate::driver::TargetError;
+use crate::plan::Invalid;
+use std::io;
+
+/// Timeout of one request.
+pub(super) const TIMEOUT_NS: u64 = 30_000_000_000;
+/// Why a command has no return code.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// The command makes no sense here.
+    #[error("{0}")]
+    Asked(#[from] Invalid),
+    /// The server cannot be used.
+    #[error("{0}")]
+    Target(#[from] TargetError),
+    /// The operating system refuses something.
+    #[error("{0}")]
+    Failed(#[from] io::Error),
+}
+
+impl Trouble {
+    pub(super) const fn exit(&self) -> Exit {
+        match self {
+            Self::Asked(_) => Exit::Usage,
+            Self::Target(_) => Exit::Target,
+            Self::Failed(_) => Exit::Failed,
+        }
+    }
+}
