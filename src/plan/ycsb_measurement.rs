@@ -91,7 +91,7 @@ pub enum MeasuredInterval {
 pub enum Exporter {
     /// `[SECTION], measure, value`.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
     /// One JSON array of objects.
     JsonArray,
