@@ -15,6 +15,7 @@ list::drivers! {
 /// The pen of the default driver, for those who look at what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
+pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, strike_secret};
 pub use list::WithTarget;
 pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, Opening, Planned, ServerFacts, Size, TargetAsked,

@@ -1,16 +1,18 @@
 //! Makes a plan of what was asked, or says everything that is wrong with it.
 
+use super::http;
 use super::load::{
     check_length, check_load, check_max_answer, check_threads, pace, staged, thresholds,
 };
+use super::planned::{MOST_CONNECTIONS, Plan};
 use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
-use super::{Flagged, Invalid};
-use super::{MOST_CONNECTIONS, Plan, TargetPlan, http};
 use crate::clock::SECOND_NS;
+use crate::driver::TargetPlan;
 use crate::driver::{Existing, TargetAsked};
 use crate::engine::Pace;
+use crate::mistake::{Flagged, Invalid};
 use crate::schema::Ids;
 use crate::workload::StageWork as _;
 

@@ -3,14 +3,15 @@
 use super::load::{
     check_length, check_load, check_max_answer, check_threads, pace, staged, thresholds,
 };
+use super::planned::{FillPlan, MOST_CONNECTIONS, Plan};
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
 use super::urls::{UrlReader, UrlSource};
-use super::{FillPlan, HttpPlan, MOST_CONNECTIONS, Plan, TargetPlan, strike_secret};
-use super::{Flagged, Invalid};
 use crate::clock::Nanos;
 use crate::driver::http::HttpTarget;
+use crate::driver::{HttpPlan, TargetPlan, strike_secret};
 use crate::engine::Pace;
+use crate::mistake::{Flagged, Invalid};
 use crate::schema::Ids;
 use crate::workload::{Demand as _, UrlOrder, UrlsDemand};
 use std::path::PathBuf;

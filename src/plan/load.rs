@@ -3,9 +3,9 @@
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
 use super::threshold::Threshold;
-use super::{Flagged, Invalid};
 use crate::clock::SECOND_NS;
 use crate::engine::{Pace, Schedule};
+use crate::mistake::{Flagged, Invalid};
 use crate::workload::{StageWork as _, Step, Timing};
 
 /// What the verdict takes for the client's own lateness begins above it.

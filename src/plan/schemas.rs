@@ -1,6 +1,6 @@
 //! Which kinds of documents a run makes.
 
-use super::Invalid;
+use crate::mistake::Invalid;
 use crate::schema::{DEFAULT, Documents, Template, decode};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

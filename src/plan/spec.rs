@@ -1,11 +1,13 @@
 //! What was asked, before it is known to make sense.
 
+use super::planned::FillPlan;
 use super::schemas::SchemaSource;
 use super::ycsb_measurement::MeasurementPlan;
-use super::{Auth, Existing, FillPlan, HttpPlan, MAX_ANSWER};
 use crate::clock::{Nanos, SECOND_NS};
+use crate::driver::{Auth, Existing, HttpPlan};
 use crate::engine::{Arrivals, Segment};
 use crate::mistake::Flagged;
+use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
 use crate::workload::Demand;
 use serde_json::{Map, Value};

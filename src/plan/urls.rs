@@ -3,9 +3,9 @@
 //! `[http://][user:password@]host[:port][/path][?query] [METHOD [-T type] [body | < file]]`. What
 //! siege reads in another way than it looks is refused here, with file and line.
 
-use super::Invalid;
 use super::schemas::{SchemaPlan, SchemaSource};
-use super::{BodyPlan, RequestPlan};
+use crate::driver::{BodyPlan, RequestPlan};
+use crate::mistake::Invalid;
 use crate::schema::{Pattern, Values};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 use std::collections::BTreeMap;
