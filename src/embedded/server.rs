@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 
-use super::couch::Shared;
+use super::couch::SharedState;
 use super::couch::service;
 use super::counters::{Counters, Tally, count};
 use super::null::{self, Script, histogram};
@@ -53,7 +53,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// What answers on a connection.
 #[derive(Clone, Debug)]
 enum Engine {
-    Couch(Arc<Shared>, Arc<Gate>),
+    Couch(Arc<SharedState>, Arc<Gate>),
     Null(Arc<Script>),
 }
 
@@ -87,7 +87,7 @@ impl StandIn {
         let gate = Arc::new(Gate::new(options.faults));
         let engine = match options.mode {
             Mode::Couch => {
-                Engine::Couch(Arc::new(Shared::new(options.admin, options.session_ns)), gate)
+                Engine::Couch(Arc::new(SharedState::new(options.admin, options.session_ns)), gate)
             }
             Mode::Null => Engine::Null(Arc::new(Script::new(gate))),
         };
@@ -219,7 +219,7 @@ impl Worker {
     }
 }
 
-async fn couch(shared: Arc<Shared>, gate: Arc<Gate>, stream: TcpStream, number: u64) {
+async fn couch(shared: Arc<SharedState>, gate: Arc<Gate>, stream: TcpStream, number: u64) {
     let Ok(peer) = stream.peer_addr() else { return };
     let (clock, open) = (gate.clock(), gate.is_open());
     let turnstile = tokio::sync::Mutex::new(Turnstile::new(gate, number));

@@ -1,6 +1,6 @@
 //! How YCSB's properties want measurements told. Knows nothing of what is measured.
 
-use crate::workload::ycsb::{Properties, PropertyError, Reader};
+use crate::workload::ycsb::{Properties, PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 
 /// The percentiles of YCSB's head; releases up to 0.17 had 95 and 99 only.
@@ -188,7 +188,7 @@ impl MeasurementPlan {
     /// # Errors
     /// One for each property whose value has no meaning.
     pub fn read(properties: &Properties) -> Result<Self, Vec<PropertyError>> {
-        let mut read = Reader::new(properties);
+        let mut read = PropertyReader::new(properties);
         let plain = Self::default();
         let hdr_files = read.flag("hdrhistogram.fileoutput", false);
         let status = read.flag("status", false);
@@ -230,7 +230,7 @@ impl MeasurementPlan {
 }
 
 /// One of a few words, in any case.
-fn word<T: Copy>(read: &mut Reader<'_>, name: &str, words: &[(&str, T)]) -> Option<T> {
+fn word<T: Copy>(read: &mut PropertyReader<'_>, name: &str, words: &[(&str, T)]) -> Option<T> {
     let names: Vec<_> = words.iter().map(|(word, _)| *word).collect();
     let cure = format!("give one of {}", names.join(", "));
     let find = |text: &str| {
@@ -239,20 +239,20 @@ fn word<T: Copy>(read: &mut Reader<'_>, name: &str, words: &[(&str, T)]) -> Opti
     read.parsed(name, &cure, find)
 }
 
-fn percentiles(read: &mut Reader<'_>) -> Option<Vec<f64>> {
+fn percentiles(read: &mut PropertyReader<'_>) -> Option<Vec<f64>> {
     let one = |text: &str| text.trim().parse().ok().filter(|it| (0.0..=100.0).contains(it));
     let cure = "give numbers from 0 to 100, separated by commas";
     read.parsed("hdrhistogram.percentiles", cure, |text| text.split(',').map(one).collect())
 }
 
 /// In seconds, which are on record anyway; else in milliseconds.
-fn granularity(read: &mut Reader<'_>) -> (u32, Option<u32>) {
+fn granularity(read: &mut PropertyReader<'_>) -> (u32, Option<u32>) {
     let ms = read.within("timeseries.granularity", 1_000, 1..=u32::MAX.into()) as u32;
     if ms.is_multiple_of(1_000) { (ms / 1_000, None) } else { (1, Some(ms)) }
 }
 
 /// The class's own name counts, whatever package it is in: packages were renamed once.
-fn exporter(read: &mut Reader<'_>) -> Exporter {
+fn exporter(read: &mut PropertyReader<'_>) -> Exporter {
     let class = |text: &str| {
         let name = text.rsplit('.').next()?.strip_suffix("MeasurementsExporter")?;
         match name {
@@ -267,7 +267,7 @@ fn exporter(read: &mut Reader<'_>) -> Exporter {
     read.parsed("exporter", cure, class).unwrap_or(Exporter::Text)
 }
 
-fn errors(read: &mut Reader<'_>) -> ErrorLatency {
+fn errors(read: &mut PropertyReader<'_>) -> ErrorLatency {
     if read.flag("reportlatencyforeacherror", false) {
         return ErrorLatency::Each;
     }

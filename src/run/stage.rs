@@ -100,7 +100,8 @@ impl Bench<'_> {
         let sizes = window.map(|_| Sizes::ask(self.target.clone(), start.clone())).transpose()?;
         let connections = self.plan.connections;
         let epoch_ns = self.began_wall.saturating_sub(self.began);
-        let watch = Watch { stage, connections, start: start.clone(), stop: self.stop, epoch_ns };
+        let watch =
+            StageWatch { stage, connections, start: start.clone(), stop: self.stop, epoch_ns };
         let (totals, series) = watch.collect(&source, observer, slots.as_mut())?;
         let mut collected = Collected::new(totals, series);
         for handle in handles {
@@ -150,7 +151,7 @@ fn gather_ns(stage: &StagePlan) -> Nanos {
 }
 
 /// What the conducting thread watches while shards work.
-struct Watch<'a> {
+struct StageWatch<'a> {
     stage: &'a StagePlan,
     connections: usize,
     start: Arc<Start>,
@@ -159,7 +160,7 @@ struct Watch<'a> {
     epoch_ns: Nanos,
 }
 
-impl Watch<'_> {
+impl StageWatch<'_> {
     /// Merges what the shards measure until they are done, and tells how it goes.
     fn collect(
         &self,

@@ -10,7 +10,7 @@ use std::fmt;
 
 /// Reads the entries of the object that is the whole of `text`.
 pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
-    let reader = Reader { text };
+    let reader = JsonReader { text };
     let root: &RawValue =
         serde_json::from_str(text).map_err(|error| reader.refused(text, &error))?;
     let found = match reader.shape(root.get(), 1)? {
@@ -25,11 +25,11 @@ pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
 }
 
 /// Knows the whole text, so that every mistake is placed in it.
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     /// The shape of the one value in `raw`, a part of the text; `depth` counts the levels.
     fn shape(&self, raw: &'a str, depth: usize) -> Result<Shape, SchemaError> {
         let first = raw.as_bytes().first().copied().unwrap_or(b'n');

@@ -29,7 +29,7 @@ const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
     let mut inner = quick_xml::Reader::from_str(text);
     inner.config_mut().expand_empty_elements = true;
-    let mut reader = Reader { text, inner, at: 0, bounds: Vec::new() };
+    let mut reader = XmlReader { text, inner, at: 0, bounds: Vec::new() };
     let Some(root) = reader.child("the document")? else {
         return Err(reader.wrong("nothing but comments: write <object>...</object>"));
     };
@@ -54,7 +54,7 @@ enum Token {
     End,
 }
 
-struct Reader<'a> {
+struct XmlReader<'a> {
     text: &'a str,
     inner: quick_xml::Reader<&'a [u8]>,
     /// Where the latest token begins, in bytes.
@@ -63,7 +63,7 @@ struct Reader<'a> {
     bounds: Vec<(String, String)>,
 }
 
-impl Reader<'_> {
+impl XmlReader<'_> {
     /// The entries up to `</object>`; `depth` counts the levels.
     fn object(&mut self, depth: usize) -> Result<Entries, SchemaError> {
         self.check_depth(depth)?;

@@ -1,7 +1,7 @@
 //! The claims, in the numbering of `docs/selftest.md`.
 
 use super::harness::Broken;
-use super::noise::{self, Bears, Watch};
+use super::noise::{self, Bears, NoiseWatch};
 use super::{Finding, Measured, merge, replay, shapes};
 
 /// How long the self-test may take.
@@ -55,7 +55,7 @@ impl Claim {
     /// Measures the claim, repeatedly if the machine may be why it failed.
     pub fn measure(&self, length: Length) -> Finding {
         Finding::settle(self.bears, || {
-            let watch = Watch::start();
+            let watch = NoiseWatch::start();
             let measured = (self.measure)(length);
             (measured.map_err(|broken| broken.to_string()), watch.finish())
         })

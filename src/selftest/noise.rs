@@ -10,12 +10,12 @@ const MS: u64 = 1_000_000;
 const OTHERS: f64 = 0.1;
 
 /// Watches the machine.
-pub(super) struct Watch {
+pub(super) struct NoiseWatch {
     hiccups: Option<HiccupMeter>,
     before: Option<Machine>,
 }
 
-impl Watch {
+impl NoiseWatch {
     /// Starts to watch.
     pub(super) fn start() -> Self {
         Self { hiccups: HiccupMeter::start().ok(), before: Machine::now() }

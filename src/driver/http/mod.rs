@@ -15,7 +15,7 @@ pub use session::HttpSession;
 use super::{Shard, ShardOf, Target};
 use crate::net::ShardContext;
 use crate::net::{Endpoint, EndpointError, TlsOptions};
-use request::Prepared;
+use request::Spelled;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,14 +24,14 @@ use url::Url;
 
 /// The servers and requests of a list.
 #[derive(Clone, Debug)]
-pub struct Http(Arc<Shared>);
+pub struct Http(Arc<Common>);
 
 /// What all sessions have in common.
 #[derive(Debug)]
-struct Shared {
+struct Common {
     servers: Vec<Arc<Server>>,
-    requests: Vec<Prepared>,
-    log_in: Vec<(Prepared, LogIn)>,
+    requests: Vec<Spelled>,
+    log_in: Vec<(Spelled, LogIn)>,
     settings: Settings,
     tls: TlsOptions,
     /// The number of the next session.
@@ -59,10 +59,10 @@ impl Http {
         settings: Settings,
         tls: TlsOptions,
     ) -> Self {
-        let prepare = |request: Request| Prepared::new(request, &servers, &settings);
+        let prepare = |request: Request| Spelled::new(request, &servers, &settings);
         let requests = requests.into_iter().map(prepare).collect();
         let log_in = log_in.into_iter().map(|(request, text)| (prepare(request), text)).collect();
-        Self(Arc::new(Shared {
+        Self(Arc::new(Common {
             requests,
             log_in,
             servers: servers.into_iter().map(Arc::new).collect(),
@@ -79,7 +79,7 @@ impl Http {
     }
 }
 
-impl Shared {
+impl Common {
     /// The server numbered `index`; those that redirects lead to follow those of the list.
     fn server(&self, index: usize) -> Arc<Server> {
         self.servers.get(index).cloned().unwrap_or_else(|| {

@@ -133,7 +133,7 @@ fn is_idempotent(method: &str) -> bool {
 
 /// An entry, ready to be sent.
 #[derive(Clone, Debug)]
-pub(super) struct Prepared {
+pub(super) struct Spelled {
     pub(super) request: Request,
     /// What [`Settings::write_head`] makes of it.
     pub(super) head: Vec<u8>,
@@ -142,7 +142,7 @@ pub(super) struct Prepared {
     resend: bool,
 }
 
-impl Prepared {
+impl Spelled {
     pub(super) fn new(request: Request, servers: &[Server], settings: &Settings) -> Self {
         let mut head = Vec::new();
         settings.write_head(&servers[request.server], request.content_type.as_deref(), &mut head);

@@ -1,8 +1,8 @@
 //! One user: its connections, its cookies, and how its requests go.
 
 use super::pen::HttpPen;
-use super::request::{Prepared, Request};
-use super::{LogIn, Shared};
+use super::request::{Request, Spelled};
+use super::{Common, LogIn};
 use crate::clock::Nanos;
 use crate::driver::{Outcome, Session};
 use crate::http1::{Answer, Connection, Exchange, Payload, failure_of, header_values, reason};
@@ -19,7 +19,7 @@ const MOST_REDIRECTS: usize = 10;
 
 /// A user of an HTTP server, or of several: one connection to each.
 pub struct HttpSession {
-    shared: Arc<Shared>,
+    shared: Arc<Common>,
     context: Rc<ShardContext>,
     /// By the server's number; opened when first needed.
     connections: Vec<Option<Connection>>,
@@ -34,13 +34,13 @@ pub struct HttpSession {
     unsolicited: u32,
     /// The request that redirects are followed with.
     inner: Payload,
-    log_in: Step,
+    log_in: LogInStep,
     number: usize,
 }
 
 /// How far logging in has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum LogInStep {
     Wanted,
     Done,
     Refused(Failure),
@@ -54,12 +54,12 @@ impl fmt::Debug for HttpSession {
 
 /// One request on its way: the first, or one that a redirect asks for.
 struct Hop<'a> {
-    prepared: &'a Prepared,
+    prepared: &'a Spelled,
     target: &'a [u8],
 }
 
 impl HttpSession {
-    pub(super) fn new(shared: Arc<Shared>, context: Rc<ShardContext>, number: usize) -> Self {
+    pub(super) fn new(shared: Arc<Common>, context: Rc<ShardContext>, number: usize) -> Self {
         let wanted = !shared.log_in.is_empty();
         let settings = &shared.settings;
         let keeps_cookies = settings.cookies && !settings.has("Cookie");
@@ -73,7 +73,7 @@ impl HttpSession {
             sent: 0,
             unsolicited: 0,
             inner: Payload::default(),
-            log_in: if wanted { Step::Wanted } else { Step::Done },
+            log_in: if wanted { LogInStep::Wanted } else { LogInStep::Done },
             number,
             shared,
         }
@@ -174,7 +174,7 @@ impl HttpSession {
         &self,
         hop: &Hop<'_>,
         status: u16,
-    ) -> Result<Option<(Prepared, Vec<u8>, bool)>, Failure> {
+    ) -> Result<Option<(Spelled, Vec<u8>, bool)>, Failure> {
         if !self.shared.settings.follow || !matches!(status, 301 | 302 | 303 | 307 | 308) {
             return Ok(None);
         }
@@ -206,7 +206,7 @@ impl HttpSession {
         let request = Request { method, server, content_type };
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let target = format!("{}{query}", url.path()).into_bytes();
-        let prepared = Prepared::with_head(request, head, &self.shared.settings);
+        let prepared = Spelled::with_head(request, head, &self.shared.settings);
         Ok(Some((prepared, target, !get)))
     }
 
@@ -290,7 +290,7 @@ impl HttpSession {
     }
 
     /// Makes the request that this user is to make before all others.
-    async fn log_in(&mut self) -> Step {
+    async fn log_in(&mut self) -> LogInStep {
         let shared = self.shared.clone();
         let (prepared, LogIn { target, body }) = &shared.log_in[self.number % shared.log_in.len()];
         let mut payload = Payload::default();
@@ -301,12 +301,12 @@ impl HttpSession {
         let hop = Hop { prepared, target };
         let outcome = self.carry_out(hop, &mut payload, &mut probe).await;
         match outcome.result {
-            Ok(_) => Step::Done,
+            Ok(_) => LogInStep::Done,
             // Nobody was there to refuse: the next request tries again.
             Err(Failure::Connect | Failure::Reset | Failure::Timeout | Failure::Unanswered) => {
-                Step::Wanted
+                LogInStep::Wanted
             }
-            Err(_) => Step::Refused(Failure::Authentication),
+            Err(_) => LogInStep::Refused(Failure::Authentication),
         }
     }
 
@@ -354,7 +354,7 @@ impl Session for HttpSession {
     }
 
     async fn ready(&mut self) -> Option<Nanos> {
-        if self.log_in == Step::Wanted {
+        if self.log_in == LogInStep::Wanted {
             self.log_in = Box::pin(self.log_in()).await;
         }
         for connection in self.connections.iter().flatten() {
@@ -375,7 +375,7 @@ impl Session for HttpSession {
     async fn execute(&mut self, _: &Op, pen: &mut HttpPen, probe: &mut Probe) -> Outcome {
         self.statuses.clear();
         (self.sent, self.unsolicited) = (0, 0);
-        if let Step::Refused(failure) = self.log_in {
+        if let LogInStep::Refused(failure) = self.log_in {
             let wire = Wire { requests: Some(0), ..Wire::default() };
             return Outcome { wire, ..Outcome::of(Err(failure)) };
         }

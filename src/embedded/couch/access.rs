@@ -12,14 +12,14 @@ use super::document::MAX_DOCUMENT_BYTES;
 use super::reply::{Refusal, Reply};
 use super::route::{Place, Within};
 use super::single::check_id;
-use super::stand_in::{Shared, is_json};
+use super::stand_in::{SharedState, is_json};
 
 /// Lets a request in, or answers it.
 ///
 /// # Errors
 /// The answer.
 pub(in crate::embedded) fn admit(
-    shared: &Shared,
+    shared: &SharedState,
     parts: &Parts,
     place: &Place,
     peer: IpAddr,
@@ -39,7 +39,7 @@ pub(in crate::embedded) fn admit(
     checked.map_err(|refusal| closing(refusal.into())).map(|()| identity)
 }
 
-fn check(shared: &Shared, parts: &Parts, place: &Place, admin: bool) -> Result<(), Refusal> {
+fn check(shared: &SharedState, parts: &Parts, place: &Place, admin: bool) -> Result<(), Refusal> {
     let (database, within) = match place {
         Place::Root | Place::Up | Place::Session => return Ok(()),
         Place::Uuids | Place::AllDbs | Place::Counters if admin => return Ok(()),

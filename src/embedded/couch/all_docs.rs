@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::json::{write_number, write_string};
 use super::query::Query;
-use super::reply::{Payload, Refusal, Reply};
+use super::reply::{Refusal, Reply, ReplyBody};
 use super::stand_in::Call;
 use super::store::{Database, Entry, State, name, write_document};
 use crate::embedded::counters::{add, count};
@@ -125,7 +125,7 @@ pub(in crate::embedded) fn all_docs(
     let rows = write(&listing, &mut database.lock(), &mut body);
     count(&call.shared.tally.listings);
     add(&call.shared.tally.listing_rows, rows);
-    Ok(Reply::new(200, Payload::chunked(body)))
+    Ok(Reply::new(200, ReplyBody::chunked(body)))
 }
 
 fn write(listing: &Listing, state: &mut State, body: &mut Vec<u8>) -> u64 {

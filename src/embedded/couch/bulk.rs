@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::document::Draft;
+use super::document::NewDocument;
 use super::json::write_string;
 use super::reply::{Refusal, Reply};
 use super::revision::Rev;
@@ -16,7 +16,7 @@ use crate::embedded::counters::{add, count};
 
 #[derive(Deserialize)]
 struct BulkDocs {
-    docs: Option<Vec<Draft>>,
+    docs: Option<Vec<NewDocument>>,
     new_edits: Option<bool>,
 }
 

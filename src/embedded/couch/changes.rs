@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::json::{write_number, write_string};
 use super::query::Query;
-use super::reply::{Payload, Refusal, Reply};
+use super::reply::{Refusal, Reply, ReplyBody};
 use super::stand_in::Call;
 use super::store::{Database, Entry, State, write_document};
 use crate::embedded::counters::count;
@@ -142,11 +142,11 @@ pub(in crate::embedded) fn changes(
         let mut state = database.lock();
         feed.rows(&mut state, &mut body);
         feed.write_end(&mut state, &mut body);
-        return Ok(Reply::new(200, Payload::chunked(body)));
+        return Ok(Reply::new(200, ReplyBody::chunked(body)));
     }
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(serve(feed, Arc::clone(database), sender, body));
-    Ok(Reply::new(200, Payload::Feed(receiver)))
+    Ok(Reply::new(200, ReplyBody::Feed(receiver)))
 }
 
 /// Sends rows as they come until the feed ends or the reader is gone.

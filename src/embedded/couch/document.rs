@@ -20,7 +20,7 @@ pub(in crate::embedded) const MAX_DOCUMENT_BYTES: usize = 8_000_000;
 
 /// A document as a client sent it.
 #[derive(Debug, Default)]
-pub(in crate::embedded) struct Draft {
+pub(in crate::embedded) struct NewDocument {
     /// `_id`, when it was there.
     pub(in crate::embedded) id: Option<String>,
     /// `_rev`, when it was there.
@@ -38,7 +38,7 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Draft {
+impl NewDocument {
     /// Takes one document apart.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ fn string(text: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(inner))
 }
 
-impl<'de> Deserialize<'de> for Draft {
+impl<'de> Deserialize<'de> for NewDocument {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(DraftVisitor)
     }
@@ -109,16 +109,16 @@ impl<'de> Deserialize<'de> for Draft {
 struct DraftVisitor;
 
 impl<'de> Visitor<'de> for DraftVisitor {
-    type Value = Draft;
+    type Value = NewDocument;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a document")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Draft, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NewDocument, A::Error> {
         SCRATCH.with_borrow_mut(|body| {
             body.clear();
-            let mut draft = Draft::default();
+            let mut draft = NewDocument::default();
             let mut bytes = 2;
             while let Some(Name(key)) = map.next_key::<Name<'de>>()? {
                 let value: &RawValue = map.next_value()?;
@@ -143,33 +143,33 @@ impl<'de> Visitor<'de> for DraftVisitor {
         })
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Draft, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<NewDocument, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Draft::of_another_kind())
+        Ok(NewDocument::of_another_kind())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Draft, E> {
-        Ok(Draft::of_another_kind())
+    fn visit_bool<E>(self, _: bool) -> Result<NewDocument, E> {
+        Ok(NewDocument::of_another_kind())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Draft, E> {
-        Ok(Draft::of_another_kind())
+    fn visit_i64<E>(self, _: i64) -> Result<NewDocument, E> {
+        Ok(NewDocument::of_another_kind())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Draft, E> {
-        Ok(Draft::of_another_kind())
+    fn visit_u64<E>(self, _: u64) -> Result<NewDocument, E> {
+        Ok(NewDocument::of_another_kind())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Draft, E> {
-        Ok(Draft::of_another_kind())
+    fn visit_f64<E>(self, _: f64) -> Result<NewDocument, E> {
+        Ok(NewDocument::of_another_kind())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Draft, E> {
-        Ok(Draft::of_another_kind())
+    fn visit_str<E>(self, _: &str) -> Result<NewDocument, E> {
+        Ok(NewDocument::of_another_kind())
     }
 
-    fn visit_unit<E>(self) -> Result<Draft, E> {
-        Ok(Draft::of_another_kind())
+    fn visit_unit<E>(self) -> Result<NewDocument, E> {
+        Ok(NewDocument::of_another_kind())
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
     fn special_members_leave_the_rest_as_sent() {
         let sent =
             br#" {"_id":"a\u0062","x": [1, {"_id":2}],"_rev":"3-aa","y\n":1.50,"_deleted":true} "#;
-        let draft = Draft::parse(sent).unwrap();
+        let draft = NewDocument::parse(sent).unwrap();
         assert_eq!(draft.id.as_deref(), Some("ab"));
         assert_eq!(draft.rev, Rev::parse("3-aa"));
         assert!(draft.deleted);
@@ -229,13 +229,13 @@ mod tests {
             (br#"{"_attachments":{"a":{}}}"#, Refusal::NO_ATTACHMENTS),
         ];
         for (bytes, refusal) in cases {
-            assert_eq!(Draft::parse(bytes).unwrap_err(), refusal, "{}", bytes.escape_ascii());
+            assert_eq!(NewDocument::parse(bytes).unwrap_err(), refusal, "{}", bytes.escape_ascii());
         }
     }
 
     #[test]
     fn a_document_over_the_limit_is_refused() {
         let sent = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_DOCUMENT_BYTES));
-        assert_eq!(Draft::parse(sent.as_bytes()).unwrap_err(), Refusal::DOCUMENT_TOO_LARGE);
+        assert_eq!(NewDocument::parse(sent.as_bytes()).unwrap_err(), Refusal::DOCUMENT_TOO_LARGE);
     }
 }

@@ -20,4 +20,4 @@ mod stand_in;
 mod store;
 
 pub(in crate::embedded) use auth::SESSION_NS;
-pub(in crate::embedded) use stand_in::Shared;
+pub(in crate::embedded) use stand_in::SharedState;

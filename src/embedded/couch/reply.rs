@@ -123,7 +123,7 @@ impl Refusal {
 
 /// The bytes of an answer.
 #[derive(Debug)]
-pub(in crate::embedded) enum Payload {
+pub(in crate::embedded) enum ReplyBody {
     /// Known at once; sent with `Content-Length`.
     Whole(Option<Bytes>),
     /// Known at once; sent in chunks, as CouchDB sends lists.
@@ -132,7 +132,7 @@ pub(in crate::embedded) enum Payload {
     Feed(mpsc::Receiver<Bytes>),
 }
 
-impl Payload {
+impl ReplyBody {
     /// Cuts a list into chunks.
     pub(in crate::embedded) fn chunked(bytes: Vec<u8>) -> Self {
         let mut rest = Bytes::from(bytes);
@@ -145,7 +145,7 @@ impl Payload {
     }
 }
 
-impl Body for Payload {
+impl Body for ReplyBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -182,18 +182,18 @@ pub(in crate::embedded) struct Reply {
     /// The HTTP status.
     pub(in crate::embedded) status: u16,
     /// What follows the headers.
-    pub(in crate::embedded) payload: Payload,
+    pub(in crate::embedded) payload: ReplyBody,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Reply {
     /// A JSON answer; the caller ends it with a line feed, as CouchDB does.
     pub(in crate::embedded) fn json(status: u16, body: impl Into<Bytes>) -> Self {
-        Self::new(status, Payload::Whole(Some(body.into())))
+        Self::new(status, ReplyBody::Whole(Some(body.into())))
     }
 
     /// An answer with any payload.
-    pub(in crate::embedded) fn new(status: u16, payload: Payload) -> Self {
+    pub(in crate::embedded) fn new(status: u16, payload: ReplyBody) -> Self {
         Self { status, payload, headers: Vec::new() }
     }
 
@@ -234,7 +234,7 @@ impl Reply {
     }
 
     /// The HTTP answer.
-    pub(in crate::embedded) fn into_response(self) -> Response<Payload> {
+    pub(in crate::embedded) fn into_response(self) -> Response<ReplyBody> {
         let mut response = Response::new(self.payload);
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

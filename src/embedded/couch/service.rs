@@ -13,11 +13,11 @@ use super::all_docs::all_docs;
 use super::bulk::{bulk_docs, bulk_get};
 use super::changes::changes;
 use super::query::Query;
-use super::reply::{Payload, Refusal, Reply};
+use super::reply::{Refusal, Reply, ReplyBody};
 use super::route::{Place, Within};
 use super::single::{document, post};
 use super::stand_in::{
-    Call, Shared, all_dbs, counters, create, delete, info, session, up, uuids, welcome,
+    Call, SharedState, all_dbs, counters, create, delete, info, session, up, uuids, welcome,
 };
 use crate::embedded::counters::Tally;
 
@@ -29,10 +29,10 @@ const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// # Errors
 /// When the body can not be read to its end: the connection is of no use then.
 pub(in crate::embedded) async fn serve(
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     peer: IpAddr,
     request: Request<Incoming>,
-) -> Result<Response<Payload>, hyper::Error> {
+) -> Result<Response<ReplyBody>, hyper::Error> {
     let (parts, body) = request.into_parts();
     let place = Place::parse(parts.uri.path());
     let identity = match admit(&shared, &parts, &place, peer) {
@@ -106,7 +106,7 @@ fn answer(call: &Call<'_>, place: &Place) -> Result<Reply, Refusal> {
     }
 }
 
-fn send(tally: &Tally, place: &Place, reply: Reply) -> Response<Payload> {
+fn send(tally: &Tally, place: &Place, reply: Reply) -> Response<ReplyBody> {
     // Reading the counters must not move them.
     if *place != Place::Counters {
         tally.answered(reply.status);

@@ -6,9 +6,9 @@ use hyper::Method;
 use hyper::header::{HeaderName, IF_MATCH, IF_NONE_MATCH};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::document::Draft;
+use super::document::NewDocument;
 use super::json::write_string;
-use super::reply::{Payload, Refusal, Reply};
+use super::reply::{Refusal, Reply, ReplyBody};
 use super::revision::Rev;
 use super::stand_in::Call;
 use super::store::{Change, Conflict, Database, Edit, write_document};
@@ -38,7 +38,7 @@ pub(in crate::embedded) fn document(
     if call.reads() {
         read(call, database, id)
     } else if call.method == Method::PUT {
-        let draft = Draft::parse(call.body)?;
+        let draft = NewDocument::parse(call.body)?;
         write(call, database, id, draft)
     } else {
         delete(call, database, id)
@@ -47,7 +47,7 @@ pub(in crate::embedded) fn document(
 
 /// `POST /db`
 pub(in crate::embedded) fn post(call: &Call<'_>, database: &Database) -> Result<Reply, Refusal> {
-    let mut draft = Draft::parse(call.body)?;
+    let mut draft = NewDocument::parse(call.body)?;
     let id = draft.id.take().unwrap_or_else(|| call.shared.uuid());
     check_id(&id)?;
     write(call, database, &id, draft)
@@ -66,7 +66,7 @@ fn read(call: &Call<'_>, database: &Database, id: &str) -> Result<Reply, Refusal
     let known =
         header_rev(call, &IF_NONE_MATCH).is_some_and(|known| Rev::parse(known) == Some(rev));
     let reply = if known {
-        Reply::new(304, Payload::Whole(None))
+        Reply::new(304, ReplyBody::Whole(None))
     } else {
         let mut body = Vec::new();
         write_document(id, entry, &mut body);
@@ -95,7 +95,12 @@ fn delete(call: &Call<'_>, database: &Database, id: &str) -> Result<Reply, Refus
     Ok(written(call, 200, id, rev))
 }
 
-fn write(call: &Call<'_>, database: &Database, id: &str, draft: Draft) -> Result<Reply, Refusal> {
+fn write(
+    call: &Call<'_>,
+    database: &Database,
+    id: &str,
+    draft: NewDocument,
+) -> Result<Reply, Refusal> {
     let replicated = call.query.is("new_edits", "false");
     let base = based_on(call, draft.rev)?;
     let deleted = draft.deleted;

@@ -24,7 +24,7 @@ const API_VERSION: &str = "3.5.0";
 
 /// What all serving threads share.
 #[derive(Debug)]
-pub(in crate::embedded) struct Shared {
+pub(in crate::embedded) struct SharedState {
     /// What was counted.
     pub(in crate::embedded) tally: Tally,
     /// Who may do what.
@@ -37,7 +37,7 @@ pub(in crate::embedded) struct Shared {
 /// One request, read whole.
 pub(in crate::embedded) struct Call<'a> {
     /// The server.
-    pub(in crate::embedded) shared: &'a Shared,
+    pub(in crate::embedded) shared: &'a SharedState,
     /// The method.
     pub(in crate::embedded) method: &'a Method,
     /// The path as it was sent.
@@ -67,7 +67,7 @@ impl Call<'_> {
     }
 }
 
-impl Shared {
+impl SharedState {
     /// A server without databases, which [`Auth::new`] guards.
     pub(in crate::embedded) fn new(admin: Option<(String, String)>, session_ns: Nanos) -> Self {
         Self {
@@ -117,7 +117,7 @@ pub(in crate::embedded) fn up() -> Reply {
 }
 
 /// `GET /_springload/counters`
-pub(in crate::embedded) fn counters(shared: &Shared) -> Reply {
+pub(in crate::embedded) fn counters(shared: &SharedState) -> Reply {
     json_line(200, &json!(shared.tally.snapshot()))
 }
 
@@ -132,7 +132,7 @@ pub(in crate::embedded) fn uuids(call: &Call<'_>) -> Result<Reply, Refusal> {
 }
 
 /// `GET /_all_dbs`
-pub(in crate::embedded) fn all_dbs(shared: &Shared) -> Reply {
+pub(in crate::embedded) fn all_dbs(shared: &SharedState) -> Reply {
     let databases = shared.databases.read().unwrap_or_else(PoisonError::into_inner);
     json_line(200, &json!(databases.keys().collect::<Vec<_>>()))
 }
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn uuids_count_up() {
-        let shared = Shared::new(None, 0);
+        let shared = SharedState::new(None, 0);
         let (first, second) = (shared.uuid(), shared.uuid());
         assert_eq!((first.len(), &first[..26]), (32, &second[..26]));
         assert!(first < second);

@@ -4,7 +4,7 @@
 use super::keys::{KeyNames, KeyOrder};
 use super::lengths::LengthSpec;
 use super::properties::Properties;
-use super::read::{PropertyError, Reader};
+use super::read::{PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 
 /// How many records there are where none are named: as many as a signed 32-bit number counts.
@@ -177,7 +177,7 @@ impl CoreConfig {
         go_keys: bool,
         file: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Self, Vec<PropertyError>> {
-        let mut read = Reader::new(properties);
+        let mut read = PropertyReader::new(properties);
         let records = match read.whole("recordcount", 0) {
             0 => RECORDS_UNSAID,
             records => records,
@@ -225,7 +225,7 @@ impl CoreConfig {
     }
 }
 
-fn keys(read: &mut Reader, go_keys: bool) -> KeyNames {
+fn keys(read: &mut PropertyReader, go_keys: bool) -> KeyNames {
     let order = match (read.text("insertorder", "hashed").as_str(), go_keys) {
         ("hashed", false) => KeyOrder::Hashed,
         ("hashed", true) => KeyOrder::GoHashed,
@@ -236,7 +236,7 @@ fn keys(read: &mut Reader, go_keys: bool) -> KeyNames {
     KeyNames { prefix: read.text("keyprefix", "user"), digits, order }
 }
 
-fn fields(read: &mut Reader, file: &dyn Fn(&str) -> Result<String, String>) -> FieldsSpec {
+fn fields(read: &mut PropertyReader, file: &dyn Fn(&str) -> Result<String, String>) -> FieldsSpec {
     let max = read.within("fieldlength", 100, 0..=1 << 30);
     let min = read.within("minfieldlength", 1, 0..=1 << 30);
     let distribution = read.text("fieldlengthdistribution", "constant");
@@ -276,7 +276,7 @@ fn fields(read: &mut Reader, file: &dyn Fn(&str) -> Result<String, String>) -> F
     }
 }
 
-fn read_fields(read: &mut Reader, integrity: bool) -> ReadFields {
+fn read_fields(read: &mut PropertyReader, integrity: bool) -> ReadFields {
     let by_name = read.flag("readallfieldsbyname", false);
     match (read.flag("readallfields", true), by_name || integrity) {
         (false, _) => ReadFields::One,
@@ -286,7 +286,12 @@ fn read_fields(read: &mut Reader, integrity: bool) -> ReadFields {
 }
 
 /// A length between two properties, either even or by Zipf's law.
-fn range(read: &mut Reader, min: (&str, u64), max: (&str, u64), zipfian: bool) -> LengthSpec {
+fn range(
+    read: &mut PropertyReader,
+    min: (&str, u64),
+    max: (&str, u64),
+    zipfian: bool,
+) -> LengthSpec {
     if min.1 > max.1 {
         let problem = format!("{} is above {} ({})", min.1, max.0, max.1);
         read.wrong(min.0, problem, "exchange them");
@@ -295,7 +300,7 @@ fn range(read: &mut Reader, min: (&str, u64), max: (&str, u64), zipfian: bool) -
     if zipfian { LengthSpec::Zipfian { min, max } } else { LengthSpec::Uniform { min, max } }
 }
 
-fn proportions(read: &mut Reader) -> Proportions {
+fn proportions(read: &mut PropertyReader) -> Proportions {
     let proportions = Proportions {
         read: read.number("readproportion", 0.95),
         update: read.number("updateproportion", 0.05),
@@ -310,7 +315,7 @@ fn proportions(read: &mut Reader) -> Proportions {
     proportions
 }
 
-fn requests(read: &mut Reader) -> RequestSpec {
+fn requests(read: &mut PropertyReader) -> RequestSpec {
     let data = read.fraction("hotspotdatafraction", 0.2);
     let operations = read.fraction("hotspotopnfraction", 0.8);
     let percentile = read.number("exponential.percentile", 95.0);
@@ -347,7 +352,7 @@ fn requests(read: &mut Reader) -> RequestSpec {
     }
 }
 
-fn scan_length(read: &mut Reader) -> LengthSpec {
+fn scan_length(read: &mut PropertyReader) -> LengthSpec {
     let min = read.within("minscanlength", 1, 0..=1 << 30);
     let max = read.within("maxscanlength", 1000, 0..=1 << 30);
     let distribution = read.text("scanlengthdistribution", "uniform");

@@ -31,7 +31,7 @@ pub use demand::YcsbDemand;
 pub use keys::{KeyNames, KeyOrder};
 pub use lengths::{LengthSpec, Lengths};
 pub use properties::Properties;
-pub use read::{PropertyError, Reader};
+pub use read::{PropertyError, PropertyReader};
 pub use stage::{YcsbPhase, YcsbStage};
 
 /// What a workload is beside what all have in common.

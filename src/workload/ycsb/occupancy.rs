@@ -2,7 +2,7 @@
 
 use super::config::CoreConfig;
 use super::properties::Properties;
-use super::read::{PropertyError, Reader};
+use super::read::{PropertyError, PropertyReader};
 
 /// The properties that are read here, beside those of the core workload.
 pub const PROPERTIES: [&str; 3] = ["disksize", "occupancy", "storageages"];
@@ -21,7 +21,7 @@ pub fn occupy(
     file: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<Vec<&'static str>, Vec<PropertyError>> {
     let fields = CoreConfig::read(&without_counts(properties), false, file)?.fields;
-    let mut read = Reader::new(properties);
+    let mut read = PropertyReader::new(properties);
     let disk = read.whole("disksize", 100_000_000);
     let occupancy = read.fraction("occupancy", 0.9);
     let ages = read.whole("storageages", 10);

@@ -1,6 +1,6 @@
 //! Java property files, as `java.util.Properties` reads them. Knows no property's meaning.
 //!
-//! Source: the documentation of `Properties.load(Reader)`, Java SE 17.
+//! Source: the documentation of `Properties.load(LineReader)`, Java SE 17.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ impl Properties {
             Ok(text) => text.to_owned(),
             Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
         };
-        let mut reader = Reader { chars: text.chars().peekable(), line: 1 };
+        let mut reader = LineReader { chars: text.chars().peekable(), line: 1 };
         let mut properties = Self::default();
         while let Some((name, value)) = reader.pair()? {
             // A name of no characters can be written, but names nothing.
@@ -65,12 +65,12 @@ const fn blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\x0c')
 }
 
-struct Reader<'a> {
+struct LineReader<'a> {
     chars: Peekable<Chars<'a>>,
     line: usize,
 }
 
-impl Reader<'_> {
+impl LineReader<'_> {
     /// The next line that has a name, as name and value. `None`: the text is at its end.
     fn pair(&mut self) -> Result<Option<(String, String)>, String> {
         while let Some(&c) = self.chars.peek() {

@@ -24,12 +24,12 @@ impl fmt::Display for PropertyError {
 
 /// Reads values; what has no meaning is noted, and the default is given instead.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub struct PropertyReader<'a> {
     properties: &'a Properties,
     errors: Vec<PropertyError>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PropertyReader<'a> {
     /// Reads these properties.
     pub const fn new(properties: &'a Properties) -> Self {
         Self { properties, errors: Vec::new() }

@@ -13,7 +13,8 @@ use crate::plan::{Auth, Existing, Flagged, Invalid, LoadSpec, MeasurementPlan, P
 use crate::workload::ycsb::rest::RestConfig;
 use crate::workload::ycsb::series::{Asker, SeriesConfig};
 use crate::workload::ycsb::{
-    Class, CoreConfig, Properties, PropertyError, Reader, YcsbDemand, YcsbPhase, builtin, occupancy,
+    Class, CoreConfig, Properties, PropertyError, PropertyReader, YcsbDemand, YcsbPhase, builtin,
+    occupancy,
 };
 use serde_json::{Map, Value, json};
 use std::io::ErrorKind;
@@ -346,7 +347,7 @@ impl Asked {
 
     /// What the properties of `BasicDB` ask for: what is shown, and the driver's options.
     fn basic(&self, mistakes: &mut Vec<Invalid>) -> (Shown, Map<String, Value>) {
-        let mut read = Reader::new(&self.properties);
+        let mut read = PropertyReader::new(&self.properties);
         // The most that YCSB's type holds: 24 days.
         let delay_ms = read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff);
         let randomized = read.flag("basicdb.randomizedelay", true);

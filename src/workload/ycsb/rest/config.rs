@@ -4,7 +4,7 @@
 
 use super::super::config::{CoreConfig, RequestSpec};
 use super::super::properties::Properties;
-use super::super::read::{PropertyError, Reader};
+use super::super::read::{PropertyError, PropertyReader};
 use crate::generate::THETA;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl RestConfig {
         file: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<(CoreConfig, Self), Vec<PropertyError>> {
         let core = CoreConfig::read(properties, false, file);
-        let mut read = Reader::new(properties);
+        let mut read = PropertyReader::new(properties);
         let prefix = read.text("url.prefix", PREFIX);
         let base = address(&mut read, &prefix);
         let config = Self {
@@ -102,7 +102,7 @@ impl RestConfig {
         let mix = &mut core.proportions;
         mix.read += mix.scan + mix.read_modify_write;
         (mix.scan, mix.read_modify_write) = (0.0, 0.0);
-        let mut read = Reader::new(properties);
+        let mut read = PropertyReader::new(properties);
         if matches!(core.requests, RequestSpec::Latest { .. } | RequestSpec::Sequential) {
             let cure = "it is uniform, zipfian, hotspot or exponential";
             read.wrong("requestdistribution", "is not one for traces", cure);
@@ -120,7 +120,7 @@ impl RestConfig {
 }
 
 /// The address that all URLs begin with.
-fn address(read: &mut Reader<'_>, prefix: &str) -> Option<Url> {
+fn address(read: &mut PropertyReader<'_>, prefix: &str) -> Option<Url> {
     let url = Url::parse(prefix).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     if url.is_none() {
         let problem = "is not an http or https address";
@@ -137,7 +137,7 @@ fn user(url: &Url) -> Option<(String, String)> {
 }
 
 fn trace(
-    read: &mut Reader<'_>,
+    read: &mut PropertyReader<'_>,
     kind: &str,
     (prefix, base): (&str, Option<&Url>),
     file: &dyn Fn(&str) -> Result<String, String>,
@@ -173,12 +173,12 @@ fn redact(message: &str, base: Option<&Url>) -> String {
     }
 }
 
-fn exponent(read: &mut Reader<'_>, name: &str) -> f64 {
+fn exponent(read: &mut PropertyReader<'_>, name: &str) -> f64 {
     let between = |text: &str| text.parse().ok().filter(|it| (0.0..1.0).contains(it) && *it > 0.0);
     read.parsed(name, "give a number between 0 and 1", between).unwrap_or(THETA)
 }
 
-fn headers(read: &mut Reader<'_>) -> Vec<String> {
+fn headers(read: &mut PropertyReader<'_>) -> Vec<String> {
     let text = read.text("headers", HEADERS);
     let words: Vec<&str> = text.split_whitespace().collect();
     if !words.len().is_multiple_of(2) {

@@ -4,7 +4,7 @@
 
 use super::super::config::{CoreConfig, RequestSpec};
 use super::super::properties::Properties;
-use super::super::read::{PropertyError, Reader};
+use super::super::read::{PropertyError, PropertyReader};
 use super::names;
 use serde::{Deserialize, Serialize};
 
@@ -191,7 +191,7 @@ impl SeriesConfig {
             others.set(name, value);
         }
         let core = CoreConfig::read(&others, false, &|_| Err("is not read".to_owned()));
-        let mut read = Reader::new(properties);
+        let mut read = PropertyReader::new(properties);
         let (config, threads) = (config(&mut read, asker.now_ms), asker.threads);
         if config.keys < threads {
             let problem = format!("{} keys for {threads} threads", config.keys);
@@ -213,7 +213,7 @@ impl SeriesConfig {
             }
         };
         core.fields.integrity = series.integrity;
-        let mut read = Reader::new(properties);
+        let mut read = PropertyReader::new(properties);
         check_operations(&mut read, &core);
         let all: Option<u64> =
             series.tags.iter().try_fold(series.keys, |all, &tag| all.checked_mul(tag));
@@ -238,7 +238,7 @@ impl SeriesConfig {
     }
 }
 
-fn config(read: &mut Reader<'_>, now_ms: i64) -> SeriesConfig {
+fn config(read: &mut PropertyReader<'_>, now_ms: i64) -> SeriesConfig {
     let unit = unit(read);
     let interval = read.within("timestampinterval", 60, 1..=i32::MAX as u64).cast_signed();
     let now = if unit == Unit::Milliseconds { now_ms } else { now_ms / 1_000 };
@@ -280,7 +280,7 @@ fn config(read: &mut Reader<'_>, now_ms: i64) -> SeriesConfig {
     }
 }
 
-fn unit(read: &mut Reader<'_>) -> Unit {
+fn unit(read: &mut PropertyReader<'_>) -> Unit {
     let cure = "it is milliseconds, seconds, minutes, hours or days";
     let word = |text: &str| match text.to_ascii_lowercase().as_str() {
         "milliseconds" => Some(Unit::Milliseconds),
@@ -293,7 +293,7 @@ fn unit(read: &mut Reader<'_>) -> Unit {
     read.parsed("timestampunits", cure, word).unwrap_or(Unit::Seconds)
 }
 
-fn values(read: &mut Reader<'_>) -> ValueKind {
+fn values(read: &mut PropertyReader<'_>) -> ValueKind {
     let word = |text: &str| match text.to_ascii_lowercase().as_str() {
         "integers" => Some(ValueKind::Integers),
         "floats" => Some(ValueKind::Floats),
@@ -305,7 +305,7 @@ fn values(read: &mut Reader<'_>) -> ValueKind {
 }
 
 /// How many values each tag has; 1 where the list is too short.
-fn tags(read: &mut Reader<'_>) -> Vec<u64> {
+fn tags(read: &mut PropertyReader<'_>) -> Vec<u64> {
     let count = read.within("tagcount", 4, 1..=1_000) as usize;
     let one = |text: &str| text.trim().parse().ok().filter(|it| (1..=MOST_VALUES).contains(it));
     let cure = "give a whole number, 1 or more, for each tag, with commas between";
@@ -316,7 +316,7 @@ fn tags(read: &mut Reader<'_>) -> Vec<u64> {
     tags
 }
 
-fn group_by(read: &mut Reader<'_>, tags: usize) -> Option<GroupBy> {
+fn group_by(read: &mut PropertyReader<'_>, tags: usize) -> Option<GroupBy> {
     let function = read.text("groupbyfunction", "");
     if function.is_empty() {
         return None;
@@ -332,7 +332,7 @@ fn group_by(read: &mut Reader<'_>, tags: usize) -> Option<GroupBy> {
     Some(GroupBy { key: read.text("groupbykey", "YCSBGB"), function, tags: grouped })
 }
 
-fn downsampling(read: &mut Reader<'_>) -> Option<Downsampling> {
+fn downsampling(read: &mut PropertyReader<'_>) -> Option<Downsampling> {
     let function = read.text("downsamplingfunction", "");
     if function.is_empty() {
         return None;
@@ -345,7 +345,7 @@ fn downsampling(read: &mut Reader<'_>) -> Option<Downsampling> {
 }
 
 /// Refuses names that would come twice.
-fn check_lengths(read: &mut Reader<'_>, config: &SeriesConfig) {
+fn check_lengths(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     let values = config.tags.iter().copied().max().unwrap_or(1);
     for (i, (name, count)) in [
         ("fieldlength", config.keys),
@@ -367,7 +367,7 @@ fn check_lengths(read: &mut Reader<'_>, config: &SeriesConfig) {
 }
 
 /// YCSB's conditions.
-fn check_integrity(read: &mut Reader<'_>, config: &SeriesConfig) {
+fn check_integrity(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     if !config.integrity {
         return;
     }
@@ -386,7 +386,7 @@ fn check_integrity(read: &mut Reader<'_>, config: &SeriesConfig) {
     }
 }
 
-fn check_operations(read: &mut Reader<'_>, core: &CoreConfig) {
+fn check_operations(read: &mut PropertyReader<'_>, core: &CoreConfig) {
     if core.proportions.read_modify_write > 0.0 {
         let problem = "there is no read-modify-write of a time series";
         read.wrong("readmodifywriteproportion", problem, "give 0");
@@ -398,7 +398,7 @@ fn check_operations(read: &mut Reader<'_>, core: &CoreConfig) {
 }
 
 fn check_offsets(
-    read: &mut Reader<'_>,
+    read: &mut PropertyReader<'_>,
     (core, series): (&CoreConfig, &SeriesConfig),
     queries: bool,
 ) {
