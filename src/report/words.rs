@@ -11,7 +11,8 @@ pub(super) fn place(server: &ServerRecord) -> String {
     } else if server.stand_in {
         "embedded stand-in, in this process".to_owned()
     } else {
-        format!("{} {} at {}", server.name, server.version, server.url)
+        let name = format!("{} {}", server.name, server.version);
+        format!("{} at {}", name.trim_end(), server.url)
     }
 }
 

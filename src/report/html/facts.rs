@@ -54,10 +54,10 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
         .iter()
         .map(|schema| format!("{} (weight {})", schema.source, schema.weight))
         .collect();
-    let mut facts = vec![
-        ("server", place(server)),
-        ("database", format!("{} ({})", server.database, fate(server))),
-    ];
+    let mut facts = vec![("server", place(server))];
+    if !server.database.is_empty() {
+        facts.push(("database", format!("{} ({})", server.database, fate(server))));
+    }
     facts.extend(plan.target.facts());
     facts.extend([
         ("connections", grouped(plan.connections as u64)),
