@@ -170,7 +170,7 @@ const checks = {
     await page.click('#views button:text-is("read")');
     await page.waitForSelector('html[data-drawn="crud/read"]');
     equal((await plots()).length, KINDS.length, 'charts of reads');
-    await page.click('#stages button:text-is("bulk_insert")');
+    await page.click('#stages button:text-is("bulk insert")');
     await page.waitForSelector('html[data-drawn="bulk_insert/all"]');
     ensure((await plots()).every((it) => it.points.some((count) => count > 0)), 'an empty chart');
     await quiet();
