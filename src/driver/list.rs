@@ -1,19 +1,19 @@
-//! What is made of the list of drivers. The choice is made once for each thread: the loop knows its
-//! driver.
+//! What is generated from the list of drivers. The driver is selected once per thread: the loop
+//! knows its type.
 
 use super::{Card, Target, TargetAsked};
 
-/// What is done with a target, whichever it is.
+/// Work on a target of any driver.
 pub trait WithTarget {
-    /// What comes of it.
+    /// The result.
     type Output;
 
     /// Does it.
     fn with<T: Target>(self, target: &T) -> Self::Output;
 }
 
-/// The driver of an address: by its scheme, or by its name. The first one has the stand-in, and
-/// says what is wrong with an address of none.
+/// Finds the driver of an address by its scheme or its name. The first driver has the stand-in, and
+/// reports addresses that no driver recognises.
 pub(super) fn of_address(asked: &TargetAsked, cards: &[Card]) -> &'static str {
     let address = asked.address.as_deref().unwrap_or_default();
     let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -24,7 +24,7 @@ pub(super) fn of_address(asked: &TargetAsked, cards: &[Card]) -> &'static str {
     cards.iter().find(meant).or(cards.first()).map_or("", |card| card.name)
 }
 
-/// A plan beside its driver's name.
+/// A plan together with its driver's name.
 #[derive(serde::Serialize)]
 pub(super) struct Tagged<'a, P> {
     pub(super) driver: &'static str,
@@ -32,18 +32,19 @@ pub(super) struct Tagged<'a, P> {
     pub(super) plan: &'a P,
 }
 
-/// The modules of the drivers, the enums over them, and what differs from one to the other.
+/// The modules of the drivers, the enums over them, and what differs between drivers.
 macro_rules! drivers {
     ($($module:ident: $name:ident($plan:ident) = $tag:literal,)*) => {
         $(pub mod $module;)*
 
-        /// The target of a plan, for any driver. Stored with the driver's name, but for the first.
+        /// The target of a plan, for any driver. Stored with the driver's name, except for the
+        /// first.
         #[derive(Clone, Debug, PartialEq)]
         pub enum TargetPlan {
             $(#[doc = concat!("Of the driver `", $tag, "`.")] $name($module::$plan),)*
         }
 
-        /// A database behind any driver, ready for load.
+        /// A database of any driver, ready for load.
         #[derive(Clone, Debug)]
         pub enum Driver {
             $(
@@ -52,13 +53,14 @@ macro_rules! drivers {
             )*
         }
 
-        /// What there is to know of each driver.
+        /// What is known about each driver.
         pub const CARDS: &[Card] = &[$(<$module::$plan as DriverPlan>::CARD,)*];
 
         impl TargetPlan {
-            /// Makes a plan of what was asked, with the driver that the address names.
+            /// Makes a plan from a request, with the driver that the address names.
             ///
             /// # Errors
+            ///
             /// The mistake that was found.
             pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
                 match list::of_address(asked, CARDS) {
@@ -67,16 +69,17 @@ macro_rules! drivers {
                 }
             }
 
-            /// What there is to know of its driver.
+            /// What is known about its driver.
             pub const fn card(&self) -> Card {
                 match self {
                     $(Self::$name(_) => <$module::$plan as DriverPlan>::CARD,)*
                 }
             }
 
-            /// Finds the server, proves who asks, finds or makes the database.
+            /// Finds the server, authenticates, finds or creates the database.
             ///
             /// # Errors
+            ///
             /// Why the target cannot be used.
             pub async fn open(
                 &self,
@@ -111,7 +114,7 @@ macro_rules! drivers {
         }
 
         impl<'de> serde::Deserialize<'de> for TargetPlan {
-            /// Records that name no driver are of the first one.
+            /// Records that name no driver belong to the first one.
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 use serde::de::Error as _;
                 let mut members = serde_json::Map::deserialize(from)?;
@@ -134,16 +137,17 @@ macro_rules! drivers {
                 }
             }
 
-            /// Asks for the size of the database, where the driver can.
+            /// Asks for the size of the database, if the driver can.
             pub async fn size(&self) -> Option<Size> {
                 match self {
                     $(Self::$name(target) => target.size().await,)*
                 }
             }
 
-            /// Removes what the run has made and is not to keep. Tells whether it did.
+            /// Removes what the run created and does not keep. Returns whether it did.
             ///
             /// # Errors
+            ///
             /// Why it could not.
             pub async fn tear_down(&self) -> Result<bool, TargetError> {
                 match self {

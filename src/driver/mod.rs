@@ -1,6 +1,6 @@
-//! Databases that load can be put on: the traits, and one file or folder per driver.
+//! The databases that springload can load: the traits, and one file or folder per driver.
 //!
-//! A driver knows how its database spells an operation. It knows nothing of pace or stages.
+//! A driver translates operations for its database. It knows nothing about pace or stages.
 
 mod list;
 mod plan;
@@ -12,7 +12,7 @@ list::drivers! {
     line: Line(LinePlan) = "line",
 }
 
-/// The pen of the default driver, for those who look at what is written with it.
+/// The pen of the default driver, for tests of what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, strike_secret};
@@ -30,7 +30,7 @@ use crate::op::{Answered, Failure, Op, Pen, Reason, Reply};
 use std::io;
 use std::rc::Rc;
 
-/// A target without a server, which answers at once: what is measured on it is springload itself.
+/// A target without a server, which answers at once, to measure springload itself.
 pub fn at_once() -> impl Target {
     basic::Basic::default()
 }
@@ -38,7 +38,7 @@ pub fn at_once() -> impl Target {
 /// How one operation ended, and what it cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// The answer, or why there was none that counts.
+    /// The answer, or why there was no valid one.
     pub result: Result<Reply, Failure>,
     /// Bytes of the bodies.
     pub bytes: BodyBytes,
@@ -47,24 +47,24 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// An operation that ended so, and cost nothing so far.
+    /// An operation that ended like this and has cost nothing so far.
     #[must_use]
     pub fn of(result: Result<Reply, Failure>) -> Self {
         Self { result, bytes: BodyBytes::default(), wire: Wire::default() }
     }
 
-    /// The outcome of what was done in two steps, of which `before` was the first: the result is
-    /// that of the second, all else is of both.
+    /// The outcome of two steps, the first of which was `before`: the result is that of the second,
+    /// everything else is the sum of both.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         self.bytes += before.bytes;
         self.wire += before.wire;
-        // It is one operation, however many of its requests were sent again.
+        // It counts as one operation, however many of its requests were resent.
         self.wire.resent = self.wire.resent.min(1);
         self
     }
 
-    /// Whether the server said nothing at all: not even when it was asked what became of a write.
+    /// Whether the server was silent throughout, even when asked whether a write was carried out.
     pub const fn is_silence(&self) -> bool {
         use Failure::{Connect, Reset, Timeout, Unanswered};
         matches!(self.result, Err(Connect | Reset | Timeout | Unanswered))
@@ -77,21 +77,23 @@ pub trait Target: Clone + Send + 'static {
     /// The database as the sessions of one shard see it.
     type Shard: Shard;
 
-    /// Opens it for the sessions of one shard, inside that shard's runtime: a client library that
-    /// brings tasks of its own can spawn them here.
+    /// Opens it for the sessions of one shard, inside that shard's runtime: a client library with
+    /// tasks of its own can spawn them here.
     ///
     /// # Errors
+    ///
     /// When the shard cannot be served.
     fn shard(&self, context: Rc<ShardContext>) -> impl Future<Output = io::Result<Self::Shard>>;
 
-    /// Asks for the size of the database, on a connection of its own.
+    /// Asks for the size of the database, on a separate connection.
     fn size(&self) -> impl Future<Output = Option<Size>> {
         async { None }
     }
 
-    /// Removes what opening it has made and the plan does not keep. Tells whether it did.
+    /// Removes what was created on opening, unless the plan keeps it. Returns whether it did.
     ///
     /// # Errors
+    ///
     /// Why it could not.
     fn tear_down(&self) -> impl Future<Output = Result<bool, TargetError>> {
         async { Ok(false) }
@@ -107,7 +109,7 @@ pub trait Shard {
     fn session(&self) -> Self::Session;
 }
 
-/// What sessions are made from where a shard has nothing of its own.
+/// What sessions are made from when a driver needs no shard type of its own.
 #[derive(Clone, Debug)]
 pub struct ShardOf<T> {
     /// The database.
@@ -124,20 +126,20 @@ pub trait Session {
     /// A pen for this connection.
     fn pen(&self) -> Self::Pen;
 
-    /// Connects if there is no connection, after the pause that earlier failures ask for, and tells
-    /// since when it has been connecting. A failure shows in the next operation.
+    /// Connects if there is no connection, after the pause that earlier failures call for, and
+    /// returns when it began to connect. A failure shows in the next operation.
     fn ready(&mut self) -> impl Future<Output = Option<Nanos>>;
 
-    /// Spells out what can be sent of `op`, which is written with `pen`, before it is due.
+    /// Before `op` is due, encodes as much as possible of what was written with `pen`.
     fn prepare(&mut self, _op: &Op, _pen: &mut Self::Pen) {}
 
-    /// Whether one request does `op`, whatever its answer: an answer that another request depends
-    /// on must be looked at as soon as it comes.
+    /// Whether `op` is always a single request, whatever the answer: if another request depends on
+    /// an answer, that answer must be read as soon as it comes.
     fn is_one_request(&self, _op: &Op) -> bool {
         true
     }
 
-    /// Carries out `op`, which was prepared with `pen`, and takes the marks of `probe`.
+    /// Executes `op`, which was prepared with `pen`, and sets the marks of `probe`.
     fn execute(
         &mut self,
         op: &Op,
@@ -146,29 +148,29 @@ pub trait Session {
     ) -> impl Future<Output = Outcome>;
 
     /// After an operation that failed as [`Failure::Unanswered`]: what its answer would have said,
-    /// where the driver has found out that it was carried out.
+    /// if the driver has found out that it was carried out.
     fn settled(&self) -> Option<Reply> {
         None
     }
 
-    /// What the last answer brought beside the [`Reply`].
+    /// What the last answer contained in addition to the [`Reply`].
     fn answered(&self) -> Answered<'_> {
         Answered::default()
     }
 
-    /// The documents that the last scan has brought, in JSON; `None`: the driver does not keep
-    /// them. Only asked once in a while: it may take its time.
+    /// The documents of the last scan, in JSON; `None` if the driver does not keep them. Called
+    /// rarely, so it may be slow.
     fn scanned(&self) -> Option<Vec<&[u8]>> {
         None
     }
 
-    /// What was said about the last operation, or about one document of it, having failed so.
-    /// Only asked once in a while: it may take its time.
+    /// What the server said about the last operation, or one of its documents, that failed this
+    /// way. Called rarely, so it may be slow.
     fn reason(&self, _failure: Failure) -> Option<Reason> {
         None
     }
 
-    /// The HTTP status of each answer to the last operation, where the driver tells them.
+    /// The HTTP status of each answer to the last operation, if the driver provides them.
     fn statuses(&self) -> &[u16] {
         &[]
     }

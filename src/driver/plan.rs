@@ -1,4 +1,4 @@
-//! Targets as they are asked for and as they are planned; what there is to know of a driver.
+//! Targets as requested and as planned; what is known about a driver.
 
 use super::Target;
 use crate::http1::Watcher;
@@ -13,13 +13,13 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What there is to know of a driver before anything is planned.
+/// What is known about a driver before anything is planned.
 #[derive(Clone, Copy, Debug)]
 pub struct Card {
     /// The name in plans and records.
     pub name: &'static str,
-    /// The schemes of its addresses. Its name by itself is an address, too: of no server, or of one
-    /// that the driver brings along.
+    /// The schemes of its addresses. The driver's name alone is an address, too: of no server, or
+    /// of one that the driver starts itself.
     pub schemes: &'static [&'static str],
     /// What it speaks to, for help texts.
     pub summary: &'static str,
@@ -27,17 +27,17 @@ pub struct Card {
     pub address: &'static str,
     /// The operations that it can do.
     pub operations: &'static [OpKind],
-    /// A server has databases by name, of which one is meant.
+    /// A server has named databases, and the target is one of them.
     pub databases: bool,
     /// There is a server. Without one, what is measured is springload itself.
     pub server: bool,
-    /// It marks when a request is sent and when its answer begins. Without these marks there are
-    /// no phases of an operation, only its service time.
+    /// It marks when a request is sent and when its answer begins. Without these marks only the
+    /// service time of an operation is known, not its phases.
     pub phases: bool,
 }
 
 impl Card {
-    /// Refuses operations that the driver cannot do; `done` tells which are to be done.
+    /// Refuses operations that the driver does not support; `done` selects those that are planned.
     pub fn refusal(&self, flag: &str, done: impl Fn(OpKind) -> bool) -> Option<Invalid> {
         let refused = |kind: &OpKind| kind.is_request() && !self.operations.contains(kind);
         let kinds: Vec<_> =
@@ -50,42 +50,43 @@ impl Card {
     }
 }
 
-/// A target as a dialect asks for it.
+/// A target as requested by a dialect.
 #[derive(Clone, Debug)]
 pub struct TargetAsked {
-    /// The address; `None`: the stand-in of the default driver.
+    /// The address; `None` for the stand-in of the default driver.
     pub address: Option<String>,
-    /// The flag that the address is given with.
+    /// The flag that the address was given with.
     pub flag: &'static str,
-    /// The database, where it is not part of the address.
+    /// The database, if it is not part of the address.
     pub database: Option<String>,
-    /// Whether the database is there already.
+    /// Whether the database exists already.
     pub existing: Existing,
-    /// A database that springload made stays.
+    /// Keep a database that springload created.
     pub keep: bool,
-    /// How credentials are presented.
+    /// How credentials are sent.
     pub auth: Auth,
-    /// The flag that this is given with.
+    /// The flag that `auth` was given with.
     pub auth_flag: &'static str,
-    /// A PEM file with authorities.
+    /// A PEM file with certificate authorities.
     pub tls_ca: Option<PathBuf>,
-    /// What all identifiers begin with.
+    /// The prefix of all identifiers.
     pub id_prefix: String,
-    /// Settings of the driver's own, by the names of its plan.
+    /// Settings specific to the driver, named as in its plan.
     pub options: Map<String, Value>,
 }
 
 impl TargetAsked {
-    /// A mistake in the address, which is told without its password.
+    /// A mistake in the address, shown without its password.
     pub fn wrong(&self, card: &Card, problem: &str) -> Invalid {
         let shown = redact(self.address.as_deref().unwrap_or_default());
         Invalid::new(self.flag, format!("{problem} in {shown:?}"), format!("give {}", card.address))
     }
 
-    /// The settings of the driver's own.
+    /// The settings specific to the driver.
     ///
     /// # Errors
-    /// When there is one that the driver does not have, or it makes no sense.
+    ///
+    /// When the driver does not have a setting, or its value is invalid.
     pub fn options<T: DeserializeOwned>(&self, card: &Card) -> Result<T, Invalid> {
         serde_json::from_value(Value::Object(self.options.clone())).map_err(|error| {
             let cure = format!("leave it out, or give one of the driver {}", card.name);
@@ -94,53 +95,54 @@ impl TargetAsked {
     }
 }
 
-/// Whether a named database is there already.
+/// Whether a named database exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It must not be.
+    /// It must not exist.
     No,
-    /// It must be.
+    /// It must exist.
     Yes,
-    /// It may be. It is made where it is missing, and stays.
+    /// It may exist. It is created if it is missing, and kept.
     Maybe,
 }
 
-/// How credentials are presented to the server.
+/// How credentials are sent to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Auth {
-    /// A session cookie: its check is cheap for the server.
+    /// A session cookie, which is cheap for the server to check.
     #[default]
     Cookie,
     /// Basic authentication in every request.
     Basic,
 }
 
-/// A target that is known to make sense. Serialises without any password.
+/// A target that has been checked. Serialises without any password.
 pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned {
     /// The database, ready for load.
     type Target: Target;
 
-    /// What there is to know of the driver.
+    /// What is known about the driver.
     const CARD: Card;
 
-    /// Makes a plan of what was asked.
+    /// Makes a plan from a request.
     ///
     /// # Errors
+    ///
     /// The mistake that was found.
     fn check(asked: &TargetAsked) -> Result<Self, Invalid>;
 
-    /// Finds the server, proves who asks, finds or makes the database.
+    /// Finds the server, authenticates, finds or creates the database.
     fn open(
         &self,
         opening: &Opening,
     ) -> impl Future<Output = Result<(Self::Target, ServerFacts), TargetError>>;
 }
 
-/// What others want to know of a target's plan, whatever its driver.
+/// What other rooms need to know about a target's plan, whatever its driver.
 pub trait Planned: Debug {
-    /// The address of the server without credentials, or of several with commas between; `None`:
-    /// the stand-in, or no server at all.
+    /// The address of the server without credentials, or of several, separated by commas; `None`
+    /// for the stand-in, or if there is no server.
     fn address(&self) -> Option<String> {
         None
     }
@@ -150,39 +152,39 @@ pub trait Planned: Debug {
         false
     }
 
-    /// The database that was asked for by name.
+    /// The database that was requested by name.
     fn named_database(&self) -> Option<&str> {
         None
     }
 
-    /// Each request proves who asks, at a cost for the server.
+    /// Each request is authenticated separately, which costs the server time.
     fn proves_each_request(&self) -> bool {
         false
     }
 
-    /// Operations are shown as lines to read.
+    /// Operations are printed as lines of text.
     fn shows(&self) -> bool {
         false
     }
 
-    /// Files and sockets that each connection takes.
+    /// File descriptors that each connection needs.
     fn descriptors(&self) -> u64 {
         1
     }
 
-    /// What reports tell of it: names and texts.
+    /// What reports say about it: names and texts.
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 }
 
-/// Is handed what is to be shown of each operation, on all threads.
+/// Receives the printed line of each operation, on all threads.
 pub type Echo = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// What a driver needs to know of a run to open its target.
 #[derive(Clone, Default)]
 pub struct Opening {
-    /// The database is left as it is, there or not: operations will tell.
+    /// The database is not touched or looked for: the operations will show whether it exists.
     pub as_it_is: bool,
     /// The address of the stand-in that was started for the run.
     pub stand_in: Option<String>,
@@ -192,13 +194,13 @@ pub struct Opening {
     pub timeout_ns: u64,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
-    /// Is told of each exchange of HTTP, where somebody wants to see it.
+    /// Receives each HTTP exchange, if they are to be shown.
     pub exchanges: Option<Watcher>,
-    /// Is handed the line of each operation, where somebody wants to see it.
+    /// Receives the line of each operation, if they are to be shown.
     pub echo: Option<Echo>,
 }
 
-/// What is known of a server once its target is open.
+/// What is known about a server once its target is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerFacts {
     /// The address, without credentials.
@@ -211,7 +213,7 @@ pub struct ServerFacts {
     pub same_machine: bool,
     /// The database.
     pub database: String,
-    /// springload made the database.
+    /// springload created the database.
     pub created: bool,
 }
 
@@ -226,7 +228,7 @@ impl From<EndpointError> for TargetError {
     }
 }
 
-/// The size of a database at a moment; the time is filled in by who asked.
+/// The size of a database at one time; the caller fills in the time.
 pub type Size = SizePoint;
 
 /// A URL without its password.
@@ -255,7 +257,8 @@ mod tests {
         let told = http.refusal("TARGET", |kind| kind == OpKind::Scan).unwrap().to_string();
         assert!(told.starts_with("TARGET: ") && told.contains("scan"), "{told}");
         assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Read), None);
-        // What is made of requests, or of what they brought, is for no driver to refuse.
+        // Operations that are derived from requests or their results are not the driver's to
+        // refuse.
         assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Verify), None);
     }
 

@@ -1,5 +1,4 @@
-//! A target without a server that keeps nothing: what is measured on it is springload itself, or a
-//! delay of known length.
+//! A target without a server that stores nothing, to measure springload itself, or a known delay.
 
 mod plan;
 
@@ -23,8 +22,8 @@ const MILLISECOND_NS: Nanos = 1_000_000;
 pub struct Delay {
     /// Milliseconds.
     pub ms: u32,
-    /// Each operation takes a whole number of milliseconds below that, any as likely, drawn from
-    /// this seed. `None`: all take as long.
+    /// Each operation takes a whole number of milliseconds below that, all equally likely, drawn
+    /// from this seed. `None`: all take the full time.
     pub seed: Option<u64>,
 }
 
@@ -43,9 +42,9 @@ impl Delay {
 /// The target; see the module.
 #[derive(Clone, Default)]
 pub struct Basic {
-    /// Is handed the line of each operation, where operations are to be shown.
+    /// Receives the line of each operation, if operations are to be shown.
     pub echo: Option<Echo>,
-    /// How long operations take; `None`: they are answered at once.
+    /// How long operations take; `None` for no delay.
     pub delay: Option<Delay>,
 }
 
@@ -60,11 +59,11 @@ impl fmt::Debug for Basic {
 pub struct BasicSession {
     target: Basic,
     clock: Clock,
-    /// Made with the first delay.
+    /// Created with the first delay.
     sleeper: Option<Sleeper>,
-    /// Operations that were carried out.
+    /// Completed operations.
     done: u64,
-    /// What became of each document of a bulk insert.
+    /// The result of each document of a bulk insert.
     rows: Vec<Result<Token, Failure>>,
 }
 
@@ -91,7 +90,7 @@ impl Shard for ShardOf<Basic> {
 }
 
 impl BasicSession {
-    /// Waits as long as an operation that began at `began` takes.
+    /// Waits until an operation that began at `began` has taken its time.
     async fn wait(&mut self, delay: Delay, op: &Op, began: Nanos) {
         let until = began.saturating_add(delay.of(op, self.done));
         self.done += 1;
@@ -101,7 +100,7 @@ impl BasicSession {
         if let Some(sleeper) = &self.sleeper {
             sleeper.sleep_until(until).await;
         } else {
-            // Less exact, but asks nothing of the operating system.
+            // Less exact, but needs nothing from the operating system.
             let left = until.saturating_sub(self.clock.now());
             tokio::time::sleep(Duration::from_nanos(left)).await;
         }
@@ -123,7 +122,7 @@ impl Session for BasicSession {
     #[inline]
     async fn execute(&mut self, op: &Op, pen: &mut BasicPen, probe: &mut Probe) -> Outcome {
         if let Some(delay) = self.target.delay {
-            // A rare shape: kept out of the future that every other operation pays for.
+            // Rare: kept out of the future of every other operation.
             Box::pin(self.wait(delay, op, probe.began())).await;
         }
         if let Some(echo) = &self.target.echo {
@@ -142,7 +141,7 @@ impl Session for BasicSession {
     }
 }
 
-/// Keeps a line to show, where operations are shown, and lets documents be.
+/// Keeps a line to show, if operations are shown, and ignores documents.
 #[derive(Debug, Default)]
 pub struct BasicPen {
     shows: bool,

@@ -1,4 +1,4 @@
-//! What `basic` does beside answering.
+//! The options of `basic`.
 
 use super::{Basic, Delay};
 use crate::driver::{Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BasicPlan {
-    /// What it does beside answering, where YCSB's dialect says.
+    /// Options from YCSB's dialect, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basic: Option<BasicOptions>,
 }
 
-/// What `basic` does beside answering, as YCSB's `BasicDB` can.
+/// Options that YCSB's `BasicDB` also has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BasicOptions {
     /// How long an operation takes, in milliseconds.
     pub delay_ms: u32,
-    /// An operation takes a whole number of milliseconds below `delay_ms`, any as likely.
+    /// An operation takes a whole number of milliseconds below `delay_ms`, all equally likely.
     pub randomized: bool,
     /// Operations are printed.
     pub printed: bool,
@@ -29,7 +29,7 @@ pub struct BasicOptions {
 }
 
 impl BasicOptions {
-    /// Whether somebody wants to see operations.
+    /// Whether operations are to be shown.
     pub const fn is_shown(self) -> bool {
         self.printed || self.counted
     }

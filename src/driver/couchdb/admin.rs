@@ -1,4 +1,4 @@
-//! What is done to a server before and after the stages: log in, look, make, remove, fetch.
+//! Requests before and after the stages: log in, look, create, remove, fetch.
 
 use super::credentials::Credentials;
 use crate::clock::Clock;
@@ -27,27 +27,27 @@ pub enum AdminError {
     Refused {
         /// The server's address.
         server: String,
-        /// What was asked for.
+        /// The request.
         action: String,
-        /// What the server says.
+        /// The server's reason.
         reason: String,
     },
-    /// Any other answer that is not the one needed.
+    /// Any other unexpected answer.
     #[error("{server} answers {status} to {action}: {reason}")]
     Unexpected {
         /// The server's address.
         server: String,
-        /// What was asked for.
+        /// The request.
         action: String,
         /// The HTTP status.
         status: u16,
-        /// What the server says.
+        /// The server's reason.
         reason: String,
     },
 }
 
-/// Administration of a server, by one connection for each request: what runs the next request may
-/// not be what ran the last one, and no connection outlives its runtime.
+/// Administration of a server, with a new connection for each request: the next request may run in
+/// another runtime, and no connection outlives its runtime.
 #[derive(Debug)]
 pub struct Admin {
     connection: Connection,
@@ -61,7 +61,7 @@ pub struct Admin {
 type Reply = (u16, Value);
 
 impl Admin {
-    /// Nothing is opened yet.
+    /// Opens nothing yet.
     pub fn new(endpoint: &Arc<Endpoint>, credentials: Credentials, timeout_ns: u64) -> Self {
         let deadlines = ShardContext::new(Clock::system(), timeout_ns);
         Self {
@@ -73,14 +73,15 @@ impl Admin {
         }
     }
 
-    /// The credentials, with the cookie that [`Admin::log_in`] received.
+    /// The credentials, with the cookie from [`Admin::log_in`].
     pub const fn credentials(&self) -> &Credentials {
         &self.credentials
     }
 
-    /// Sends one request. `path` must be percent-encoded already.
+    /// Sends one request. `path` must already be percent-encoded.
     ///
     /// # Errors
+    ///
     /// When there is no answer.
     pub async fn request(
         &mut self,
@@ -109,7 +110,7 @@ impl Admin {
         self.connection.close();
         let clock = self.deadlines.clock();
         let mut probe = Probe::new(clock, clock.now(), clock.now());
-        // On a fresh connection nothing is sent twice.
+        // On a new connection nothing is resent.
         let request = Request { is_head: head_request, ..Request::reading(bytes) };
         let exchange = self.connection.exchange(request, &mut probe);
         let answer = tokio::select! {
@@ -127,10 +128,11 @@ impl Admin {
         })
     }
 
-    /// Sends one request and asks for one of `statuses`.
+    /// Sends one request and requires one of `statuses`.
     ///
     /// # Errors
-    /// When there is no answer, or another one.
+    ///
+    /// When there is no answer, or one with another status.
     pub async fn expect(
         &mut self,
         statuses: &[u16],
@@ -145,6 +147,7 @@ impl Admin {
     /// Passes on a reply with one of `statuses`.
     ///
     /// # Errors
+    ///
     /// When it has another one.
     pub fn expect_reply(
         &self,
@@ -165,10 +168,11 @@ impl Admin {
         })
     }
 
-    /// Gets a session cookie, if the credentials are of that kind. A server that has no
-    /// `_session` gets Basic instead. Asks once: CouchDB locks a user out after five refusals.
+    /// Gets a session cookie, if the credentials use one. Falls back to Basic if the server has no
+    /// `_session`. Tries only once: CouchDB locks a user out after five failed attempts.
     ///
     /// # Errors
+    ///
     /// When the credentials are refused or there is no answer.
     pub async fn log_in(&mut self) -> Result<(), AdminError> {
         let Some(request) = self.credentials.log_in_request(&self.host) else { return Ok(()) };
@@ -187,7 +191,7 @@ impl Admin {
                     "name or password is wrong".to_owned()
                 },
             }),
-            // No such thing as a session there.
+            // This server has no sessions.
             404 | 405 | 501 => {
                 let (name, password) = (name.clone(), password.clone());
                 self.credentials = Credentials::Basic { name, password };
@@ -228,7 +232,7 @@ mod tests {
                     let mut request = [0; 1_024];
                     while let Ok(1..) = stream.read(&mut request) {
                         seen.send(()).unwrap();
-                        // Long enough for who asks to have looked in vain.
+                        // Long enough for the client to look and find nothing.
                         std::thread::sleep(Duration::from_millis(50));
                         let _ =
                             stream.write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");

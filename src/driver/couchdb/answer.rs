@@ -1,5 +1,5 @@
-//! What CouchDB's answers say. Each has a fast path for the exact text that CouchDB sends, and
-//! a JSON parser for everything else that means the same.
+//! Reads CouchDB's answers: a fast path for the exact text that CouchDB sends, and a JSON parser
+//! for anything else with the same meaning.
 
 use super::revision::Revision;
 use super::whole::ends_object;
@@ -12,9 +12,8 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The failure class of a status that is not the one asked for. A 403 is a refusal of the user
-/// when it tells of a lock-out, and of this one document otherwise: validation functions of a
-/// design document answer so.
+/// The failure class of an unexpected status. A 403 refuses the user if it reports a lock-out;
+/// otherwise it refuses this one document, as validation functions in design documents do.
 pub fn failure(status: u16, body: &[u8]) -> Failure {
     match status {
         403 if memchr::memmem::find(body, b"locked").is_none() => Failure::Rejected,
@@ -44,8 +43,9 @@ impl Written<'_> {
 /// Reads the answer to a single write of `id`.
 ///
 /// # Errors
-/// What the answer names as its error; [`Failure::Protocol`] when it is not the answer to a write
-/// of `id`, or names no revision.
+///
+/// The error that the answer reports; [`Failure::Protocol`] when it is not the answer to a write of
+/// `id`, or has no revision.
 pub fn written(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     if let Some((revision, [])) = exact_row(body, id) {
         return Ok(revision);
@@ -55,9 +55,11 @@ pub fn written(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     if row.id() == Some(id) { Ok(revision) } else { Err(Failure::Protocol) }
 }
 
-/// Reads a stored document's revision and checks that it is the one asked for, and whole.
+/// Reads a stored document's revision and checks that the document is complete and the one
+/// requested.
 ///
 /// # Errors
+///
 /// [`Failure::Protocol`] when it is not.
 pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     match exact_head(body, id) {
@@ -66,7 +68,7 @@ pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     }
 }
 
-/// The same by a JSON parser.
+/// The same with a JSON parser.
 fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     #[derive(Deserialize)]
     struct Stored<'a> {
@@ -82,12 +84,13 @@ fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     Revision::parse(stored.rev.as_bytes()).ok_or(Failure::Protocol)
 }
 
-/// Reads the rows of a bulk answer into `rows`, in the order of `names`: the identifiers, with a
-/// zero byte between them. A document without a row has failed.
+/// Reads the rows of a bulk answer into `rows`, in the order of `names`: the identifiers, separated
+/// by zero bytes. A document without a row has failed.
 ///
 /// # Errors
-/// [`Failure::Protocol`] when it is no array of rows, or one with more rows than were asked for, or
-/// rows for others; what a row without an identifier names as its error.
+///
+/// [`Failure::Protocol`] when it is not an array of rows, has more rows than were requested, or
+/// rows for other documents; the error of a row that has no identifier.
 pub fn rows(
     body: &[u8],
     names: &[u8],
@@ -121,7 +124,7 @@ pub fn rows(
     }
 }
 
-/// What a bulk answer says about the first document that has failed so.
+/// What a bulk answer says about the first document that failed this way.
 pub(super) fn row_reason(body: &[u8], failure: Failure) -> Option<String> {
     #[derive(Deserialize)]
     struct Row<'a> {
@@ -135,15 +138,15 @@ pub(super) fn row_reason(body: &[u8], failure: Failure) -> Option<String> {
     Told { error: row.written.error, reason: row.reason }.words()
 }
 
-/// The body of the request that looks up the documents in `names` whose rows are conflicts.
+/// The body of the request that looks up those documents in `names` whose rows are conflicts.
 pub(super) fn lookup(names: &[u8], rows: &[Result<Token, Failure>]) -> Vec<u8> {
     let conflicts = each(names).zip(rows).filter(|(_, row)| **row == Err(Failure::Conflict));
     let keys: Vec<_> = conflicts.map(|(name, _)| String::from_utf8_lossy(name)).collect();
     serde_json::json!({ "keys": keys }).to_string().into_bytes()
 }
 
-/// Puts the revisions that a lookup has found in the place of conflicts. A document that is not
-/// in its first revision has been written by somebody else, and stays one.
+/// Replaces conflicts by the revisions that a lookup has found. A document beyond its first
+/// revision was written by another client and remains a conflict.
 pub(super) fn settled(body: &[u8], names: &[u8], rows: &mut [Result<Token, Failure>]) {
     #[derive(Deserialize)]
     struct Found {
@@ -199,17 +202,18 @@ struct ScannedRow<'a> {
     doc: &'a RawValue,
 }
 
-/// The documents in an answer to a scan; `None`: it is no such answer.
+/// The documents in an answer to a scan; `None` if it is not one.
 pub(super) fn documents(body: &[u8]) -> Option<Vec<&[u8]>> {
     let Scanned { rows } = serde_json::from_slice(body).ok()?;
     Some(rows.iter().map(|row| row.doc.get().as_bytes()).collect())
 }
 
-/// Counts the rows of an answer to a scan for at most `limit` documents. Each must come with its
-/// own document.
+/// Counts the rows of an answer to a scan for at most `limit` documents. Each must contain its own
+/// document.
 ///
 /// # Errors
-/// [`Failure::Protocol`] when it is no such answer.
+///
+/// [`Failure::Protocol`] when it is not an answer to a scan.
 pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
     let Scanned { rows } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
     let whole = |row: &ScannedRow<'_>| {
@@ -220,11 +224,12 @@ pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
     if fits { Ok(rows.len() as u32) } else { Err(Failure::Protocol) }
 }
 
-/// Appends the stored document `stored` to `out`, with the members of `changes` in the place of
-/// its own or after them. Returns the revision that it builds upon.
+/// Appends the stored document `stored` to `out`, with the members of `changes` replacing its own
+/// or added to them. Returns the revision that this is based on.
 ///
 /// # Errors
-/// [`Failure::Protocol`] when either is no JSON object, or the stored one is not that of `id`.
+///
+/// [`Failure::Protocol`] when either is not a JSON object, or the stored one is not that of `id`.
 pub fn merge(
     stored: &[u8],
     id: &[u8],
@@ -262,7 +267,8 @@ fn row_result(row: &Written<'_>) -> Result<Revision, Failure> {
     }
 }
 
-/// Rows without an error, in request order, as CouchDB writes them. `None`: look closer.
+/// Rows without an error, in request order, exactly as CouchDB writes them. `None` if anything
+/// differs.
 fn exact_rows(body: &[u8], names: &[u8], rows: &mut Vec<Result<Token, Failure>>) -> Option<()> {
     let mut rest = body.trim_ascii().strip_prefix(b"[")?.strip_suffix(b"]")?;
     for (place, id) in each(names).enumerate() {
@@ -294,7 +300,7 @@ fn exact_head<'a>(body: &'a [u8], id: &[u8]) -> Option<(Revision, &'a [u8])> {
 
 #[inline]
 fn revision_until_quote(text: &[u8]) -> Option<(Revision, &[u8])> {
-    // Nearly all: a generation of one digit.
+    // Nearly always the generation has one digit.
     if let Some(([digit @ b'0'..=b'9', b'-', hex @ .., b'"'], rest)) =
         text.split_first_chunk::<35>()
         && let Ok(hash) = const_hex::decode_to_array(hex)
@@ -356,7 +362,7 @@ mod tests {
         ] {
             assert_eq!(document(body.as_bytes(), b"7"), Ok(revision));
             assert_eq!(document(body.as_bytes(), b"70"), Err(Failure::Protocol));
-            // Cut short, and closed again: in mid-value and within a string.
+            // Truncated and closed again: in the middle of a value, and inside a string.
             for end in [body.len() - 12, body.len() - 5] {
                 let cut = format!("{}}}", &body[..end]);
                 assert_eq!(document(cut.as_bytes(), b"7"), Err(Failure::Protocol), "{cut}");

@@ -1,4 +1,4 @@
-//! How requests prove who sends them: not at all, with Basic, or with a session cookie.
+//! How requests are authenticated: not at all, with Basic, or with a session cookie.
 
 use crate::op::{Failure, Reason};
 use base64::Engine as _;
@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// A user's name and password, and how they are presented.
+/// A user's name and password, and how they are sent.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// No credentials.
@@ -29,15 +29,15 @@ pub enum Credentials {
     },
 }
 
-/// What all sessions with a database know of the latest log-in.
+/// The latest log-in, shared by all sessions with a database.
 #[derive(Debug, Default)]
 pub(super) struct Renewal {
     pub(super) state: tokio::sync::Mutex<LatestLogIn>,
-    /// Log-ins that have ended.
+    /// Log-ins that have finished.
     pub(super) ended: AtomicU64,
 }
 
-/// The cookie of the last log-in that succeeded, empty before it, and how the last one ended.
+/// The cookie of the last log-in that succeeded, empty before that, and how the last one ended.
 #[derive(Default)]
 pub(super) struct LatestLogIn {
     pub(super) cookie: String,
@@ -45,7 +45,7 @@ pub(super) struct LatestLogIn {
 }
 
 impl LatestLogIn {
-    /// Whether name and password were refused.
+    /// Whether the name and password were refused.
     pub(super) fn refused(&self) -> bool {
         self.failure == Some(Failure::Authentication)
     }
@@ -58,7 +58,7 @@ impl std::fmt::Debug for LatestLogIn {
 }
 
 impl std::fmt::Debug for Credentials {
-    /// Names the kind only: a password must not reach a log.
+    /// Only names the kind: a password must not get into a log.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::None => "None",
@@ -89,14 +89,14 @@ impl Credentials {
         }
     }
 
-    /// All of a head that follows the target: version, host, credentials.
+    /// All of a head after the target: version, host, credentials.
     pub(super) fn common_head(&self, host: &str) -> Arc<[u8]> {
         let mut head = format!(" HTTP/1.1\r\nHost: {host}\r\n").into_bytes();
         self.write_header(&mut head);
         head.into()
     }
 
-    /// The request that asks for a session cookie; `None` without cookie credentials.
+    /// The request for a session cookie; `None` without cookie credentials.
     pub(super) fn log_in_request(&self, host: &str) -> Option<Vec<u8>> {
         let Self::Cookie { name, password, .. } = self else { return None };
         let body = serde_json::json!({ "name": name, "password": password }).to_string();
@@ -108,8 +108,8 @@ impl Credentials {
         Some([head.as_bytes(), body.as_bytes()].concat())
     }
 
-    /// The same without the password, should the server have repeated it. One so short that it may
-    /// well be part of other words is left.
+    /// The same without the password, in case the server has repeated it. A password so short that
+    /// it may be part of ordinary words is not replaced.
     pub(super) fn hide(&self, said: Reason) -> Reason {
         match self {
             Self::Basic { password, .. } | Self::Cookie { password, .. } if password.len() > 3 => {
@@ -119,12 +119,12 @@ impl Credentials {
         }
     }
 
-    /// The present cookie, as it is sent; empty without one.
+    /// The current cookie, as it is sent; empty if there is none.
     pub(super) fn cookie(&self) -> &str {
         if let Self::Cookie { cookie, .. } = self { cookie } else { "" }
     }
 
-    /// Takes over a cookie that another session has got. `false`: it is none, or no other.
+    /// Uses a cookie that another session has received. `false` if it is empty or unchanged.
     pub(super) fn adopt(&mut self, latest: &str) -> bool {
         let Self::Cookie { cookie, .. } = self else { return false };
         let other = !latest.is_empty() && latest != cookie;
@@ -134,7 +134,7 @@ impl Credentials {
         other
     }
 
-    /// Takes over the cookie of a `Set-Cookie` header. `false`: it is not a session's.
+    /// Uses the cookie of a `Set-Cookie` header. `false` if it is not a session cookie.
     pub(super) fn renew(&mut self, set_cookie: &[u8]) -> bool {
         let Self::Cookie { cookie, .. } = self else { return false };
         let pair = set_cookie.split(|&byte| byte == b';').next().unwrap_or_default();

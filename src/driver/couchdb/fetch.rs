@@ -1,4 +1,4 @@
-//! Fetches one stored document, for those who have its address.
+//! Fetches one stored document by its address.
 
 use super::{Admin, Credentials};
 use crate::driver::TargetError;
@@ -7,10 +7,10 @@ use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 use url::Url;
 
-/// Fetches the document at `url`, in JSON. Where the URL names a user, the request has Basic
-/// authentication.
+/// Fetches the document at `url`, in JSON. If the URL has a user, Basic authentication is used.
 ///
 /// # Errors
+///
 /// When there is no answer, or not a document.
 pub async fn fetch_document(
     url: &Url,

@@ -1,9 +1,9 @@
-//! How CouchDB is to make a database: what stands after `?` in a target.
+//! Options for creating a database: what follows `?` in a target.
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// How a database is made; what is left out, the server decides.
+/// How a database is created; the server decides what is not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Making {
     /// Shards.
@@ -22,7 +22,7 @@ impl Making {
         *self == Self::default()
     }
 
-    /// Reads the parameters of a target; an error is what is wrong with them.
+    /// Reads the parameters of a target; the error says what is wrong with them.
     pub(super) fn read(url: &Url) -> Result<Self, String> {
         let mut making = Self::default();
         for (name, value) in url.query_pairs() {
@@ -41,15 +41,15 @@ impl Making {
         Ok(making)
     }
 
-    /// What keeps documents whose identifiers begin so out of such a database.
+    /// Why documents whose identifiers begin with `prefix` would be refused by this database.
     pub(super) fn mistake(&self, prefix: &str) -> Option<&'static str> {
         let in_partition = prefix.find(':').is_some_and(|colon| colon > 0);
         (self.partitioned && !in_partition)
             .then_some("partitioned=true, but no ids with a partition (--id prefix:NAME:),")
     }
 
-    /// The query of the request that makes the database, with its question mark; empty if the
-    /// server decides all.
+    /// The query of the request that creates the database, with its question mark; empty if the
+    /// server decides everything.
     pub fn query(&self) -> String {
         let mut query = Vec::new();
         for (name, count) in [("q", self.q), ("n", self.n)] {

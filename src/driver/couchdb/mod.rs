@@ -1,4 +1,4 @@
-//! Apache CouchDB and what speaks its protocol, over HTTP/1.1.
+//! Apache CouchDB and databases that speak its protocol, over HTTP/1.1.
 
 mod admin;
 pub mod answer;
@@ -35,10 +35,10 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// All but the unreserved characters of RFC 3986 is encoded in one segment of a path.
+/// In a path segment everything except RFC 3986's unreserved characters is encoded.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// One segment of a path, percent-encoded: a database's name or a document's identifier.
+/// A percent-encoded path segment: a database's name or a document's identifier.
 pub fn encode_segment(segment: &str) -> String {
     utf8_percent_encode(segment, SEGMENT).to_string()
 }
@@ -53,7 +53,7 @@ pub struct CouchDb {
     path: Arc<[u8]>,
     common: Arc<[u8]>,
     cached_updates: bool,
-    /// How long administration may take, in nanoseconds for each request.
+    /// Timeout of each administrative request, in nanoseconds.
     timeout_ns: u64,
     /// The database is removed at the end.
     removed: bool,
@@ -74,15 +74,15 @@ impl CouchDb {
         }
     }
 
-    /// The same with what its administration needs: how long a request may take, and whether the
-    /// database is removed at the end.
+    /// Sets what administration needs: the timeout of a request, and whether the database is
+    /// removed at the end.
     const fn with_administration(mut self, timeout_ns: u64, removed: bool) -> Self {
         (self.timeout_ns, self.removed) = (timeout_ns, removed);
         self
     }
 
-    /// The same; with `cached`, its sessions keep the documents that they see, and an update
-    /// without a revision builds upon what was last seen.
+    /// With `cached`, sessions keep the documents that they see, and an update without a revision
+    /// is based on the version last seen.
     #[must_use]
     pub const fn with_cached_updates(mut self, cached: bool) -> Self {
         self.cached_updates = cached;

@@ -1,4 +1,4 @@
-//! Before the first stage and after the last: server, credentials, database, its size.
+//! Before the first stage and after the last: server, credentials, the database and its size.
 
 use super::plan::{CouchPlan, DatabasePlan};
 use super::{Admin, AdminError, CouchDb, encode_segment};
@@ -16,7 +16,7 @@ impl From<AdminError> for TargetError {
     }
 }
 
-/// Finds the server, proves who asks, and makes or finds the database.
+/// Finds the server, authenticates, and creates or finds the database.
 pub(super) async fn open(
     plan: &CouchPlan,
     opening: &Opening,
@@ -69,7 +69,7 @@ pub(super) async fn open(
     Ok((target, facts))
 }
 
-/// Makes a database that must not exist.
+/// Creates a database that must not exist.
 async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetError> {
     let (status, body) = admin.request("PUT", path, None).await?;
     match status {
@@ -87,7 +87,7 @@ async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetErr
     Ok(())
 }
 
-/// Makes a database where there is none; tells whether it did. Another client may be faster.
+/// Creates a database if it is missing; returns whether it did. Another client may create it first.
 async fn make_if_missing(admin: &mut Admin, path: &str, made: &str) -> Result<bool, TargetError> {
     let (status, body) = admin.request("GET", path, None).await?;
     if status != 404 {
@@ -112,7 +112,7 @@ async fn find(admin: &mut Admin, server: &str, path: &str, name: &str) -> Result
     Ok(())
 }
 
-/// Removes a database. A server that is busy for a moment, as after much load, is asked again.
+/// Removes a database. Retries if the server is busy for a moment, as it may be after heavy load.
 async fn remove(admin: &mut Admin, path: &str) -> Result<(), AdminError> {
     let mut pauses = [Duration::from_millis(200), Duration::from_secs(1)].into_iter();
     loop {
@@ -128,14 +128,14 @@ async fn remove(admin: &mut Admin, path: &str) -> Result<(), AdminError> {
     }
 }
 
-/// Whether a server's welcome is that of CouchDB or of what speaks its protocol. Databases are
-/// made and deleted on no other.
+/// Whether a server's welcome is that of CouchDB or of a compatible database. On other servers no
+/// database is created or deleted.
 fn speaks_couchdb(welcome: &Value) -> bool {
     let names = |name: &String| name.contains("couchdb") || name.contains("pouchdb");
     welcome.as_object().is_some_and(|members| members.keys().any(names))
 }
 
-/// The name of the database; a scratch one is named after the moment and this process.
+/// The name of the database; a scratch database is named after the time and this process.
 fn database_name(database: &DatabasePlan) -> String {
     match database {
         DatabasePlan::New { name, .. }
@@ -159,7 +159,7 @@ impl CouchDb {
         std::str::from_utf8(&self.path).unwrap_or_default().trim_end_matches('/')
     }
 
-    /// Removes the database where that was asked for. Tells whether it was.
+    /// Removes the database if the plan says so. Returns whether it did.
     pub(super) async fn remove(&self) -> Result<bool, TargetError> {
         if self.removed {
             remove(&mut self.admin(), self.database_path()).await?;
@@ -167,7 +167,7 @@ impl CouchDb {
         Ok(self.removed)
     }
 
-    /// What the server says of the database, if it answers. An expired cookie is renewed.
+    /// What the server says about the database, if it answers. An expired cookie is renewed.
     pub(super) async fn ask_size(&self) -> Option<Size> {
         let mut admin = self.admin();
         let mut answer = admin.request("GET", self.database_path(), None).await.ok()?;
@@ -179,7 +179,7 @@ impl CouchDb {
     }
 }
 
-/// What the server said. Before CouchDB 2 the sizes had names of their own.
+/// Reads the server's answer. Before CouchDB 2 the sizes had other names.
 fn size(told: &Value) -> Size {
     let either = |new: &Value, old: &Value| new.as_u64().or_else(|| old.as_u64());
     let sizes = &told["sizes"];

@@ -1,4 +1,4 @@
-//! How documents are spelled for CouchDB: JSON with the identifier and the revision in it.
+//! How documents are written for CouchDB: JSON with the identifier and the revision in it.
 
 use super::revision::Revision;
 use crate::http1::Payload;
@@ -8,28 +8,28 @@ use serde_json::Value;
 /// The names and the body of one request.
 #[derive(Debug, Default)]
 pub struct CouchPen {
-    /// Identifiers, with a zero byte between them.
+    /// Identifiers, separated by zero bytes.
     names: Vec<u8>,
     /// Where the last one begins.
     last: usize,
     pub(super) payload: Payload,
-    /// The members that come first.
+    /// The members at the beginning.
     members: Vec<u8>,
 }
 
 impl CouchPen {
-    /// The identifiers, with a zero byte between them.
+    /// The identifiers, separated by zero bytes.
     #[inline]
     pub fn names(&self) -> &[u8] {
         &self.names
     }
 
-    /// The documents, with commas between them.
+    /// The documents, separated by commas.
     pub fn body(&self) -> &[u8] {
         self.payload.body()
     }
 
-    /// The same request for a document of this name, with nothing in it yet.
+    /// The same request for a document of this name, still empty.
     pub(super) fn begin(&mut self, name: &[u8]) {
         self.clear();
         self.names.extend_from_slice(name);
@@ -76,7 +76,7 @@ impl Pen for CouchPen {
     }
 }
 
-/// Appends `name` as JSON has it between quotes.
+/// Appends `name` escaped for a JSON string.
 #[inline]
 fn escape(name: &[u8], out: &mut Vec<u8>) {
     if name.iter().fold(false, |any, &byte| any | ESCAPED[usize::from(byte)]) {
@@ -92,7 +92,7 @@ fn escape_with_care(name: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
 }
 
-/// Which bytes cannot stand in a string of JSON as they are, or may be part of no UTF-8.
+/// Bytes that must be escaped in a JSON string, or may be invalid UTF-8.
 const ESCAPED: [bool; 256] = {
     let (mut table, mut byte) = ([true; 256], b' ');
     while byte <= b'~' {

@@ -1,4 +1,4 @@
-//! A CouchDB database as it is planned.
+//! A CouchDB database as planned.
 
 use super::Credentials;
 use super::making::Making;
@@ -20,49 +20,49 @@ pub struct CouchPlan {
     /// The password. Never stored.
     #[serde(skip)]
     pub password: Option<String>,
-    /// How the credentials are presented.
+    /// How the credentials are sent.
     pub auth: Auth,
-    /// The authorities that a server's certificate may come from; `None`: the system's.
+    /// The authorities trusted to sign a server's certificate; `None` for the system's.
     pub tls_ca: Option<PathBuf>,
     /// The database.
     pub database: DatabasePlan,
-    /// How it is made, where this run makes it.
+    /// How it is created, if this run creates it.
     #[serde(default, skip_serializing_if = "Making::is_default")]
     pub making: Making,
-    /// An update without a revision builds upon what the connection has last seen of the document.
+    /// An update without a revision is based on the version that the connection last saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached_updates: bool,
 }
 
-/// Which database is used, and what becomes of it.
+/// Which database is used, and whether it is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DatabasePlan {
-    /// One that springload makes, under a name of its own.
+    /// One that springload creates and names.
     Scratch {
-        /// Leave it in place.
+        /// Do not delete it.
         keep: bool,
     },
-    /// One that springload makes under this name; it must not exist.
+    /// One that springload creates under this name; it must not exist.
     New {
         /// Its name.
         name: String,
-        /// Leave it in place.
+        /// Do not delete it.
         keep: bool,
     },
-    /// One that springload makes where there is none. It is never deleted.
+    /// One that springload creates if it is missing. It is never deleted.
     Kept {
         /// Its name.
         name: String,
     },
-    /// One that exists. It is never deleted.
+    /// One that exists already. It is never deleted.
     Existing {
         /// Its name.
         name: String,
     },
 }
 
-/// Settings beside the address.
+/// Settings apart from the address.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {
@@ -80,7 +80,7 @@ impl CouchPlan {
         }
     }
 
-    /// A database of the run's own on the stand-in.
+    /// A new database on the stand-in.
     fn stand_in(asked: &TargetAsked, cached_updates: bool) -> Self {
         Self {
             server: None,
@@ -95,7 +95,7 @@ impl CouchPlan {
     }
 }
 
-/// What there is to know of the driver.
+/// What is known about the driver.
 pub(super) const CARD: Card = Card {
     name: "couch_db",
     schemes: &["http", "https"],
@@ -138,7 +138,7 @@ impl Planned for CouchPlan {
         self.user.is_some() && self.auth == Auth::Basic
     }
 
-    /// The stand-in has its end of each connection in this process, too.
+    /// The stand-in's end of each connection is also in this process.
     fn descriptors(&self) -> u64 {
         if self.is_stand_in() { 2 } else { 1 }
     }
@@ -159,7 +159,7 @@ impl Planned for CouchPlan {
 }
 
 impl CouchPlan {
-    /// Makes a plan of what was asked.
+    /// Makes a plan from a request.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
         let Options { cached_updates } = asked.options(&CARD)?;
         let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, cached_updates)) };
@@ -204,7 +204,7 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// The database that `asked` or the path of its address names.
+/// The database named by `asked` or by the path of its address.
 fn database(asked: &TargetAsked, url: &Url) -> Result<DatabasePlan, &'static str> {
     let path = url.path().trim_matches('/');
     if path.contains('/') {
@@ -224,7 +224,7 @@ fn database(asked: &TargetAsked, url: &Url) -> Result<DatabasePlan, &'static str
     })
 }
 
-/// Refuses flags that mean nothing for this address.
+/// Refuses flags that have no effect with this address.
 fn without_effect(asked: &TargetAsked, url: &Url) -> Option<Invalid> {
     if asked.tls_ca.is_some() && url.scheme() == "http" {
         let problem = "the target is not https, so that no certificate is looked at";

@@ -1,4 +1,4 @@
-//! CouchDB's revisions, and the tokens that they travel as.
+//! CouchDB's revisions, and the tokens that carry them.
 
 use crate::op::Token;
 
@@ -12,8 +12,7 @@ pub struct Revision {
 }
 
 impl Revision {
-    /// Reads `generation-hash`, where the hash has 32 hexadecimal digits.
-    /// `None` for any other form.
+    /// Reads `generation-hash`, where the hash has 32 hexadecimal digits. `None` for anything else.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let dash = text.iter().position(|&b| b == b'-')?;
         let (digits, hex) = (&text[..dash], &text[dash + 1..]);

@@ -1,13 +1,13 @@
-//! The documents that a session has last seen, so that an update need not read first.
+//! The documents that a session last saw, so that an update need not read first.
 
 use super::revision::Revision;
 use std::collections::HashMap;
 
-/// What one session keeps at most, in bytes of names and documents. A hundred sessions have a
-/// gigabyte and a half then.
+/// The limit for one session, in bytes of names and documents. A hundred sessions then use up to a
+/// gigabyte and a half.
 const MOST: usize = 16 << 20;
 
-/// Documents by name. When there is no more room, all are forgotten.
+/// Documents by name. When it is full, all are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     documents: HashMap<Box<[u8]>, Vec<u8>>,
@@ -32,18 +32,18 @@ impl Seen {
         self.documents.insert(name.into(), document.to_vec());
     }
 
-    /// Keeps a document that was written on revision `old` and is `new` now.
+    /// Keeps a document that was written on revision `old` and now has revision `new`.
     pub(super) fn replace(&mut self, name: &[u8], document: &[u8], old: Revision, new: Revision) {
         let (mut from, mut to) = (b"\"_rev\":\"".to_vec(), b"\"_rev\":\"".to_vec());
         old.write(&mut from);
         new.write(&mut to);
-        // Inside of a string quotes are escaped: only the member itself reads so.
+        // Inside a string quotes are escaped, so only the member itself matches.
         let Some(at) = memchr::memmem::find(document, &from) else { return self.forget(name) };
         let parts = [&document[..at], &to, &document[at + from.len()..]];
         self.keep(name, &parts.concat());
     }
 
-    /// Forgets a document that is not what was seen.
+    /// Drops a document that has changed since it was seen.
     pub(super) fn forget(&mut self, name: &[u8]) {
         if let Some((name, document)) = self.documents.remove_entry(name) {
             self.bytes -= name.len() + document.len();

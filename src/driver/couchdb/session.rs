@@ -1,4 +1,4 @@
-//! One connection to a CouchDB database: how each operation is spelled and its answer judged.
+//! One connection to a CouchDB database: how each operation is encoded and its answer judged.
 
 use super::credentials::{Credentials, Renewal};
 use super::pen::CouchPen;
@@ -26,24 +26,25 @@ pub struct CouchSession {
     renewal: Arc<Renewal>,
     /// `/name/`, percent-encoded.
     pub(super) path: Arc<[u8]>,
-    /// All of a head that follows the target, as [`Credentials::common_head`] has it. Shared with
-    /// the other sessions until the credentials change.
+    /// All of a head after the target, from [`Credentials::common_head`]. Shared with the other
+    /// sessions until the credentials change.
     pub(super) common: Arc<[u8]>,
     host: String,
-    /// The requests that an operation without a revision is made of.
+    /// The requests that make up an operation without a revision.
     inner: CouchPen,
-    /// The documents that updates build upon, where they are kept.
+    /// The documents that updates are based on, if they are kept.
     seen: Option<Seen>,
-    /// The status of the present operation, where it is told.
+    /// The status of the current operation, if it is reported.
     told: Option<u16>,
-    /// What the answer that was lost last would have said, where that was found out.
+    /// What the last lost answer would have said, if known.
     pub(super) settled: Option<Reply>,
-    /// What became of each document of the last bulk insert.
+    /// The result of each document of the last bulk insert.
     pub(super) rows: Vec<Result<Token, Failure>>,
 }
 
-/// How often an update or delete without a revision is tried when others write meanwhile. With 50
-/// connections on a record that gets every 25th request, 32 times were not always enough.
+/// How often an update or delete without a revision is tried while other clients write the
+/// document. With 50 connections and a record that gets every 25th request, 32 tries were not
+/// always enough.
 const TRIES: u32 = 256;
 
 impl CouchSession {
@@ -110,8 +111,8 @@ impl CouchSession {
         head.extend_from_slice(b"\r\n");
     }
 
-    /// Takes over the cookie that an answer sets. A request whose cookie had expired is sent
-    /// again with a new one, on the same connection.
+    /// Uses the cookie that an answer sets. A request whose cookie had expired is resent with a new
+    /// one, on the same connection.
     async fn renew(
         &mut self,
         op: &Op,
@@ -124,7 +125,7 @@ impl CouchSession {
         {
             self.make_common();
         }
-        // Twice at most: the cookie that another session has got may have expired as well.
+        // At most twice: the cookie that another session received may have expired as well.
         for _ in 0..2 {
             if answer.status != 401 || !self.log_in().await? {
                 break;
@@ -136,13 +137,14 @@ impl CouchSession {
         Ok(answer)
     }
 
-    /// Asks for a new cookie. `false`: there are no cookie credentials. Only one session asks at a
-    /// time, those that wait for it share what comes of it, and none asks after a refusal: the
-    /// server counts those.
+    /// Requests a new cookie. `false` without cookie credentials. Only one session requests it at a
+    /// time and the others wait for its result; after a refusal nobody tries again, because the
+    /// server counts refusals.
     ///
     /// # Errors
-    /// [`Failure::Authentication`] when name and password are refused, and no other: what else
-    /// fails may succeed for the next operation.
+    ///
+    /// [`Failure::Authentication`] only when the name and password are refused: after any other
+    /// failure the next operation may succeed.
     pub(super) async fn log_in(&mut self) -> Result<bool, Failure> {
         let Some(request) = self.credentials.log_in_request(&self.host) else { return Ok(false) };
         let renewal = self.renewal.clone();
@@ -170,7 +172,7 @@ impl CouchSession {
         renewed.map(|()| true)
     }
 
-    /// Takes over the cookie that the answer to a log-in has brought.
+    /// Uses the cookie in the answer to a log-in.
     fn logged_in(&mut self, status: u16) -> Result<(), Failure> {
         match status {
             200 => {
@@ -183,7 +185,7 @@ impl CouchSession {
         }
     }
 
-    /// What the answer in the connection says about `op`.
+    /// What the connection's answer means for `op`.
     fn judge(&mut self, op: &Op, answer: Answer, names: &[u8]) -> Result<Reply, Failure> {
         let body = self.connection.body();
         let expected = match op.kind {
@@ -207,15 +209,15 @@ impl CouchSession {
         Ok(reply)
     }
 
-    /// One request and its answer. Where that was lost, the caller looks after it: not here, in
-    /// the future that every operation pays for.
+    /// One request and its answer. If the answer is lost, the caller finds out what happened: doing
+    /// it here would enlarge the future of every operation.
     async fn request(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
         let sent = pen.payload.body_len() as u64;
         let mut answer = self.connection.exchange(request(op, pen), probe).await;
         if let Ok(first) = answer
             && (first.status == 401 || self.connection.set_cookie().is_some())
         {
-            // Rare: kept out of the future that every other operation pays for.
+            // Rare: kept out of the future of every other operation.
             answer = Box::pin(self.renew(op, pen, first, probe)).await;
         }
         if op.conditional {
@@ -226,7 +228,7 @@ impl CouchSession {
             Err(failure) => (Err(failure), 0, false),
         };
         if result == Err(Failure::Protocol) || self.bulk_failed(Failure::Protocol) {
-            // What is not the answer to this request may be that to another one.
+            // An answer that does not fit this request may belong to another.
             self.connection.close();
         }
         let unsolicited = self.connection.take_unsolicited().into();
@@ -234,14 +236,14 @@ impl CouchSession {
         Outcome { result, bytes: BodyBytes { sent, received }, wire }
     }
 
-    /// Whether a document of a bulk insert has failed so.
+    /// Whether a document of a bulk insert failed this way.
     #[inline]
     fn bulk_failed(&self, failure: Failure) -> bool {
         self.rows.contains(&Err(failure))
     }
 
-    /// An update or delete on whatever revision is stored: reads it first, and again as long as
-    /// somebody else is faster.
+    /// Updates or deletes whatever revision is stored: reads it first, and reads it again as long
+    /// as another client is faster.
     async fn on_stored(&mut self, op: &Op, pen: &CouchPen, probe: &mut Probe) -> Outcome {
         let mut inner = std::mem::take(&mut self.inner);
         let mut sum = self.try_on_seen_or_stored(op, pen, &mut inner, probe).await;
@@ -257,7 +259,7 @@ impl CouchSession {
         sum
     }
 
-    /// Writes a document upon the one that turned out to be there already.
+    /// Overwrites a document that turned out to exist already.
     async fn overwrite(
         &mut self,
         op: &Op,
@@ -272,7 +274,7 @@ impl CouchSession {
         outcome
     }
 
-    /// Tries the document that was last seen, where it is kept; else the stored one.
+    /// Tries the document last seen, if it is kept; otherwise the stored one.
     async fn try_on_seen_or_stored(
         &mut self,
         op: &Op,
@@ -293,7 +295,7 @@ impl CouchSession {
         self.try_on_stored(op, pen, inner, probe).await
     }
 
-    /// Sends a write that names its revision, and keeps what is stored then.
+    /// Sends a write that names its revision, and keeps the new document.
     async fn write(&mut self, op: &Op, inner: &mut CouchPen, probe: &mut Probe) -> Outcome {
         self.encode(op, inner);
         let mut written = self.request(op, inner, probe).await;
@@ -337,8 +339,8 @@ impl CouchSession {
     }
 }
 
-/// Appends the header of a read that wants the document only if it has changed. The entity tag of
-/// a document is its revision in quotes.
+/// Appends the header of a read that requests the document only if it has changed. A document's
+/// entity tag is its revision in quotes.
 #[cold]
 fn write_condition(op: &Op, head: &mut Vec<u8>) {
     let Some(token) = op.token else { return };
@@ -347,7 +349,7 @@ fn write_condition(op: &Op, head: &mut Vec<u8>) {
     head.extend_from_slice(b"\"\r\n");
 }
 
-/// Appends one segment of a path, percent-encoded where it must be.
+/// Appends a path segment, percent-encoded where necessary.
 fn write_segment(segment: &[u8], out: &mut Vec<u8>) {
     if segment.iter().all(u8::is_ascii_alphanumeric) {
         out.extend_from_slice(segment);
@@ -359,7 +361,7 @@ fn write_segment(segment: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends the view of all documents in the range of `names`, `limit` of them: from the first name
-/// on, up to the one behind a zero byte, if there is one.
+/// to the one after a zero byte, if there is one.
 fn write_scan(names: &[u8], limit: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(b"_all_docs?include_docs=true&limit=");
     out.extend_from_slice(itoa::Buffer::new().format(limit).as_bytes());
@@ -371,7 +373,7 @@ fn write_scan(names: &[u8], limit: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// The request of `op` that `pen` has written. A write is never sent twice.
+/// The request for `op` as written with `pen`. A write is never sent twice.
 fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
     match op.kind {
         OpKind::Read | OpKind::Scan => Request::reading(pen.payload.bytes()),
@@ -379,12 +381,12 @@ fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
     }
 }
 
-/// Whether documents are asked for that lie beside each other.
+/// Whether `op` requests a range of documents.
 const fn is_range(op: &Op) -> bool {
     matches!(op.kind, OpKind::Scan) || matches!(op.kind, OpKind::Read) && op.limit > 0
 }
 
-/// Whether the revision that `op` builds upon must be found first.
+/// Whether the revision that `op` is based on must be looked up first.
 const fn looks_up(op: &Op) -> bool {
     matches!((op.kind, op.token), (OpKind::Update | OpKind::Delete, None))
 }
@@ -420,7 +422,7 @@ impl Session for CouchSession {
         self.rows.clear();
         let mut outcome;
         if looks_up(op) {
-            // Rare and large: boxed, as the other rare ways below are.
+            // Rare and large: boxed, like the other rare cases below.
             outcome = Box::pin(self.on_stored(op, pen, probe)).await;
         } else {
             outcome = self.request(op, pen, probe).await;
@@ -463,7 +465,7 @@ impl Session for CouchSession {
     fn reason(&self, failure: Failure) -> Option<Reason> {
         let status = self.connection.status();
         let row = match (status, failure) {
-            // The last answer may be that to a look at what is stored.
+            // The last answer may be that to a lookup of what is stored.
             (_, Failure::Unanswered) | (Some(200), Failure::Conflict) => return None,
             (Some(201 | 202), _) => answer::row_reason(self.connection.body(), failure),
             _ => None,

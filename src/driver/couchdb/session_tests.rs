@@ -1,5 +1,5 @@
-//! What goes over the wire for each operation, and what is made of the answers: against a server
-//! that says what it is told to say.
+//! What each operation sends, and how the answers are read, with a server that gives prepared
+//! answers.
 
 use super::*;
 use crate::driver::couchdb::{CouchDb, Credentials};
@@ -17,11 +17,11 @@ fn token(text: &str) -> Option<Token> {
     Revision::parse(text.as_bytes()).map(Token::from)
 }
 
-/// Requests as they came: their first lines, `Cookie` and `If-None-Match`, and bodies.
+/// Requests as received: their first lines, `Cookie` and `If-None-Match`, and bodies.
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// A server that gives these answers, one after the other: a status with more headers, and a body.
-/// Without a status it hangs up.
+/// A server that gives these answers in order: a status with further headers, and a body. Without a
+/// status it closes the connection.
 fn server(answers: Vec<(&'static str, String)>) -> (CouchDb, Seen) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -82,7 +82,7 @@ fn session_of(target: CouchDb) -> CouchSession {
     ShardOf { target, context }.session()
 }
 
-/// Carries out `op` about the names, with that body.
+/// Executes `op` on the names, with this body.
 async fn carry_out(session: &mut CouchSession, op: Op, (name, body): (&str, &str)) -> Outcome {
     let mut pen = session.pen();
     pen.begin(name.as_bytes());
@@ -106,7 +106,7 @@ fn conflict() -> (&'static str, String) {
     ("409 Conflict", r#"{"error":"conflict","reason":"Document update conflict."}"#.to_owned())
 }
 
-/// An operation with its name and body, the answers to it, and the requests that are sent.
+/// An operation with its name and body, the answers to it, and the requests that it sends.
 type Case = (Op, &'static str, &'static str, Vec<(&'static str, String)>, Vec<String>);
 
 const BODY: &str = r#"{"_id":"7","b":2}"#;

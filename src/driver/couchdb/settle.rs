@@ -1,7 +1,7 @@
-//! What became of writes whose answers were lost: the driver looks what is stored.
+//! Writes whose answers were lost: the driver looks up what is stored.
 //!
-//! A write that may have been carried out is not sent again. Where it can be told whether it was,
-//! the workload learns the revision, and the record how many were.
+//! A write that may have been carried out is not resent. If it can be determined whether it was,
+//! the workload gets the revision, and the record counts how many were.
 
 use super::answer::{self, each};
 use super::pen::CouchPen;
@@ -17,44 +17,44 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The pause after a look that brought nothing, where the server is there.
+/// The pause after a lookup without a result, if the server answers.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Where a write may still come, the pause doubles up to this ...
+/// If a write may still arrive, the pause doubles up to this limit ...
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// ... and is looked for, for so long at most.
+/// ... and lookups go on for at most this long.
 const STILL_COMING_NS: Nanos = 5_000_000_000;
 
-/// What is known of a write whose answer was lost.
+/// What is known about a write whose answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Became {
-    /// It was carried out, and has left this revision where there is one.
+    /// It was carried out; the revision that it left, if there is one.
     Done(Option<Revision>),
-    /// It was not.
+    /// It was not carried out.
     Nothing,
-    /// What is stored is neither what was before nor what was written.
+    /// What is stored is neither the old document nor the one written.
     Unknown,
 }
 
-/// What an answer to a read says of a document.
+/// What an answer to a read says about a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stored<'a> {
     Document(Revision, &'a [u8]),
     Deleted,
     Missing,
-    /// Neither: the database may be gone.
+    /// Neither: the database may have been removed.
     Unclear,
 }
 
 impl CouchSession {
-    /// Looks what became of `op`, whose request has no answer.
+    /// Finds out whether `op`, whose request has no answer, was carried out.
     pub(super) async fn look_after(&mut self, op: &Op, pen: &CouchPen, lost: Outcome) -> Outcome {
         self.settled = None;
-        // A batch that is sent again until it has an answer is settled then.
+        // A batch that is resent until it is answered is settled then.
         if op.settle {
             return lost;
         }
-        // A server that was slow, or stood still, may read the request after it was given up, and
-        // answer a look before that.
+        // A server that was slow or stopped may read the request after the client gave up, and
+        // answer a lookup before it does.
         let may_come = self.connection.timed_out();
         let patience_ns = self.connection.timeout_ns().min(STILL_COMING_NS);
         let mut last_look = None;
@@ -64,7 +64,7 @@ impl CouchSession {
             if !may_come || found.wire.not_carried_out == 0 {
                 return found;
             }
-            // From the first answer on: until then the server may have stood still.
+            // Counted from the first answer: until then the server may have been stopped.
             let now = self.clock.now();
             if now >= *last_look.get_or_insert(now.saturating_add(patience_ns)) {
                 found.wire.not_carried_out = 0;
@@ -75,7 +75,7 @@ impl CouchSession {
         }
     }
 
-    /// Looks once what became of `op`, as soon as the server answers.
+    /// Looks up once whether `op` was carried out, as soon as the server answers.
     async fn look_once(&mut self, op: &Op, pen: &CouchPen, mut lost: Outcome) -> Outcome {
         let is_bulk = op.kind == OpKind::BulkInsert;
         let keys = is_bulk.then(|| keys(each(pen.names())));
@@ -100,7 +100,7 @@ impl CouchSession {
         lost
     }
 
-    /// Puts what a look has found into the rows of a bulk insert.
+    /// Copies the results of a lookup to the rows of a bulk insert.
     fn settle_bulk(&mut self, pen: &CouchPen, mut lost: Outcome) -> Outcome {
         let (names, rows) = (pen.names(), &mut self.rows);
         rows.clear();
@@ -114,8 +114,8 @@ impl CouchSession {
         lost
     }
 
-    /// Looks up the documents of a bulk insert that are said to exist: those in their first
-    /// revision are in by an earlier request whose answer was lost.
+    /// Looks up the documents of a bulk insert that are reported to exist: those in their first
+    /// revision were inserted by an earlier request whose answer was lost.
     pub(super) async fn settle_conflicts(
         &mut self,
         mut outcome: Outcome,
@@ -137,7 +137,7 @@ impl CouchSession {
                 outcome.wire.carried_out = (before - conflicts(&self.rows)) as u64;
                 outcome.bytes.received += found.body_bytes;
             }
-            // As good as no answer to the insert itself: it is sent and settled once more.
+            // Treated as if the insert had no answer: it is sent and settled once more.
             Err(failure) => {
                 self.rows.clear();
                 outcome.result = Err(failure);
@@ -146,8 +146,8 @@ impl CouchSession {
         outcome
     }
 
-    /// Asks for a document, or for the revisions of those that the body `keys` names, until there
-    /// is an answer that tells, for as long as one operation may take. Its status and length.
+    /// Requests a document, or the revisions of those in the body `keys`, until an answer is
+    /// conclusive, for at most the timeout of one operation. Returns its status and length.
     async fn ask(&mut self, name: &[u8], keys: Option<&[u8]>) -> Option<(u16, u64)> {
         let until = self.clock.now().saturating_add(self.connection.timeout_ns());
         loop {
@@ -197,7 +197,7 @@ impl CouchSession {
     }
 }
 
-/// The body of the request that looks up these documents.
+/// The body of the request to look up these documents.
 fn keys<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let keys: Vec<_> = names.map(String::from_utf8_lossy).collect();
     serde_json::json!({ "keys": keys }).to_string().into_bytes()
@@ -217,7 +217,7 @@ fn stored<'a>((status, body): (u16, &'a [u8]), id: &[u8]) -> Stored<'a> {
     }
 }
 
-/// Whether two documents have the same members, but for identifier and revision.
+/// Whether two documents have the same members, apart from identifier and revision.
 fn same(stored: &[u8], written: &[u8]) -> bool {
     let members = |text| {
         let mut members: Map<String, Value> = serde_json::from_slice(text).ok()?;
@@ -227,8 +227,8 @@ fn same(stored: &[u8], written: &[u8]) -> bool {
     members(stored).is_some_and(|stored| Some(stored) == members(written))
 }
 
-/// Puts the revisions that a lookup of all `names` has found into `rows`, where they are the first
-/// ones; tells how many documents there are not. `None`: it is no answer to a lookup.
+/// Puts the revisions that a lookup of all `names` has found into `rows`, if they are first
+/// revisions; returns how many documents are missing. `None` if it is not the answer to a lookup.
 fn found(body: &[u8], names: &[u8], rows: &mut Vec<Result<Token, Failure>>) -> Option<u32> {
     #[derive(Deserialize)]
     struct Answer {
@@ -263,7 +263,7 @@ fn found(body: &[u8], names: &[u8], rows: &mut Vec<Result<Token, Failure>>) -> O
     Some(absent)
 }
 
-/// What became of a write of `body`, by what is stored now.
+/// Whether a write of `body` was carried out, judged by what is stored now.
 fn became(op: &Op, stored: Stored<'_>, body: &[u8]) -> Became {
     let known = op.token.map(Revision::from);
     let built_on = known.map_or(0, |revision| revision.generation);
@@ -271,7 +271,7 @@ fn became(op: &Op, stored: Stored<'_>, body: &[u8]) -> Became {
         (OpKind::Delete, Stored::Deleted) => Became::Done(None),
         (OpKind::Create, Stored::Missing | Stored::Deleted) => Became::Nothing,
         (_, Stored::Document(found, _)) if Some(found) == known => Became::Nothing,
-        // By the content as well: somebody else may have written upon the same revision.
+        // Compares the content as well: another client may have written on the same revision.
         (OpKind::Create | OpKind::Update, Stored::Document(found, document))
             if found.generation == built_on + 1 && same(document, body) =>
         {

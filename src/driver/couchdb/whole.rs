@@ -1,10 +1,10 @@
-//! Whether the rest of a JSON object is whole: a quick proof for the text that servers send.
+//! Whether the rest of a JSON object is complete: a fast check for the text that servers send.
 //!
-//! What it proves is what `serde_json` accepts. It does not prove all of that: white space between
-//! tokens, keys with escapes and the rarer forms of numbers are left to the parser.
+//! It accepts only what `serde_json` accepts, but not all of it: white space between tokens, keys
+//! with escapes and the rarer forms of numbers are left to the parser.
 
-/// Whether `text`, from after a member on, is certainly the rest of an object whose first members
-/// were `_id` and `_rev`, with nothing but white space after it. `false`: ask the parser.
+/// Whether `text`, which follows a member, is certainly the rest of an object whose first members
+/// were `_id` and `_rev`, with only white space after it. If `false`, ask the parser.
 pub(super) fn ends_object(text: &[u8]) -> bool {
     let mut short = [b' '; 8];
     let last = if let Some(last) = text.last_chunk() {
@@ -16,8 +16,8 @@ pub(super) fn ends_object(text: &[u8]) -> bool {
     is_whole(text, u64::from_le_bytes(*last)) == Some(true)
 }
 
-/// The containers that are open, the innermost in the lowest bit: 1 for an object. The bit above
-/// the outermost one is set.
+/// The open containers, the innermost in the lowest bit: 1 for an object. The bit above the
+/// outermost one is set.
 const TOP: u64 = 0b11;
 
 /// `last` are the last eight bytes of the text.
@@ -38,7 +38,7 @@ fn is_whole(mut text: &[u8], last: u64) -> Option<bool> {
             }
             continue;
         }
-        // A value: where that is a container, also the first one in there.
+        // A value; for a container, also the first value inside it.
         loop {
             let (&first, rest) = text.split_first()?;
             if first == b'"' {
@@ -50,7 +50,7 @@ fn is_whole(mut text: &[u8], last: u64) -> Option<bool> {
                 break;
             }
             if first | 0x20 == b'{' {
-                // Deeper than there are bits for.
+                // Too deep for the available bits.
                 if kinds >> 63 == 1 {
                     return None;
                 }
@@ -88,8 +88,8 @@ fn is_blank(text: &[u8]) -> bool {
     text == b"\n" || text.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
 }
 
-/// What follows a comma, a key of up to seven bytes and its colon. Most members begin so, and one
-/// look at the length is enough for them. `None`: [`after_key`] knows more.
+/// What follows a comma, a key of up to seven bytes and its colon. Most members begin like this,
+/// and one check of the length is enough for them. `None`: try [`after_key`].
 #[inline]
 fn after_short_key(text: &[u8], top: bool) -> Option<&[u8]> {
     let [b',', b'"', key @ ..] = text.first_chunk::<12>()? else { return None };
@@ -104,7 +104,7 @@ fn after_short_key(text: &[u8], top: bool) -> Option<&[u8]> {
 #[inline(never)]
 fn after_key(text: &[u8], last: u64, top: bool) -> Option<&[u8]> {
     let (b'"', text) = text.split_first()? else { return None };
-    // Once more at the top, they contradict those that were read.
+    // A second one at the top would contradict those already read.
     if top && (text.starts_with(b"_id\"") || text.starts_with(b"_rev\"")) {
         return None;
     }
@@ -118,19 +118,19 @@ fn after_key(text: &[u8], last: u64, top: bool) -> Option<&[u8]> {
     }
 }
 
-/// Marks what [`marks`] does, and the first byte that is not ASCII.
+/// Marks what [`marks`] does, and the first non-ASCII byte.
 #[inline]
 const fn key_marks(word: u64) -> u64 {
     marks(word) | word & LOW << 7
 }
 
-/// The place of the first mark.
+/// The position of the first mark.
 #[inline]
 const fn first(marks: u64) -> Option<usize> {
     if marks == 0 { None } else { Some((marks.trailing_zeros() / 8) as usize) }
 }
 
-/// What follows a string whose opening quote was passed.
+/// What follows a string, from after its opening quote.
 #[inline]
 fn after_string(text: &[u8], last: u64) -> Option<&[u8]> {
     let mut rest = text;
@@ -176,7 +176,7 @@ fn after_number(text: &[u8], last: u64) -> Option<&[u8]> {
     }
 }
 
-/// What follows digits, one or more.
+/// What follows one or more digits.
 #[inline]
 fn after_digits(text: &[u8], last: u64) -> Option<&[u8]> {
     if !text.first()?.is_ascii_digit() {
@@ -185,7 +185,7 @@ fn after_digits(text: &[u8], last: u64) -> Option<&[u8]> {
     let mut rest = text;
     loop {
         let (word, after) = word(rest, last);
-        // Of a digit, what is left is 9 at most.
+        // For a digit, the remainder is 9 at most.
         let left = word ^ (LOW * 0x30);
         let others = (left.wrapping_add(LOW * 0x76) | left) & LOW << 7;
         if let Some(at) = first(others) {
@@ -197,8 +197,8 @@ fn after_digits(text: &[u8], last: u64) -> Option<&[u8]> {
 
 const LOW: u64 = u64::from_ne_bytes([1; 8]);
 
-/// The next eight bytes and what follows them. At the end of the text, `last`, there are zeros
-/// after it: no string, key or number goes on with those.
+/// The next eight bytes and what follows them. At the end of the text, `last` is padded with zeros,
+/// which no string, key or number contains.
 #[inline]
 fn word(text: &[u8], last: u64) -> (u64, &[u8]) {
     match text.split_first_chunk() {
@@ -208,10 +208,10 @@ fn word(text: &[u8], last: u64) -> (u64, &[u8]) {
 }
 
 /// Marks the first quote, backslash or control character of eight bytes in its highest bit. There
-/// may be marks above it, never below.
+/// may be wrong marks above it, but none below.
 ///
-/// Bit Twiddling Hacks, "Determine if a word has a byte less than n"; exchanging 0x20 and 0x22
-/// puts the quote beside the control characters.
+/// Bit Twiddling Hacks, "Determine if a word has a byte less than n"; exchanging 0x20 and 0x22 puts
+/// the quote next to the control characters.
 #[inline]
 const fn marks(word: u64) -> u64 {
     let quote = word ^ (LOW * 2);
@@ -219,8 +219,8 @@ const fn marks(word: u64) -> u64 {
     (quote.wrapping_sub(LOW * 0x21) & !quote | backslash.wrapping_sub(LOW) & !backslash) & LOW << 7
 }
 
-/// Whether any of these is a quote, a backslash or a control character, again with 0x20 and 0x22
-/// exchanged: one test for the whole block where the processor has vectors.
+/// Whether any byte is a quote, a backslash or a control character, again with 0x20 and 0x22
+/// exchanged: one test for the whole block if the processor has vector instructions.
 #[inline]
 fn stops<const N: usize>(block: &[u8; N]) -> bool {
     let stop = |byte: u8| u8::from(byte ^ 2 < 0x21) | u8::from(byte == b'\\');

@@ -1,4 +1,4 @@
-//! The quick proof against the parser.
+//! The fast check compared with the parser.
 
 use super::super::answer::document;
 use super::super::revision::Revision;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 const HEAD: &str = r#"{"_id":"7","_rev":"1-967a00dff5e02add41819138abb3284d""#;
 
-/// What is put into documents to spoil them.
+/// What is put into documents to corrupt them.
 const SPOILS: &[u8] = b"{}[],:\"\\0123456789-.eEtrufalsn\n \x01\xc3\xa9_idv";
 
-/// A document as a server stores it, its members in any number.
+/// A document as a server stores it, with any number of members.
 fn stored() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -37,7 +37,7 @@ fn stored() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a parser says of the document: whether it is whole, and number 7.
+/// What a parser says: whether the document is complete and number 7.
 fn parses(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Stored {
@@ -92,7 +92,7 @@ fn what_is_common_needs_no_parser() {
     let text = text.replace("ünï", "uni");
     assert!(ends_object(text.as_bytes()), "{text}");
     assert!(ends_object(b"}") && ends_object(b"} \r\n"));
-    // However it is cut and closed again, it is not whole, but where a member ends.
+    // However it is truncated and closed again, it is not complete, except where a member ends.
     let whole = |end: usize| {
         let cut = format!("{HEAD}{}}}", &text[..end]);
         serde_json::from_str::<Value>(&cut).is_ok()
@@ -130,7 +130,7 @@ fn what_contradicts_itself_is_left_to_the_parser() {
     assert!(ends_object(br#","a":{"_id":1,"_rev":2}}"#));
 }
 
-/// Text is looked at in blocks and words: whatever stands at whichever place in them is seen.
+/// Text is read in blocks and words: a bad byte must be found at every position in them.
 #[test]
 fn a_spoilt_byte_is_seen_wherever_it_stands() {
     let mut proved = 0;

@@ -1,6 +1,6 @@
 //! Any server that speaks HTTP/1.1: requests from a list, redirects, cookies, a login.
 //!
-//! Knows what each entry of the list is sent with; path and body come from the workload.
+//! The driver knows the headers of each entry; path and body come from the workload.
 
 mod pen;
 mod plan;
@@ -26,7 +26,7 @@ use url::Url;
 #[derive(Clone, Debug)]
 pub struct Http(Arc<Common>);
 
-/// What all sessions have in common.
+/// What all sessions share.
 #[derive(Debug)]
 struct Common {
     servers: Vec<Arc<Server>>,
@@ -36,11 +36,11 @@ struct Common {
     tls: TlsOptions,
     /// The number of the next session.
     sessions: AtomicUsize,
-    /// Servers that only redirects lead to.
+    /// Servers that were found only through redirects.
     found: Mutex<Vec<Arc<Server>>>,
 }
 
-/// What a user requests before it begins.
+/// A request that a user makes before the first one.
 #[derive(Clone, Debug, Default)]
 pub struct LogIn {
     /// Path and query.
@@ -50,8 +50,8 @@ pub struct LogIn {
 }
 
 impl Http {
-    /// The target that `requests` go to; each names one of `servers` by its place. Each session
-    /// makes one of the requests `log_in` before it begins, in turn.
+    /// The target of `requests`; each refers to one of `servers` by index. Each session first makes
+    /// one of the requests `log_in`, in turn.
     pub fn new(
         servers: Vec<Server>,
         requests: Vec<Request>,
@@ -73,14 +73,14 @@ impl Http {
         }))
     }
 
-    /// Whether all servers of the list are on this machine.
+    /// Whether all listed servers are on this machine.
     pub fn is_loopback(&self) -> bool {
         self.0.servers.iter().all(|server| server.endpoint.is_loopback())
     }
 }
 
 impl Common {
-    /// The server numbered `index`; those that redirects lead to follow those of the list.
+    /// The server with number `index`; those found through redirects follow those of the list.
     fn server(&self, index: usize) -> Arc<Server> {
         self.servers.get(index).cloned().unwrap_or_else(|| {
             let found = self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -88,8 +88,8 @@ impl Common {
         })
     }
 
-    /// The number of the server of `url`, which may be one that the list does not name.
-    /// The one numbered `current` is preferred: it may be known as several users.
+    /// The number of the server of `url`, which may not be in the list. The one numbered `current`
+    /// is preferred: a server may be listed with several users.
     async fn server_of(&self, url: &Url, current: usize) -> Result<usize, EndpointError> {
         let of = |server: &Arc<Server>| server.url.origin() == url.origin();
         if of(&self.server(current)) {
@@ -105,7 +105,8 @@ impl Common {
         if let Some(index) = known(&self.found) {
             return Ok(self.servers.len() + index);
         }
-        // A name is looked up where that may block; once for all sessions, or a few times.
+        // Name lookups block, so they run where that is allowed, rarely more than once for all
+        // sessions.
         let (asked, tls) = (url.clone(), self.tls.clone());
         let resolved = tokio::task::spawn_blocking(move || Endpoint::resolve(&asked, &tls)).await;
         let endpoint =

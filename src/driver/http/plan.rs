@@ -1,4 +1,4 @@
-//! The requests of a list as they are planned, and the target made of them.
+//! The requests of a list as planned, and the target made from them.
 
 use super::{Http, LogIn, Request, Retry, Server, Settings};
 use crate::driver::{Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use url::Url;
 
-/// What login requests have in their places.
+/// The values of the placeholders in login requests.
 const LOG_IN: Values = Values { seq: 1, random: [0; 16], int: 0 };
 
 /// Headers whose values are secrets.
@@ -23,19 +23,19 @@ const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 pub struct HttpPlan {
     /// The list.
     pub requests: Vec<RequestPlan>,
-    /// What each user requests once, unmeasured, before it begins; users take them in turn.
+    /// What each user requests once, unmeasured, before it starts; users take them in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log_in: Vec<RequestPlan>,
     /// Headers of every request, `Name: value`; stored without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "without_secrets")]
     pub headers: Vec<String>,
-    /// Redirects are followed.
+    /// Follow redirects.
     pub follow: bool,
-    /// Connections are kept for the next request.
+    /// Keep connections for the next request.
     pub keep_alive: bool,
-    /// Each user keeps the cookies it is given.
+    /// Each user keeps the cookies it receives.
     pub cookies: bool,
-    /// Which requests may be sent twice.
+    /// Which requests may be resent.
     #[serde(default, skip_serializing_if = "Retry::is_default")]
     pub retry: Retry,
 }
@@ -66,9 +66,9 @@ pub struct RequestPlan {
 /// The body of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyPlan {
-    /// `inline`, or the file that it came from.
+    /// `inline`, or the file it came from.
     pub source: String,
-    /// The place among the plan's schemas of the one that it is made from.
+    /// The index of its schema in the plan, if it is made from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<usize>,
     /// Its text.
@@ -80,7 +80,7 @@ fn without_secrets<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S:
     to.collect_seq(headers.iter().map(|header| strike_secret(header)))
 }
 
-/// `Name: value` without the value where it is a secret.
+/// `Name: value`, without the value if it is secret.
 pub fn strike_secret(header: &str) -> String {
     let name = header.split(':').next().unwrap_or_default().trim();
     let secret = SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
@@ -90,12 +90,12 @@ pub fn strike_secret(header: &str) -> String {
 /// The servers of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpTarget {
-    /// Their addresses without path, user or password, with commas between.
+    /// Their addresses without path, user or password, separated by commas.
     pub server: String,
-    /// The authorities that a server's certificate may come from; `None`: the system's.
+    /// The authorities trusted to sign a server's certificate; `None` for the system's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_ca: Option<PathBuf>,
-    /// The list. Stored by itself.
+    /// The list. Stored separately.
     #[serde(skip)]
     pub list: Arc<HttpPlan>,
     /// A redirected HEAD becomes a GET.
@@ -120,10 +120,11 @@ impl HttpTarget {
         Self { head_becomes_get: true, ..Self::new(list, self.tls_ca.clone()) }
     }
 
-    /// The target, which tells the watcher of each exchange that has ended.
+    /// The target; the watcher receives each finished exchange.
     ///
     /// # Errors
-    /// When the name of a server has no address, or its certificates cannot be judged.
+    ///
+    /// When the name of a server has no address, or its certificates cannot be checked.
     fn target(&self, opening: &Opening) -> Result<Http, EndpointError> {
         let (list, max_answer) = (&self.list, opening.max_answer);
         let tls = TlsOptions { authorities: self.tls_ca.clone() };
@@ -163,8 +164,8 @@ impl HttpTarget {
     }
 }
 
-/// The place of an entry's server among `servers`, to which it is added if it is new. One that
-/// is spoken to as two users counts twice.
+/// The index of an entry's server in `servers`, to which it is added if it is new. A server with
+/// two users counts twice.
 fn place_of(
     entry: &RequestPlan,
     servers: &mut Vec<Server>,
@@ -215,7 +216,7 @@ impl DriverPlan for HttpTarget {
         phases: true,
     };
 
-    /// Its targets are lists of requests, which their own verbs read.
+    /// Its targets are lists of requests, which are read by the verbs that use them.
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
         Err(asked.wrong(&Self::CARD, "no list of requests"))
     }

@@ -1,4 +1,4 @@
-//! How a request is spelled: all of its head but the target and what changes with each one.
+//! How a request is encoded: all of its head except the target and what changes with each request.
 
 use crate::http1::{self, Watcher};
 use crate::net::Endpoint;
@@ -12,9 +12,9 @@ use url::Url;
 /// One server of the list.
 #[derive(Clone)]
 pub struct Server {
-    /// Its address; what follows the host does not count.
+    /// Its address; what follows the host is ignored.
     pub url: Url,
-    /// Where that is.
+    /// Its endpoint.
     pub endpoint: Arc<Endpoint>,
     /// User and password, sent with every request to it (Basic, RFC 7617).
     pub user: Option<(String, String)>,
@@ -31,18 +31,18 @@ impl fmt::Debug for Server {
 pub struct Request {
     /// `GET`, `POST` and so on.
     pub method: String,
-    /// The place of its server among all.
+    /// The index of its server.
     pub server: usize,
-    /// The type of its body, where one is to be told.
+    /// The type of its body, if it is to be sent.
     pub content_type: Option<String>,
 }
 
-/// Which requests are sent once more when the connection that was kept for them turns out to be
-/// closed without an answer.
+/// Which requests are resent if the connection kept for them turns out to have been closed without
+/// an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Retry {
-    /// Those that have the same effect made twice (RFC 9110, 9.2.2).
+    /// Idempotent ones (RFC 9110, 9.2.2).
     #[default]
     Idempotent,
     /// All. The server may carry out a POST twice.
@@ -55,21 +55,21 @@ pub enum Retry {
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
-    /// Name and value of the headers that each has. They replace those that it would have.
+    /// Name and value of headers for every request. They replace the request's own.
     pub headers: Vec<(String, String)>,
-    /// Redirects are followed.
+    /// Follow redirects.
     pub follow: bool,
-    /// Connections are kept for the next request.
+    /// Keep connections for the next request.
     pub keep_alive: bool,
-    /// Cookies are kept, unless `headers` has one.
+    /// Keep cookies, unless `headers` has one.
     pub cookies: bool,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
-    /// Which requests may be sent twice.
+    /// Which requests may be resent.
     pub retry: Retry,
-    /// What a HEAD leads to by a redirect is a GET.
+    /// A redirected HEAD becomes a GET.
     pub head_becomes_get: bool,
-    /// Is told of each exchange that has ended.
+    /// Receives each finished exchange.
     pub watcher: Option<Watcher>,
 }
 
@@ -87,14 +87,14 @@ impl Settings {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
-    /// Appends a header, unless there is one of that name already.
+    /// Appends a header, unless `headers` has one of that name.
     fn write(&self, name: &str, value: &str, out: &mut Vec<u8>) {
         if !self.has(name) {
             write(name, value, out);
         }
     }
 
-    /// Appends all of a head that follows the target, but for cookies and the body's length.
+    /// Appends all of a head after the target, except cookies and the body's length.
     pub(super) fn write_head(
         &self,
         server: &Server,
@@ -126,7 +126,7 @@ fn write(name: &str, value: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a request made twice has the effect of one made once (RFC 9110, 9.2.2).
+/// Whether repeating the request has the same effect as sending it once (RFC 9110, 9.2.2).
 fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
@@ -135,7 +135,7 @@ fn is_idempotent(method: &str) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct Spelled {
     pub(super) request: Request,
-    /// What [`Settings::write_head`] makes of it.
+    /// The result of [`Settings::write_head`].
     pub(super) head: Vec<u8>,
     is_head: bool,
     changes: bool,
@@ -149,7 +149,7 @@ impl Spelled {
         Self::with_head(request, head, settings)
     }
 
-    /// The same, where the head is there already.
+    /// The same with an existing head.
     pub(super) fn with_head(request: Request, head: Vec<u8>, settings: &Settings) -> Self {
         let changes = !is_idempotent(&request.method);
         let resend = match settings.retry {
@@ -160,7 +160,7 @@ impl Spelled {
         Self { is_head: request.method == "HEAD", changes, resend, request, head }
     }
 
-    /// The request that `bytes` are, as a connection sends it.
+    /// `bytes` as a request for a connection to send.
     pub(super) const fn http1<'a>(&self, bytes: &'a [u8]) -> http1::Request<'a> {
         let Self { is_head, changes, resend, .. } = *self;
         http1::Request { bytes, is_head, changes, resend }
@@ -181,7 +181,7 @@ impl Spelled {
         if !cookies.is_empty() {
             write("Cookie", cookies, out);
         }
-        // A method that means something by a body tells that there is none (RFC 9110, 8.6).
+        // A method that gives a body a meaning states that there is none (RFC 9110, 8.6).
         if body_bytes > 0 || matches!(method, b"POST" | b"PUT" | b"PATCH") {
             write("Content-Length", itoa::Buffer::new().format(body_bytes), out);
         }

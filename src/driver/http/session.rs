@@ -1,4 +1,4 @@
-//! One user: its connections, its cookies, and how its requests go.
+//! One user: its connections, its cookies, and how it makes requests.
 
 use super::pen::HttpPen;
 use super::request::{Request, Spelled};
@@ -14,7 +14,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// As many redirects in a row are followed; the next one is a failure.
+/// The limit of redirects in a row; the next one is a failure.
 const MOST_REDIRECTS: usize = 10;
 
 /// A user of an HTTP server, or of several: one connection to each.
@@ -28,17 +28,17 @@ pub struct HttpSession {
     jar: Option<CookieStore>,
     head: Vec<u8>,
     statuses: Vec<u16>,
-    /// Requests that were sent for the present operation.
+    /// Requests sent for the current operation.
     sent: u64,
-    /// What was found for it on connections that nobody had asked for.
+    /// Unsolicited data found on connections during the operation.
     unsolicited: u32,
-    /// The request that redirects are followed with.
+    /// The request used to follow redirects.
     inner: Payload,
     log_in: LogInStep,
     number: usize,
 }
 
-/// How far logging in has come.
+/// The progress of logging in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LogInStep {
     Wanted,
@@ -52,7 +52,7 @@ impl fmt::Debug for HttpSession {
     }
 }
 
-/// One request on its way: the first, or one that a redirect asks for.
+/// One request to make: the first, or one after a redirect.
 struct Hop<'a> {
     prepared: &'a Spelled,
     target: &'a [u8],
@@ -98,7 +98,7 @@ impl HttpSession {
             .get_or_insert_with(|| Connection::new(shared.server(server).endpoint.clone(), context))
     }
 
-    /// Sends one request, whose body lies in `payload`, and reads its answer.
+    /// Sends one request, whose body is in `payload`, and reads its answer.
     async fn exchange(
         &mut self,
         hop: &Hop<'_>,
@@ -161,15 +161,15 @@ impl HttpSession {
             return;
         };
         for value in header_values(connection.head(), "set-cookie") {
-            // One that cannot be read, or is not this server's to set, is left out (RFC 6265).
+            // One that is invalid, or that this server may not set, is ignored (RFC 6265).
             let _ = jar.parse(&String::from_utf8_lossy(value), &url);
         }
     }
 
     /// What a redirect asks for, if the last answer is one: the request, its target, and whether
-    /// it carries the body again. By the rules of the Fetch standard, "HTTP-redirect fetch": a
-    /// POST that is answered 301 or 302, and all but HEAD after 303, become a GET. A 201 or 202
-    /// with a `Location` is no redirect.
+    /// the body is sent again. By the rules of the Fetch standard, "HTTP-redirect fetch": a POST
+    /// that is answered with 301 or 302, and everything but HEAD after 303, becomes a GET. A 201 or
+    /// 202 with a `Location` is not a redirect.
     async fn redirect(
         &self,
         hop: &Hop<'_>,
@@ -210,7 +210,7 @@ impl HttpSession {
         Ok(Some((prepared, target, !get)))
     }
 
-    /// Makes the request of `hop`, and those that it is redirected to.
+    /// Makes the request of `hop`, and those after its redirects.
     async fn carry_out(
         &mut self,
         hop: Hop<'_>,
@@ -230,14 +230,14 @@ impl HttpSession {
         let answer = self.exchange(&hop, payload, probe).await;
         match answer {
             Ok(Answer { status: 300..=399, .. }) if self.shared.settings.follow => {
-                // Rare: kept out of the future that every other operation pays for.
+                // Rare: kept out of the future of every other operation.
                 Box::pin(self.follow(hop, payload, (outcome(answer), probe))).await
             }
             answer => outcome(answer),
         }
     }
 
-    /// Follows the redirect that the last answer is, and the next ones.
+    /// Follows the redirect in the last answer, and any further ones.
     async fn follow(
         &mut self,
         first: Hop<'_>,
@@ -289,7 +289,7 @@ impl HttpSession {
         sum
     }
 
-    /// Makes the request that this user is to make before all others.
+    /// Makes the login request of this user.
     async fn log_in(&mut self) -> LogInStep {
         let shared = self.shared.clone();
         let (prepared, LogIn { target, body }) = &shared.log_in[self.number % shared.log_in.len()];
@@ -302,7 +302,7 @@ impl HttpSession {
         let outcome = self.carry_out(hop, &mut payload, &mut probe).await;
         match outcome.result {
             Ok(_) => LogInStep::Done,
-            // Nobody was there to refuse: the next request tries again.
+            // Not refused, only not reached: the next request tries again.
             Err(Failure::Connect | Failure::Reset | Failure::Timeout | Failure::Unanswered) => {
                 LogInStep::Wanted
             }
@@ -332,13 +332,13 @@ impl HttpSession {
             head: whole(&|| answered(self.answer_head())),
             body: whole(&|| answered(self.answer_body())),
         };
-        // Nobody may be listening any more.
+        // The receiver may be gone already.
         let _ = watcher.sender.send(exchange);
     }
 }
 
-/// What a status says. What is refused has failed, whatever siege calls it. Not even a refused
-/// user ends a run: other entries of the list may well be allowed.
+/// What a status means. A refusal is a failure, whatever siege calls it. Not even a refused user
+/// ends a run: other entries of the list may be allowed.
 const fn judge(status: u16) -> Result<Reply, Failure> {
     match status {
         200..=399 => Ok(Reply { token: None, accepted: false, rows: 0 }),
@@ -360,8 +360,8 @@ impl Session for HttpSession {
         for connection in self.connections.iter().flatten() {
             connection.rest().await;
         }
-        // With several servers, or a connection for each request, it is not known or not yet
-        // time: the operation itself connects, and its response time tells.
+        // With several servers, or a new connection for each request, it is unknown or too early:
+        // the operation itself connects, and its response time includes that.
         if self.shared.settings.keep_alive && self.shared.servers.len() == 1 {
             return self.connection(0).ready().await;
         }
@@ -384,7 +384,7 @@ impl Session for HttpSession {
         let hop = Hop { prepared: &shared.requests[*entry], target };
         let mut outcome = self.carry_out(hop, payload, probe).await;
         if outcome.result == Err(Failure::Protocol) {
-            // What is no answer to this request may be one to another.
+            // An answer that does not fit this request may belong to another.
             self.connection(self.last).close();
         }
         outcome.wire.unsolicited = self.unsolicited.into();

@@ -1,4 +1,4 @@
-//! A line protocol over TCP: the example of a driver, and a server for it.
+//! A line protocol over TCP: an example of a driver, with a server for it.
 //!
 //! Each request is a line, and so is each answer:
 //!
@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `NEW name document` | `OK`, or `EXISTS` |
 //! | `PUT name document` | `OK`, or `MISSING` |
-//! | `SET name fields` | `OK`, or `MISSING`: replaces these fields, no others |
+//! | `SET name fields` | `OK`, or `MISSING`: replaces only these fields |
 //! | `GET name` | `OK document`, or `MISSING` |
 //! | `DEL name` | `OK`, or `MISSING` |
 //!
@@ -31,11 +31,11 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A server that speaks the protocol.
+/// A server for this protocol.
 #[derive(Clone, Debug)]
 pub struct Line {
     address: SocketAddr,
-    /// The server, where the run brought it along; it ends with the last copy of this.
+    /// The server, if the run started it; it ends when the last clone is dropped.
     _own: Option<Arc<StandIn>>,
 }
 

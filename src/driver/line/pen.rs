@@ -1,26 +1,26 @@
-//! What a request is about, kept until it is known which one it is.
+//! Collects the parts of a request until its kind is known.
 
 use crate::op::{Fields, Op, OpKind, Pen, Token};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
-/// What would end a name, or begin an encoded byte.
+/// Bytes that would end a name, or begin an encoded byte.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
 
 /// Names, documents, and the lines made of them.
 #[derive(Debug, Default)]
 pub struct LinePen {
-    /// With a zero byte between them.
+    /// Separated by zero bytes.
     names: Vec<u8>,
-    /// With a line break between them: JSON without white space has none.
+    /// Separated by line breaks, which JSON without white space does not contain.
     documents: Vec<u8>,
-    /// The fields of an update, not all of the document.
+    /// The fields of an update, not the whole document.
     partial: bool,
     /// What is sent.
     pub(super) lines: Vec<u8>,
 }
 
 impl LinePen {
-    /// Spells the request, once it is known what is asked.
+    /// Encodes the request, once the operation is known.
     pub(super) fn spell(&mut self, op: &Op) {
         let verb: &[u8] = match op.kind {
             OpKind::BulkInsert | OpKind::Create => b"NEW ",

@@ -1,4 +1,4 @@
-//! The target as it is planned: an address, or none for a server in this process.
+//! The target as planned: an address, or none for a server in this process.
 
 use super::{Line, StandIn};
 use crate::driver::{
@@ -23,7 +23,7 @@ impl Planned for LinePlan {
         self.server.clone()
     }
 
-    /// A server in this process has its end of each connection.
+    /// A server in this process needs a descriptor for its end of each connection.
     fn descriptors(&self) -> u64 {
         if self.server.is_some() { 1 } else { 2 }
     }

@@ -1,4 +1,4 @@
-//! One connection: lines out, lines in.
+//! One connection: sends lines and reads lines.
 
 use super::LinePen;
 use crate::clock::{Clock, Nanos};
@@ -13,19 +13,19 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The pause after a failed attempt to connect, which doubles with each further one ...
+/// The pause after a failed attempt to connect, which doubles with each further failure ...
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// ... so often.
+/// ... this many times.
 const DOUBLINGS: u32 = 6;
 /// The longest answer that is read, in bytes.
 const MOST: usize = 64 << 20;
 
-/// A connection to a server of lines.
+/// A connection to a server of this protocol.
 #[derive(Debug)]
 pub struct LineSession {
     address: SocketAddr,
     pub(super) stream: Option<TcpStream>,
-    /// Attempts to connect that have failed in a row.
+    /// Consecutive failed attempts to connect.
     failed: u32,
     answer: Vec<u8>,
     rows: Vec<Result<Token, Failure>>,
@@ -48,7 +48,7 @@ impl LineSession {
         }
     }
 
-    /// Gives up a connection that the peer has closed, or on which it said what nobody asked for.
+    /// Drops a connection that the peer has closed, or on which it sent something unasked.
     fn look(&mut self) {
         let Some(stream) = &self.stream else { return };
         match stream.try_read(&mut [0; 16]) {
@@ -60,7 +60,7 @@ impl LineSession {
         }
     }
 
-    /// What the answer says.
+    /// What the answer means.
     fn judge(&mut self, op: &Op) -> Result<Reply, Failure> {
         let mut lines = self.answer.split(|&byte| byte == b'\n');
         if op.kind == OpKind::BulkInsert {
@@ -76,7 +76,7 @@ impl LineSession {
     }
 }
 
-/// Sends `lines`, and reads as many into `answer`.
+/// Sends `lines`, and reads as many answers into `answer`.
 async fn exchange(
     stream: &mut Option<TcpStream>,
     lines: &[u8],
@@ -102,7 +102,7 @@ async fn exchange(
     if answer.ends_with(b"\n") { Ok(()) } else { Err(Failure::Protocol) }
 }
 
-/// What stands behind `OK`.
+/// What follows `OK`.
 fn said(line: &[u8]) -> Result<&[u8], Failure> {
     match line {
         b"OK" => Ok(b""),
@@ -151,7 +151,7 @@ impl Session for LineSession {
         };
         let changes = op.kind != OpKind::Read;
         let result = result.map_err(|failure| match failure {
-            // Whether it was carried out is not known.
+            // It is not known whether it was carried out.
             Failure::Timeout | Failure::Reset if changes => Failure::Unanswered,
             other => other,
         });

@@ -1,4 +1,4 @@
-//! A server of the protocol, in this process and in memory. It is no database.
+//! A server for this protocol, in this process and in memory. It is not a database.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(super) struct StandIn {
 }
 
 impl StandIn {
-    /// Starts it on a thread of its own.
+    /// Starts it on a new thread.
     pub(super) fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -60,7 +60,7 @@ async fn answer(mut stream: TcpStream, documents: Documents) -> io::Result<()> {
         said += &reply(line.trim_end_matches('\n'), &documents);
         said.push('\n');
         line.clear();
-        // As many answers at once as there are requests at once.
+        // Requests that arrive together are answered together.
         if !read.buffer().contains(&b'\n') {
             write.write_all(said.as_bytes()).await?;
             said.clear();

@@ -1,4 +1,4 @@
-//! The driver against its own server, against servers that lie, and in whole runs.
+//! The driver with its own server, with servers that give wrong answers, and in whole runs.
 
 use super::*;
 use crate::clock::Clock;
@@ -36,7 +36,7 @@ fn session(address: SocketAddr, timeout_ms: u64) -> (LineSession, Rc<ShardContex
     (LineSession::new(address, &context), context)
 }
 
-/// Carries out an operation on documents of these names.
+/// Executes an operation on documents with these names.
 async fn carry_out(
     session: &mut LineSession,
     op: Op,
@@ -103,7 +103,7 @@ async fn a_batch_has_an_outcome_for_each_document() {
     assert_eq!(session.reason(Failure::Conflict).unwrap().reason, "EXISTS");
 }
 
-/// A server that gives this answer to each request, and then hangs up if it ends with `!`.
+/// A server that gives this answer to each request, and closes the connection if it ends with `!`.
 fn liar(answer: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -151,7 +151,7 @@ async fn what_nobody_asked_for_is_counted_and_gets_a_fresh_connection() {
     let server = StandIn::start().unwrap();
     let (mut session, _context) = session(server.address(), 5_000);
     session.ready().await;
-    // A request whose answer nobody reads.
+    // A request whose answer is not read.
     let stream = session.stream.as_mut().unwrap();
     tokio::io::AsyncWriteExt::write_all(stream, b"GET x\n").await.unwrap();
     stream.readable().await.unwrap();
