@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tells the draws of shared budgets from other uses of the same seed.
+/// Separates the draws of shared budgets from other uses of the same seed.
 const SHARED: u64 = u64::from_be_bytes(*b"mixed up");
 
-/// The kinds that a mix is made of, in the order of its weights.
+/// The kinds in a mix, in the order of its weights.
 const KINDS: [OpKind; 4] = [OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete];
 
 /// Relative weights of single-document operations.
@@ -36,14 +36,14 @@ impl Mix {
         KINDS.iter().position(|&it| it == kind).map_or(0, |place| self.weights()[place])
     }
 
-    /// What connection `k` of `connections` has of `operations`: the first ones have one more of a
-    /// kind where it does not share out evenly.
+    /// The share of connection `k` of `connections` in `operations`: if a kind does not divide
+    /// evenly, the first connections get one more.
     pub fn parts(&self, operations: u64, (k, connections): (usize, usize)) -> [u64; 4] {
         self.split(operations).map(|count| share(count, k, connections))
     }
 
-    /// Splits `operations` by weight: each kind gets its exact share rounded down, and what is
-    /// left goes one each to the largest remainders (Hamilton's method), never to weight zero.
+    /// Splits `operations` by weight: each kind gets its exact share rounded down, and the rest
+    /// goes one each to the largest remainders (Hamilton's method), never to weight zero.
     pub fn split(&self, operations: u64) -> [u64; 4] {
         let weights = self.weights();
         let sum: u128 = weights.iter().map(|&w| u128::from(w)).sum();
@@ -60,7 +60,7 @@ impl Mix {
     }
 }
 
-/// What connection `k` of `connections` has of `all`: the first ones have one more, if need be.
+/// The share of connection `k` of `connections` in `all`: the first ones get the remainder.
 pub(super) const fn share(all: u64, k: usize, connections: usize) -> u64 {
     let (k, connections) = (k as u64, connections as u64);
     all / connections + (k < all % connections) as u64
@@ -69,16 +69,16 @@ pub(super) const fn share(all: u64, k: usize, connections: usize) -> u64 {
 /// What one connection still has to do.
 #[derive(Clone, Debug)]
 pub enum Budget {
-    /// So many of each kind, in random order.
+    /// This many of each kind, in random order.
     Counted([u64; 4]),
-    /// The same for several connections of one thread: whoever is free takes the next.
+    /// The same for several connections of one thread: the next free one takes the next operation.
     Shared(Arc<SharedBudget>),
-    /// Each operation drawn by weight, without end.
+    /// Each operation drawn by weight, without limit.
     Endless(Mix),
 }
 
-/// What several connections of one thread still have to do. The kinds come in an order that the
-/// seed decides, whichever connection takes them, as long as each has a document for its kind.
+/// What several connections of one thread still have to do. The seed decides the order of kinds,
+/// whichever connection takes them, as long as each has a document for its kind.
 #[derive(Debug)]
 pub struct SharedBudget {
     left: [AtomicU64; 4],
@@ -87,7 +87,7 @@ pub struct SharedBudget {
 }
 
 impl Budget {
-    /// What connections with the budgets `parts` have to do together.
+    /// The joint budget of connections with the budgets `parts`.
     pub fn shared(parts: impl Iterator<Item = Self>, seed: u64) -> Self {
         let mut left = [0; 4];
         for part in parts {
@@ -106,13 +106,13 @@ impl Budget {
         KINDS.iter().position(|&k| k == kind).map_or(0, |i| parts[i])
     }
 
-    /// The least change that makes `left` right after an operation of `kind`.
+    /// The smallest change that makes `left` correct after an operation of `kind`.
     pub fn spend(&mut self, kind: OpKind) {
         let Some(i) = KINDS.iter().position(|&k| k == kind) else { return };
         match self {
             Self::Counted(left) => left[i] = left[i].saturating_sub(1),
             Self::Shared(shared) => {
-                // One thread alone draws from it.
+                // Only one thread draws from it.
                 let left = shared.left[i].load(Ordering::Relaxed);
                 shared.left[i].store(left.saturating_sub(1), Ordering::Relaxed);
             }
@@ -120,7 +120,7 @@ impl Budget {
         }
     }
 
-    /// Draws a kind that `possible` allows, with a chance in proportion to what is left of it.
+    /// Draws a kind that `possible` allows, with a probability proportional to how many are left.
     pub fn draw(&self, stream: &mut Stream, possible: impl Fn(OpKind) -> bool) -> Option<OpKind> {
         let mut parts = self.parts();
         for (part, kind) in parts.iter_mut().zip(KINDS) {

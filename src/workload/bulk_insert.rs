@@ -1,4 +1,4 @@
-//! Fills a database: each connection inserts its own run of keys, batch after batch.
+//! Fills a database: each connection inserts its own range of keys, batch by batch.
 
 use super::live::{Entry, Live};
 use super::{
@@ -12,26 +12,26 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// At 32 bytes each in memory, more than this is out of any client's reach.
+/// At 32 bytes each in memory, no client could hold more.
 pub(super) const MOST_DOCUMENTS: u64 = 10_000_000_000;
 /// The most documents in one request.
 pub(super) const MOST_BATCH: u64 = 1_000_000;
-/// The most documents that memory is asked for ahead of their insertion.
+/// The most documents for which memory is reserved in advance.
 const MOST_AHEAD: u64 = 10_000_000;
 
-/// A fill, as planned.
+/// A fill as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BulkInsertPlan {
-    /// Documents in all.
+    /// Total number of documents.
     pub documents: u64,
     /// Documents in one request.
     pub batch: u32,
 }
 
 impl BulkInsertPlan {
-    /// The documents that connection `k` of `connections` inserts: its run of keys. Whole requests
-    /// are shared out, so that only the last one of all may have fewer documents; the first
-    /// connections take one more where they do not share out evenly.
+    /// The range of keys that connection `k` of `connections` inserts. Whole requests are
+    /// distributed, so that only the very last one may have fewer documents; if they do not divide
+    /// evenly, the first connections get one more.
     pub fn keys(&self, k: usize, connections: usize) -> Range<u64> {
         let (k, connections, batch) = (k as u64, connections as u64, u64::from(self.batch));
         let requests = self.documents.div_ceil(batch);
@@ -42,7 +42,7 @@ impl BulkInsertPlan {
     }
 }
 
-/// A fill alone.
+/// Only a fill.
 #[derive(Clone, Copy, Debug)]
 pub struct FillDemand(pub DocumentsAsked);
 
@@ -58,11 +58,11 @@ impl Demand for FillDemand {
 }
 
 impl Offer for BulkInsertPlan {
-    const NAMES: &'static [(&'static str, &'static str)] = &[("bulk-insert", "The fill alone")];
+    const NAMES: &'static [(&'static str, &'static str)] = &[("bulk-insert", "Only the fill")];
 
     fn demand(_: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
         let others = ["--ops", "--duration", "--warmup", "--mix", "--rate", "--stages", "--think"];
-        asked.refuse(&others, "it is about operations after a fill")?;
+        asked.refuse(&others, "it applies only to operations after a fill")?;
         let operations = asked.documents.operations.map(|_| Some(0));
         Ok(Arc::new(FillDemand(DocumentsAsked { operations, ..asked.documents })))
     }
@@ -125,7 +125,7 @@ impl BulkInsert {
         Self { documents, keys, batch, persists: false, live }
     }
 
-    /// Sends a batch again until it has an answer, while the stage goes on.
+    /// Resends a batch until it is answered, until the stage ends.
     pub fn persisting(mut self) -> Self {
         self.persists = true;
         self

@@ -1,4 +1,4 @@
-//! Bursts: each connection owns one document, and writes it or reads it again and again.
+//! Bursts: each connection owns one document, and writes or reads it repeatedly.
 
 use super::{
     Check, Demand, Gathering, LaneContext, Offer, Purpose, RunAsked, Runner, StageWork, Step,
@@ -11,30 +11,30 @@ use crate::schema::{Ids, Naming};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Tells the stream of bodies from other uses of the same seed.
+/// Separates the stream of bodies from other uses of the same seed.
 const BODIES: u64 = u64::from_be_bytes(*b"bursts..");
-/// The letters of a random body: six bits each, and none that JSON escapes.
+/// The letters of a random body: six bits each, none of them escaped in JSON.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// Letters out of one draw.
+/// Letters from one draw.
 const LETTERS_PER_DRAW: usize = 10;
 
 /// What the workers of a burst do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Creates the document if it is not there yet, and ends.
+    /// Creates the document if it does not exist yet, and ends.
     Prepare,
-    /// Creates the document, then updates it with the revision that the last write brought.
+    /// Creates the document, then updates it with the revision from the last write.
     Write,
     /// Reads the document.
     Read,
 }
 
-/// What the body of a burst's document is made of.
+/// What the body of a burst's document consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Filling {
-    /// Random letters out of 64, new ones in each write.
+    /// Random letters from a set of 64, new in each write.
     Random,
     /// Zeros, the same in each write.
     Zeros,
@@ -45,36 +45,36 @@ pub enum Filling {
 pub struct BodySize {
     /// Bytes.
     pub bytes: u64,
-    /// The whole request body has so many, not the string in the document.
+    /// The size is that of the whole request body, not of the string in the document.
     pub wire: bool,
 }
 
-/// What is asked of bursts.
+/// A request for bursts.
 #[derive(Clone, Debug)]
 pub struct BurstDemand {
-    /// The roles, [`Role::Write`] and [`Role::Read`] alone, in order.
+    /// The roles, only [`Role::Write`] and [`Role::Read`], in order.
     pub roles: Vec<Role>,
-    /// How long each burst is, in nanoseconds.
+    /// The length of each burst, in nanoseconds.
     pub length_ns: Flagged<u64>,
-    /// How large documents are.
+    /// The size of documents.
     pub size: Flagged<BodySize>,
-    /// What they are made of.
+    /// Their content.
     pub filling: Filling,
-    /// Readers name the revision that they have read.
+    /// Readers send the revision that they last read.
     pub conditional: bool,
     /// How long the start waits for workers.
     pub gather_ns: u64,
-    /// How many bursts of each role there are.
+    /// The number of bursts of each role.
     pub rounds: u64,
-    /// From the first burst of one round to that of the next.
+    /// The time from the first burst of one round to that of the next.
     pub every_ns: u64,
 }
 
-/// The least wire size: room for names, a worker's number and the longest revision.
+/// The smallest wire size: room for names, a worker's number and the longest revision.
 const LEAST_WIRE: u64 = 80;
-/// Digits of the largest number of a worker.
+/// Digits of the largest worker number.
 const DIGITS: u64 = 5;
-/// CouchDB's own limit for a document is 8 MB by default; this is what one may still want to try.
+/// CouchDB limits documents to 8 MB by default; this leaves room to try larger ones.
 const MOST_BYTES: u64 = 100_000_000;
 const MOST_ROUNDS: u64 = 10_000;
 
@@ -91,16 +91,16 @@ impl Demand for BurstDemand {
         mistakes.extend(Flagged::new("--repeat", self.rounds).out_of_range(1, MOST_ROUNDS));
         if self.conditional && !self.roles.contains(&Role::Read) {
             let cure = "give --read as well, or leave it out";
-            mistakes.push(Invalid::new("--conditional", "nobody reads", cure));
+            mistakes.push(Invalid::new("--conditional", "there are no reads", cure));
         }
         for Flagged { flag, value } in [self.length_ns, Flagged::new("--gather", self.gather_ns)] {
             if value == 0 {
-                mistakes.push(Invalid::new(flag, "takes no time", "give 10s or so"));
+                mistakes.push(Invalid::new(flag, "must be above 0", "give for example 10s"));
             }
         }
     }
 
-    /// Documents for readers if no writer has made them, then burst after burst.
+    /// Documents for readers if no writer creates them, then the bursts.
     fn steps(&self) -> Vec<Step> {
         let work = |role, not_before_ns| {
             let Self { filling, gather_ns, .. } = *self;
@@ -136,7 +136,7 @@ impl Demand for BurstDemand {
 
 impl Offer for BurstPlan {
     const NAMES: &'static [(&'static str, &'static str)] =
-        &[("burst", "Many workers at once: springload burst has its flags")];
+        &[("burst", "Many workers at once: use springload burst")];
 
     fn demand(_: &str, _: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
         let problem = "a burst has workers and a size, not documents and a mix";
@@ -149,16 +149,16 @@ impl Offer for BurstPlan {
 pub struct BurstPlan {
     /// What the workers do.
     pub role: Role,
-    /// How large documents are.
+    /// The size of documents.
     pub size: BodySize,
-    /// What they are made of.
+    /// Their content.
     pub filling: Filling,
-    /// Readers name the revision that they have read, and may be told that it is still the one.
+    /// Readers send the revision that they last read, and may be told that it is still current.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub conditional: bool,
     /// How long the start waits for workers, in nanoseconds.
     pub gather_ns: u64,
-    /// It begins no sooner than so long after the first burst began, in nanoseconds.
+    /// The earliest start, in nanoseconds after the first burst began.
     pub not_before_ns: u64,
 }
 
@@ -212,12 +212,12 @@ pub struct Burst {
     size: BodySize,
     filling: Filling,
     stream: Stream,
-    /// The document's token, where it is stored and the token is known.
+    /// The document's token, if it is stored and the token is known.
     token: Option<Token>,
-    /// The last write ended without an answer or was refused: what is stored is not known.
+    /// The last write had no answer or was refused: it is not known what is stored.
     lost: bool,
     prepared: bool,
-    /// Reads name the token that the last one brought.
+    /// Reads send the token of the last one.
     conditional: bool,
     /// That token.
     read: Option<Token>,
@@ -232,19 +232,19 @@ impl Burst {
         Self { role, key, naming, size, filling, stream, token, lost, prepared, conditional, read }
     }
 
-    /// The same worker, its document under another identifier than its number.
+    /// The same worker, with a document identifier other than its number.
     pub fn named(self, naming: Naming) -> Self {
         Self { naming, ..self }
     }
 
-    /// Takes a role, with the document as it is.
+    /// Takes a role and keeps the document as it is.
     pub fn with_role(mut self, role: Role) -> Self {
         (self.role, self.prepared) = (role, self.token.is_some());
         self
     }
 
-    /// From now on reads name the token that the last one brought, if there was one: what a
-    /// client does that keeps what it has read. Or they do not.
+    /// Sets whether reads send the token of the last one, if there was one, as a client with a
+    /// cache does.
     pub fn conditional(self, conditional: bool) -> Self {
         Self { conditional, read: None, ..self }
     }
@@ -312,7 +312,7 @@ impl Workload for Burst {
                 (self.token, self.lost) = (Some(token.unwrap_or_default()), false);
             }
             (_, Err(Failure::NotFound)) => (self.token, self.lost) = (None, false),
-            // Whether the write arrived, a read will tell.
+            // A read will show whether the write was carried out.
             (OpKind::Create | OpKind::Update, _) => self.lost = true,
             _ => {}
         }

@@ -8,15 +8,15 @@ use crate::op::{Answered, Failure, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use std::sync::Arc;
 
-/// Tells the stream of operations from other uses of the same seed.
+/// Separates the stream of operations from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"crud ops");
 
-/// The keys that one connection creates documents under: `next`, `next + step`, ...
+/// The keys under which one connection creates documents: `next`, `next + step`, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeySequence {
     /// The next key.
     pub next: Key,
-    /// The distance to the one after it.
+    /// The distance to the key after it.
     pub step: Key,
 }
 
@@ -28,7 +28,7 @@ impl KeySequence {
     }
 }
 
-/// The create of the document `key`.
+/// Creates the document `key`.
 #[inline]
 pub(super) fn create<P: Pen>(documents: &Documents, key: Key, pen: &mut P) -> Op {
     documents.write_id(key, pen.name());
@@ -36,7 +36,7 @@ pub(super) fn create<P: Pen>(documents: &Documents, key: Key, pen: &mut P) -> Op
     Op::single(OpKind::Create, key, None)
 }
 
-/// The read, update or delete of a document that is stored; an update's next version is written.
+/// Reads, updates or deletes a stored document; for an update its next version is written.
 #[inline]
 pub(super) fn on_stored<P: Pen>(
     documents: &Documents,
@@ -51,7 +51,7 @@ pub(super) fn on_stored<P: Pen>(
     Op::single(kind, entry.key, token)
 }
 
-/// The operations of one connection on its own documents, each chosen uniformly.
+/// The operations of one connection on its own documents, chosen uniformly.
 #[derive(Debug)]
 pub struct Crud {
     documents: Arc<Documents>,
@@ -59,7 +59,7 @@ pub struct Crud {
     budget: Budget,
     live: Live,
     keys: KeySequence,
-    /// Where the document of the running operation lies in `live`.
+    /// The index in `live` of the current operation's document.
     place: usize,
 }
 
@@ -76,16 +76,16 @@ impl Crud {
         Self { documents, stream, budget, live, keys, place: 0 }
     }
 
-    /// Goes on with the same documents and another budget, after a warm-up.
+    /// Continues with the same documents and another budget, after a warm-up.
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
         self
     }
 }
 
-/// Draws a kind for which there is a document, of so many with a known token and so many that can
-/// be read. The last document is kept for the reads and updates that are still to come, unless a
-/// create can replace it.
+/// Draws a kind for which there is a document, given how many have a known token and how many can
+/// be read. The last document is kept for the remaining reads and updates, unless a create can
+/// replace it.
 #[inline]
 pub(super) fn draw_kind(
     budget: &Budget,
@@ -141,7 +141,8 @@ impl Workload for Crud {
             }
             (OpKind::Create, _) => {}
             (OpKind::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => self.live.remove(place),
-            // Whoever changed it meanwhile, or whether this write arrived, a read will tell.
+            // A read will show whether the write was carried out or another client changed the
+            // document.
             (OpKind::Update | OpKind::Delete, _) => self.live.lose(place),
             _ => {}
         }

@@ -9,16 +9,16 @@ use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use std::sync::Arc;
 
-/// Tells this stream of operations from other uses of the same seed.
+/// Separates this stream of operations from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"iron ops");
 
-/// The operations of one connection, one current document at a time.
+/// The operations of one connection, with one current document at a time.
 #[derive(Debug)]
 pub struct CurrentDocument {
     documents: Arc<Documents>,
     stream: Stream,
     left: [u64; 4],
-    /// Documents to read, oldest first; `None` where one was deleted.
+    /// Documents to read, oldest first; `None` for deleted ones.
     entries: Vec<Option<Entry>>,
     /// How many of `entries` were bulk inserted.
     bulk: usize,
@@ -30,7 +30,7 @@ pub struct CurrentDocument {
 }
 
 impl CurrentDocument {
-    /// The operations of connection number `connection` in a run with `seed`: so many creates,
+    /// The operations of connection number `connection` in a run with `seed`: as many creates,
     /// reads, updates and deletes as `left` says, on the documents in `live`.
     pub fn new(
         documents: Arc<Documents>,
@@ -55,8 +55,8 @@ impl CurrentDocument {
         }
     }
 
-    /// Draws the next kind such that all counts can still be met: every delete needs a create
-    /// or read of its own before it, and updates need a document until the last of them.
+    /// Draws the next kind so that all counts can still be met: every delete needs its own create
+    /// or read before it, and updates need a document until the last of them.
     fn draw(&mut self) -> Option<OpKind> {
         let [creates, reads, updates, deletes] = self.left;
         let readable = self.next_read().is_some();
@@ -72,8 +72,8 @@ impl CurrentDocument {
         })
     }
 
-    /// The oldest document created and not yet read, else the next bulk document, round and
-    /// round; else any that is there.
+    /// The oldest document created and not yet read, else the next bulk document in a cycle; else
+    /// any existing one.
     fn next_read(&self) -> Option<usize> {
         let there = |place: &usize| self.entries[*place].is_some();
         (self.next_created..self.entries.len())
@@ -122,14 +122,15 @@ impl Workload for CurrentDocument {
                     self.entries[self.reading] = None;
                 }
                 self.current = None;
-                // As the original has it: what was created before a delete is not read again.
+                // As in the original: what was created before a delete is not read again.
                 self.next_created = self.entries.len();
             }
             (OpKind::Read, Err(Failure::NotFound)) => {
                 self.entries[self.reading] = None;
                 self.current = None;
             }
-            // A failed update keeps the document: its next operation tells what became of it.
+            // A failed update keeps the document: its next operation will show whether the write
+            // was carried out.
             _ => {}
         }
         Check::Unchecked

@@ -1,4 +1,4 @@
-//! Iron Cushion's order against a server where everything succeeds.
+//! Iron Cushion's order with a server where everything succeeds.
 
 use super::*;
 use crate::op::{Draft, Token};
@@ -12,7 +12,7 @@ fn token(number: u32) -> Token {
     Token { number, ..Token::default() }
 }
 
-/// Runs the workload against a server where everything succeeds; returns kinds and keys.
+/// Runs the workload with a server where everything succeeds; returns kinds and keys.
 fn run(left: [u64; 4], bulk: u64) -> Vec<(OpKind, u64)> {
     let mut live = Live::default();
     (0..bulk).for_each(|key| live.add(Entry::new(key, 0, Some(token(1)))));
@@ -35,7 +35,7 @@ proptest! {
         creates in 0u64..40, reads in 0u64..40, updates in 0u64..40, deletes in 0u64..40,
         bulk in 0u64..30,
     ) {
-        // The rules of Iron Cushion's README for a plan that can be carried out.
+        // The rules in Iron Cushion's README for a plan that can be completed.
         prop_assume!(deletes <= creates + reads && deletes < creates + bulk);
         prop_assume!(updates == 0 || creates + reads > 0);
         prop_assume!(bulk > 0 || reads == 0 || creates > deletes);

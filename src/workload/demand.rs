@@ -1,5 +1,4 @@
-//! What is asked of a workload, before it is known to make sense: by a dialect, or by
-//! `run --workload`.
+//! Requests for workloads, by a dialect or by `run --workload`, before they are checked.
 
 use super::bulk_insert::{BulkInsertPlan, FillDemand, MOST_BATCH, MOST_DOCUMENTS};
 use super::{Mix, Purpose, WorkloadPlan};
@@ -8,29 +7,30 @@ use crate::schema::Ids;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// What a run is asked to do. Each workload has its own, made by the dialects that offer it.
+/// What a run is asked to do. Each workload has its own type, created by the dialects that offer
+/// it.
 pub trait Demand: Debug {
-    /// Adds what is wrong with it by itself.
+    /// Adds the mistakes in the request itself.
     fn check(&self, ids: &Ids, mistakes: &mut Vec<Invalid>);
 
-    /// Adds what is wrong with it on so many connections. Asked where nothing else is wrong.
+    /// Adds the mistakes that depend on the number of connections. Called if there are no others.
     fn check_shares(&self, _connections: usize, _mistakes: &mut Vec<Invalid>) {}
 
     /// The stages, in order.
     fn steps(&self) -> Vec<Step>;
 
-    /// What the names of its documents begin with, where that is its own to say.
+    /// The prefix of its documents' names, if the workload decides that.
     fn id_prefix(&self) -> Option<&str> {
         None
     }
 }
 
-/// A stage, but for when its operations are due.
+/// A stage, except when its operations are due.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What the stage is stored as.
+    /// The stored name of the stage.
     pub name: String,
-    /// What it is there for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// What is done.
     pub work: WorkloadPlan,
@@ -43,51 +43,52 @@ pub struct Step {
 pub enum Timing {
     /// As fast as answers come, until all are done.
     Free,
-    /// As was asked of the run.
+    /// As requested for the run.
     Asked,
-    /// The same, but for so many nanoseconds.
+    /// The same, but for this many nanoseconds.
     AskedFor(u64),
-    /// The same; the stage has so many nanoseconds, and so has each rate.
+    /// The same; the stage lasts this many nanoseconds, and so does each rate.
     Short(u64),
 }
 
-/// A workload that `run --workload` finds by its name.
+/// A workload available by name in `run --workload`.
 pub trait Offer {
-    /// The names, each with what is done, in a few words.
+    /// The names, each with a short description.
     const NAMES: &'static [(&'static str, &'static str)];
 
-    /// What is asked for by the workload's name and the flags of `run`.
+    /// Makes a request from the workload's name and the flags of `run`.
     ///
     /// # Errors
-    /// A flag that does not fit the workload; or, where it needs more than `run` has flags for, the
+    ///
+    /// A flag that does not apply to the workload; or, if `run` lacks the flags that it needs, the
     /// verb to use.
     fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid>;
 }
 
-/// The flags of `run` that say what is done.
+/// The flags of `run` that describe the operations.
 #[derive(Clone, Debug)]
 pub struct RunAsked {
-    /// Documents to insert first, in requests of so many.
+    /// Documents to insert first, and the size of a request.
     pub documents: DocumentsAsked,
-    /// The same was given, and is no default.
+    /// The batch was given and is not a default.
     pub own_batch: bool,
     /// The mix; `None`: the workload's own.
     pub mix: Option<Mix>,
     /// How documents are named.
     pub ids: Ids,
-    /// The flags that were given, of those that not all workloads heed.
+    /// The flags that were given, of those that not every workload supports.
     pub given: Vec<&'static str>,
 }
 
 impl RunAsked {
-    /// Refuses those flags that mean nothing to a workload.
+    /// Refuses flags that have no effect on a workload.
     pub(super) fn refuse(&self, flags: &[&str], problem: &str) -> Result<(), Invalid> {
         let Some(flag) = self.given.iter().find(|it| flags.contains(it)) else { return Ok(()) };
         Err(Invalid::new(*flag, problem, "leave this out, or --workload"))
     }
 }
 
-/// In the place of a workload that could not be asked for, once that mistake is told.
+/// A placeholder for an invalid workload, once that mistake has been reported.
 pub fn nothing(asked: &RunAsked) -> Arc<dyn Demand> {
     Arc::new(FillDemand(asked.documents))
 }
@@ -99,14 +100,14 @@ pub struct DocumentsAsked {
     pub documents: Flagged<u64>,
     /// Documents in one request.
     pub batch: Flagged<u64>,
-    /// Operations after that; `None`: until the time is over.
+    /// Operations after that; `None`: until time is up.
     pub operations: Flagged<Option<u64>>,
-    /// How long to warm up before they are measured, in nanoseconds.
+    /// The warm-up before they are measured, in nanoseconds.
     pub warmup_ns: u64,
 }
 
 impl DocumentsAsked {
-    /// Adds what is wrong with the numbers.
+    /// Adds mistakes in the numbers.
     pub(super) fn check(&self, mistakes: &mut Vec<Invalid>) {
         let Self { documents, batch, operations, .. } = self;
         let least = u64::from(documents.value > 0);
@@ -125,8 +126,8 @@ impl DocumentsAsked {
         BulkInsertPlan { documents: self.documents.value, batch }
     }
 
-    /// The fill, the warm-up and the main stage, as far as they are asked for. `work` makes the
-    /// plan of so many operations, `name` is that of the main stage.
+    /// The fill, the warm-up and the main stage, if requested. `work` plans a number of operations,
+    /// `name` is that of the main stage.
     pub(super) fn steps(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! A mix in which few documents get most of the reads: what a cache in front of a disk is for.
+//! A mix in which a few documents get most of the reads, as for a cache in front of a disk.
 
 use super::crud::{create, draw_kind, on_stored};
 use super::live::{Entry, Live};
@@ -14,11 +14,11 @@ use crate::schema::{Documents, Ids};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Tells the stream of operations from other uses of the same seed.
+/// Separates the stream of operations from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"hot docs");
-/// One in so many documents is hot.
+/// One in this many documents is hot.
 const ONE_IN: usize = 100;
-/// The share of the reads that go to those.
+/// The share of the reads that goes to them.
 const READS: f64 = 0.9;
 
 /// A mix of single-document operations with hot documents.
@@ -26,7 +26,7 @@ const READS: f64 = 0.9;
 pub struct HotPlan {
     /// The relative weights.
     pub mix: Mix,
-    /// Operations in all; `None`: until the time is over.
+    /// Total number of operations; `None`: until time is up.
     pub operations: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ impl HotPlan {
         }
     }
 
-    /// The lanes: those of the warm-up with a new budget, or fresh ones.
+    /// The lanes: those of the warm-up with a new budget, or new ones.
     fn lanes(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<HotLane> {
         let budgets = budgets(cx, |k| self.budget(k, cx.connections));
         let warm = stock.kept::<HotLane>();
@@ -93,7 +93,7 @@ impl StageWork for HotPlan {
     }
 }
 
-/// What is asked for where documents are hot.
+/// A request for a mix with hot documents.
 #[derive(Clone, Copy, Debug)]
 struct HotDemand {
     asked: DocumentsAsked,
@@ -149,11 +149,11 @@ pub struct HotLane {
     documents: Arc<Documents>,
     stream: Stream,
     budget: Budget,
-    /// One in a hundred documents, at least.
+    /// At least one in a hundred documents.
     hot: Live,
     cold: Live,
     keys: KeySequence,
-    /// Whether the document of the running operation is hot, and where it lies.
+    /// Whether the current operation's document is hot, and its index.
     place: (bool, usize),
 }
 
@@ -173,7 +173,7 @@ impl HotLane {
         lane
     }
 
-    /// Makes documents hot until enough are: at the start, and after creates and deletes.
+    /// Makes documents hot until there are enough: at the start, and after creates and deletes.
     fn warm_up(&mut self) {
         let all = self.hot.readable() + self.cold.readable();
         while self.hot.readable() * ONE_IN < all && self.cold.known() > 0 {
@@ -237,7 +237,8 @@ impl Workload for HotLane {
                 live.remove(place);
                 self.warm_up();
             }
-            // Whoever changed it meanwhile, or whether this write arrived, a read will tell.
+            // A read will show whether the write was carried out or another client changed the
+            // document.
             (OpKind::Update | OpKind::Delete, _) => live.lose(place),
             _ => {}
         }

@@ -1,7 +1,7 @@
-//! Makes, of the list of workloads, the type that a stage's plan has one of.
+//! Generates the type of a stage's plan from the list of workloads.
 
 /// Declares the modules, and [`WorkloadPlan`](super::WorkloadPlan) with a variant for each line:
-/// the stored name of the workload, its module, the type of its settings.
+/// the stored name of the workload, its module, and the type of its settings.
 macro_rules! workloads {
     ($($stored:literal => $module:ident::$Plan:ident),* $(,)?) => {
         $(pub mod $module;)*
@@ -20,22 +20,23 @@ macro_rules! workloads {
             }
         })*
 
-        /// The names that `run --workload` knows, each with what is done, in a few words.
+        /// The names that `run --workload` accepts, each with a short description.
         pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
             [$($module::$Plan::NAMES,)*].into_iter().flatten().copied()
         }
 
-        /// What is asked for by the name of a workload and the flags of `run`.
+        /// Makes a request from the name of a workload and the flags of `run`.
         ///
         /// # Errors
-        /// A name that is none, or a flag that does not fit the workload.
+        ///
+        /// An unknown name, or a flag that does not apply to the workload.
         pub fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
             $(if $module::$Plan::NAMES.iter().any(|(known, _)| *known == name) {
                 return $module::$Plan::demand(name, asked);
             })*
             let names: Vec<_> = names().map(|(name, _)| name).collect();
             let cure = format!("give one of {}", names.join(", "));
-            Err(Invalid::new("--workload", format!("{name} is no workload"), cure))
+            Err(Invalid::new("--workload", format!("{name} is not a workload"), cure))
         }
 
         impl StageWork for WorkloadPlan {

@@ -1,29 +1,29 @@
-//! The documents that one connection has in the database, with what is needed to use them.
+//! The documents that one connection has in the database, with the data needed to use them.
 
 use crate::op::{Key, Token};
 
-/// A document: which one, which version of it, under which token. 32 bytes.
+/// A document: its key, version and token. 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The document's number.
     pub key: Key,
     /// How often it was updated: with the key, this determines its content.
     pub version: u32,
-    /// What the next update or delete must name.
+    /// The token for the next update or delete.
     pub token: Token,
 }
 
 impl Entry {
-    /// A document whose latest write or read brought `token`.
+    /// A document whose latest write or read returned `token`.
     #[inline]
     pub fn new(key: Key, version: u32, token: Option<Token>) -> Self {
         Self { key, version, token: token.unwrap_or_default() }
     }
 }
 
-/// The documents of one connection. Those whose token is known can be updated and deleted;
-/// those that somebody else has changed, or whose last operation ended without an answer, can
-/// only be read, and come back once a read has found them.
+/// The documents of one connection. Those with a known token can be updated and deleted; those that
+/// another client changed, or whose last operation had no answer, can only be read, and rejoin the
+/// others after a successful read.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     known: Vec<Entry>,
@@ -54,13 +54,14 @@ impl Live {
         self.known.len() + self.lost.len()
     }
 
-    /// The document at `place`, below [`Live::readable`]; those with a known token come first.
+    /// The document at index `place`, below [`Live::readable`]; those with a known token come
+    /// first.
     #[inline]
     pub fn at(&self, place: usize) -> &Entry {
         self.known.get(place).unwrap_or_else(|| &self.lost[place - self.known.len()])
     }
 
-    /// The document at `place` is stored under another token.
+    /// The document at `place` is stored with another token.
     #[inline]
     pub fn set(&mut self, place: usize, version: u32, token: Option<Token>) {
         if let Some(entry) = self.known.get_mut(place) {
@@ -71,7 +72,7 @@ impl Live {
         }
     }
 
-    /// The document at `place` is gone.
+    /// The document at `place` no longer exists.
     pub fn remove(&mut self, place: usize) {
         if place < self.known.len() {
             self.known.swap_remove(place);
@@ -80,7 +81,7 @@ impl Live {
         }
     }
 
-    /// The token of the document at `place` is not known any more.
+    /// The token of the document at `place` is no longer known.
     pub fn lose(&mut self, place: usize) {
         if place < self.known.len() {
             let entry = self.known.swap_remove(place);

@@ -1,4 +1,4 @@
-//! Single-document operations in a mix, as planned.
+//! A mix of single-document operations, as planned.
 
 use super::{
     Budget, Crud, CurrentDocument, Demand, DocumentsAsked, KeySequence, LaneContext, Live, Mix,
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct MixedPlan {
     /// The relative weights.
     pub mix: Mix,
-    /// Operations in all; `None`: until the time is over.
+    /// Total number of operations; `None`: until time is up.
     pub operations: Option<u64>,
     /// Which documents operations go to.
     pub order: CrudOrder,
@@ -26,14 +26,14 @@ pub struct MixedPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CrudOrder {
-    /// Any of the connection's documents, each as likely.
+    /// Any of the connection's documents, all equally likely.
     Uniform,
     /// Iron Cushion's: the document last created or read; counts are the same on every connection.
     Current,
 }
 
 impl MixedPlan {
-    /// What connection `k` of `connections` has to do.
+    /// The budget of connection `k` of `connections`.
     pub fn budget(&self, k: usize, connections: usize) -> Budget {
         let Some(operations) = self.operations else { return Budget::Endless(self.mix) };
         Budget::Counted(match self.order {
@@ -44,7 +44,7 @@ impl MixedPlan {
 
     /// The operations of each connection in Iron Cushion's order.
     fn current(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<CurrentDocument> {
-        // This order is planned with counts only.
+        // This order is always planned with counts.
         let each = self.operations.unwrap_or(0) / cx.connections as u64;
         let left = self.mix.split(each);
         let inserted = stock.inserted();
@@ -56,7 +56,7 @@ impl MixedPlan {
         stock.take_live().into_iter().enumerate().map(make).collect()
     }
 
-    /// The operations of each connection: those of the warm-up with a new budget, or fresh ones.
+    /// The operations of each connection: those of the warm-up with a new budget, or new ones.
     fn uniform(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<Crud> {
         let budgets = budgets(cx, |k| self.budget(k, cx.connections));
         let warm = stock.kept::<Crud>();
@@ -74,13 +74,13 @@ impl MixedPlan {
     }
 }
 
-/// Weights where none are given.
+/// The default weights.
 pub(super) const MIX: Mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
 
-/// What is asked for where operations are mixed.
+/// A request for mixed operations.
 #[derive(Clone, Copy, Debug)]
 pub struct MixedDemand {
-    /// How many.
+    /// The numbers.
     pub asked: DocumentsAsked,
     /// The relative weights.
     pub mix: Flagged<Mix>,
@@ -127,8 +127,8 @@ impl Offer for MixedPlan {
     }
 }
 
-/// What is wrong where operations would find no document, on the first connection where they would.
-/// `flags` are those of the weights and of the documents.
+/// The mistake if operations would find no document on some connection; it describes the first such
+/// connection. `flags` are those of the weights and of the documents.
 pub(super) fn too_few_documents(
     asked: &DocumentsAsked,
     connections: usize,
@@ -168,8 +168,8 @@ pub(super) fn too_few_documents(
     })
 }
 
-/// What each connection has to do, by itself or with the others of its thread: one that waits for
-/// a slow answer leaves nothing behind for the end.
+/// The budget of each connection, alone or shared with the others of its thread: then one that
+/// waits for a slow answer leaves nothing behind for the end.
 pub(super) fn budgets(cx: &LaneContext, own: impl Fn(usize) -> Budget) -> Vec<Budget> {
     let connections = cx.connections;
     let Some(shards) = cx.sharing else { return (0..connections).map(own).collect() };

@@ -1,7 +1,7 @@
 //! Where operations come from: one workload per connection, which owns the documents it uses.
 //!
-//! A workload is a pure function of its seed, its connection's number and the answers it is
-//! shown. It knows nothing of clocks, wires or of how many threads there are.
+//! A workload is a pure function of its seed, its connection's number and the answers it receives.
+//! It knows nothing about clocks, the wire or the number of threads.
 
 #[macro_use]
 mod list;
@@ -32,8 +32,7 @@ use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-// A workload is its file and its line here: the name that it is stored under, its module, and its
-// settings.
+// A workload is its file and its line here: its stored name, its module, and its settings.
 workloads! {
     "bulk_insert" => bulk_insert::BulkInsertPlan,
     "crud" => mixed::MixedPlan,
@@ -45,12 +44,10 @@ workloads! {
 
 /// The source of one connection's operations.
 pub trait Workload {
-    /// Makes the next operation; its names and documents are written with `pen`. `None`: there is
-    /// nothing more to do.
+    /// Makes the next operation; its names and documents are written with `pen`. `None` at the end.
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op>;
 
-    /// Is shown how the operation that `next` made last has ended, and tells what it makes of
-    /// the data.
+    /// Receives the result of the last operation from `next`, and returns its check of the data.
     fn observe(
         &mut self,
         op: &Op,
@@ -58,17 +55,17 @@ pub trait Workload {
         answered: &Answered<'_>,
     ) -> Check;
 
-    /// How long to wait before the next operation, in nanoseconds; asked once for each.
+    /// How long to wait before the next operation, in nanoseconds; called once for each.
     fn pause_ns(&mut self) -> u64 {
         0
     }
 }
 
-/// What a workload says of the data that an answer brought.
+/// A workload's check of the data in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// Nothing: it does not look.
+    /// Not checked.
     Unchecked,
-    /// Compared with what was written, and found so or not.
+    /// Compared with what was written: the result.
     Checked(Result<(), Failure>),
 }

@@ -1,23 +1,23 @@
-//! What a stage is there for. Knows nothing of what is done in it.
+//! The purpose of a stage, whatever is done in it.
 
 use serde::{Deserialize, Serialize};
 
-/// What a stage is there for.
+/// The purpose of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// It fills the database, and is measured.
     Fill,
-    /// It makes what a later stage needs, and does not count.
+    /// It creates what a later stage needs, and does not count.
     Prepare,
     /// It does what the main stage does, and does not count.
     WarmUp,
-    /// It is what the run is about.
+    /// It is the subject of the run.
     Main,
 }
 
 impl Purpose {
-    /// The purpose of the stage called `name` in a record of before purposes were kept.
+    /// The purpose of the stage called `name` in records from before purposes were stored.
     pub fn of_name(name: &str) -> Self {
         match name {
             "bulk_insert" | "load" => Self::Fill,

@@ -1,4 +1,4 @@
-//! The titles of stages in what people read. Files and metrics keep the stored names.
+//! Titles of stages for people. Files and metrics keep the stored names.
 
 /// The title of the stage stored under `name`.
 pub fn stage_title(name: &str) -> String {

@@ -1,6 +1,7 @@
-//! Requests from a list: each user walks through it, or picks at random.
+//! Requests from a list: each user goes through it in order, or picks at random.
 //!
-//! Knows targets and bodies; methods and hosts are the driver's, by the entry's number.
+//! The workload knows targets and bodies; the driver knows methods and hosts, by the entry's
+//! number.
 
 use super::budget::share;
 use super::{
@@ -15,25 +16,26 @@ use crate::schema::{Pattern, Values};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Tells the stream of requests from other uses of the same seed.
+/// Separates the stream of requests from other uses of the same seed.
 const REQUESTS: u64 = u64::from_be_bytes(*b"requests");
 
-/// In which order a user makes the requests of the list.
+/// The order in which a user makes the requests of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UrlOrder {
-    /// One after the other, over and over; each user begins at another place.
+    /// In order, repeatedly; each user begins at another entry.
     Sequential,
-    /// Any of them, each as likely.
+    /// At random, all equally likely.
     Random,
-    /// One after the other, and each user begins with the first.
+    /// In order; each user begins with the first entry.
     Once,
 }
 
 impl UrlOrder {
     /// Where user `k` of `users` begins in a list of `length` entries.
     ///
-    /// Sequentially as siege 4.0.7 does: user `k` at `k` times the whole part of length over users.
+    /// Sequential order does as siege 4.0.7: user `k` begins at `k` times (length / users, rounded
+    /// down).
     fn start(self, length: u64, k: u64, users: u64) -> u64 {
         match self {
             Self::Random | Self::Once => 0,
@@ -45,20 +47,20 @@ impl UrlOrder {
 /// Requests of the list, as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UrlsPlan {
-    /// Requests in all; `None`: until the time is over.
+    /// Total number of requests; `None`: until time is up.
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,
 }
 
-/// What is asked of a list of requests.
+/// A request for a list of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct UrlsDemand {
-    /// Requests in all; `None`: until the time is over.
+    /// Total number of requests; `None`: until time is up.
     pub operations: Option<u64>,
     /// Their order.
     pub order: UrlOrder,
-    /// How long to warm up before they are measured, in nanoseconds.
+    /// The warm-up before they are measured, in nanoseconds.
     pub warmup_ns: u64,
 }
 
@@ -79,10 +81,10 @@ impl Demand for UrlsDemand {
 
 impl Offer for UrlsPlan {
     const NAMES: &'static [(&'static str, &'static str)] =
-        &[("urls", "A list of requests: springload http takes it")];
+        &[("urls", "A list of requests: use springload http")];
 
     fn demand(_: &str, _: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
-        let problem = "it needs a list of requests, of which run has none";
+        let problem = "it needs a list of requests, which run cannot read";
         Err(Invalid::new("--workload", problem, "use springload http"))
     }
 }
@@ -149,7 +151,7 @@ pub struct UrlEntry {
 pub enum UrlBody {
     /// Text.
     Pattern(Pattern),
-    /// A document for each request, drawn by its number.
+    /// A new document for each request, drawn by its number.
     Documents(Arc<Documents>),
 }
 
@@ -158,7 +160,7 @@ pub enum UrlBody {
 pub struct Urls {
     entries: Arc<[UrlEntry]>,
     order: UrlOrder,
-    /// The user's number, and how many there are.
+    /// The user's number, and the number of users.
     user: (u64, u64),
     seed: u64,
     start: u64,
@@ -168,8 +170,8 @@ pub struct Urls {
 }
 
 impl Urls {
-    /// The requests of user `user.0` of `user.1`; `left` of them, or without end. `entries` are
-    /// one or more.
+    /// The requests of user `user.0` of `user.1`; `left` of them, or without limit. `entries` must
+    /// not be empty.
     pub fn new(
         entries: Arc<[UrlEntry]>,
         order: UrlOrder,
@@ -187,7 +189,7 @@ impl Urls {
     }
 }
 
-/// A body as the list has it.
+/// A body as written in the list.
 struct Text<'a>(&'a Pattern, &'a Values);
 
 impl Fields for Text<'_> {
@@ -209,7 +211,7 @@ impl Workload for Urls {
             UrlOrder::Random => below(stream.draw(), length),
             UrlOrder::Sequential | UrlOrder::Once => (self.start + self.made) % length,
         };
-        // Unlike any other user's, and the same for any number of threads.
+        // Unique among users, and independent of the number of threads.
         let seq = 1 + self.user.0 + self.made * self.user.1;
         let mut random = [0; 16];
         random[..8].copy_from_slice(&stream.draw().to_le_bytes());

@@ -71,7 +71,7 @@ fn a_conditional_reader_is_told_that_nothing_has_changed() {
     assert!(run.operation("burst_read", "read")["statuses"].is_null());
     assert!(!run.stdout.contains("304"), "{}", run.stdout);
     let words = ["bm-couchdb", "--conditional", &server.url];
-    measure(words).refused(2, &["--conditional: nobody reads"]);
+    measure(words).refused(2, &["--conditional: there are no reads"]);
 }
 
 #[test]

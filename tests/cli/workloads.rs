@@ -29,7 +29,7 @@ fn one_that_run_cannot_start_says_what_can() {
     refused("ycsb", &["--workload: ", "; use springload ycsb"]);
     refused("nonsense", &["nonsense", "--workload", "mixed", "ycsb-a"]);
     let words = ["run", "--workload=ycsb-a", "--mix=read=1"];
-    springload(words).refused(2, &["--mix: the workload has a mix of its own; "]);
+    springload(words).refused(2, &["--mix: the workload has its own mix; "]);
     let words = ["run", "--workload=bulk-insert", "--ops=1"];
     springload(words).refused(2, &["--ops: ", "leave this out, or --workload"]);
     let help = springload(["run", "--help"]);

@@ -1,6 +1,6 @@
-//! The standard workloads A to F and one of time series, so that no file of YCSB need be at hand.
+//! The standard workloads A to F and one of time series, so that YCSB's files are not needed.
 
-/// Their property files, by the name they have in YCSB's folder `workloads`.
+/// Their property files, named as in YCSB's folder `workloads`.
 pub const WORKLOADS: [(&str, &str); 6] = [
     ("workloada", include_str!("workloads/workloada")),
     ("workloadb", include_str!("workloads/workloadb")),
@@ -10,11 +10,11 @@ pub const WORKLOADS: [(&str, &str); 6] = [
     ("workloadf", include_str!("workloads/workloadf")),
 ];
 
-/// The one of time series, likewise.
+/// The time series workload, likewise.
 const SERIES: (&str, &str) = ("tsworkloada", include_str!("workloads/tsworkloada"));
 
-/// The text of the standard workload that a path names in its last part, whatever the folders
-/// before it: `workloads/workloada`, `workloada`. `None`: it names none.
+/// The text of the standard workload named by the last part of a path, whatever its folders:
+/// `workloads/workloada`, `workloada`. `None` if it names none.
 pub fn named(path: &str) -> Option<&'static str> {
     let name = path.rsplit(['/', '\\']).next()?;
     WORKLOADS.iter().chain([&SERIES]).find(|(known, _)| *known == name).map(|(_, text)| *text)

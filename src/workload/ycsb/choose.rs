@@ -1,4 +1,4 @@
-//! Which record an operation goes to, and which kind of operation it is.
+//! Selects the record and the kind of each operation.
 
 use super::config::{CoreConfig, Proportions, RequestSpec};
 use crate::generate::{
@@ -6,7 +6,7 @@ use crate::generate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What YCSB calls an operation.
+/// YCSB's kinds of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -16,11 +16,11 @@ pub enum Action {
     Update,
     /// A new record.
     Insert,
-    /// Some records from a key on.
+    /// Some records, starting at a key.
     Scan,
     /// A read and an update of the same record.
     ReadModifyWrite,
-    /// The removal of a record, which YCSB does not have.
+    /// Removes a record, which YCSB cannot do.
     Delete,
 }
 
@@ -29,7 +29,7 @@ pub enum Action {
 pub struct Actions(Weighted<6>);
 
 impl Actions {
-    /// `None`: every proportion is 0.
+    /// `None` if every proportion is 0.
     pub fn new(proportions: &Proportions) -> Option<Self> {
         let Proportions { read, update, insert, scan, read_modify_write, delete } = *proportions;
         Weighted::new([read, update, insert, scan, read_modify_write, delete]).map(Self)
@@ -50,7 +50,7 @@ impl Actions {
     }
 }
 
-/// Draws numbers of stored records. Cheap to copy; one for each connection.
+/// Draws numbers of stored records. Cheap to clone; one for each connection.
 #[derive(Clone, Debug)]
 pub struct Chooser(Kind);
 
@@ -65,15 +65,15 @@ enum Kind {
 }
 
 impl Chooser {
-    /// As the configuration says. In a sequential order this is chooser number `connection` of
-    /// `connections` that share it.
+    /// The chooser that the configuration describes. In sequential order, this is chooser number
+    /// `connection` of `connections` that share it.
     pub fn new(config: &CoreConfig, (connection, connections): (u64, u64)) -> Self {
         let slice = (config.insert_start, config.insert_count);
         Self(match config.requests {
             RequestSpec::Uniform => Kind::Uniform(Uniform::new(slice.0, slice.1)),
             RequestSpec::Zipfian => {
-                // Records that will be inserted have their place from the start, so that the same
-                // ones stay hot. Twice as many as expected, and one: YCSB's numbers.
+                // Records to be inserted are included from the start, so that the same ones stay
+                // hot. Twice as many as expected, plus one: YCSB's numbers.
                 let inserts = config.proportions.insert * config.operations as f64 * 2.0;
                 Kind::Zipfian(Scrambled::new(slice.0, slice.1 + inserts as u64 + 1))
             }
@@ -98,8 +98,8 @@ impl Chooser {
         })
     }
 
-    /// Draws the numbers of `count` keys, of which none is ever added. Distributions that follow
-    /// what was added are taken for even ones.
+    /// Draws the numbers of `count` keys, to which none are added. Distributions that follow
+    /// inserts are replaced by uniform ones.
     pub fn of_keys(requests: &RequestSpec, count: u64, place: (u64, u64)) -> Self {
         Self(match *requests {
             RequestSpec::Zipfian => Kind::Zipfian(Scrambled::new(0, count)),
@@ -113,8 +113,8 @@ impl Chooser {
         })
     }
 
-    /// One number below `stored`, which is above 0 and never falls. A draw of a record that is not
-    /// stored is drawn again, as in YCSB.
+    /// A number below `stored`, which must be above 0 and never decrease. If the drawn record is
+    /// not stored, it draws again, as in YCSB.
     #[inline]
     pub fn draw(&mut self, stored: u64, stream: &mut Stream) -> u64 {
         loop {
@@ -124,7 +124,7 @@ impl Chooser {
                 Kind::Latest(latest) => latest.draw(stored - 1, stream),
                 Kind::Hotspot(hotspot) => hotspot.draw(stream),
                 Kind::Sequential(sequential) => sequential.draw(),
-                // A distance from before the first record wraps to a number far above.
+                // A distance from before the first record wraps to a very large number.
                 Kind::Exponential(exponential) => {
                     (stored - 1).wrapping_sub(exponential.draw(stream))
                 }

@@ -25,7 +25,7 @@ fn draws_stay_among_what_is_stored() {
             assert!(number < stored, "{name}: {number} of {stored}");
             seen[number as usize] = true;
         }
-        // Who follows the newest sees new records; who has a slice stays in it.
+        // Those that follow the newest see new records; those with a slice stay in it.
         let follows = matches!(name, "latest" | "exponential");
         assert_eq!(seen[1000..].contains(&true), follows || name == "zipfian", "{name}");
         assert_eq!(seen[..250].contains(&true), follows, "{name}");
@@ -40,7 +40,7 @@ fn exponential_requests_go_to_the_newest_part() {
     let mut stream = Stream::new(mix(2, 0, 0), 0);
     let draws = 100_000;
     let newest = (0..draws).filter(|_| chooser.draw(10_000, &mut stream) >= 9000).count();
-    // Four standard deviations: 4 * sqrt(100,000 * 0.9 * 0.1) = 379. Redraws are one in 10^10.
+    // Four standard deviations: 4 * sqrt(100,000 * 0.9 * 0.1) = 379. One draw in 10^10 is repeated.
     assert!(newest.abs_diff(90_000) < 379, "{newest}");
 }
 

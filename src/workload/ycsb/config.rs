@@ -1,5 +1,4 @@
-//! What a core workload is to do, checked. Knows neither how it is done nor where properties come
-//! from.
+//! The configuration of a core workload, checked. It does not depend on where properties come from.
 
 use super::keys::{KeyNames, KeyOrder};
 use super::lengths::LengthSpec;
@@ -7,21 +6,21 @@ use super::properties::Properties;
 use super::read::{PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 
-/// How many records there are where none are named: as many as a signed 32-bit number counts.
+/// The default number of records: the largest signed 32-bit number.
 const RECORDS_UNSAID: u64 = 2_147_483_647;
 
 /// A core workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoreConfig {
-    /// The table, which is a database here.
+    /// The table; here, a database.
     pub table: String,
-    /// How many records there are in all, loaded by whom ever.
+    /// Total number of records, including those loaded by other clients.
     pub records: u64,
     /// The first record that this client loads.
     pub insert_start: u64,
     /// How many records this client loads.
     pub insert_count: u64,
-    /// How many operations the run phase has; 0: until the time is up.
+    /// Number of operations in the run phase; 0: until time is up.
     pub operations: u64,
     /// The form of keys.
     pub keys: KeyNames,
@@ -29,46 +28,46 @@ pub struct CoreConfig {
     pub fields: FieldsSpec,
     /// The mix of operations.
     pub proportions: Proportions,
-    /// Which records they go to.
+    /// Which records they access.
     pub requests: RequestSpec,
-    /// How many records a scan asks for.
+    /// How many records a scan requests.
     pub scan_length: LengthSpec,
-    /// What becomes of inserts of the load phase that fail.
+    /// How failed inserts of the load phase are retried.
     pub retry: RetrySpec,
-    /// What everything is drawn from, where it is given.
+    /// The seed, if given.
     pub seed: Option<u64>,
 }
 
 /// The fields of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FieldsSpec {
-    /// What names begin with; a number from 0 on follows.
+    /// The prefix of names; a number from 0 on follows.
     pub prefix: String,
-    /// How many there are.
+    /// Number of fields.
     pub count: u64,
-    /// How many characters each has.
+    /// Number of characters in each.
     pub length: LengthSpec,
-    /// What reads and scans ask for.
+    /// What reads and scans request.
     pub read: ReadFields,
     /// Updates replace all fields, or one at random.
     pub write_all: bool,
-    /// The text of a field follows from its key and name, and is verified when read.
+    /// The text of a field is computed from its key and name, and verified when read.
     pub integrity: bool,
 }
 
-/// The fields that a read asks for.
+/// The fields that a read requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadFields {
-    /// All there are.
+    /// All fields.
     All,
-    /// All, each by its name; scans ask for all there are.
+    /// All fields, each by name; scans request all fields.
     AllByName,
     /// One at random.
     One,
 }
 
-/// How often there is which operation, in relation to the sum of all.
+/// The relative frequency of each operation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Proportions {
@@ -84,49 +83,49 @@ pub struct Proportions {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "distribution", rename_all = "snake_case")]
 pub enum RequestSpec {
-    /// Each record as often.
+    /// Every record equally often.
     Uniform,
-    /// Zipf's law, the hot records strewn over all.
+    /// Zipf's law, with the hot records scattered over all.
     Zipfian,
-    /// The newest most.
+    /// Mostly the newest.
     Latest {
-        /// As YCSB does it: one count of records for all connections, by what was acknowledged,
-        /// and Gray's eta of the first number of records.
+        /// As YCSB does it: one record count for all connections, based on acknowledged inserts,
+        /// and Gray's eta of the initial number of records.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         as_ycsb: bool,
     },
-    /// A set of records most.
+    /// Mostly a subset of the records.
     Hotspot {
-        /// Its part of the records.
+        /// Its share of the records.
         data: f64,
-        /// Its part of the requests.
+        /// Its share of the requests.
         operations: f64,
     },
-    /// One after the other.
+    /// In order.
     Sequential,
-    /// The newest most, falling exponentially.
+    /// Mostly the newest, decreasing exponentially.
     Exponential {
-        /// So many per cent of the requests ...
+        /// This percentage of the requests ...
         percentile: f64,
-        /// ... go to this newest part of the records.
+        /// ... goes to this newest part of the records.
         fraction: f64,
     },
 }
 
-/// What becomes of an insert of the load phase that fails.
+/// How failed inserts of the load phase are retried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetrySpec {
-    /// How often it is tried again.
+    /// The number of retries.
     pub limit: u64,
-    /// The mean pause before, in seconds.
+    /// The mean pause before each, in seconds.
     pub interval_s: f64,
-    /// One that failed for good ends nothing.
+    /// Continue after an insert that failed for good.
     pub keep_going: bool,
 }
 
 impl CoreConfig {
-    /// The properties that are read here. `seed` and `deleteproportion` are our own, `keyprefix`
-    /// is go-ycsb's.
+    /// The properties read here. `seed` and `deleteproportion` are springload's own, `keyprefix` is
+    /// go-ycsb's.
     pub const PROPERTIES: [&str; 37] = [
         "core_workload_insertion_keep_going_on_error",
         "core_workload_insertion_retry_interval",
@@ -167,11 +166,12 @@ impl CoreConfig {
         "zeropadding",
     ];
 
-    /// Checks all properties and reports all mistakes at once. `go_keys` takes go-ycsb's hash
-    /// for keys; `file` reads the histogram file that a property may name.
+    /// Checks all properties and reports all mistakes at once. `go_keys` selects go-ycsb's hash for
+    /// keys; `file` reads the histogram file that a property may name.
     ///
     /// # Errors
-    /// One for each property whose value has no meaning, or none together with the others.
+    ///
+    /// One for each property whose value is invalid, alone or with the others.
     pub fn read(
         properties: &Properties,
         go_keys: bool,
@@ -214,9 +214,9 @@ impl CoreConfig {
         read.end(config)
     }
 
-    /// What is added to the numbers that this client gives new records in the run phase, so that
+    /// The offset of the numbers that this client gives to new records in the run phase, so that
     /// clients which loaded different slices never insert the same record. 0 for a client that
-    /// loaded from record 0 on, as in YCSB, where all clients insert the same ones.
+    /// loaded from record 0 on, as in YCSB, where all clients insert the same records.
     pub fn insert_shift(&self) -> u64 {
         let client = self.insert_start / self.insert_count;
         // No client inserts more records than it has operations.
@@ -229,7 +229,7 @@ fn keys(read: &mut PropertyReader, go_keys: bool) -> KeyNames {
     let order = match (read.text("insertorder", "hashed").as_str(), go_keys) {
         ("hashed", false) => KeyOrder::Hashed,
         ("hashed", true) => KeyOrder::GoHashed,
-        // YCSB takes any other word for this, too.
+        // YCSB accepts any other word as well.
         _ => KeyOrder::Ordered,
     };
     let digits = read.within("zeropadding", 1, 0..=200) as usize;
@@ -285,7 +285,7 @@ fn read_fields(read: &mut PropertyReader, integrity: bool) -> ReadFields {
     }
 }
 
-/// A length between two properties, either even or by Zipf's law.
+/// A range of lengths between two properties, uniform or by Zipf's law.
 fn range(
     read: &mut PropertyReader,
     min: (&str, u64),
@@ -294,7 +294,7 @@ fn range(
 ) -> LengthSpec {
     if min.1 > max.1 {
         let problem = format!("{} is above {} ({})", min.1, max.0, max.1);
-        read.wrong(min.0, problem, "exchange them");
+        read.wrong(min.0, problem, "swap them");
     }
     let (min, max) = (min.1, max.1);
     if zipfian { LengthSpec::Zipfian { min, max } } else { LengthSpec::Uniform { min, max } }

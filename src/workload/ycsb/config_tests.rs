@@ -49,7 +49,7 @@ fn defaults_are_those_of_ycsb() {
 
 #[test]
 fn every_property_is_known_and_read() {
-    // A value that none of the properties takes, except those that are texts.
+    // A value that is invalid for every property, except those with a text.
     let texts = ["fieldlengthhistogram", "fieldnameprefix", "insertorder", "keyprefix", "table"];
     let plain = read("").unwrap();
     for name in CoreConfig::PROPERTIES {

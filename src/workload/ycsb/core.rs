@@ -1,8 +1,8 @@
-//! YCSB's core workload, one connection's part of it: what is asked of which record.
+//! YCSB's core workload, one connection's part of it: which operation goes to which record.
 //!
-//! What a connection does follows from the seed, its number and how many connections there are.
-//! It knows nothing of the others, and so neither answers nor threads change what is asked; but for
-//! YCSB's own way of `latest`, where all share the count of records.
+//! The operations of a connection follow from the seed, its number and the number of connections.
+//! They are independent of the other connections, so neither answers nor threads change them. The
+//! exception is YCSB's own form of `latest`, where all connections share the record count.
 
 use super::choose::{Action, Actions, Chooser};
 use super::config::{CoreConfig, ReadFields, RequestSpec, RetrySpec};
@@ -15,10 +15,10 @@ use crate::workload::{Check, Workload};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the draws of the two phases start from, so that they differ.
+/// Separates the draws of the two phases.
 const LOAD: u64 = 0x6c6f_6164;
 const RUN: u64 = 0x7275_6e00;
-/// Texts are drawn apart, so that what is asked is the same whether they are made or not.
+/// Texts are drawn separately, so that operations are the same whether texts are made or not.
 const TEXT: u64 = 0x7465_7874;
 
 /// What all connections of a core workload share.
@@ -29,7 +29,7 @@ pub struct Core {
     scans: Lengths,
     actions: Option<Actions>,
     chooser: Chooser,
-    /// Where `latest` is done as YCSB does it.
+    /// Used for YCSB's form of `latest`.
     newest: Option<Newest>,
     seed: u64,
 }
@@ -41,7 +41,7 @@ impl Core {
             records: Records::new(config),
             scans: Lengths::new(&config.scan_length),
             actions: Actions::new(&config.proportions),
-            // To sum up a zipfian distribution takes a while: done once.
+            // Summing up a zipfian distribution is slow, so it is done once.
             chooser: Chooser::new(config, (0, 1)),
             newest: matches!(config.requests, RequestSpec::Latest { as_ycsb: true })
                 .then(|| Newest::new(config.records)),
@@ -70,7 +70,7 @@ impl Core {
     }
 
     /// Connection `k` of `connections` in the run phase, with this many operations to do; `None`:
-    /// without end.
+    /// without limit.
     pub fn run(
         self: &Arc<Self>,
         (k, connections): (u64, u64),
@@ -95,7 +95,7 @@ pub struct CoreLane {
     stream: Stream,
     text: Stream,
     work: Work,
-    /// The fields that were asked for last, where they are to be verified.
+    /// The fields requested last, if they are to be verified.
     asked: Range<usize>,
     /// The key of the last record.
     key: Vec<u8>,
@@ -112,7 +112,7 @@ struct Loading {
     batch: u64,
     /// The number of this connection's next batch.
     next: u64,
-    /// How often the batch before it was tried again.
+    /// How often the batch before it was retried.
     retries: u64,
     pause_ns: u64,
     over: bool,
@@ -124,7 +124,7 @@ struct Running {
     /// How many records this connection has inserted.
     inserted: u64,
     chooser: Chooser,
-    /// The record that is to be updated, having been read.
+    /// The record to be updated after it was read.
     update: Option<u64>,
 }
 
@@ -178,7 +178,7 @@ impl CoreLane {
             core.insert(&self.key, &mut self.text, pen);
             return Some(Op::single(OpKind::Create, number, None));
         }
-        // What is stored, as far as this connection knows: as if all had inserted as many.
+        // An estimate of what is stored: as if all connections had inserted equally many.
         let stored = match &core.newest {
             None => core.config.records + running.inserted * self.connections,
             Some(newest) => newest.stored(),
@@ -219,9 +219,9 @@ impl CoreLane {
     }
 }
 
-/// How operations are written, once it is known which.
+/// How operations are written, once they are known.
 impl Core {
-    /// Names the record with this number, and keeps its key.
+    /// Writes the name of the record with this number, and keeps its key.
     #[inline]
     fn name<P: Pen>(&self, number: u64, key: &mut Vec<u8>, pen: &mut P) {
         key.clear();
@@ -263,7 +263,7 @@ impl Core {
         });
     }
 
-    /// Asks for these fields, where not all of them are meant.
+    /// Requests these fields, unless all are meant.
     #[inline]
     fn want<P: Pen>(&self, which: Range<usize>, pen: &mut P) {
         if self.records.spec().read != ReadFields::All {
@@ -296,7 +296,7 @@ impl Core {
         line.push(b']');
     }
 
-    /// Appends the names of fields; for those that ask for all of them in this way, a word instead.
+    /// Appends the names of fields, or `<all fields>` where YCSB prints that.
     fn show_names(&self, (which, all): (Range<usize>, ReadFields), line: &mut Vec<u8>) {
         line.extend_from_slice(b" [ ");
         let read = self.records.spec().read;
@@ -310,12 +310,12 @@ impl Core {
 }
 
 impl Loading {
-    /// Takes the last batch back, or ends, if it has failed.
+    /// After a batch: if it failed, repeats it or ends.
     fn ended(&mut self, failed: bool, retry: &RetrySpec, of: u64, stream: &mut Stream) {
         if failed && self.retries < retry.limit {
             self.retries += 1;
             self.next -= of;
-            // YCSB's spread of pauses: 0.8 to 1.2 of the interval.
+            // YCSB's range of pauses: 0.8 to 1.2 times the interval.
             let pause_s = retry.interval_s * 0.4f64.mul_add(unit(stream.draw()), 0.8);
             self.pause_ns = (pause_s * 1e9) as u64;
             return;
@@ -325,7 +325,7 @@ impl Loading {
     }
 }
 
-/// Number of the record that connection `k` of `of` inserts after `before` others of its own.
+/// The number of the record that connection `k` of `of` inserts after `before` others of its own.
 fn inserted(core: &Core, before: u64, (k, of): (u64, u64)) -> u64 {
     core.config.records + core.config.insert_shift() + k + before * of
 }
@@ -362,7 +362,7 @@ impl Workload for CoreLane {
         match &mut self.work {
             Work::Load(loading) => {
                 let failed = result.is_err() || answered.rows.iter().any(Result::is_err);
-                // Rows that were stored would be in the way of a second try.
+                // Rows already stored would conflict with a second try.
                 let once = RetrySpec { limit: 0, ..self.core.config.retry };
                 let retry = if result.is_err() { &self.core.config.retry } else { &once };
                 loading.ended(failed, retry, self.connections, &mut self.stream);

@@ -1,4 +1,4 @@
-//! Connections together do what was asked, and each only what it can answer for.
+//! Together, connections do what was requested; each uses only what it knows to exist.
 
 use super::*;
 use crate::op::{Draft, Fields as _};
@@ -16,7 +16,7 @@ fn core(text: &str) -> Arc<Core> {
     Arc::new(Core::new(&config(text), 7))
 }
 
-/// All operations of a lane with their drafts, each of which succeeds.
+/// All operations of a lane with their drafts; all succeed.
 fn all(lane: CoreLane) -> Vec<(Op, Draft)> {
     all_with(lane, Draft::default)
 }
@@ -80,7 +80,7 @@ proptest! {
             for (op, _) in all(core.run((k, connections), Some(share))) {
                 if op.kind == OpKind::Create {
                     prop_assert!(own.insert(op.key) && inserted.insert(op.key));
-                    // Clients with other slices have other numbers.
+                    // Clients with other slices use other numbers.
                     prop_assert_eq!((op.key - 100) / 300, slice);
                 } else {
                     prop_assert!(op.key < 100 || own.contains(&op.key), "{}", op.key);
@@ -115,7 +115,7 @@ fn what_is_asked_does_not_depend_on_what_is_written() {
 fn shares_of_the_newest_are_the_same_for_any_number_of_connections() {
     let text = "recordcount=1000\noperationcount=40000\ninsertproportion=0.1\n\
                 readproportion=0.9\nrequestdistribution=latest";
-    // The share of reads that go to the records inserted last, a tenth of all there are.
+    // The share of reads that go to the last tenth of inserted records.
     let share = |connections: u64| {
         let core = core(text);
         let (mut reads, mut newest) = (0.0, 0.0);
@@ -215,6 +215,6 @@ fn latest_as_ycsb_follows_the_inserts_of_all_connections() {
     };
     assert_eq!(run("").0, 0, "a connection knows its own inserts alone");
     let (others, consecutive) = run("\nspringload.latest=ycsb");
-    // Three of four inserts are another connection's.
+    // Three of four inserts are made by other connections.
     assert!(others > 1000 && consecutive, "{others}");
 }

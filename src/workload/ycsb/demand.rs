@@ -1,4 +1,4 @@
-//! What is asked of YCSB's workloads, by its own dialect or by `run --workload`.
+//! Requests for YCSB's workloads, by its own dialect or by `run --workload`.
 
 use super::{Class, CoreConfig, Properties, YcsbPhase, YcsbStage, builtin};
 use crate::mistake::{Flagged, Invalid};
@@ -7,23 +7,22 @@ use crate::workload::bulk_insert::{MOST_BATCH, MOST_DOCUMENTS};
 use crate::workload::{Demand, Offer, Purpose, RunAsked, Step, Timing, WorkloadPlan};
 use std::sync::Arc;
 
-/// A workload of YCSB's that was asked for.
+/// A request for one of YCSB's workloads.
 #[derive(Clone, Debug)]
 pub struct YcsbDemand {
-    /// What it is to do.
+    /// Its configuration.
     pub config: CoreConfig,
     /// Which workload it is.
     pub class: Class,
-    /// The phases that are carried out, in order.
+    /// The phases to run, in order.
     pub phases: Vec<YcsbPhase>,
     /// Records in one request of the load phase.
     pub batch: Flagged<u64>,
     /// Counts of records and operations, as given.
     pub counts: Vec<Flagged<u64>>,
-    /// The load phase, too, falls due as was asked: it is not there for the sake of the run phase
-    /// alone.
+    /// The load phase is paced as requested, too: its purpose is not just to prepare the run phase.
     pub paced_load: bool,
-    /// How long to warm up before the run phase, in nanoseconds.
+    /// The warm-up before the run phase, in nanoseconds.
     pub warmup_ns: u64,
 }
 
@@ -81,10 +80,10 @@ impl Offer for YcsbStage {
         ("ycsb-d", "95 % reads of the newest records, 5 % inserts"),
         ("ycsb-e", "95 % scans, 5 % inserts"),
         ("ycsb-f", "Half reads, half read-modify-writes"),
-        ("ycsb", "Any other of YCSB's: springload ycsb takes its properties"),
+        ("ycsb", "Any other of YCSB's: use springload ycsb"),
     ];
 
-    /// A standard workload on as many records and operations as flags say.
+    /// A standard workload with the numbers of records and operations from flags.
     fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
         let wrong = |problem: &str| Invalid::new("--workload", problem, "name another");
         let places = Self::NAMES.iter().zip(builtin::WORKLOADS);
@@ -92,7 +91,7 @@ impl Offer for YcsbStage {
             let problem = "its workload has properties, for which run has no flags";
             return Err(Invalid::new("--workload", problem, "use springload ycsb"));
         };
-        asked.refuse(&["--mix"], "the workload has a mix of its own")?;
+        asked.refuse(&["--mix"], "the workload has its own mix")?;
         let about_fill = "it applies only to a fill with documents of a schema";
         asked.refuse(&["--schema", "--wait-for-server", "--growth"], about_fill)?;
         let (documents, operations) = (asked.documents.documents, asked.documents.operations);

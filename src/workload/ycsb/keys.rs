@@ -1,15 +1,15 @@
-//! How a record's number becomes its key. Knows nothing of which records there are.
+//! Makes a record's key from its number. Does not know which records exist.
 
 use crate::generate::fnv;
 use serde::{Deserialize, Serialize};
 
-/// What stands after the prefix of a key.
+/// What follows the prefix of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyOrder {
-    /// YCSB's hash of the number: neighbours lie far apart.
+    /// YCSB's hash of the number: neighbours are far apart.
     Hashed,
-    /// go-ycsb's hash of the number, which is another one.
+    /// go-ycsb's hash of the number, which is different.
     GoHashed,
     /// The number itself.
     Ordered,
@@ -18,11 +18,11 @@ pub enum KeyOrder {
 /// The form of keys: prefix, zeros, number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyNames {
-    /// What keys begin with.
+    /// The prefix of keys.
     pub prefix: String,
-    /// Zeros are put before a number with fewer digits than this.
+    /// Numbers with fewer digits are padded with zeros.
     pub digits: usize,
-    /// What stands for the number.
+    /// The form of the number.
     pub order: KeyOrder,
 }
 

@@ -1,29 +1,29 @@
-//! How long fields and scans are.
+//! The lengths of fields and scans.
 
 use crate::generate::{Stream, THETA, Zipfian, below};
 use serde::{Deserialize, Serialize};
 
-/// A distribution of lengths, as asked for.
+/// A distribution of lengths, as requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "distribution", rename_all = "snake_case")]
 pub enum LengthSpec {
     /// Always the same.
     Constant {
-        /// It.
+        /// The length.
         length: u64,
     },
-    /// Each of a range as often.
+    /// Every length in a range equally often.
     Uniform {
-        /// The least.
+        /// The smallest.
         min: u64,
-        /// The most.
+        /// The largest.
         max: u64,
     },
-    /// Zipf's law: short ones more often.
+    /// Zipf's law: short ones are more frequent.
     Zipfian {
-        /// The least.
+        /// The smallest.
         min: u64,
-        /// The most.
+        /// The largest.
         max: u64,
     },
     /// Multiples of a block, with counts.
@@ -39,7 +39,8 @@ impl LengthSpec {
     /// Reads a histogram file: `BlockSize`, tab, length; then lines of bucket, tab, count.
     ///
     /// # Errors
-    /// One line that says which line is none of these.
+    ///
+    /// A message that names the first invalid line.
     pub fn histogram(text: &str) -> Result<Self, String> {
         let mut lines = text.lines().enumerate();
         let block = lines
@@ -50,7 +51,7 @@ impl LengthSpec {
         for (i, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             let mut parts = line.split('\t').map(|part| part.trim().parse::<u64>().ok());
             let (Some(Some(bucket)), Some(Some(count))) = (parts.next(), parts.next()) else {
-                return Err(format!("line {} is not two whole numbers with a tab between", i + 1));
+                return Err(format!("line {} is not two whole numbers separated by a tab", i + 1));
             };
             if bucket != counts.len() as u64 {
                 return Err(format!("line {} should have bucket {}", i + 1, counts.len()));
@@ -63,13 +64,13 @@ impl LengthSpec {
         Ok(Self::Histogram { block, counts })
     }
 
-    /// The mean length, where YCSB knows one: not of a zipfian distribution.
+    /// The mean length, if YCSB knows one: not for a zipfian distribution.
     pub fn mean(&self) -> Option<f64> {
         Some(match self {
             Self::Constant { length } => *length as f64,
             Self::Uniform { min, max } => (*min as f64).midpoint(*max as f64),
             Self::Zipfian { .. } => return None,
-            // As YCSB has it: bucket 0 counts as length 0 here, though it draws one block.
+            // As in YCSB: bucket 0 counts as length 0 here, though it draws one block.
             Self::Histogram { block, counts } => {
                 let sum: u64 = counts.iter().sum();
                 let weighted: u64 = counts.iter().zip(0..).map(|(count, i)| count * i).sum();
@@ -84,16 +85,16 @@ impl LengthSpec {
 pub enum Lengths {
     /// Always the same.
     Constant(u64),
-    /// From the first, as many as the second.
+    /// The smallest, and how many there are.
     Uniform(u64, u64),
-    /// The least, and what is added.
+    /// The smallest, and what is added.
     Zipfian(u64, Zipfian),
     /// The length of a block, the counts and their sum.
     Histogram(u64, Box<[u64]>, u64),
 }
 
 impl Lengths {
-    /// As asked for. Bounds the wrong way round are taken the right way.
+    /// As requested. Bounds in the wrong order are swapped.
     pub fn new(spec: &LengthSpec) -> Self {
         match *spec {
             LengthSpec::Constant { length } => Self::Constant(length),
@@ -121,8 +122,8 @@ impl Lengths {
     }
 }
 
-/// YCSB's walk through the counts: one bucket takes the place where it ends, too, and the last one
-/// is drawn only where its own share is left over.
+/// YCSB's search through the counts: a bucket also includes the position where it ends, and the
+/// last one is drawn only if its own share is left over.
 fn blocks(counts: &[u64], place: u64) -> u64 {
     let last = counts.len() - 1;
     let mut end = 0;

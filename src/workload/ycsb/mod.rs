@@ -1,7 +1,7 @@
 //! YCSB's workloads and their pieces: properties, keys, texts, choices.
 //!
-//! Follows YCSB 0.17.0 and its later head, so that data loaded by one are found by the other.
-//! Knows nothing of databases, threads or clocks.
+//! Follows YCSB 0.17.0 and its later head, so that each finds the data loaded by the other. Knows
+//! nothing about databases, threads or clocks.
 
 pub mod builtin;
 mod choose;
@@ -34,7 +34,7 @@ pub use properties::Properties;
 pub use read::{PropertyError, PropertyReader};
 pub use stage::{YcsbPhase, YcsbStage};
 
-/// What a workload is beside what all have in common.
+/// What a workload adds to the common properties.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Class {

@@ -1,20 +1,20 @@
-//! The newest record that all connections know of, as in YCSB. Knows nothing of keys.
+//! The newest record known to all connections, as in YCSB. Knows nothing about keys.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Hands out numbers of new records, and counts those up to which all inserts have ended.
+/// Gives out numbers of new records, and tracks the number below which all inserts have ended.
 #[derive(Debug)]
 pub(super) struct Newest {
     next: AtomicU64,
     stored: AtomicU64,
-    /// Inserts that ended before an earlier one did.
+    /// Inserts that ended before an earlier one.
     ahead: Mutex<BTreeSet<u64>>,
 }
 
 impl Newest {
-    /// So many records are stored.
+    /// Starts with this many stored records.
     pub(super) fn new(stored: u64) -> Self {
         let ahead = Mutex::default();
         Self { next: AtomicU64::new(stored), stored: AtomicU64::new(stored), ahead }
@@ -25,12 +25,12 @@ impl Newest {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How many records there are: all inserts below this number have ended.
+    /// The number of records: all inserts below this number have ended.
     pub(super) fn stored(&self) -> u64 {
         self.stored.load(Ordering::Relaxed)
     }
 
-    /// The insert of `number` has ended, well or not.
+    /// The insert of `number` has ended, successfully or not.
     pub(super) fn ended(&self, number: u64) {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stored = self.stored.load(Ordering::Relaxed);

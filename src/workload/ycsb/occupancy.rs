@@ -1,21 +1,21 @@
-//! The constant occupancy workload: a core workload as large as a disk.
+//! The constant occupancy workload: a core workload sized to fill part of a disk.
 
 use super::config::CoreConfig;
 use super::properties::Properties;
 use super::read::{PropertyError, PropertyReader};
 
-/// The properties that are read here, beside those of the core workload.
+/// The properties read here, in addition to those of the core workload.
 pub const PROPERTIES: [&str; 3] = ["disksize", "occupancy", "storageages"];
 
-/// What it sets.
+/// The properties it sets.
 const SET: [&str; 3] = ["recordcount", "insertcount", "operationcount"];
 
-/// Sets the counts of records and operations so that records fill a part of a disk and are
-/// rewritten some times over. Names the properties that had other values before.
+/// Sets the counts of records and operations so that the records fill part of a disk and are
+/// rewritten several times. Returns the properties that had other values before.
 ///
 /// # Errors
-/// Where a property has no meaning, the disk holds no record, or the mean length of a field is not
-/// known.
+///
+/// When a property is invalid, the disk holds no record, or the mean length of a field is unknown.
 pub fn occupy(
     properties: &mut Properties,
     file: &dyn Fn(&str) -> Result<String, String>,
@@ -43,7 +43,7 @@ pub fn occupy(
     Ok(said)
 }
 
-/// The properties without those that will be set: what they say now does not matter.
+/// The properties without those that will be set: their current values do not matter.
 fn without_counts(properties: &Properties) -> Properties {
     let mut others = Properties::default();
     for (name, value) in properties.iter().filter(|(name, _)| !SET.contains(name)) {
@@ -78,7 +78,7 @@ mod tests {
     fn what_cannot_be_told_is_refused() {
         for (text, start) in [
             ("disksize=10", "disksize: holds no record; "),
-            ("occupancy=2", "occupancy: \"2\" has no meaning; "),
+            ("occupancy=2", "occupancy: \"2\" is not valid; "),
             ("fieldlengthdistribution=zipfian", "fieldlengthdistribution: "),
             ("fieldcount=0", "fieldcount: "),
         ] {

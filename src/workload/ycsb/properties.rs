@@ -1,4 +1,4 @@
-//! Java property files, as `java.util.Properties` reads them. Knows no property's meaning.
+//! Java property files, as `java.util.Properties` reads them. Does not know what properties mean.
 //!
 //! Source: the documentation of `Properties.load(LineReader)`, Java SE 17.
 
@@ -7,17 +7,19 @@ use serde::{Deserialize, Serialize};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Names with values; a name that is set again keeps its place and gets the later value.
+/// Names with values; a name that is set again keeps its position and gets the later value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Properties(IndexMap<String, String>);
 
 impl Properties {
-    /// Reads a property file. Bytes that are no UTF-8 are taken as Latin-1, Java's own encoding
-    /// of such files; so is, in YCSB, every file, but UTF-8 is what people write today.
+    /// Reads a property file. Bytes that are not valid UTF-8 are read as Latin-1, Java's own
+    /// encoding for such files. YCSB reads every file as Latin-1, but UTF-8 is what people write
+    /// today.
     ///
     /// # Errors
-    /// One line that says where a `\u` is not followed by four hexadecimal digits.
+    ///
+    /// A message with the line in which a `\u` is not followed by four hexadecimal digits.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),
@@ -26,7 +28,7 @@ impl Properties {
         let mut reader = LineReader { chars: text.chars().peekable(), line: 1 };
         let mut properties = Self::default();
         while let Some((name, value)) = reader.pair()? {
-            // A name of no characters can be written, but names nothing.
+            // An empty name can be written, but has no meaning.
             if !name.is_empty() {
                 properties.set(name, value);
             }
@@ -39,8 +41,8 @@ impl Properties {
         self.0.insert(name.into(), value.into());
     }
 
-    /// A property's value, with the white space around it that people leave there without meaning
-    /// it taken away.
+    /// A property's value, without white space around it, which people often leave there by
+    /// accident.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|value| value.trim())
     }
@@ -56,7 +58,7 @@ impl Properties {
     }
 }
 
-/// What can end a word: an end of line that a backslash before it did not take away.
+/// Ends of line, unless a backslash before them continues the line.
 const fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r')
 }
@@ -71,7 +73,7 @@ struct LineReader<'a> {
 }
 
 impl LineReader<'_> {
-    /// The next line that has a name, as name and value. `None`: the text is at its end.
+    /// The next name and its value. `None` at the end of the text.
     fn pair(&mut self) -> Result<Option<(String, String)>, String> {
         while let Some(&c) = self.chars.peek() {
             if blank(c) {
@@ -97,7 +99,8 @@ impl LineReader<'_> {
         Ok((name, value))
     }
 
-    /// Takes characters, escapes resolved, up to one that ends the word, or to the line's end.
+    /// Reads characters, with escapes resolved, up to one that ends the word, or to the end of the
+    /// line.
     fn word(&mut self, ends: impl Fn(char) -> bool) -> Result<String, String> {
         let mut units = Vec::new();
         loop {
@@ -122,7 +125,7 @@ impl LineReader<'_> {
             };
             units.extend_from_slice(c.encode_utf16(&mut [0; 2]));
         }
-        // Two escapes may name the halves of one character; half a one has no meaning here.
+        // Two escapes may form a surrogate pair; half of one has no meaning here.
         Ok(String::from_utf16_lossy(&units))
     }
 
@@ -139,7 +142,7 @@ impl LineReader<'_> {
         while self.continued() || self.chars.next_if(|&c| blank(c)).is_some() {}
     }
 
-    /// Takes a backslash at a line's end, and the white space that the next line begins with.
+    /// Skips a backslash at the end of a line, and the white space at the start of the next line.
     fn continued(&mut self) -> bool {
         let mut ahead = self.chars.clone();
         let goes_on = ahead.next() == Some('\\') && ahead.next().is_some_and(ends_line);
@@ -151,7 +154,7 @@ impl LineReader<'_> {
         goes_on
     }
 
-    /// Takes one end of line, which may be two characters.
+    /// Skips one end of line, which may be two characters.
     fn end_line(&mut self) {
         if self.chars.next() == Some('\r') {
             self.chars.next_if_eq(&'\n');

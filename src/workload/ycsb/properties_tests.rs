@@ -1,4 +1,4 @@
-//! Property files against Java's documentation, and back from what is escaped.
+//! Property files as in Java's documentation, and escaped text read back.
 
 use super::*;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn pair(name: &str, value: &str) -> Vec<(String, String)> {
 
 #[test]
 fn examples_of_the_documentation() {
-    // Those of `Properties.load(Reader)`.
+    // The examples of `Properties.load(Reader)`.
     for text in ["Truth = Beauty", " Truth:Beauty", "Truth                    :Beauty"] {
         assert_eq!(pairs(text), pair("Truth", "Beauty"));
     }
@@ -56,7 +56,7 @@ fn a_bad_escape_names_its_line() {
     }
 }
 
-/// Writes a word so that nothing in it ends it, in one of several ways.
+/// Escapes a word so that no character ends it, in one of several ways.
 fn escape(word: &str, style: usize) -> String {
     let mut out = String::new();
     for (i, c) in word.chars().enumerate() {
@@ -70,7 +70,7 @@ fn escape(word: &str, style: usize) -> String {
                 let units = c.encode_utf16(&mut [0; 2]).to_vec();
                 out.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
             }
-            // A letter may be escaped, too, where that means nothing.
+            // A letter may be escaped as well, with no effect.
             ('a', _) => out.push_str("\\\r\n \t\\a"),
             _ => out.push(c),
         }

@@ -4,7 +4,7 @@ use super::properties::Properties;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// A mistake in a property: which, what is wrong, how to mend it.
+/// A mistake in a property: its name, what is wrong, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PropertyError {
     /// The property's name.
@@ -22,7 +22,7 @@ impl fmt::Display for PropertyError {
     }
 }
 
-/// Reads values; what has no meaning is noted, and the default is given instead.
+/// Reads values; for an invalid one it records a mistake and returns the default.
 #[derive(Debug)]
 pub struct PropertyReader<'a> {
     properties: &'a Properties,
@@ -35,21 +35,22 @@ impl<'a> PropertyReader<'a> {
         Self { properties, errors: Vec::new() }
     }
 
-    /// The value that was made of the properties, unless there were mistakes.
+    /// `value`, unless there were mistakes.
     ///
     /// # Errors
-    /// All that were noted.
+    ///
+    /// All mistakes.
     pub fn end<T>(self, value: T) -> Result<T, Vec<PropertyError>> {
         if self.errors.is_empty() { Ok(value) } else { Err(self.errors) }
     }
 
-    /// Notes a mistake.
+    /// Records a mistake.
     pub fn wrong(&mut self, name: &str, problem: impl Into<String>, cure: &str) {
         let (property, cure) = (name.to_owned(), cure.to_owned());
         self.errors.push(PropertyError { property, problem: problem.into(), cure });
     }
 
-    /// The words as they are.
+    /// The text as written.
     pub fn text(&self, name: &str, default: &str) -> String {
         self.properties.get(name).unwrap_or(default).to_owned()
     }
@@ -71,7 +72,7 @@ impl<'a> PropertyReader<'a> {
             return value;
         }
         let (least, most) = range.into_inner();
-        self.wrong(name, format!("{value} is out of range"), &format!("{least} to {most} go"));
+        self.wrong(name, format!("{value} is out of range"), &format!("give {least} to {most}"));
         default
     }
 
@@ -93,7 +94,7 @@ impl<'a> PropertyReader<'a> {
         self.parsed(name, "give true or false", read).unwrap_or(default)
     }
 
-    /// What `read` makes of the value. `None`: there is no value, or it has no meaning.
+    /// The result of `read` for the value. `None` if there is no value, or it is invalid.
     pub fn parsed<T>(
         &mut self,
         name: &str,
@@ -103,7 +104,7 @@ impl<'a> PropertyReader<'a> {
         let text = self.properties.get(name)?;
         let value = read(text);
         if value.is_none() {
-            self.wrong(name, format!("{text:?} has no meaning"), cure);
+            self.wrong(name, format!("{text:?} is not valid"), cure);
         }
         value
     }

@@ -1,5 +1,5 @@
-//! One record: its key, the text of its fields, and whether what was read is what was written.
-//! Knows nothing of which record is asked for when.
+//! One record: its key, the text of its fields, and the check that what was read is what was
+//! written. Does not know which record is requested when.
 
 use super::config::{CoreConfig, FieldsSpec};
 use super::keys::KeyNames;
@@ -10,14 +10,14 @@ use crate::op::Fields;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
-/// How records are written: the same for all connections.
+/// How records are written; the same for all connections.
 #[derive(Debug)]
 pub(super) struct Records {
     keys: KeyNames,
     fields: FieldsSpec,
     lengths: Lengths,
     names: Vec<String>,
-    /// Each name as JSON with the colon after it.
+    /// Each name as a JSON string, followed by a colon.
     members: Vec<Vec<u8>>,
 }
 
@@ -32,7 +32,7 @@ impl Records {
         Self { keys: config.keys.clone(), fields, lengths, names, members }
     }
 
-    /// What is asked of the fields.
+    /// The specification of the fields.
     pub(super) const fn spec(&self) -> &FieldsSpec {
         &self.fields
     }
@@ -86,7 +86,7 @@ impl Records {
         }
     }
 
-    /// Whether `body`, a stored document, has in these fields what the key says.
+    /// Whether these fields of `body`, a stored document, have the text computed from the key.
     pub(super) fn holds(&self, key: &[u8], which: Range<usize>, body: &[u8]) -> bool {
         let Ok(members) = serde_json::from_slice::<Map<String, Value>>(body) else { return false };
         let mut text = Vec::new();
@@ -99,7 +99,7 @@ impl Records {
     }
 
     fn integrity(&self, key: &[u8], field: usize, out: &mut Vec<u8>) {
-        // The length is constant: checked with the property that asks for this.
+        // The length is constant: this was checked together with the property for integrity.
         let Lengths::Constant(length) = self.lengths else { return };
         let key = String::from_utf8_lossy(key);
         integrity_text(&key, &self.names[field], length as usize, out);
@@ -111,7 +111,7 @@ pub(super) struct Record<'a> {
     pub(super) records: &'a Records,
     pub(super) key: &'a [u8],
     pub(super) which: Range<usize>,
-    /// What texts are drawn from.
+    /// The stream that texts are drawn from.
     pub(super) stream: &'a mut Stream,
 }
 

@@ -1,4 +1,4 @@
-//! A phase of a YCSB workload, as planned. Knows nothing of where properties come from.
+//! A phase of a YCSB workload, as planned. Does not know where properties come from.
 
 use super::rest::Rest;
 use super::series::Series;
@@ -19,14 +19,14 @@ pub enum YcsbPhase {
     Run,
 }
 
-/// One phase of a workload of YCSB's.
+/// One phase of one of YCSB's workloads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct YcsbStage {
-    /// Which.
+    /// The phase.
     pub phase: YcsbPhase,
     /// Records in one request of the load phase.
     pub batch: u32,
-    /// Operations of the run phase; `None`: until the time is over.
+    /// Operations of the run phase; `None`: until time is up.
     pub operations: Option<u64>,
     /// The workload.
     pub config: CoreConfig,
@@ -36,19 +36,19 @@ pub struct YcsbStage {
 }
 
 impl YcsbStage {
-    /// How many records the load phase is to insert; `None`: this is the run phase.
+    /// How many records the load phase is to insert; `None` in the run phase.
     fn records(&self) -> Option<u64> {
         (self.phase == YcsbPhase::Load).then_some(self.config.insert_count)
     }
 
-    /// How many records connection `k` of `connections` inserts in the load phase, where
-    /// connections do not take them in turn.
+    /// How many records connection `k` of `connections` inserts in the load phase, if connections
+    /// do not take them in turn.
     const fn records_of(&self, k: usize, connections: usize) -> u64 {
         share(self.config.insert_count, k, connections)
     }
 
     /// The lanes of the core workload: those of the warm-up with a new number of operations, so
-    /// that they insert other records, or fresh ones.
+    /// that they insert other records, or new ones.
     fn core_lanes(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<CoreLane> {
         let warm = stock.kept::<CoreLane>();
         if !warm.is_empty() {
@@ -91,7 +91,7 @@ impl StageWork for YcsbStage {
             return Some(self.records_of(k, connections).div_ceil(u64::from(self.batch)));
         }
         let all = match self.phase {
-            // Each that is tried again is one more.
+            // Each retry adds an operation.
             YcsbPhase::Load if self.config.retry.limit > 0 => return None,
             YcsbPhase::Load => self.config.insert_count.div_ceil(u64::from(self.batch)),
             YcsbPhase::Run => self.operations?,

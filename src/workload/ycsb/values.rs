@@ -1,15 +1,15 @@
-//! The text of fields. Knows neither documents nor how long fields are.
+//! The text of fields. Knows nothing about documents or the lengths of fields.
 
 use crate::generate::Stream;
 
 /// Characters in a group, which takes 32 bits.
 const GROUP: usize = 6;
 
-/// Appends `length` random characters from space to DEL, of which a group of six takes 32 bits, in
-/// YCSB's way: by place, 32, 64 or 64 different ones, quote and backslash among them.
+/// Appends `length` random characters from space to DEL. As in YCSB, a group of six takes 32 bits,
+/// with 32, 64 or 64 different characters by position; they include quote and backslash.
 pub fn random_text(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
     let start = out.len();
-    // Two groups are made at a time, each written as a word of eight bytes.
+    // Two groups are generated at a time, each written as a word of eight bytes.
     out.resize(start + length + 2 * GROUP + 2, 0);
     let mut at = start;
     while at < start + length {
@@ -26,7 +26,7 @@ pub fn random_text(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
 /// before they are escaped.
 pub fn random_json(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
     let mut at = out.len();
-    // Twice the room, should all be escaped.
+    // Twice the room, in case all are escaped.
     out.resize(at + 2 * length + 2 * GROUP + 4, 0);
     let mut left = length;
     while left > 0 {
@@ -37,7 +37,7 @@ pub fn random_json(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
                 (at, left) = (at + GROUP, left - GROUP);
                 continue;
             }
-            // Without a branch on the character, which no processor could foresee.
+            // Without a branch on the character, which the processor could not predict.
             for &byte in &group.to_le_bytes()[..left.min(GROUP)] {
                 out[at] = b'\\';
                 at += usize::from(matches!(byte, b'"' | b'\\'));
@@ -50,8 +50,8 @@ pub fn random_json(length: usize, stream: &mut Stream, out: &mut Vec<u8>) {
     out.truncate(at);
 }
 
-/// Whether one of eight bytes is this one: of a byte that is none, taking 1 away leaves no new
-/// sign bit. Source: Henry S. Warren, "Hacker's Delight", section 6-1.
+/// Whether one of eight bytes is this one: subtracting 1 sets a new sign bit only in a zero byte.
+/// Source: Henry S. Warren, "Hacker's Delight", section 6-1.
 #[inline]
 const fn has(word: u64, byte: u8) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -59,13 +59,13 @@ const fn has(word: u64, byte: u8) -> bool {
     zero_there.wrapping_sub(ONES) & !zero_there & (ONES << 7) != 0
 }
 
-/// Six characters in the lower bytes, the first in the lowest, each of some bits of 32 as in
-/// YCSB's `RandomByteIterator`. Seven bits without the sixth leave the characters from space to
-/// `?` and from the backquote to DEL.
+/// Six characters in the lower bytes, the first in the lowest, each from some of the 32 bits, as in
+/// YCSB's `RandomByteIterator`. Seven bits without the sixth give the characters from space to `?`
+/// and from the backquote to DEL.
 #[inline]
 fn characters(bits: u32) -> u64 {
     const SPACES: u64 = 0x2020_2020_2020;
-    // The sign fills the place from the left.
+    // The sign bit is extended from the left.
     let last = (bits.cast_signed() >> 25).cast_unsigned() & 0b101_1111;
     let bits = u64::from(bits);
     let text = (bits & 0x1f)
@@ -77,16 +77,16 @@ fn characters(bits: u32) -> u64 {
     text + SPACES
 }
 
-/// Appends the text that a field has when data are to be verified: key, `:` and field, then `:` and
-/// Java's hash of the text so far, again and again, cut to `length` characters (as Java counts
-/// them, in units of UTF-16).
+/// Appends the text of a field whose data are to be verified: key, `:` and field, then `:` and
+/// Java's hash of the text so far, repeatedly, truncated to `length` characters (as Java counts
+/// them, in UTF-16 units).
 pub fn integrity_text(key: &str, field: &str, length: usize, out: &mut Vec<u8>) {
     let mut text = Hashed { out, left: length, hash: 0 };
     text.push(key);
     text.push(":");
     text.push(field);
     while text.left > 0 {
-        // The colon is part of what is hashed.
+        // The colon is included in the hash.
         text.push(":");
         let hash = text.hash;
         text.push(itoa::Buffer::new().format(hash));
@@ -100,7 +100,7 @@ pub fn java_hash(text: &str) -> i32 {
     hashed.hash
 }
 
-/// A text of limited length and the `String.hashCode` of all that was pushed.
+/// A text of limited length and the `String.hashCode` of everything pushed.
 struct Hashed<'a> {
     out: &'a mut Vec<u8>,
     left: usize,

@@ -1,4 +1,4 @@
-//! What a replay of traces is to do beside what a core workload does, checked.
+//! The configuration of a replay of traces, in addition to that of a core workload, checked.
 //!
 //! Defaults and checks are those of YCSB's `RestWorkload` and of its `RestClient`.
 
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use url::Url;
 
-/// Where `RestClient` looks if nothing else is said.
+/// The default address of `RestClient`.
 const PREFIX: &str = "http://127.0.0.1:8080";
-/// What it sends if nothing else is said: names and values in turn.
+/// Its default headers: names and values in turn.
 const HEADERS: &str = "Accept */* Content-Type application/xml user-agent Mozilla/5.0";
 
-/// Four traces, and the server that they are replayed on.
+/// Four traces, and the server on which they are replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RestConfig {
     /// The server's address, without path, user or password.
     pub server: String,
     /// The traces of reads, inserts, updates and deletes.
     pub traces: [Trace; 4],
-    /// Zipf's exponent of lengths of bodies, where these have that distribution.
+    /// Zipf's exponent for lengths of bodies, if they have that distribution.
     pub size_exponent: f64,
     /// User and password.
     #[serde(skip)]
@@ -32,25 +32,25 @@ pub struct RestConfig {
     pub headers: Vec<String>,
 }
 
-/// The URLs of one kind of operation. Stored without them.
+/// The URLs of one kind of operation, which are not stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
-    /// The file that they came from.
+    /// The file they came from.
     pub file: String,
-    /// How many there are.
+    /// The number of URLs.
     pub urls: u64,
-    /// Zipf's exponent of requests, where these have that distribution.
+    /// Zipf's exponent for requests, if they have that distribution.
     pub exponent: f64,
-    /// What is asked for: as written, and path with query as sent.
+    /// The URLs: as written, and path with query as sent.
     #[serde(skip)]
     pub lines: Arc<[(String, String)]>,
 }
 
-/// The words that begin the names of properties, by operation.
+/// The prefixes of the names of properties, by operation.
 const KINDS: [&str; 4] = ["read", "insert", "update", "delete"];
 
 impl RestConfig {
-    /// The properties that are read here and not by a core workload.
+    /// The properties read here and not by a core workload.
     pub const PROPERTIES: [&str; 16] = [
         "deleterecordcount",
         "deletezipfconstant",
@@ -74,7 +74,8 @@ impl RestConfig {
     /// name.
     ///
     /// # Errors
-    /// One for each property whose value has no meaning, or none together with the others.
+    ///
+    /// One for each property whose value is invalid, alone or with the others.
     pub fn read(
         properties: &Properties,
         file: &dyn Fn(&str) -> Result<String, String>,
@@ -98,19 +99,19 @@ impl RestConfig {
                 return Err(errors);
             }
         };
-        // Whatever else there is, is a read.
+        // Everything else is a read.
         let mix = &mut core.proportions;
         mix.read += mix.scan + mix.read_modify_write;
         (mix.scan, mix.read_modify_write) = (0.0, 0.0);
         let mut read = PropertyReader::new(properties);
         if matches!(core.requests, RequestSpec::Latest { .. } | RequestSpec::Sequential) {
             let cure = "it is uniform, zipfian, hotspot or exponential";
-            read.wrong("requestdistribution", "is not one for traces", cure);
+            read.wrong("requestdistribution", "is not available for traces", cure);
         }
         let shares = [mix.read, mix.insert, mix.update, mix.delete];
         for ((kind, trace), share) in KINDS.iter().zip(&config.traces).zip(shares) {
             if share > 0.0 && trace.lines.is_empty() {
-                let cure = format!("put a URL a line into it, or give {kind}proportion=0");
+                let cure = format!("put one URL per line into it, or give {kind}proportion=0");
                 let problem = format!("{} has no lines", trace.file);
                 read.wrong(&format!("url.trace.{kind}"), problem, &cure);
             }
@@ -119,7 +120,7 @@ impl RestConfig {
     }
 }
 
-/// The address that all URLs begin with.
+/// The common prefix of all URLs.
 fn address(read: &mut PropertyReader<'_>, prefix: &str) -> Option<Url> {
     let url = Url::parse(prefix).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     if url.is_none() {
@@ -146,7 +147,7 @@ fn trace(
     let path = read.text(&name, &format!("{kind}trace.txt"));
     let most = read.whole(&format!("{kind}recordcount"), u64::MAX).max(1);
     let text = file(&path).unwrap_or_else(|problem| {
-        read.wrong(&name, format!("{path}: {problem}"), "name a file with a URL a line");
+        read.wrong(&name, format!("{path}: {problem}"), "name a file with one URL per line");
         String::new()
     });
     let mut lines = Vec::new();
@@ -154,7 +155,7 @@ fn trace(
         let url = Url::parse(&format!("{prefix}{line}")).ok();
         let url = url.filter(|url| base.is_none_or(|base| base.origin() == url.origin()));
         let Some(url) = url else {
-            let problem = format!("{path}: line {number}: {line:?} makes no URL after {prefix:?}");
+            let problem = format!("{path}: line {number}: {line:?} is not valid after {prefix:?}");
             read.wrong(&name, redact(&problem, base), "begin it with a slash");
             break;
         };

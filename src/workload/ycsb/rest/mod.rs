@@ -1,6 +1,6 @@
-//! YCSB's replay of traces: requests of the URLs in four files, one for each kind of operation.
+//! YCSB's replay of traces: requests for the URLs in four files, one for each kind of operation.
 //!
-//! What a connection does follows from the seed, its number and how many connections there are.
+//! The requests of a connection follow from the seed, its number and the number of connections.
 
 mod config;
 
@@ -15,7 +15,7 @@ use crate::op::{Answered, Failure, Fields, Op, OpKind, Pen, Reply};
 use crate::workload::{Check, Workload};
 use std::sync::Arc;
 
-/// Tells the streams of requests and of bodies from other uses of the same seed.
+/// Separates the streams of requests and of bodies from other uses of the same seed.
 const REQUESTS: u64 = u64::from_be_bytes(*b"rest url");
 const BODIES: u64 = u64::from_be_bytes(*b"restbody");
 
@@ -24,13 +24,13 @@ const BODIES: u64 = u64::from_be_bytes(*b"restbody");
 pub struct Rest {
     config: RestConfig,
     actions: Option<Actions>,
-    /// By trace; `None`: it has no URLs.
+    /// By trace; `None` if it has no URLs.
     pickers: [Option<Picker>; 4],
     lengths: Sizes,
     seed: u64,
 }
 
-/// Draws places in a trace.
+/// Draws indices into a trace.
 #[derive(Debug)]
 enum Picker {
     Uniform(Uniform),
@@ -76,7 +76,7 @@ impl Picker {
             Self::Uniform(uniform) => uniform.draw(stream),
             Self::Zipfian(zipfian) => zipfian.draw(stream),
             Self::Hotspot(hotspot) => hotspot.draw(stream),
-            // One beyond the last URL is drawn again.
+            // A number beyond the last URL is drawn again.
             Self::Exponential(exponential, urls) => loop {
                 let place = exponential.draw(stream);
                 if place < *urls {
@@ -106,7 +106,7 @@ impl Rest {
         }
     }
 
-    /// Connection `k` with this many operations to do; `None`: without end.
+    /// Connection `k` with this many operations to do; `None`: without limit.
     pub fn run(self: &Arc<Self>, k: u64, operations: Option<u64>) -> RestLane {
         RestLane {
             left: operations.unwrap_or(u64::MAX),
@@ -156,7 +156,7 @@ impl Fields for Text<'_> {
 impl Workload for RestLane {
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         self.left = self.left.checked_sub(1)?;
-        // The place of the trace is that of the method among the driver's requests, too.
+        // The driver's requests are in the order of the traces.
         let (trace, kind, verb) = match self.rest.actions?.draw(&mut self.stream) {
             Action::Insert => (1, OpKind::Create, "INSERT"),
             Action::Update => (2, OpKind::Update, "UPDATE"),

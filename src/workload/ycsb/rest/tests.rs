@@ -1,4 +1,4 @@
-//! Requests are those of the traces, in the proportions and distributions asked for.
+//! Requests are taken from the traces, in the requested proportions and distributions.
 
 use super::*;
 use crate::op::Draft;
@@ -21,7 +21,7 @@ fn config(text: &str) -> Result<(CoreConfig, RestConfig), Vec<String>> {
     config.map_err(|errors| errors.into_iter().map(|error| error.to_string()).collect())
 }
 
-/// How often each target was asked for in 20,000 operations of two connections; lengths of bodies.
+/// How often each target was requested in 20,000 operations of two connections; lengths of bodies.
 fn asked(text: &str) -> (BTreeMap<(OpKind, String), u64>, Vec<usize>) {
     let (core, config) = config(text).unwrap();
     let rest = Arc::new(Rest::new((&core, &config), 11));
@@ -74,7 +74,7 @@ fn distributions_fall_off_or_do_not() {
     assert!((zipfian("") - 0.2193).abs() < 0.015);
     let hot = share("requestdistribution=hotspot");
     assert!((hot[..10].iter().sum::<f64>() - 0.8).abs() < 0.02, "{hot:?}");
-    // 95 per cent fall on the first 43 of all that might be drawn, 0.17 per cent go too far.
+    // 95 per cent are among the first 43 of all numbers drawn, 0.17 per cent are beyond the end.
     let exponential = share("requestdistribution=exponential");
     assert!(exponential[..43].iter().sum::<f64>() > 0.94 && exponential[0] > 3.0 * exponential[30]);
     assert_eq!(share("readrecordcount=3").iter().filter(|it| **it > 0.0).count(), 3);

@@ -1,6 +1,7 @@
-//! What a time series workload is to do beside what a core workload does, checked.
+//! The configuration of a time series workload, in addition to that of a core workload, checked.
 //!
-//! Defaults and checks are those of YCSB's `TimeSeriesWorkload`; `docs/ycsb.md` has what differs.
+//! Defaults and checks are those of YCSB's `TimeSeriesWorkload`; `docs/ycsb.md` lists the
+//! differences.
 
 use super::super::config::{CoreConfig, RequestSpec};
 use super::super::properties::Properties;
@@ -12,58 +13,58 @@ use serde::{Deserialize, Serialize};
 const MOST_SHUFFLED: u64 = 1 << 24;
 /// More series than this make no sense in one client.
 const MOST_SERIES: u64 = 1 << 40;
-/// Values of one tag, which are kept in memory.
+/// The limit for the values of one tag, which are kept in memory.
 const MOST_VALUES: u64 = 10_000_000;
 
-/// The time series of a workload, and what is asked of them.
+/// The time series of a workload, and the queries of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct SeriesConfig {
     /// How many keys there are.
     pub keys: u64,
-    /// Letters of a key, of a tag's key and of a tag's value.
+    /// Number of letters in a key, a tag's key and a tag's value.
     pub lengths: [u64; 3],
     /// How many values each tag has.
     pub tags: Vec<u64>,
-    /// What stands between the key and the value of a tag.
+    /// The separator between the key and the value of a tag.
     pub pair_delimiter: String,
-    /// What stands between the parts of what is to be deleted.
+    /// The separator between the parts of a delete.
     pub delete_delimiter: String,
-    /// The name that points in time have.
+    /// The name of points in time.
     pub timestamp_key: String,
-    /// The name that values have.
+    /// The name of values.
     pub value_key: String,
     /// The first point in time, in seconds or milliseconds since 1970.
     pub start: i64,
     /// From one point in time to the next, in `unit`.
     pub interval: i64,
-    /// What intervals are counted in.
+    /// The unit of intervals.
     pub unit: Unit,
-    /// How many points in time there are, and one.
+    /// The number of points in time, plus one.
     pub offsets: u64,
     /// Points in time are written in random order.
     pub random_timestamps: bool,
     /// Keys and values of tags are in random order.
     pub random_series: bool,
-    /// What is measured.
+    /// The type of values.
     pub values: ValueKind,
-    /// The part of the series that is left out at random; 0: none.
+    /// The part of the series that is randomly omitted; 0 for none.
     pub sparsity: f64,
     /// The part of the series that lags behind.
     pub delayed: f64,
-    /// By up to so many intervals, less one.
+    /// By up to this many intervals, less one.
     pub delayed_intervals: i64,
-    /// How much time a query is about; 0: a point.
+    /// The time span of a query; 0: a single point.
     pub span: i64,
-    /// It is about any whole number of intervals below that.
+    /// The span is any whole number of intervals below that.
     pub random_span: bool,
-    /// What stands between the two ends of it.
+    /// The separator between its two ends.
     pub span_delimiter: String,
-    /// What is to be done with the series of all values of some tags.
+    /// The function applied to the series of all values of some tags.
     pub group_by: Option<GroupBy>,
-    /// What is to be done with neighbouring points.
+    /// The function applied to neighbouring points.
     pub downsampling: Option<Downsampling>,
-    /// Values follow from the rest of the point, and are verified when read.
+    /// Values are computed from the rest of the point, and verified when read.
     pub integrity: bool,
 }
 
@@ -80,7 +81,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// How far one is in the numbers that points in time are, which are seconds but for the first.
+    /// The length of a unit in the numbers of points in time, which are seconds except for the
+    /// first unit.
     pub const fn length(self) -> i64 {
         match self {
             Self::Milliseconds | Self::Seconds => 1,
@@ -91,22 +93,22 @@ impl Unit {
     }
 }
 
-/// What values are.
+/// The type of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueKind {
-    /// Whole numbers of 32 bits with a sign.
+    /// Signed 32-bit integers.
     Integers,
     /// Numbers from 0 to 100,000.
     Floats,
-    /// Either, as likely.
+    /// Both, equally likely.
     Mixed,
 }
 
-/// Grouping, as queries name it.
+/// Grouping, as written in queries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupBy {
-    /// The name that the function has.
+    /// The name under which queries give the function.
     pub key: String,
     /// The function.
     pub function: String,
@@ -114,18 +116,18 @@ pub struct GroupBy {
     pub tags: Vec<bool>,
 }
 
-/// Downsampling, as queries name it.
+/// Downsampling, as written in queries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Downsampling {
-    /// The name that the function has.
+    /// The name under which queries give the function.
     pub key: String,
     /// The function.
     pub function: String,
-    /// The time between two points of what it makes.
+    /// The time between two points of the result.
     pub interval: u64,
 }
 
-/// Properties that mean something else here, or nothing.
+/// Properties that have another meaning here, or none.
 const OTHERS: [&str; 8] = [
     "core_workload_insertion_retry_interval",
     "core_workload_insertion_retry_limit",
@@ -137,19 +139,19 @@ const OTHERS: [&str; 8] = [
     "minscanlength",
 ];
 
-/// Who asks for a workload.
+/// Who requests a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker {
-    /// How many connections share the keys out.
+    /// The number of connections among which the keys are divided.
     pub threads: u64,
-    /// Now, in milliseconds since 1970: the first point in time if nothing else is said.
+    /// Now, in milliseconds since 1970: the default for the first point in time.
     pub now_ms: i64,
-    /// Points are to be asked for, not only written.
+    /// Points are to be queried, not only written.
     pub queries: bool,
 }
 
 impl SeriesConfig {
-    /// The properties that are read here and not by a core workload.
+    /// The properties read here and not by a core workload.
     pub const PROPERTIES: [&str; 25] = [
         "deletedelimiter",
         "delayedintervals",
@@ -181,7 +183,8 @@ impl SeriesConfig {
     /// Checks all properties and reports all mistakes at once.
     ///
     /// # Errors
-    /// One for each property whose value has no meaning, or none together with the others.
+    ///
+    /// One for each property whose value is invalid, alone or with the others.
     pub fn read(
         properties: &Properties,
         asker: Asker,
@@ -227,12 +230,12 @@ impl SeriesConfig {
         read.end((core, series))
     }
 
-    /// How many series a key has.
+    /// The number of series of a key.
     pub fn series_of_key(&self) -> u64 {
         self.tags.iter().product()
     }
 
-    /// From one point in time to the next, in the numbers that points in time are.
+    /// The interval in the numbers of points in time.
     pub const fn step(&self) -> i64 {
         self.interval * self.unit.length()
     }
@@ -259,7 +262,7 @@ fn config(read: &mut PropertyReader<'_>, now_ms: i64) -> SeriesConfig {
         delete_delimiter: read.text("deletedelimiter", ":"),
         timestamp_key: read.text("timestampkey", "YCSBTS"),
         value_key: read.text("valuekey", "YCSBV"),
-        // As in YCSB, what is written begins one interval before now.
+        // As in YCSB, writing begins one interval before now.
         start: start.unwrap_or(now - interval * unit.length()),
         interval,
         unit,
@@ -304,11 +307,11 @@ fn values(read: &mut PropertyReader<'_>) -> ValueKind {
     read.parsed("valuetype", cure, word).unwrap_or(ValueKind::Floats)
 }
 
-/// How many values each tag has; 1 where the list is too short.
+/// The number of values of each tag; 1 where the list is too short.
 fn tags(read: &mut PropertyReader<'_>) -> Vec<u64> {
     let count = read.within("tagcount", 4, 1..=1_000) as usize;
     let one = |text: &str| text.trim().parse().ok().filter(|it| (1..=MOST_VALUES).contains(it));
-    let cure = "give a whole number, 1 or more, for each tag, with commas between";
+    let cure = "give a whole number, 1 or more, for each tag, separated by commas";
     let list = |text: &str| text.split(',').take(count).map(one).collect::<Option<Vec<u64>>>();
     let given = read.parsed("tagcardinality", cure, list);
     let mut tags = given.unwrap_or_else(|| vec![1, 2, 4, 8]);
@@ -325,8 +328,8 @@ fn group_by(read: &mut PropertyReader<'_>, tags: usize) -> Option<GroupBy> {
     let grouped: Option<Vec<bool>> =
         keys.split(',').map(|key| Some(key.trim().parse::<i64>().ok()? != 0)).collect();
     let grouped = grouped.filter(|grouped| grouped.len() == tags).unwrap_or_else(|| {
-        let problem = format!("{keys:?} does not say of each of {tags} tags whether it is grouped");
-        read.wrong("groupbykeys", problem, "give 0 or 1 for each tag, with commas between");
+        let problem = format!("{keys:?} does not have a 0 or 1 for each of {tags} tags");
+        read.wrong("groupbykeys", problem, "give 0 or 1 for each tag, separated by commas");
         vec![false; tags]
     });
     Some(GroupBy { key: read.text("groupbykey", "YCSBGB"), function, tags: grouped })
@@ -344,7 +347,7 @@ fn downsampling(read: &mut PropertyReader<'_>) -> Option<Downsampling> {
     Some(Downsampling { key: read.text("downsamplingkey", "YCSBDS"), function, interval })
 }
 
-/// Refuses names that would come twice.
+/// Refuses lengths for which names would repeat.
 fn check_lengths(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     let values = config.tags.iter().copied().max().unwrap_or(1);
     for (i, (name, count)) in [
@@ -356,7 +359,7 @@ fn check_lengths(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
     .enumerate()
     {
         if names::different(config.lengths[i]) < count {
-            let problem = format!("{} letters do not make {count} names", config.lengths[i]);
+            let problem = format!("{} letters are not enough for {count} names", config.lengths[i]);
             read.wrong(name, problem, "give more");
         }
     }
@@ -381,7 +384,7 @@ fn check_integrity(read: &mut PropertyReader<'_>, config: &SeriesConfig) {
         ("insertstart", given.is_empty(), "give the first point in time, the same for all phases"),
     ] {
         if wrong {
-            read.wrong(name, "does not go with dataintegrity", cure);
+            read.wrong(name, "cannot be combined with dataintegrity", cure);
         }
     }
 }
@@ -393,7 +396,7 @@ fn check_operations(read: &mut PropertyReader<'_>, core: &CoreConfig) {
     }
     if matches!(core.requests, RequestSpec::Latest { .. } | RequestSpec::Exponential { .. }) {
         let cure = "it is uniform, zipfian, hotspot or sequential";
-        read.wrong("requestdistribution", "is not one for time series", cure);
+        read.wrong("requestdistribution", "is not available for time series", cure);
     }
 }
 

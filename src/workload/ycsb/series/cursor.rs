@@ -1,4 +1,4 @@
-//! Which point of which series a connection writes next, as YCSB's threads walk through them.
+//! Which point of which series a connection writes next, in the order of YCSB's threads.
 
 use super::config::SeriesConfig;
 use crate::generate::{Stream, below};
@@ -7,40 +7,40 @@ use std::ops::Range;
 /// A point of a series, without its value.
 #[derive(Debug, Default)]
 pub(super) struct Point {
-    /// The key, by its number.
+    /// The index of the key.
     pub(super) key: usize,
-    /// The value of each tag, by its number.
+    /// The index of each tag's value.
     pub(super) tags: Vec<usize>,
     /// The point in time.
     pub(super) at: i64,
 }
 
-/// One connection's place among its series and in time.
+/// One connection's position among its series and in time.
 #[derive(Debug)]
 pub(super) struct Cursor {
-    /// The point that was taken last.
+    /// The last point taken.
     pub(super) point: Point,
     keys: Range<usize>,
     key: usize,
     tags: Vec<usize>,
-    /// How many series there are behind each tag, for one value of it.
+    /// The number of series after each tag, for one of its values.
     weights: Vec<u64>,
-    /// All series of the connection have a point for the present point in time.
+    /// All series of the connection have a point for the current point in time.
     rollover: bool,
     now: i64,
-    /// The points in time to come, in reverse, where their order is random.
+    /// The remaining points in time, in reverse, if their order is random.
     shuffled: Vec<u32>,
-    /// The number of the point in time after all these.
+    /// The number of the point in time after all of them.
     next: i64,
 }
 
 impl Cursor {
-    /// Connection `k` of `of`, which has its share of the keys, the last one what is left over.
+    /// Connection `k` of `of`, with its share of the keys; the last one takes the remainder.
     pub(super) fn new(config: &SeriesConfig, (k, of): (u64, u64), stream: &mut Stream) -> Self {
         let each = config.keys / of;
         let end = if k + 1 == of { config.keys } else { (k + 1) * each };
         let keys = (k * each) as usize..end as usize;
-        // As many as there are records for.
+        // As many as the records require.
         let random = if config.random_timestamps { config.offsets as u32 - 1 } else { 0 };
         let mut shuffled: Vec<u32> = (0..random).collect();
         super::shuffle(&mut shuffled, stream);
@@ -60,8 +60,7 @@ impl Cursor {
         cursor
     }
 
-    /// Takes the next point that is there, to be written for the first time or, unless `new`, once
-    /// more.
+    /// Takes the next point that exists, to be written for the first time or, unless `new`, again.
     pub(super) fn next(&mut self, config: &SeriesConfig, new: bool, stream: &mut Stream) {
         let steps = if config.sparsity > 0.0 {
             let most = (config.series_of_key() as f64 * config.sparsity) as u64;
@@ -94,14 +93,14 @@ impl Cursor {
         self.point.at = if new {
             self.now - self.lag(config)
         } else {
-            // Any point in time before; where there is none, the first.
+            // Any earlier point in time; the first one if there is none.
             let before = (self.now - config.start) / config.interval;
             let before = below(stream.draw(), u64::try_from(before).unwrap_or(0));
             config.start + before.cast_signed() * config.interval
         };
     }
 
-    /// How far the series is behind the others.
+    /// How far the series lags behind the others.
     fn lag(&self, config: &SeriesConfig) -> i64 {
         let of_key = config.series_of_key();
         let tags = self.tags.iter().zip(&self.weights).map(|(&tag, weight)| tag as u64 * weight);
@@ -112,8 +111,8 @@ impl Cursor {
         (number.cast_signed() % config.delayed_intervals) * config.interval
     }
 
-    /// Goes to the next series. As in YCSB, a tag with one value counts as one that has come to
-    /// its end, so that the key goes on with it.
+    /// Goes to the next series. As in YCSB, a tag with one value counts as finished, so that the
+    /// key advances with it.
     fn step(&mut self, config: &SeriesConfig) {
         let first = config.tags.iter().position(|&count| count > 1).unwrap_or(0);
         let mut key_goes_on = false;

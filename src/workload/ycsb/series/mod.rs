@@ -1,7 +1,7 @@
-//! YCSB's time series: points of many series, written in the order of time, and queries of them.
+//! YCSB's time series: points of many series, written in order of time, and queries of them.
 //!
-//! A series is a key with a value for each tag; a point of it is a time with a number. What a
-//! connection does follows from the seed, its number and how many connections there are.
+//! A series is a key with a value for each tag; a point is a time with a number. The operations of
+//! a connection follow from the seed, its number and the number of connections.
 
 mod config;
 mod cursor;
@@ -20,11 +20,11 @@ use cursor::Cursor;
 use spell::{PointFields, Query, Spelling};
 use std::sync::Arc;
 
-/// What the draws of the two phases start from, and those of names, so that they differ.
+/// Separate the draws of the two phases, and of names.
 const LOAD: u64 = u64::from_be_bytes(*b"ts: load");
 const RUN: u64 = u64::from_be_bytes(*b"ts:  run");
 const NAMES: u64 = u64::from_be_bytes(*b"ts:names");
-/// Values are drawn apart, so that what is asked is the same whether they are made or not.
+/// Values are drawn separately, so that operations are the same whether values are made or not.
 const VALUES: u64 = u64::from_be_bytes(*b"ts:value");
 
 /// What all connections of a time series workload share.
@@ -42,7 +42,7 @@ pub struct Series {
 #[derive(Debug)]
 pub struct SeriesLane {
     series: Arc<Series>,
-    /// Points in a request of the load phase; `None`: it is the run phase.
+    /// Points in a request of the load phase; `None` in the run phase.
     batch: Option<u64>,
     /// Points to load, or operations to do.
     left: u64,
@@ -56,13 +56,13 @@ pub struct SeriesLane {
 impl Series {
     /// The workload that `core` and `config` describe.
     pub fn new((core, config): (&CoreConfig, &SeriesConfig), seed: u64) -> Self {
-        // The shortest scan is of one point: minscanlength is about records.
+        // The shortest scan is one point: minscanlength is a number of records.
         let scans = match core.scan_length {
             LengthSpec::Zipfian { max, .. } => LengthSpec::Zipfian { min: 1, max },
             LengthSpec::Uniform { max, .. } => LengthSpec::Uniform { min: 1, max },
             ref other => other.clone(),
         };
-        // The same in both phases, or the second would ask for what the first has not written.
+        // The same in both phases, or the second would query points that the first has not written.
         let mut stream = Stream::new(mix(seed, NAMES, 0), 0);
         Self {
             spelling: Spelling::new(&core.table, config, &mut stream),
@@ -88,14 +88,14 @@ impl Series {
         }
     }
 
-    /// Connection `place.0` of `place.1` in the load phase, with so many points to load, of which
-    /// `batch` are in a request.
+    /// Connection `place.0` of `place.1` in the load phase, with this many points to load, `batch`
+    /// of them in a request.
     pub fn load(self: &Arc<Self>, place: (u64, u64), points: u64, batch: u32) -> SeriesLane {
         SeriesLane { batch: Some(u64::from(batch.max(1))), ..self.lane(place, LOAD, points) }
     }
 
-    /// Connection `place.0` of `place.1` in the run phase, with this many operations to do;
-    /// `None`: without end.
+    /// Connection `place.0` of `place.1` in the run phase, with this many operations to do; `None`:
+    /// without limit.
     pub fn run(self: &Arc<Self>, place: (u64, u64), operations: Option<u64>) -> SeriesLane {
         self.lane(place, RUN, operations.unwrap_or(u64::MAX))
     }
@@ -118,7 +118,7 @@ impl SeriesLane {
     fn next_run<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         self.left = self.left.checked_sub(1)?;
         match self.series.actions?.draw(&mut self.stream) {
-            // What is measured again takes the place of what was there, as in such databases.
+            // A repeated measurement replaces the old value, as in time series databases.
             Action::Insert => Some(Op { overwrite: true, ..self.write(OpKind::Create, pen) }),
             Action::Update => Some(self.write(OpKind::Update, pen)),
             Action::Read | Action::ReadModifyWrite => {
@@ -145,7 +145,7 @@ impl SeriesLane {
         }
     }
 
-    /// Writes the next point, or one that was before.
+    /// Writes the next point, or an earlier one.
     fn write<P: Pen>(&mut self, kind: OpKind, pen: &mut P) -> Op {
         let (series, spelling) = (&self.series, &self.series.spelling);
         let new = kind == OpKind::Create;
@@ -188,7 +188,7 @@ impl SeriesLane {
         });
     }
 
-    /// Writes the query that was drawn last.
+    /// Writes the last query drawn.
     fn spell<P: Pen>(&self, kind: OpKind, limit: Option<u32>, pen: &mut P) {
         let (series, query) = (&self.series, &self.query);
         series.spelling.range(query, pen);
@@ -217,7 +217,7 @@ impl Workload for SeriesLane {
         answered: &Answered<'_>,
     ) -> Check {
         if self.batch.is_some() {
-            // As in YCSB, a connection ends with a point that was not written.
+            // As in YCSB, a failed write ends the connection.
             let failed = result.is_err() || answered.rows.iter().any(Result::is_err);
             if failed && !self.series.core.retry.keep_going {
                 self.left = 0;

@@ -1,9 +1,9 @@
-//! Names made of letters, counted up. Knows nothing of what they name.
+//! Names made of letters, in ascending order.
 
-/// Letters in the order in which they count: `A` to `Z`, then `a` to `z`.
+/// Letters in ascending order: `A` to `Z`, then `a` to `z`.
 const LETTERS: &[u8; 52] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// How many different names of this many letters there are, as far as it can be told.
+/// The number of different names with this many letters, up to the limit of the type.
 pub(super) fn different(length: u64) -> u64 {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     (LETTERS.len() as u64).saturating_pow(length)

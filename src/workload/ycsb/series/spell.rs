@@ -1,4 +1,4 @@
-//! How points and queries of time series are spelled: as documents, their identifiers, and as the
+//! How points and queries of time series are written: as documents, their identifiers, and the
 //! lines that YCSB's `BasicTSDB` prints.
 
 use super::super::values::java_hash;
@@ -12,7 +12,7 @@ use std::io::Write as _;
 
 /// Floats are below this.
 const MOST: f64 = 100_000.0;
-/// What ends a range of identifiers: no letter comes after it, in any collation of CouchDB's.
+/// Ends a range of identifiers: no letter sorts after it in CouchDB's collations.
 const LAST: &str = "\u{fff0}";
 
 /// A measured value.
@@ -22,12 +22,12 @@ pub(super) enum Value {
     Decimal(f64),
 }
 
-/// What is asked of one key.
+/// A query of one key.
 #[derive(Debug, Default)]
 pub(super) struct Query {
-    /// The key, by its number.
+    /// The index of the key.
     pub(super) key: usize,
-    /// The value of each tag, by its number; of a grouped one none.
+    /// The index of each tag's value; `None` for a grouped tag.
     pub(super) tags: Vec<Option<usize>>,
     /// The point in time, or the first one.
     pub(super) from: i64,
@@ -36,12 +36,12 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// Whether it is about more than a point.
+    /// Whether it covers more than a point.
     pub(super) fn is_range(&self) -> bool {
         self.to.is_some() || self.tags.contains(&None)
     }
 
-    /// How many points it is about.
+    /// The number of points it covers.
     pub(super) fn points(&self, config: &SeriesConfig) -> u32 {
         let times = self.to.map_or(1, |to| (to - self.from) / config.step() + 1);
         let grouped = self.tags.iter().zip(&config.tags).filter(|(tag, _)| tag.is_none());
@@ -58,7 +58,7 @@ enum Slot {
     Value,
 }
 
-/// All names, and how they are put together.
+/// All names, and how they are combined.
 #[derive(Debug)]
 pub(super) struct Spelling {
     table: String,
@@ -117,11 +117,11 @@ impl Spelling {
         out: &mut Vec<u8>,
     ) {
         self.prefix(key, tags, out);
-        // As many digits as there may be: so they are in order.
+        // With a fixed number of digits, so that they sort in order.
         let _ = write!(out, "{at:019}");
     }
 
-    /// Appends the identifier as far as a colon behind the last of these tags.
+    /// Appends the identifier up to and including the colon after the last of these tags.
     fn prefix(&self, key: usize, tags: impl Iterator<Item = usize>, out: &mut Vec<u8>) {
         out.extend_from_slice(self.keys[key].as_bytes());
         out.push(b':');
@@ -132,8 +132,8 @@ impl Spelling {
         }
     }
 
-    /// Names the point that a query is about or begins with and, of a range, the one that it ends
-    /// with.
+    /// Writes the name of the point that a query reads or begins with and, for a range, of its last
+    /// point.
     pub(super) fn range<P: Pen>(&self, query: &Query, pen: &mut P) {
         let known = || query.tags.iter().map_while(|tag| *tag);
         if known().count() < query.tags.len() {
@@ -169,7 +169,7 @@ impl Spelling {
         out.push(b']');
     }
 
-    /// Appends the line of a read or, with a number of records, of a scan.
+    /// Appends the line of a read or, if there is a number of records, of a scan.
     pub(super) fn show_query(
         &self,
         config: &SeriesConfig,
@@ -207,7 +207,7 @@ impl Spelling {
         }
     }
 
-    /// The tags and the time of a query, in YCSB's words.
+    /// The tags and the time of a query, as YCSB writes them.
     fn parts<'a>(
         &'a self,
         config: &'a SeriesConfig,
@@ -224,12 +224,12 @@ impl Spelling {
     }
 }
 
-/// What is stored of a point: its tags, its time and a value.
+/// What is stored for a point: its tags, its time and a value.
 pub(super) struct PointFields<'a> {
     pub(super) spelling: &'a Spelling,
     pub(super) config: &'a SeriesConfig,
     pub(super) point: &'a Point,
-    /// What the value is drawn from.
+    /// The stream that the value is drawn from.
     pub(super) draw: &'a mut Stream,
 }
 
@@ -259,7 +259,7 @@ impl Fields for PointFields<'_> {
     }
 }
 
-/// Whether a stored point has the value that follows from the rest of it.
+/// Whether a stored point has the value computed from the rest of it.
 pub(super) fn holds(config: &SeriesConfig, body: &[u8]) -> bool {
     let Ok(members) = serde_json::from_slice::<Map<String, Json>>(body) else { return false };
     let whole = |name: &str| members.get(name).and_then(Json::as_i64);
@@ -278,7 +278,7 @@ pub(super) fn holds(config: &SeriesConfig, body: &[u8]) -> bool {
     expected(tags.into_iter(), at) == value
 }
 
-/// What YCSB's `TimeSeriesWorkload.validationFunction` makes of tags, sorted by key, and time.
+/// The result of YCSB's `TimeSeriesWorkload.validationFunction` for tags, sorted by key, and time.
 fn expected<'a>(tags: impl Iterator<Item = (&'a str, &'a str)>, at: i64) -> i64 {
     let text: String = tags.flat_map(|(key, value)| [key, value]).collect();
     i64::from(java_hash(&text)) ^ at

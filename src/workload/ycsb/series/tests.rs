@@ -1,4 +1,4 @@
-//! What is asked for was written, and what makes no sense is refused.
+//! What is queried was written, and invalid configurations are refused.
 
 use super::*;
 use crate::op::Draft;
@@ -43,7 +43,7 @@ fn queries_are_about_points_that_were_written() {
     let written_once: BTreeSet<&Vec<u8>> = written.iter().collect();
     assert_eq!((written.len(), written_once.len()), (216, 216));
     for (op, draft) in all(&series, None) {
-        // Updates before the second point in time go to the first, whichever that was.
+        // Updates before the second point in time go to the first.
         if op.kind != OpKind::Update {
             assert!(written_once.contains(&draft.name), "{op:?} {draft:?}");
         }
