@@ -1,4 +1,4 @@
-//! Makes a plan of what was asked, or says everything that is wrong with it.
+//! Makes a plan from a specification, or reports every mistake in it.
 
 use super::http;
 use super::load::{
@@ -17,9 +17,10 @@ use crate::schema::Ids;
 use crate::workload::StageWork as _;
 
 const MOST_THREADS: u64 = 256;
-/// Makes a plan of what was asked.
+/// Makes a plan from a specification.
 ///
 /// # Errors
+///
 /// Every mistake that was found, each with its flag and its cure.
 pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
@@ -47,7 +48,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     }
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    // The stand-in lives on this machine too and needs a core of its own.
+    // The stand-in runs on this machine, too, and needs cores of its own.
     let default_threads = if target.is_stand_in() { cores / 2 } else { cores };
     let threads = spec.threads.map_or(default_threads, |threads| threads as usize);
     Ok(Plan {
@@ -82,17 +83,17 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     }
     mistakes.extend(check_max_answer(spec.max_answer));
     if spec.timeout_ns == 0 {
-        mistakes.push(Invalid::new("--timeout", "no operation can take no time", "give 30s or so"));
+        mistakes.push(Invalid::new("--timeout", "must be above 0", "give for example 30s"));
     }
     if spec.schemas.iter().any(|(_, _, weight)| *weight == 0) {
         let cure = "give WEIGHT:FILE with a weight of 1 or more";
-        mistakes.push(Invalid::new("--schema", "a weight of zero", cure));
+        mistakes.push(Invalid::new("--schema", "the weight is 0", cure));
     }
     check_load(&spec.load, mistakes);
     mistakes.extend(check_length(&spec.load, ("--duration", spec.duration_ns)));
     if spec.duration_ns == Some(0) {
-        let cure = "give 10s or so, or --ops 0 for none";
-        mistakes.push(Invalid::new("--duration", "no operation fits into no time", cure));
+        let cure = "give for example 10s, or --ops 0 for none";
+        mistakes.push(Invalid::new("--duration", "must be above 0", cure));
     }
 }
 
@@ -101,7 +102,7 @@ fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
     staged(spec.work.steps(), &pace, length_ns, |length_ns| short(&spec.load, spec.seed, length_ns))
 }
 
-/// The pace of a stage that is so long, and so is each of its rates.
+/// The pace of a stage of length `length_ns`, in which each rate also lasts that long.
 fn short(load: &LoadSpec, seed: u64, length_ns: u64) -> Pace {
     let mut load = load.clone();
     if let LoadSpec::Open { segments, max_in_flight, .. } = &mut load {
@@ -109,14 +110,14 @@ fn short(load: &LoadSpec, seed: u64, length_ns: u64) -> Pace {
             segment.length_ns = length_ns;
         }
         let peak = segments.iter().map(|it| it.from).fold(0.0, f64::max);
-        // The whole of a short stage may wait: what is late is seen in response times.
+        // All operations of a short stage may be waiting: lateness shows in the response times.
         let most = peak * length_ns as f64 / SECOND_NS as f64;
         max_in_flight.get_or_insert((most as u64).max(1_000));
     }
     pace(&load, seed).0
 }
 
-/// The pace of the main stage, and how long it lasts if it has an end in time.
+/// The pace of the main stage, and its length if that is known in advance.
 fn paced(spec: &PlanSpec) -> (Pace, Option<u64>) {
     let (pace, schedule_ns) = pace(&spec.load, spec.seed);
     let length_ns = match (schedule_ns, spec.duration_ns) {
@@ -126,7 +127,7 @@ fn paced(spec: &PlanSpec) -> (Pace, Option<u64>) {
     (pace, length_ns)
 }
 
-/// What is asked of the target.
+/// The target that the specification asks for.
 fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     if let Some(list) = &spec.http {
         return Ok(http::target(list, spec.tls_ca.clone()));

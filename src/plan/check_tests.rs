@@ -1,4 +1,4 @@
-//! Every mistake has its flag and its cure; what is legal becomes a plan.
+//! Every mistake has its flag and its cure; a valid specification becomes a plan.
 
 use super::*;
 use crate::plan::SchemaSource;
@@ -7,7 +7,7 @@ use crate::workload::{DocumentsAsked, FillDemand, Mix};
 use std::sync::Arc;
 
 const MIX: Mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
-/// Replaced by what the tests ask for.
+/// A default that tests replace.
 const NOTHING: DocumentsAsked = DocumentsAsked {
     documents: Flagged::new("--docs", 0),
     batch: Flagged::new("--batch", 0),
@@ -15,7 +15,7 @@ const NOTHING: DocumentsAsked = DocumentsAsked {
     warmup_ns: 0,
 };
 
-/// What the tests change of a specification.
+/// The parts of a specification that tests change.
 struct Asked {
     spec: PlanSpec,
     documents: u64,

@@ -1,4 +1,4 @@
-//! A run of plain HTTP requests: what was asked, and the plan of it.
+//! A run of plain HTTP requests: its specification, and the plan made from it.
 
 use super::load::{
     check_length, check_load, check_max_answer, check_threads, pace, staged, thresholds,
@@ -16,16 +16,16 @@ use crate::schema::Ids;
 use crate::workload::{Demand as _, UrlOrder, UrlsDemand};
 use std::path::PathBuf;
 
-/// When the requests of a list are due, as asked.
+/// When the requests of a list are due, as requested.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HttpLoad {
-    /// As for any other run.
+    /// As in any other run.
     Steady(LoadSpec),
-    /// Users that pause for a random time of up to so many nanoseconds.
+    /// Users that pause for a random time of up to this many nanoseconds.
     Thinking(Nanos),
 }
 
-/// What a dialect calls its flags.
+/// The names of flags in a dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpFlags {
     users: &'static str,
@@ -42,46 +42,47 @@ impl HttpFlags {
         Self { users: "--concurrent", operations: "--reps", duration: "--time" };
 }
 
-/// What was asked of a run of HTTP requests.
+/// The specification of a run of HTTP requests.
 #[derive(Clone, Debug)]
 pub struct HttpSpec {
-    /// The command line that asks for the same.
+    /// The command line that asks for the same run.
     pub command: String,
     /// Where the requests come from.
     pub urls: Vec<UrlSource>,
-    /// What the flags are called.
+    /// The names of the flags.
     pub flags: HttpFlags,
-    /// What each user requests before it begins.
+    /// What each user requests before it starts.
     pub log_in: Vec<UrlSource>,
     /// User and password for servers whose URLs have none.
     pub user: Option<(String, String)>,
-    /// How they are sent. Its requests are filled in by the check.
+    /// How they are sent. The check fills in its requests.
     pub settings: HttpPlan,
-    /// The content type of bodies that have none of their own.
+    /// The content type of bodies without one.
     pub content_type: Option<String>,
-    /// `{{seq}}` and the like are text.
+    /// `{{seq}}` and other placeholders are sent as text.
     pub literal: bool,
     /// The order of requests.
     pub order: UrlOrder,
-    /// A PEM file with authorities.
+    /// A PEM file with certificate authorities.
     pub tls_ca: Option<PathBuf>,
-    /// Users, each with connections of its own.
+    /// Users, each with its own connections.
     pub users: u64,
     /// Threads; `None`: one for each processor.
     pub threads: Option<u64>,
     /// The seed.
     pub seed: u64,
-    /// How long one request may take.
+    /// The timeout of one request.
     pub timeout_ns: Nanos,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
     /// Each user makes as many requests as the list has, whatever `operations` says.
     pub once: bool,
-    /// Requests in all; with `duration_ns` as well, whichever ends first.
+    /// Total number of requests; if `duration_ns` is set as well, the run ends with the first
+    /// limit.
     pub operations: Option<u64>,
-    /// How long requests are begun.
+    /// For how long requests are begun.
     pub duration_ns: Option<Nanos>,
-    /// How long to warm up before they are measured.
+    /// The warm-up before they are measured.
     pub warmup_ns: Nanos,
     /// When they are due.
     pub load: HttpLoad,
@@ -89,10 +90,11 @@ pub struct HttpSpec {
     pub thresholds: Vec<String>,
 }
 
-/// Makes a plan of what was asked. Every file named is read.
+/// Makes a plan from a specification, and reads every file named in it.
 ///
 /// # Errors
-/// Every mistake that was found, each with its flag, or its file and line, and its cure.
+///
+/// Every mistake that was found, each with its cure and its flag, or its file and line.
 pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
     let users = spec.users;
@@ -115,12 +117,12 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     }
     mistakes.append(&mut reader.mistakes);
     if spec.urls.is_empty() {
-        let cure = "give a URL, or -f FILE with one on each line";
-        mistakes.push(Invalid::new("URL", "there is nothing to request", cure));
+        let cure = "give a URL, or -f FILE with one per line";
+        mistakes.push(Invalid::new("URL", "there are no requests", cure));
     }
     if http.log_in.iter().filter_map(|it| it.body.as_ref()).any(|body| body.schema.is_some()) {
         let cure = "write the body out, or name a file with it";
-        mistakes.push(Invalid::new("login-url", "a login made from a schema", cure));
+        mistakes.push(Invalid::new("login-url", "a login cannot be made from a schema", cure));
     }
     for header in &http.headers {
         mistakes.extend(check_header(header));
@@ -159,11 +161,11 @@ pub(super) fn target(list: &HttpPlan, tls_ca: Option<PathBuf>) -> TargetPlan {
 fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(check_max_answer(spec.max_answer));
     if spec.timeout_ns == 0 {
-        mistakes.push(Invalid::new("--timeout", "no request can take no time", "give 30s or so"));
+        mistakes.push(Invalid::new("--timeout", "must be above 0", "give for example 30s"));
     }
     if spec.duration_ns == Some(0) {
-        let cure = "give 10 s or so, or leave it out";
-        mistakes.push(Invalid::new(spec.flags.duration, "no request fits into no time", cure));
+        let cure = "give for example 10s, or leave it out";
+        mistakes.push(Invalid::new(spec.flags.duration, "must be above 0", cure));
     }
     if spec.operations == Some(0) && !spec.once {
         let cure = "give at least 1, or leave it out";
@@ -175,7 +177,7 @@ fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
     }
 }
 
-/// A header is one line with a name and a colon.
+/// A header must be one line with a name and a colon.
 fn check_header(header: &str) -> Option<Invalid> {
     let cure = "give it as 'Name: value'";
     let name = header.split_once(':').map(|(name, _)| name.trim());
@@ -183,11 +185,11 @@ fn check_header(header: &str) -> Option<Invalid> {
     let good = name.is_some_and(|name| !name.is_empty() && name.chars().all(token));
     if !good || header.chars().any(|c| c.is_control() && c != '\t') {
         let shown = strike_secret(header);
-        return Some(Invalid::new("--header", format!("{shown:?} is no header"), cure));
+        return Some(Invalid::new("--header", format!("{shown:?} is not a header"), cure));
     }
     let framing = ["content-length", "transfer-encoding"];
     name.filter(|name| framing.iter().any(|it| name.eq_ignore_ascii_case(it))).map(|name| {
-        let problem = format!("{name} follows from the body and cannot be set");
+        let problem = format!("{name} depends on the body and cannot be set");
         Invalid::new("--header", problem, "leave it out")
     })
 }

@@ -1,4 +1,4 @@
-//! What all runs have in common: how load is paced, what makes a run fail, limits.
+//! What all runs have in common: pacing, thresholds, limits.
 
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
@@ -8,10 +8,10 @@ use crate::engine::{Pace, Schedule};
 use crate::mistake::{Flagged, Invalid};
 use crate::workload::{StageWork as _, Step, Timing};
 
-/// What the verdict takes for the client's own lateness begins above it.
+/// Above this, the verdict would take the delay for the client's own lateness.
 const MOST_SLACK_NS: u64 = 1_000_000;
 
-/// Refuses a duration that goes on when no rate is left.
+/// Refuses a duration beyond the last rate.
 pub(super) fn check_length(
     load: &LoadSpec,
     (flag, duration_ns): (&str, Option<u64>),
@@ -33,14 +33,14 @@ pub(super) fn check_threads(threads: Option<u64>, connections: Flagged<u64>) -> 
     Some(Invalid::new("--threads", problem, format!("give {count} at most, or more {flag}")))
 }
 
-/// Refuses rates that offer nothing.
+/// Refuses rates of zero.
 pub(super) fn check_load(load: &LoadSpec, mistakes: &mut Vec<Invalid>) {
     let LoadSpec::Open { segments, max_in_flight, slack_ns, .. } = load else { return };
     if segments.iter().any(|s| s.from + s.to <= 0.0) {
         let cure = "give operations per second above 0";
         let timed = segments.iter().any(|segment| segment.length_ns > 0);
         let flag = if timed { "--stages" } else { "--rate" };
-        mistakes.push(Invalid::new(flag, "a rate of zero offers nothing", cure));
+        mistakes.push(Invalid::new(flag, "the rate is 0", cure));
     }
     if *max_in_flight == Some(0) {
         let cure = "give at least 1";
@@ -48,12 +48,12 @@ pub(super) fn check_load(load: &LoadSpec, mistakes: &mut Vec<Invalid>) {
     }
     if *slack_ns > MOST_SLACK_NS {
         let cure = "give at most 1ms";
-        let problem = "so late a start would count as the client's fault";
+        let problem = "starts that late would count as the client's fault";
         mistakes.push(Invalid::new("--slack", problem, cure));
     }
 }
 
-/// The stages that were asked for, with the pace of each.
+/// The requested stages, each with its pace.
 pub(super) fn staged(
     steps: Vec<Step>,
     pace: &Pace,
@@ -88,7 +88,7 @@ pub(super) fn pace(load: &LoadSpec, seed: u64) -> (Pace, Option<u64>) {
             let peak = segments.iter().map(|s| s.from.max(s.to)).fold(0.0, f64::max);
             let schedule = Schedule { segments, arrivals: *arrivals, seed };
             let length = (!open_end).then(|| schedule.length_ns());
-            // Ten seconds of work at the peak: enough for a long stall, finite in memory.
+            // Ten seconds of work at the peak: enough for a long stall, but limited in memory.
             let default = ((peak * 10.0) as u64).max(1_000);
             let max_in_flight = max_in_flight.unwrap_or(default);
             (Pace::Open { schedule, max_in_flight, slack_ns: *slack_ns }, length)
@@ -96,7 +96,7 @@ pub(super) fn pace(load: &LoadSpec, seed: u64) -> (Pace, Option<u64>) {
     }
 }
 
-/// Reads the thresholds, and refuses those about operations that no stage does.
+/// Reads the thresholds, and refuses those for operations that no stage does.
 pub(super) fn thresholds(
     texts: &[String],
     stages: &[StagePlan],
@@ -110,7 +110,7 @@ pub(super) fn thresholds(
                 if let Some(kind) = threshold.kind
                     && !stages.iter().any(|stage| stage.work.does(kind))
                 {
-                    let problem = format!("no stage does what {threshold} judges");
+                    let problem = format!("no stage does the operations of {threshold}");
                     let cure = format!("plan for {kind} operations, or leave it out");
                     mistakes.push(Invalid::new("--fail-if", problem, cure));
                 }
@@ -121,8 +121,8 @@ pub(super) fn thresholds(
     thresholds
 }
 
-/// What is wrong with the largest answer that is to be read.
+/// Refuses a limit of 0 for answers.
 pub(super) fn check_max_answer(bytes: u64) -> Option<Invalid> {
-    let cure = "give 64MB, or as much as one answer may have";
-    (bytes == 0).then(|| Invalid::new("--max-answer", "no answer has no bytes", cure))
+    let cure = "give the largest size to accept, such as 64MB";
+    (bytes == 0).then(|| Invalid::new("--max-answer", "must be above 0", cure))
 }

@@ -1,5 +1,5 @@
-//! What a run is to do. A dialect states what was asked, as a [`PlanSpec`]; only [`check`] makes
-//! a [`Plan`] of it, and a `Plan` can be carried out as it stands.
+//! What a run is to do. A dialect makes a [`PlanSpec`]; only [`check`] makes a [`Plan`] from it,
+//! and a `Plan` can be run as it is.
 
 mod check;
 mod http;

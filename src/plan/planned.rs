@@ -1,4 +1,4 @@
-//! A run that is known to make sense.
+//! A run that has been checked.
 
 use super::schemas::SchemaPlan;
 use super::stage::StagePlan;
@@ -10,13 +10,13 @@ use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
 use serde::{Deserialize, Serialize};
 
-/// CouchDB itself accepts 65,536 connections.
+/// CouchDB itself accepts up to 65,536 connections.
 pub(super) const MOST_CONNECTIONS: u64 = 65_536;
 
-/// A run that is known to make sense. Serialises without any password.
+/// A run that has been checked. Serialises without any password.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The verb and arguments that ask for the same run again, without any password.
+    /// The verb and arguments to run the same again, without any password.
     pub command: String,
     /// The server and database.
     pub target: TargetPlan,
@@ -24,30 +24,30 @@ pub struct Plan {
     pub connections: usize,
     /// How many threads share them.
     pub threads: usize,
-    /// What documents, operations and gaps are drawn from.
+    /// The seed of documents, operations and gaps.
     pub seed: u64,
-    /// How documents are named, where that is not for a workload of its own to say.
+    /// How documents are named, unless the workload decides.
     #[serde(default, skip_serializing_if = "Ids::is_sequential")]
     pub ids: Ids,
-    /// How long one operation may take, in nanoseconds.
+    /// The timeout of one operation, in nanoseconds.
     pub timeout_ns: Nanos,
-    /// The largest answer that is read, in bytes as they come.
+    /// The largest answer that is read, in bytes as received.
     #[serde(default = "max_answer", skip_serializing_if = "is_max_answer")]
     pub max_answer: u64,
-    /// What documents look like; kinds of documents are mixed by weight.
+    /// The schemas of documents, mixed by weight.
     pub schemas: Vec<SchemaPlan>,
     /// What is measured, in order.
     pub stages: Vec<StagePlan>,
-    /// What is done about a fill beside carrying it out.
+    /// Extra measures around a fill.
     #[serde(default, skip_serializing_if = "FillPlan::is_default")]
     pub fill: FillPlan,
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
-    /// The requests of a run that is made of a list of them.
+    /// The requests, for a run of a list of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpPlan>,
-    /// How YCSB's reports tell the measurements, where its dialect was spoken.
+    /// How YCSB's reports show the measurements, for runs in its dialect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ycsb: Option<MeasurementPlan>,
 }
@@ -61,13 +61,13 @@ const fn is_max_answer(bytes: &u64) -> bool {
     *bytes == MAX_ANSWER
 }
 
-/// What is done about a fill beside carrying it out.
+/// Extra measures around a fill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FillPlan {
-    /// How long a server that went away is waited for, in nanoseconds; batches without an answer
-    /// are sent again. `None`: as long as one operation may take, and nothing is sent again.
+    /// How long to wait for a server that has gone away, in nanoseconds; batches without an answer
+    /// are resent. `None`: the timeout of one operation, and nothing is resent.
     pub wait_for_server_ns: Option<Nanos>,
-    /// Keep the rate as a function of the size of the database, and ask for that size.
+    /// Record the rate as a function of the size of the database, and ask for that size.
     pub growth: bool,
 }
 

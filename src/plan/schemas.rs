@@ -1,4 +1,4 @@
-//! Which kinds of documents a run makes.
+//! The kinds of documents in a run.
 
 use crate::mistake::Invalid;
 use crate::schema::{DEFAULT, Documents, Template, decode};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub enum SchemaSource {
     /// A file, JSON or XML by content.
     File(PathBuf),
-    /// Text that was fetched from `name` already.
+    /// Text that was already fetched from `name`.
     Text {
         /// Where it came from.
         name: String,
@@ -19,7 +19,7 @@ pub enum SchemaSource {
     },
 }
 
-/// One kind of documents, with the text of its schema: the plan can be run elsewhere.
+/// One kind of document, with the text of its schema, so that the plan can be run elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchemaPlan {
     /// Where the schema came from.
@@ -31,12 +31,12 @@ pub struct SchemaPlan {
 }
 
 impl SchemaPlan {
-    /// The schema used when none is named.
+    /// The default schema.
     pub fn built_in() -> Self {
         Self { source: "built-in".to_owned(), weight: 1, text: DEFAULT.to_owned() }
     }
 
-    /// Reads and checks a schema that `flag` asks for.
+    /// Reads and checks a schema given with `flag`.
     pub(super) fn load(flag: &str, source: &SchemaSource, weight: u32) -> Result<Self, Invalid> {
         let (source, text) = match source {
             SchemaSource::File(path) => {
@@ -72,7 +72,8 @@ impl SchemaPlan {
     /// The maker of all documents of a run.
     ///
     /// # Errors
-    /// When a schema is not one; a checked plan has none such.
+    ///
+    /// When a schema is invalid, which cannot happen in a checked plan.
     pub fn documents(seed: u64, schemas: &[Self]) -> Result<Documents, crate::schema::SchemaError> {
         let templates = schemas
             .iter()

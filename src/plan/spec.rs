@@ -1,4 +1,4 @@
-//! What was asked, before it is known to make sense.
+//! A specification before it is checked.
 
 use super::planned::FillPlan;
 use super::schemas::SchemaSource;
@@ -14,82 +14,82 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// When operations of the main stage are due, as asked.
+/// When operations of the main stage are due, as requested.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadSpec {
-    /// As fast as answers come, with a pause of so many nanoseconds between.
+    /// As fast as answers come, with a pause after each.
     Closed {
-        /// The pause.
+        /// The pause, in nanoseconds.
         think_ns: Nanos,
     },
-    /// At a rate, or at one after the other.
+    /// At one or more rates in turn.
     Open {
-        /// The rates over time; the length of the last one may be left open with 0.
+        /// The rates over time; the last one may have the length 0, which is open-ended.
         segments: Vec<Segment>,
         /// The gaps.
         arrivals: Arrivals,
-        /// The most that may be due and not done; `None`: a default that follows from the rate.
+        /// The limit of operations due and not done; `None`: a default that depends on the rate.
         max_in_flight: Option<u64>,
-        /// Operations that fall due within this time of each other may be begun together.
+        /// Operations due within this time of each other may begin together.
         slack_ns: Nanos,
     },
 }
 
-/// What was asked: what all runs have in common, and the work that a workload is to do.
+/// A specification: what all runs have in common, and the work of a workload.
 #[derive(Clone, Debug)]
 pub struct PlanSpec {
-    /// The command line that asks for the same.
+    /// The command line that asks for the same run.
     pub command: String,
-    /// The server, and perhaps the database; `None`: the stand-in.
+    /// The server, and optionally the database; `None` for the stand-in.
     pub target: Option<String>,
-    /// The flag that the target is given with.
+    /// The flag that the target was given with.
     pub target_flag: &'static str,
-    /// The database, where it is not part of the target.
+    /// The database, if it is not part of the target.
     pub database: Option<String>,
     /// Whether a named database may, or must, exist.
     pub existing: Existing,
-    /// A database that springload made stays.
+    /// Keep a database that springload created.
     pub keep: bool,
-    /// How credentials are presented.
+    /// How credentials are sent.
     pub auth: Flagged<Auth>,
-    /// A PEM file with authorities.
+    /// A PEM file with certificate authorities.
     pub tls_ca: Option<PathBuf>,
-    /// Settings of the driver's own.
+    /// Settings specific to the driver.
     pub options: Map<String, Value>,
-    /// The requests of a list, where there is one; then the target is whoever they are for.
+    /// The requests of a list, if there is one; they then determine the target.
     pub http: Option<HttpPlan>,
     /// Connections.
     pub connections: Flagged<u64>,
-    /// Threads; `None`: as many as make sense here.
+    /// Threads; `None` for the best number on this machine.
     pub threads: Option<u64>,
     /// The seed.
     pub seed: u64,
     /// How documents are named.
     pub ids: Ids,
-    /// How long one operation may take.
+    /// The timeout of one operation.
     pub timeout_ns: Nanos,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
-    /// Schemas with weights, and the flag each was given with; none: the built-in one.
+    /// Schemas with weights, and the flag each was given with; if empty, the built-in one.
     pub schemas: Vec<(&'static str, SchemaSource, u32)>,
     /// The work.
     pub work: Arc<dyn Demand>,
-    /// How long the main stage begins operations; with a number of them as well, whichever ends
-    /// first.
+    /// For how long the main stage begins operations; if their number is given as well, it ends
+    /// with the first limit.
     pub duration_ns: Option<Nanos>,
     /// When they are due.
     pub load: LoadSpec,
-    /// What is done about the fill.
+    /// Extra measures around the fill.
     pub fill: FillPlan,
-    /// How YCSB's reports tell the measurements, where its dialect is spoken.
+    /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,
     /// What makes the run fail, as written.
     pub thresholds: Vec<String>,
 }
 
 impl PlanSpec {
-    /// The work on so many connections to the stand-in, as fast as answers come; all else as it is
-    /// by default.
+    /// The work on this many connections to the stand-in, as fast as answers come, with defaults
+    /// for everything else.
     pub fn new(command: &str, connections: Flagged<u64>, work: Arc<dyn Demand>) -> Self {
         Self {
             command: command.to_owned(),

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// What it is there for; `None` in older records, where the name tells.
+    /// Its purpose; `None` in older records, where it follows from the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Purpose>,
     /// What is done.
@@ -18,24 +18,24 @@ pub struct StagePlan {
     pub work: WorkloadPlan,
     /// When operations are due.
     pub pace: Pace,
-    /// How long operations are begun, in nanoseconds; `None`: until all are done.
+    /// For how long operations are begun, in nanoseconds; `None`: until all are done.
     pub length_ns: Option<Nanos>,
 }
 
 impl StagePlan {
-    /// What it is there for.
+    /// Its purpose.
     pub fn purpose(&self) -> Purpose {
         self.purpose.unwrap_or_else(|| Purpose::of_name(&self.name))
     }
 
     /// The mean pause of a connection between two operations, in nanoseconds; `None` in an open
-    /// loop, which has none.
+    /// loop, which has no pauses.
     pub const fn mean_pause_ns(&self) -> Option<Nanos> {
         self.pace.mean_pause_ns()
     }
 
-    /// How many of `threads` have a part in it. The limit on operations in flight is dealt out to
-    /// threads, and one that may have none in flight has nothing to do.
+    /// How many of `threads` take part in it. The limit on operations in flight is divided among
+    /// threads, and a thread with a limit of 0 has nothing to do.
     pub fn shards(&self, threads: usize) -> usize {
         match self.pace {
             Pace::Open { max_in_flight, .. } => {

@@ -1,6 +1,6 @@
 //! The grammar of `--fail-if`: `[SUBJECT.]METRIC OP VALUE`, such as `read.p99 > 20ms`.
 //!
-//! A threshold states what makes a run fail. Knows nothing of how a run went: the record judges.
+//! A threshold states what makes a run fail. It knows nothing about results: the record judges.
 
 use crate::clock::{Nanos, SECOND_NS};
 use crate::op::{Failure, OpKind};
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The metrics that the grammar knows, as error messages name them.
+/// The metrics of the grammar, for error messages.
 const METRICS: &str = "p50, p90, p95, p99, p99.9, mean, max (after service. or lag. too), err, \
                        a failure class such as conflict, unfinished, dropped, throughput";
-/// An example, as error messages give it.
+/// An example for error messages.
 const EXAMPLE: &str = "write for example 'read.p99 > 20ms' or 'err > 0.1%'";
-/// More than can be counted, and still a number that floats hold exactly.
+/// Larger than any count, and still exact as a float.
 const MOST: f64 = 9e15;
 /// Longer than any run.
 const MOST_TIME_S: f64 = 366.0 * 86_400.0;
@@ -22,13 +22,13 @@ const MOST_TIME_S: f64 = 366.0 * 86_400.0;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Threshold {
-    /// Whose operations are judged; `None`: those of all kinds together.
+    /// The kind of operations judged; `None` for all kinds together.
     pub kind: Option<OpKind>,
     /// What is judged.
     pub metric: Metric,
     /// How it is compared.
     pub comparison: Comparison,
-    /// With what.
+    /// The limit.
     pub limit: Limit,
 }
 
@@ -37,11 +37,11 @@ pub struct Threshold {
 pub enum Metric {
     /// A time per request.
     Time(Span, Statistic),
-    /// Documents that failed, in whichever way.
+    /// Documents that failed, for any reason.
     Errors,
-    /// Documents that failed in this way.
+    /// Documents that failed with this class.
     Class(Failure),
-    /// Documents begun whose answer had not come when the run ended.
+    /// Documents begun but not answered when the run ended.
     Unfinished,
     /// Requests that were due and dropped.
     Dropped,
@@ -49,7 +49,7 @@ pub enum Metric {
     Throughput,
 }
 
-/// Which part of an operation's time.
+/// A part of an operation's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// From the intended start to the last byte of the answer.
@@ -60,14 +60,14 @@ pub enum Span {
     Lag,
 }
 
-/// What is read off a histogram.
+/// A statistic of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// A percentile, in tenths of a percent.
     Percentile(u16),
     /// The mean.
     Mean,
-    /// The greatest value.
+    /// The maximum.
     Max,
 }
 
@@ -95,13 +95,13 @@ pub enum Limit {
     Number(f64),
 }
 
-/// Why a text is no threshold: what is wrong, and the cure.
+/// Why a text is not a threshold: what is wrong, and the cure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; {cure}")]
 pub struct ThresholdError {
     /// What is wrong.
     pub problem: String,
-    /// How to mend it.
+    /// How to fix it.
     pub cure: String,
 }
 
@@ -122,7 +122,7 @@ impl Comparison {
         }
     }
 
-    /// Whether `value` stands to `limit` as the sign says.
+    /// Whether the comparison of `value` with `limit` is true.
     pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
             Self::Above => value > limit,
@@ -197,7 +197,7 @@ impl fmt::Display for Metric {
 }
 
 impl Limit {
-    /// Reads a number with `ns`, `us`, `ms`, `s`, `m`, `%`, `k`, `M` or nothing behind it.
+    /// Reads a number followed by `ns`, `us`, `ms`, `s`, `m`, `%`, `k`, `M` or nothing.
     fn parse(text: &str) -> Result<Self, ThresholdError> {
         let bad = || {
             let cure = "give a number of 0 or more with its unit: us, ms, s, %, k or none";
@@ -269,7 +269,7 @@ impl FromStr for Threshold {
     }
 }
 
-/// Splits `read.p99` in its subject, if it has one, and its metric.
+/// Splits `read.p99` into its subject, if it has one, and its metric.
 fn subject(left: &str) -> (Option<OpKind>, &str) {
     if let Some((first, rest)) = left.split_once('.') {
         if first == "all" {
@@ -282,7 +282,7 @@ fn subject(left: &str) -> (Option<OpKind>, &str) {
     (None, left)
 }
 
-/// The part of `left` that is not known, and what is.
+/// The error for the unknown part of `left`, with the valid words.
 fn unknown(left: &str, name: &str) -> ThresholdError {
     if let Some((first, rest)) = name.split_once('.')
         && Metric::parse(rest).is_some()
@@ -397,7 +397,7 @@ mod tests {
 
     fn thresholds() -> impl Strategy<Value = Threshold> {
         let most_ns = 366 * 86_400 * SECOND_NS;
-        // Times come with up to 53 significant bits: that is what a number in a text can hold.
+        // Times have up to 53 significant bits: that is what a number in text can hold.
         let kinds = proptest::option::of(0..OpKind::COUNT);
         (metrics(), kinds, 0..4usize, 0..=most_ns >> 3, 0.0..1e12f64, any::<bool>()).prop_map(
             |(metric, kind, comparison, ns, number, percent)| {

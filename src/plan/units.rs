@@ -4,10 +4,11 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::workload::Mix;
 use std::time::Duration;
 
-/// Reads a count: digits, `_` between them allowed, with `k`, `M` or `G` for powers of 1000.
+/// Reads a count: digits, optionally with `_` between them and `k`, `M` or `G` for powers of 1000.
 ///
 /// # Errors
-/// A text that says what a count looks like.
+///
+/// A message that says what a count looks like.
 pub fn count(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not a count; give a whole number such as 50, 20k or 1M");
     let (digits, factor) = match text.char_indices().next_back() {
@@ -37,20 +38,22 @@ fn number(digits: &str) -> Option<u64> {
         .flatten()
 }
 
-/// Reads a size in bytes: a count, with or without a `B` behind it.
+/// Reads a size in bytes: a count, optionally followed by `B`.
 ///
 /// # Errors
-/// A text that says what a size looks like.
+///
+/// A message that says what a size looks like.
 pub fn size(text: &str) -> Result<u64, String> {
     count(text.strip_suffix(['B', 'b']).unwrap_or(text))
         .map_err(|_| format!("{text:?} is not a size; give bytes such as 500, 20k or 64MB"))
 }
 
-/// Reads a duration: a number with `ms`, `s`, `m` or `h`, or several such parts; a bare number
-/// is seconds.
+/// Reads a duration: a number with `ms`, `s`, `m` or `h`, or several such parts; a bare number is
+/// in seconds.
 ///
 /// # Errors
-/// A text that says what a duration looks like.
+///
+/// A message that says what a duration looks like.
 pub fn duration(text: &str) -> Result<Duration, String> {
     duration_ns(text).map(Duration::from_nanos)
 }
@@ -58,7 +61,8 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// Like [`duration`], in nanoseconds.
 ///
 /// # Errors
-/// A text that says what a duration looks like.
+///
+/// A message that says what a duration looks like.
 pub fn duration_ns(text: &str) -> Result<Nanos, String> {
     let wrong = || format!("{text:?} is not a duration; give for example 500ms, 30s, 5m or 1h30m");
     let (mut rest, mut sum) = (text.trim(), 0.0);
@@ -82,17 +86,18 @@ pub fn duration_ns(text: &str) -> Result<Nanos, String> {
         sum += value * unit;
         rest = &rest[letters..];
     }
-    // A year is more than any run; beyond it lies overflow.
+    // No run takes a year; much more would overflow.
     if sum > 366.0 * 86_400.0 {
         return Err(wrong());
     }
     Ok((sum * SECOND_NS as f64).round() as Nanos)
 }
 
-/// Reads a rate in operations per second: a number, with `k` or `M`; `/s` may follow.
+/// Reads a rate in operations per second: a number, optionally with `k` or `M`, and `/s`.
 ///
 /// # Errors
-/// A text that says what a rate looks like.
+///
+/// A message that says what a rate looks like.
 pub fn rate(text: &str) -> Result<f64, String> {
     let wrong = || format!("{text:?} is not a rate; give operations per second such as 500 or 10k");
     let plain = text.trim().trim_end_matches("/s");
@@ -111,7 +116,8 @@ pub fn rate(text: &str) -> Result<f64, String> {
 /// Reads a mix: `create=2,read=3,update=2,delete=1`; kinds that are not named have weight 0.
 ///
 /// # Errors
-/// A text that says what a mix looks like.
+///
+/// A message that says what a mix looks like.
 pub fn mix(text: &str) -> Result<Mix, String> {
     let mut mix = Mix { create: 0, read: 0, update: 0, delete: 0 };
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {

@@ -1,7 +1,7 @@
-//! Lists of requests in siege's syntax: one on each line, and variables.
+//! Lists of requests in siege's syntax: one per line, and variables.
 //!
-//! `[http://][user:password@]host[:port][/path][?query] [METHOD [-T type] [body | < file]]`. What
-//! siege reads in another way than it looks is refused here, with file and line.
+//! `[http://][user:password@]host[:port][/path][?query] [METHOD [-T type] [body | < file]]`. Lines
+//! that siege would read differently from how they look are refused, with file and line.
 
 use super::schemas::{SchemaPlan, SchemaSource};
 use crate::driver::{BodyPlan, RequestPlan};
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use url::Url;
 
-/// The methods that an entry can have.
+/// The methods of entries.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// Content types by the end of a file's name.
+/// Content types by file name extension.
 const EXTENSIONS: [(&str, &str); 8] = [
     ("json", "application/json"),
     ("xml", "application/xml"),
@@ -27,10 +27,11 @@ const EXTENSIONS: [(&str, &str); 8] = [
     ("pdf", "application/pdf"),
 ];
 
-/// The type of a body that nothing tells to be anything else, as of HTML forms.
+/// The default type of a body, that of HTML forms.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// What a path and query cannot hold as it is (RFC 3986); a `%` is taken to encode already.
+/// Characters that must be encoded in a path and query (RFC 3986); a `%` is taken to be part of an
+/// encoded one.
 const TARGET: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -48,7 +49,7 @@ const TARGET: &AsciiSet = &CONTROLS
 pub enum UrlSource {
     /// A file of them.
     File {
-        /// The flag that names it.
+        /// The flag that it was given with.
         flag: &'static str,
         /// Its path.
         path: PathBuf,
@@ -62,16 +63,16 @@ pub enum UrlSource {
     },
 }
 
-/// Reads requests, and keeps what they have in common.
+/// Reads requests, and collects what they share.
 #[derive(Debug, Default)]
 pub(super) struct UrlReader {
-    /// The type of every body that has none of its own.
+    /// The type of every body without one.
     pub(super) content_type: Option<String>,
-    /// Places such as `{{seq}}` are text.
+    /// Placeholders such as `{{seq}}` are text.
     pub(super) literal: bool,
     /// The schemas that bodies are made from.
     pub(super) schemas: Vec<SchemaPlan>,
-    /// What is wrong.
+    /// The mistakes found.
     pub(super) mistakes: Vec<Invalid>,
 }
 
@@ -108,7 +109,7 @@ impl UrlReader {
         requests
     }
 
-    /// The requests of a file called `name`.
+    /// The requests in a file called `name`.
     fn text(&mut self, name: &str, text: &str) -> Vec<RequestPlan> {
         let (mut requests, mut variables) = (Vec::new(), BTreeMap::new());
         let before = self.mistakes.len();
@@ -134,8 +135,8 @@ impl UrlReader {
             }
         }
         if requests.is_empty() && self.mistakes.len() == before {
-            let cure = "write one on each line, such as http://localhost:5984/db POST < doc.json";
-            self.mistakes.push(Invalid::new(name, "there is no URL in it", cure));
+            let cure = "write one per line, such as http://localhost:5984/db POST < doc.json";
+            self.mistakes.push(Invalid::new(name, "it has no URLs", cure));
         }
         requests
     }
@@ -151,7 +152,7 @@ impl UrlReader {
         let body = if rest.is_empty() { None } else { Some(self.body(rest)?) };
         if body.is_some() && matches!(method, "GET" | "HEAD") {
             let cure = "write POST, PUT or PATCH before it";
-            return Err(wrong(format!("a {method} has no body"), cure));
+            return Err(wrong(format!("a {method} cannot have a body"), cure));
         }
         let told = own_type.map(str::to_owned).or_else(|| self.content_type.clone());
         let content_type = match (&body, told) {
@@ -161,7 +162,7 @@ impl UrlReader {
             (None, None) => None,
         };
         if content_type.as_ref().is_some_and(|it| it.chars().any(char::is_control)) {
-            return Err(wrong("a content type with a line break or the like", "leave it out"));
+            return Err(wrong("a content type with a control character", "leave it out"));
         }
         Ok(RequestPlan {
             method: method.to_owned(),
@@ -209,7 +210,7 @@ impl UrlReader {
     }
 }
 
-/// What a URL says, but for the scheme of encoding.
+/// A URL, except the encoding of its path.
 struct Address {
     server: String,
     target: String,
@@ -225,13 +226,13 @@ fn address(text: &str) -> Result<Address, Wrong> {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, target) = rest.split_at(end);
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return Err(wrong(format!("{scheme} is not spoken here"), cure));
+        return Err(wrong(format!("{scheme} is not supported"), cure));
     }
     if authority.contains("{{") {
-        return Err(wrong("a place in the name of a host", "write it in the path, query or body"));
+        return Err(wrong("a placeholder in a host name", "write it in the path, query or body"));
     }
     let mut server = Url::parse(&format!("{scheme}://{authority}/"))
-        .map_err(|error| wrong(format!("{:?} is no host: {error}", host_of(authority)), cure))?;
+        .map_err(|error| wrong(format!("{:?} is not a host: {error}", host_of(authority)), cure))?;
     let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let user = (!server.username().is_empty())
         .then(|| (decode(server.username()), decode(server.password().unwrap_or_default())));
@@ -251,7 +252,7 @@ fn host_of(authority: &str) -> &str {
     authority.rsplit('@').next().unwrap_or_default()
 }
 
-/// The URL at the beginning of a line, which may stand in quotation marks, and the rest.
+/// The URL at the beginning of a line, which may be in quotation marks, and the rest.
 fn split_url(line: &str) -> Result<(&str, &str), Wrong> {
     for quote in ['"', '\''] {
         if let Some(quoted) = line.strip_prefix(quote) {
@@ -273,13 +274,13 @@ fn split_method(rest: &str) -> Result<(&str, &str), Wrong> {
     let end = rest.find(|c: char| c.is_whitespace() || c == '<').unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);
     let method = METHODS.into_iter().find(|method| *method == word).ok_or_else(|| {
-        let cure = format!("after the URL comes nothing or one of {}", METHODS.join(", "));
-        wrong(format!("{word:?} is no method"), cure)
+        let cure = format!("write nothing after the URL, or one of {}", METHODS.join(", "));
+        wrong(format!("{word:?} is not a method"), cure)
     })?;
     Ok((method, after.trim_start()))
 }
 
-/// The content type of this request alone, and what follows it.
+/// The content type of this request only, and what follows it.
 fn split_type(rest: &str) -> (Option<&str>, &str) {
     let Some(after) = rest.strip_prefix("-T").filter(|it| it.starts_with(char::is_whitespace))
     else {
@@ -305,10 +306,11 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     (!name.is_empty() && name.chars().all(plain)).then(|| (name, value.trim()))
 }
 
-/// Puts variables in their places: `$(NAME)` or `${NAME}`, from the file or the environment.
-/// `\$` is a dollar.
+/// Replaces variables: `$(NAME)` or `${NAME}`, from the file or the environment. `\$` is a dollar
+/// sign.
 ///
 /// # Errors
+///
 /// What is wrong, and the cure.
 pub fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result<String, Wrong> {
     let (mut out, mut rest) = (String::with_capacity(line.len()), line);
@@ -330,7 +332,7 @@ pub fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result<String
             }
         };
         out.push_str(before);
-        let cure = "write NAME = value above it, or \\$ for a dollar that is text";
+        let cure = "write NAME = value above it, or \\$ for a dollar sign";
         let (name, left) = after[1..]
             .split_once(close)
             .ok_or_else(|| wrong(format!("a variable without its {close}"), cure))?;
@@ -343,7 +345,7 @@ pub fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result<String
     Ok(out)
 }
 
-/// The content type of a body that nobody has told: by the file's name, or JSON if it is JSON.
+/// The content type of a body without one: by the file's name, or JSON if it is JSON.
 fn guess_type(body: &BodyPlan) -> &'static str {
     if body.schema.is_some() {
         return "application/json";

@@ -1,4 +1,4 @@
-//! What each line of a list means, and what is said of one that means nothing.
+//! What each line of a list means, and the messages for invalid ones.
 
 use super::*;
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn a_url_alone_is_a_get() {
     ] {
         if server.is_empty() {
             let found = mistakes(line);
-            assert!(found[0].starts_with("urls.txt:1: \"b\" is no method; "), "{found:?}");
+            assert!(found[0].starts_with("urls.txt:1: \"b\" is not a method; "), "{found:?}");
             continue;
         }
         let request = one(line);

@@ -1,19 +1,19 @@
-//! How YCSB's properties want measurements told. Knows nothing of what is measured.
+//! How YCSB's properties want measurements reported. Knows nothing about what is measured.
 
 use crate::workload::ycsb::{Properties, PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 
-/// The percentiles of YCSB's head; releases up to 0.17 had 95 and 99 only.
+/// The percentiles in YCSB's head; releases up to 0.17 had only 95 and 99.
 const PERCENTILES: [f64; 3] = [50.0, 95.0, 99.0];
 
-/// How reports and status lines of YCSB's dialect tell what was measured.
+/// How reports and status lines in YCSB's dialect show what was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasurementPlan {
-    /// What each operation's section consists of.
+    /// The content of each operation's section.
     pub measurement: MeasurementType,
-    /// The percentiles of histograms, in the order asked for.
+    /// The percentiles of histograms, in the requested order.
     pub percentiles: Vec<f64>,
-    /// What the names of `HdrHistogram` logs begin with, where they are wanted.
+    /// The prefix of the names of `HdrHistogram` logs, if they are to be written.
     pub hdr_prefix: Option<String>,
     /// The buckets of `histogram`, a millisecond each.
     pub buckets: u64,
@@ -21,24 +21,24 @@ pub struct MeasurementPlan {
     pub verbose: bool,
     /// The length of one row of `timeseries`, in seconds.
     pub granularity_s: u32,
-    /// The same in milliseconds, where it is not of whole seconds.
+    /// The same in milliseconds, if it is not a whole number of seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granularity_ms: Option<u32>,
-    /// Which latency is told.
+    /// Which latency is reported.
     pub interval: MeasuredInterval,
-    /// Where rows of `raw` go; empty: stdout.
+    /// The file for rows of `raw`; empty for stdout.
     pub raw_file: String,
-    /// Rows of `raw` are followed by a summary.
+    /// Write a summary after the rows of `raw`.
     pub raw_summary: bool,
     /// The form of the report.
     pub exporter: Exporter,
-    /// Where the report goes; empty: stdout.
+    /// The file for the report; empty for stdout.
     pub export_file: String,
-    /// The seconds between two status lines, where they are wanted.
+    /// The seconds between two status lines, if there are to be any.
     pub status_s: Option<f64>,
-    /// What status lines begin with.
+    /// The label at the beginning of status lines.
     pub label: String,
-    /// Under which names latencies of failures go.
+    /// The sections of latencies of failures.
     pub errors: ErrorLatency,
     /// Print the lines about Java's garbage collection, all zero.
     pub gc: bool,
@@ -67,7 +67,7 @@ impl MeasurementType {
         ("hdrhistogram+raw", Self::HdrHistogramAndRaw),
     ];
 
-    /// Whether each single operation is to be told.
+    /// Whether each operation is reported separately.
     pub const fn is_raw(self) -> bool {
         matches!(self, Self::Raw | Self::HdrHistogramAndRaw)
     }
@@ -77,11 +77,11 @@ impl MeasurementType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasuredInterval {
-    /// From the real start: service times.
+    /// From the actual start: service times.
     Op,
     /// From the intended start: response times, under the plain names.
     Intended,
-    /// Both; the second in sections of their own.
+    /// Both; the second in separate sections.
     Both,
 }
 
@@ -116,12 +116,12 @@ pub enum ErrorLatency {
     Together,
     /// A section for each return code.
     Each,
-    /// A section for each of these return codes, one for all others.
+    /// A section for each of these return codes, and one for all others.
     These(Vec<String>),
 }
 
 impl ErrorLatency {
-    /// Whether failures with this return code have a section of their own.
+    /// Whether failures with this return code have their own section.
     pub fn tracks(&self, code: &str) -> bool {
         match self {
             Self::Together => false,
@@ -132,7 +132,7 @@ impl ErrorLatency {
 }
 
 impl Default for MeasurementPlan {
-    /// What no property at all asks for.
+    /// The settings without any property.
     fn default() -> Self {
         Self {
             measurement: MeasurementType::HdrHistogram,
@@ -156,7 +156,7 @@ impl Default for MeasurementPlan {
 }
 
 impl MeasurementPlan {
-    /// The properties that are read here. `measurement.gc` is our own.
+    /// The properties read here. `measurement.gc` is springload's own.
     pub const PROPERTIES: [&str; 18] = [
         "exporter",
         "exportfile",
@@ -178,7 +178,8 @@ impl MeasurementPlan {
         "timeseries.granularity",
     ];
 
-    /// The steps, in milliseconds, that requests are to be summed up in beside seconds.
+    /// The length in milliseconds of the intervals over which requests are summed, in addition to
+    /// seconds.
     pub fn slots_ms(&self) -> Option<u32> {
         self.granularity_ms.filter(|_| self.measurement == MeasurementType::TimeSeries)
     }
@@ -186,7 +187,8 @@ impl MeasurementPlan {
     /// Checks all properties and reports all mistakes at once.
     ///
     /// # Errors
-    /// One for each property whose value has no meaning.
+    ///
+    /// One for each property whose value is invalid.
     pub fn read(properties: &Properties) -> Result<Self, Vec<PropertyError>> {
         let mut read = PropertyReader::new(properties);
         let plain = Self::default();
@@ -194,7 +196,7 @@ impl MeasurementPlan {
         let status = read.flag("status", false);
         let status_s = read.number("status.interval", 10.0);
         if status_s <= 0.0 {
-            read.wrong("status.interval", "0 s never pass", "give the seconds between two lines");
+            read.wrong("status.interval", "must be above 0", "give the seconds between two lines");
         }
         let (granularity_s, granularity_ms) = granularity(&mut read);
         let plan = Self {
@@ -245,13 +247,13 @@ fn percentiles(read: &mut PropertyReader<'_>) -> Option<Vec<f64>> {
     read.parsed("hdrhistogram.percentiles", cure, |text| text.split(',').map(one).collect())
 }
 
-/// In seconds, which are on record anyway; else in milliseconds.
+/// In seconds, which are always recorded; else in milliseconds.
 fn granularity(read: &mut PropertyReader<'_>) -> (u32, Option<u32>) {
     let ms = read.within("timeseries.granularity", 1_000, 1..=u32::MAX.into()) as u32;
     if ms.is_multiple_of(1_000) { (ms / 1_000, None) } else { (1, Some(ms)) }
 }
 
-/// The class's own name counts, whatever package it is in: packages were renamed once.
+/// Only the class name counts, not its package: YCSB once renamed its packages.
 fn exporter(read: &mut PropertyReader<'_>) -> Exporter {
     let class = |text: &str| {
         let name = text.rsplit('.').next()?.strip_suffix("MeasurementsExporter")?;

@@ -1,5 +1,5 @@
-//! What this machine and this program can do at best, measured in a few milliseconds before a
-//! run, so that its numbers can be read beside it.
+//! The limits of this machine and this program, measured in a few milliseconds before a run, to
+//! compare its numbers with.
 
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
 use crate::driver;
@@ -50,7 +50,7 @@ fn timer(clock: Clock) -> io::Result<Histogram> {
     })
 }
 
-/// Nanoseconds of one turn of the loop with everything but a wire: reads from a target that
+/// The duration of one turn of the loop without a wire, in nanoseconds: reads from a target that
 /// answers at once.
 fn one_loop(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
     let mut live = Live::default();
@@ -60,7 +60,7 @@ fn one_loop(clock: Clock, documents: &Arc<Documents>) -> io::Result<f64> {
     let (sink, _source) = channel();
     let plan = ShardPlan { clock, ..ShardPlan::alone((0, 1), 1, sink) };
     let run = move || run_shard(&plan, &driver::at_once(), vec![Lane { connection: 0, workload }]);
-    // A thread of its own: the runtime of a shard wants one.
+    // On a new thread: a shard's runtime needs one.
     let shard = std::thread::spawn(run).join().map_err(|_| io::Error::other("panicked"))??;
     Ok(shard.elapsed_ns as f64 / LOOPS as f64)
 }

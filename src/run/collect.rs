@@ -1,4 +1,4 @@
-//! What the shards of a stage left behind, made into its record.
+//! Makes the record of a stage from the results of its shards.
 
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Card;
@@ -12,10 +12,10 @@ use crate::plan::StagePlan;
 use crate::record::{ClientRecord, LoadRecord, StageRecord, StartRecord, Verdict};
 use crate::workload::StageWork as _;
 
-/// As many of the client's pauses are listed.
+/// The maximum number of client pauses listed.
 const MOST_LISTED: usize = 100;
 
-/// What all shards of a stage left behind.
+/// The results of all shards of a stage.
 pub(super) struct Collected<W> {
     pub(super) lanes: Vec<LaneResult<W>>,
     totals: Totals,
@@ -29,25 +29,25 @@ pub(super) struct Collected<W> {
     fills: Vec<FillLog>,
 }
 
-/// How the stage stood in the run.
+/// The circumstances of a stage in the run.
 pub(super) struct Frame<'a> {
     pub(super) plan: &'a StagePlan,
     pub(super) connections: usize,
-    /// When the run began, and the stage, on the clock of the run.
+    /// When the run and the stage began, on the clock of the run.
     pub(super) began: [Nanos; 2],
-    /// How well this machine let a thread wake up.
+    /// How promptly this machine woke threads.
     pub(super) hiccups: Hiccups,
-    /// What there is to know of the driver.
+    /// What is known about the driver.
     pub(super) card: Card,
-    /// Steps of another length than a second, where the plan asks for them.
+    /// Intervals of another length than a second, if the plan asks for them.
     pub(super) slots: Vec<Slot>,
-    /// Documents between two points of the growth, where that is asked for, and the sizes that the
-    /// server told.
+    /// Documents between two points of the growth, if requested, and the sizes reported by the
+    /// server.
     pub(super) growth: Option<(u64, Vec<SizePoint>)>,
 }
 
 impl<W> Collected<W> {
-    /// Nothing of any shard yet; `totals` and `series` are what all have sent.
+    /// No shards yet; `totals` and `series` are what all of them sent.
     pub(super) fn new(totals: Totals, series: Series) -> Self {
         Self {
             lanes: Vec::new(),
@@ -63,7 +63,7 @@ impl<W> Collected<W> {
         }
     }
 
-    /// Adds what one shard left behind.
+    /// Adds the results of one shard.
     pub(super) fn add(&mut self, shard: ShardResult<W>) {
         for (sum, part) in self.totals.issued.iter_mut().zip(shard.issued) {
             *sum += part;
@@ -84,7 +84,7 @@ impl<W> Collected<W> {
         self.lanes.sort_by_key(|lane| lane.connection);
     }
 
-    /// The record of the stage, whole, with its verdict.
+    /// The complete record of the stage, with its verdict.
     pub(super) fn record(&self, frame: Frame<'_>) -> StageRecord {
         let stage = frame.plan;
         let elapsed_s = seconds(self.elapsed_ns);
@@ -123,11 +123,11 @@ impl<W> Collected<W> {
         record
     }
 
-    /// What became of the operations that were due.
+    /// What happened to the operations that were due.
     fn load(&self, stage: &StagePlan, (measured_s, connections): (f64, usize)) -> LoadRecord {
         let LoadCounts { offered, begun, dropped, unsent } = self.load;
         let kinds = self.totals.sum().iter();
-        // A read-modify-write falls due once and makes two requests.
+        // A read-modify-write is due once and makes two requests.
         let served: i64 = kinds
             .map(|(kind, part)| {
                 let ended = (part.requests - part.drained).cast_signed();
@@ -152,7 +152,7 @@ impl<W> Collected<W> {
         }
     }
 
-    /// By how many operations per second what was due and not done has grown.
+    /// The growth of the backlog, in operations per second.
     fn growth(&self, stage: &StagePlan, measured_s: f64) -> f64 {
         let Pace::Open { schedule, .. } = &stage.pace else { return 0.0 };
         let due_by = |eighths: f64| {
@@ -208,8 +208,8 @@ fn seconds(ns: Nanos) -> f64 {
     ns as f64 / SECOND_NS as f64
 }
 
-/// How long operations are begun by the plan: as long as the stage may last, or until the last one
-/// of an open loop falls due. `None`: the plan does not tell.
+/// For how long operations are begun according to the plan: the length of the stage, or until the
+/// last operation of an open loop is due. `None` if the plan does not say.
 pub(super) fn window_ns(stage: &StagePlan, connections: usize) -> Option<Nanos> {
     let Pace::Open { schedule, .. } = &stage.pace else { return stage.length_ns };
     let planned = stage.work.planned(connections);
@@ -220,7 +220,7 @@ pub(super) fn window_ns(stage: &StagePlan, connections: usize) -> Option<Nanos> 
     }
 }
 
-/// When the workers sent their first requests: by rank, exactly.
+/// When the workers sent their first requests: exact, by rank.
 fn start_record<W>(lanes: &[LaneResult<W>]) -> StartRecord {
     let mut sent: Vec<Nanos> = lanes.iter().filter_map(|lane| lane.first_sent_ns).collect();
     sent.sort_unstable();

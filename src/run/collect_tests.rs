@@ -1,5 +1,5 @@
-//! From what shards leave behind to rates: over the time in which operations were begun, and of
-//! what was answered in it.
+//! From the results of shards to rates: over the time in which operations were begun, counting what
+//! was answered in it.
 
 use super::*;
 use crate::clock::Scheduled;
@@ -26,7 +26,7 @@ fn lane(connection: usize, first_sent_ns: Option<Nanos>, late: bool) -> LaneResu
     LaneResult { connection, workload: (), times, first_sent_ns, late }
 }
 
-/// A shard that began so much, which took so long.
+/// A shard that began this many operations and ran this long.
 fn shard(begun: u64, elapsed_ns: Nanos, loss: ThreadLoss) -> ShardResult<()> {
     let mut issued = [0; OpKind::COUNT];
     issued[OpKind::Read.index()] = begun;
@@ -41,7 +41,7 @@ fn shard(begun: u64, elapsed_ns: Nanos, loss: ThreadLoss) -> ShardResult<()> {
     }
 }
 
-/// So many reads, of which some were answered when no more were begun.
+/// This many reads, `drained` of which were answered after the last one was begun.
 fn reads(requests: u64, drained: u64) -> Totals {
     let mut interval = Interval::new(0);
     let kind = interval.kind_mut(OpKind::Read);
@@ -77,7 +77,8 @@ fn close(value: f64, expected: f64) {
 
 #[test]
 fn an_answer_after_the_end_raises_no_rate_and_lowers_none() {
-    // The same load in three ends: all in time; one answer 5 s after the end; before it.
+    // The same load with three endings: all in time; one answer 5 s after the end; stopped before
+    // it.
     let plan = stage(Pace::Closed { think_ns: 0 }, None, Some(2 * SECOND_NS));
     for (drained, elapsed_s, served, measured_s) in
         [(0, 2.0, 100.0, 2.0), (10, 7.0, 90.0, 2.0), (0, 1.0, 100.0, 1.0)]
@@ -88,7 +89,7 @@ fn an_answer_after_the_end_raises_no_rate_and_lowers_none() {
         collected.add(shard(40, elapsed_ns, ThreadLoss::default()));
         let record = record(&collected, &plan);
         close(record.elapsed_s, elapsed_s);
-        // A stage that ended by itself was as long as it was.
+        // A stage that ended by itself lasted until its last answer.
         close(record.measured_s, measured_s);
         close(record.load.served_per_s, served / measured_s);
         close(record.load.offered_per_s, 110.0 / measured_s);
@@ -137,7 +138,7 @@ fn the_window_is_as_long_as_the_plan_says() {
         (at_rate(100.0, 9), Some(200), None, seconds(2)),
         (at_rate(100.0, 9), Some(200), seconds(9), seconds(2)),
         (at_rate(100.0, 9), Some(200), seconds(1), seconds(1)),
-        // More than ever fall due.
+        // More than will ever be due.
         (at_rate(100.0, 9), Some(2_000), seconds(9), seconds(9)),
     ] {
         let plan = stage(pace, operations, length);
@@ -162,7 +163,7 @@ fn a_backlog_that_grows_is_told_per_second() {
     let open = stage(at_rate(1_000.0, 5), None, Some(5 * SECOND_NS));
     let growth = record(&collected, &open).load.backlog_growth_per_s;
     assert!((190.0..210.0).contains(&growth), "{growth}/s of 200/s");
-    // At a rate that doubles, twice as much may be under way.
+    // At a rate that doubles, twice as many may be in flight.
     let Pace::Open { mut schedule, max_in_flight, slack_ns } = at_rate(1_000.0, 5) else {
         unreachable!()
     };
@@ -212,7 +213,7 @@ fn the_client_is_told_by_its_worst_thread_and_by_sums() {
     assert!(near(client.late_p99_us, 8_000.0) && near(client.late_p99_9_us, 8_000.0));
     assert!(near(client.lag_p99_us, 2_000.0));
     assert_eq!((client.hiccup_p99_us, client.hiccup_max_us), (None, None));
-    // Nothing was begun: nothing was late, and no request needed any time.
+    // Nothing was begun: nothing was late, and no request took any time.
     let empty = Collected::new(Totals::default(), Series::default());
     let client = record(&empty, &plan).client;
     assert_eq!((client.late_p99_us, client.lag_p99_us), (None, None));

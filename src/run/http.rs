@@ -1,4 +1,4 @@
-//! A list of HTTP requests for its workload, and one of them made by itself.
+//! A list of HTTP requests for its workload, and a single one of them.
 
 use super::RunError;
 use crate::clock::{Clock, Nanos};
@@ -16,7 +16,7 @@ use std::sync::mpsc::channel;
 use tokio::runtime::Runtime;
 use tokio::task::{LocalSet, spawn_local};
 
-/// Tells document schemas of different entries apart.
+/// Separates the document schemas of different entries.
 const BODIES: u64 = u64::from_be_bytes(*b"url body");
 
 fn http(plan: &Plan) -> Result<&HttpPlan, RunError> {
@@ -46,10 +46,10 @@ pub(super) fn entries(plan: &Plan) -> Result<Arc<[UrlEntry]>, RunError> {
     http(plan)?.requests.iter().map(entry).collect()
 }
 
-/// What one request of a list, and the redirects that it led to, came to.
+/// The result of one request of a list, and of the redirects after it.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    /// Each request and its answer, as they went.
+    /// Each request and its answer, as sent and received.
     pub exchanges: Vec<Exchange>,
     /// From the first byte sent to the last received, in nanoseconds.
     pub elapsed_ns: Nanos,
@@ -57,9 +57,10 @@ pub struct Shown {
     pub result: Result<(), Failure>,
 }
 
-/// Makes the first request of a plan's list, by itself.
+/// Makes only the first request of a plan's list.
 ///
 /// # Errors
+///
 /// When a server's name has no address, or the operating system refuses a runtime.
 pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
     let (sender, exchanges) = channel();
@@ -83,7 +84,7 @@ pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
     })
 }
 
-/// The first operation of a workload, on a connection of its own.
+/// The first operation of a workload, on a new connection.
 struct Once<'a> {
     runtime: &'a Runtime,
     clock: Clock,
@@ -100,7 +101,7 @@ impl WithTarget for Once<'_> {
             spawn_local(context.clone().sweep());
             let mut session = target.shard(context).await?.session();
             let mut pen = session.pen();
-            // The list has one request at least.
+            // The list has at least one request.
             let Some(op) = self.user.next(&mut pen) else { return Ok(Err(Failure::Rejected)) };
             session.ready().await;
             session.prepare(&op, &mut pen);

@@ -1,4 +1,4 @@
-//! What the connections of a run carry out in a stage, and what they hand on to the next.
+//! What the connections of a run do in a stage, and what they pass on to the next.
 
 use super::stage::Bench;
 use super::{Observer, RunError};
@@ -9,7 +9,7 @@ use crate::schema::Documents;
 use crate::workload::{LaneContext, Runner, StageWork as _, Stock, UrlEntry, Workload};
 use std::sync::Arc;
 
-/// The connections of a run: what each has in the database, from stage to stage.
+/// The connections of a run, with the documents that each has in the database, from stage to stage.
 pub(super) struct Connections {
     documents: Arc<Documents>,
     entries: Arc<[UrlEntry]>,
@@ -20,14 +20,15 @@ impl Connections {
     /// The connections of the plan of `bench` before its first stage.
     ///
     /// # Errors
-    /// When a document of its list of requests has no schema.
+    ///
+    /// When a document in its list of requests has no schema.
     pub(super) fn new(bench: &Bench<'_>, documents: Arc<Documents>) -> Result<Self, RunError> {
         let plan = bench.plan;
         let entries = if plan.http.is_some() { super::http::entries(plan)? } else { Arc::new([]) };
         Ok(Self { documents, entries, stock: Stock::new(plan.connections) })
     }
 
-    /// Carries out one stage.
+    /// Runs one stage.
     pub(super) fn run_stage(
         &mut self,
         bench: &Bench<'_>,
@@ -49,7 +50,7 @@ impl Connections {
     }
 }
 
-/// A stage that is to be carried out, by whatever workload.
+/// A stage to be run, with any workload.
 struct Carrying<'a> {
     bench: &'a Bench<'a>,
     stage: &'a StagePlan,

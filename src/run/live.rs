@@ -1,4 +1,4 @@
-//! What can be told of a stage that is going on: its totals, once a second.
+//! The totals of a running stage, once a second.
 
 use crate::clock::{Nanos, SECOND_NS};
 use crate::engine::Pace;
@@ -8,10 +8,10 @@ use crate::record::Running;
 use crate::workload::StageWork as _;
 use std::iter::Peekable;
 
-/// Looks at a running stage. Made only where somebody watches.
+/// Reads a running stage. Created only if there is a live view.
 pub(super) struct LiveStage {
     name: String,
-    /// When requests fall due, in an open loop; those before the last look have been taken.
+    /// The times at which requests are due, in an open loop, from the last look on.
     due: Option<Peekable<Box<dyn Iterator<Item = Nanos>>>>,
     offered: u64,
     /// Requests that the plan asks for.
@@ -33,7 +33,7 @@ impl LiveStage {
         Self { name: stage.name.clone(), due, offered: 0, most, next: 0 }
     }
 
-    /// The totals up to the last full second, if there was no look since.
+    /// The totals up to the last full second, unless already returned.
     pub(super) fn look(&mut self, elapsed_ns: Nanos, totals: &Totals) -> Option<Running> {
         let second = elapsed_ns / SECOND_NS;
         if second < self.next {

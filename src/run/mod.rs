@@ -1,7 +1,7 @@
-//! The conductor: carries out a plan stage by stage and leaves a record of it.
+//! The conductor: runs a plan stage by stage and makes a record of it.
 //!
-//! The one room that knows plan, engine, workloads and drivers together. It prints nothing: what
-//! happens is told to an [`Observer`].
+//! The only room that knows plan, engine, workloads and drivers together. It prints nothing: events
+//! go to an [`Observer`].
 
 mod calibrate;
 mod collect;
@@ -32,46 +32,47 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Is told what happens during a run.
+/// Receives the events of a run.
 pub trait Observer {
     /// The run begins: the record without any stage yet.
     fn run_begins(&mut self, _record: &RunRecord) {}
-    /// Where the HTTP driver tells each exchange, if somebody wants to see it.
+    /// Receives each exchange of the HTTP driver, if they are to be shown.
     fn exchanges(&mut self) -> Option<Watcher> {
         None
     }
-    /// Whether [`Observer::running`] is of use: it costs a copy of all totals.
+    /// Whether [`Observer::running`] is needed: it costs a copy of all totals.
     fn watches(&self) -> bool {
         false
     }
     /// What the running stage has measured, once a second.
     fn running(&mut self, _running: Running) {}
-    /// Where a driver without a server shows each operation's text; called by all load threads.
+    /// Receives the text of each operation from a driver without a server; called by all load
+    /// threads.
     fn echo(&self) -> Option<Echo> {
         None
     }
     /// A stage begins: its name.
     fn stage_begins(&mut self, stage: &str);
-    /// Where a stage stands, a few times a second.
+    /// The progress of a stage, a few times a second.
     fn progress(&mut self, progress: &Progress);
-    /// Requests one by one, where the plan asks for them: those of a second of one thread at a
-    /// time. Their `done` and `epoch_ns` together are nanoseconds since 1970.
+    /// Single requests, if the plan asks for them: those of one thread in one second at a time. The
+    /// sum of `done` and `epoch_ns` is in nanoseconds since 1970.
     fn raw(&mut self, _rows: &[RawRow], _epoch_ns: Nanos) {}
-    /// A stage has ended, or the whole run: the record so far, to be kept. Where it cannot be, the
-    /// run goes on all the same.
+    /// A stage or the whole run has ended: the record so far, to be saved. If that fails, the run
+    /// continues anyway.
     fn keep(&mut self, record: &RunRecord);
 }
 
-/// Why a run could not be carried out.
+/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The target cannot be used.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The user asked twice to leave.
+    /// The user asked twice to stop.
     #[error("left at once; a scratch database may remain")]
     Aborted,
-    /// The schema of the plan is not one.
+    /// The schema in the plan is invalid.
     #[error(transparent)]
     Schema(#[from] SchemaError),
     /// The operating system refused something.
@@ -86,12 +87,13 @@ impl RunError {
     }
 }
 
-/// Carries out `plan`; `stand_in` is the address of the stand-in, where the plan is for one.
+/// Runs `plan`; `stand_in` is the address of the stand-in, if the plan uses it.
 ///
 /// # Errors
+///
 /// When nothing could be begun: the server or database cannot be used, or the operating system
-/// refuses something; or when the user asked twice to leave. Whatever else ends a run stands in its
-/// record, with all that was measured until then.
+/// refuses something; or when the user asked twice to stop. If anything else ends a run, its record
+/// says so, with all that was measured until then.
 pub fn run(
     plan: &Plan,
     stand_in: Option<String>,
@@ -143,8 +145,8 @@ pub fn run(
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
 }
 
-/// Drives what is done to a server beside load, on the calling thread, until it is done or the user
-/// asks twice to leave.
+/// Runs administrative requests on the calling thread, until they are done or the user asks twice
+/// to stop.
 fn block_on<T>(
     stop: &Stop,
     work: impl Future<Output = Result<T, TargetError>>,
@@ -163,7 +165,7 @@ fn block_on<T>(
     })
 }
 
-/// Why a run ended before its plan was carried out, if it did.
+/// Why a run ended before the plan was completed, if it did.
 fn ended(
     why: (Option<RunError>, Option<StopReason>),
     at_s: f64,
@@ -184,7 +186,7 @@ fn ended(
         (None, Some(StopReason::Unreachable)) => (
             EndedBy::Unreachable,
             format!(
-                "the server answers nothing any more; gave up after {at_s:.1} s{}",
+                "the server no longer answers; gave up after {at_s:.1} s{}",
                 advice.map_or_else(String::new, |it| format!("; {it}"))
             ),
         ),
@@ -218,7 +220,7 @@ fn stages(
     Ok(())
 }
 
-/// Waits for a moment, or for somebody who wishes to stop.
+/// Waits until `moment`, or until the user asks to stop.
 fn pause(stop: &Stop, moment: Nanos) {
     let clock = Clock::system();
     while clock.now() < moment && stop.reason().is_none() {

@@ -1,9 +1,9 @@
-//! What is told of a stage while it goes on. Knows nothing of who looks.
+//! The progress of a stage while it runs. Does not know who reads it.
 
 use crate::measure::{Histogram, Series, Totals};
 use crate::op::{Failure, OpKind};
 
-/// Where a stage stands.
+/// The progress of a stage.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// Time since its start, in seconds.
@@ -16,7 +16,7 @@ pub struct Progress {
     pub failed: u64,
     /// The last full second in which requests ended, counted from the stage's start.
     pub second: Option<u32>,
-    /// Requests that succeeded in that second, of which the times are.
+    /// Requests that succeeded in that second; the times are theirs.
     pub timed_per_s: u64,
     /// Documents that succeeded in that second.
     pub rate_per_s: u64,
@@ -28,13 +28,13 @@ pub struct Progress {
     pub kinds: Vec<KindProgress>,
     /// Documents that failed, per class, up to the last full second.
     pub failures: [u64; Failure::COUNT],
-    /// Documents the plan asks for, where it gives a number.
+    /// The planned number of documents, if there is one.
     pub planned: Option<u64>,
-    /// How long the plan lets the stage last, where it gives a time.
+    /// The planned length of the stage, if there is one.
     pub length_s: Option<f64>,
 }
 
-/// Where one kind of operation stands.
+/// The progress of one kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindProgress {
     /// The kind.
@@ -45,7 +45,7 @@ pub struct KindProgress {
     pub failed: u64,
     /// Requests that ended in the last full second in which any did.
     pub requests_per_s: u64,
-    /// Those of them that succeeded, of which the times are.
+    /// Those of them that succeeded; the times are theirs.
     pub timed_per_s: u64,
     /// The median of their response times, in nanoseconds.
     pub p50_ns: u64,
@@ -54,7 +54,7 @@ pub struct KindProgress {
 }
 
 impl Progress {
-    /// Takes what has been measured so far.
+    /// Copies what has been measured so far.
     pub(super) fn describe(&mut self, totals: &Totals, series: &Series) {
         (self.requests, self.ok, self.failed) = (0, 0, 0);
         self.failures = [0; Failure::COUNT];

@@ -1,5 +1,4 @@
-//! Asks a server for the size of the database while a fill goes on, on a thread and a connection
-//! of its own.
+//! Asks a server for the size of the database during a fill, on a separate thread and connection.
 
 use crate::clock::{Clock, SECOND_NS};
 use crate::driver::Driver;
@@ -10,21 +9,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The first pause between two questions; each is a tenth longer than the one before ...
+/// The pause after the first question; each is a tenth longer than the one before ...
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// ... up to this.
+/// ... up to this limit.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// How often it looks whether the fill is over.
+/// How often the thread checks whether the fill has ended.
 const STEP: Duration = Duration::from_millis(20);
 
-/// Somebody who asks until told to stop.
+/// A thread that asks until told to stop.
 pub(super) struct Sizes {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Vec<SizePoint>>,
 }
 
 impl Sizes {
-    /// Begins to ask once `start` has come.
+    /// Begins to ask after `start`.
     pub(super) fn ask(target: Driver, start: Arc<Start>) -> std::io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let told = over.clone();
@@ -35,7 +34,7 @@ impl Sizes {
         Ok(Self { over, thread })
     }
 
-    /// Asks for the last time; all that was told.
+    /// Asks a last time; returns all sizes.
     pub(super) fn finish(self) -> Vec<SizePoint> {
         self.over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! One stage: shares the connections out to threads, collects what they measure.
+//! One stage: distributes the connections to threads, and collects their measurements.
 
 use super::collect::{Collected, Frame, window_ns};
 use super::live::LiveStage;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How often progress is told.
+/// How often progress is reported.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// What one thread does, with whatever driver.
+/// The work of one thread, with any driver.
 struct ShardWork<W> {
     plan: ShardPlan,
     lanes: Vec<Lane<W>>,
@@ -33,7 +33,7 @@ impl<W: Workload + 'static> WithTarget for ShardWork<W> {
     }
 }
 
-/// What the stages of a run have in common.
+/// What the stages of a run share.
 pub(super) struct Bench<'a> {
     pub(super) plan: &'a Plan,
     pub(super) target: &'a Driver,
@@ -42,12 +42,12 @@ pub(super) struct Bench<'a> {
     pub(super) began: Nanos,
     /// The same on the wall clock, in nanoseconds since 1970.
     pub(super) began_wall: Nanos,
-    /// The server is in this process: each thread keeps to its processor.
+    /// The server is in this process: each thread is pinned to its processor.
     pub(super) pinned: bool,
 }
 
 impl Bench<'_> {
-    /// Runs the workloads, one per connection, and gives them back in the same order.
+    /// Runs the workloads, one per connection, and returns them in the same order.
     pub(super) fn run<W: Workload + Send + 'static>(
         &self,
         stage: &StagePlan,
@@ -121,22 +121,22 @@ impl Bench<'_> {
 }
 
 impl Bench<'_> {
-    /// Documents between two points of a fill whose growth is kept: what all connections insert
-    /// at once, and a thousandth of all at least. So it was in svetlyak40wt's
-    /// couchdb-performance-tests of 2008.
+    /// The number of documents between two points of a fill's growth: what all connections insert
+    /// at once, and at least a thousandth of all. svetlyak40wt's couchdb-performance-tests of 2008
+    /// did the same.
     fn window(&self, stage: &StagePlan) -> Option<u64> {
         let fill = stage.work.fill().filter(|_| self.plan.fill.growth)?;
         let at_once = self.plan.connections as u64 * u64::from(fill.batch);
         Some(at_once.max(fill.documents / 1_000))
     }
 
-    /// How long the server may answer nothing before it counts as gone.
+    /// How long the server may be silent before it counts as gone.
     fn patience_ns(&self) -> Nanos {
         self.plan.fill.wait_for_server_ns.unwrap_or(self.plan.timeout_ns)
     }
 }
 
-/// The connections of each thread: dealt out one by one.
+/// Deals the connections out to the threads, one by one.
 fn dealt<W>(workloads: Vec<W>, threads: usize) -> Vec<Vec<Lane<W>>> {
     let mut shards: Vec<Vec<Lane<W>>> = (0..threads).map(|_| Vec::new()).collect();
     for (connection, workload) in workloads.into_iter().enumerate() {
@@ -145,23 +145,23 @@ fn dealt<W>(workloads: Vec<W>, threads: usize) -> Vec<Vec<Lane<W>>> {
     shards
 }
 
-/// How long the start waits for connections; where nobody asked, as long as connecting may take.
+/// How long the start waits for connections; by default, as long as connecting may take.
 fn gather_ns(stage: &StagePlan) -> Nanos {
     stage.work.gathering().map_or(86_400 * SECOND_NS, |it| it.patience_ns)
 }
 
-/// What the conducting thread watches while shards work.
+/// What the main thread watches while shards work.
 struct StageWatch<'a> {
     stage: &'a StagePlan,
     connections: usize,
     start: Arc<Start>,
     stop: &'a Stop,
-    /// From the clock of the run to nanoseconds since 1970.
+    /// The offset from the clock of the run to nanoseconds since 1970.
     epoch_ns: Nanos,
 }
 
 impl StageWatch<'_> {
-    /// Merges what the shards measure until they are done, and tells how it goes.
+    /// Merges the measurements of the shards until they are done, and reports progress.
     fn collect(
         &self,
         source: &Receiver<Interval>,
@@ -209,7 +209,7 @@ impl StageWatch<'_> {
     }
 }
 
-/// The operations that these connections are to do, where they are counted.
+/// The number of operations for these connections, if they are counted.
 fn counted<W>(stage: &StagePlan, lanes: &[Lane<W>], connections: usize) -> Option<u64> {
     lanes.iter().map(|lane| stage.work.operations(lane.connection, connections)).sum()
 }

@@ -70,7 +70,7 @@ fn a_server_that_stays_away_leaves_the_report_of_what_was_measured() {
     assert!(seconds(&run.record["ended"]["at_s"]) >= 1.0);
     assert!(number(&run.operation("bulk_insert", "bulk_insert")["ok"]) >= 40);
     assert!(run.stdout.contains("bulk_insert response"), "{}", run.stdout);
-    came_to(&run, "failed", 3, &["the server answers nothing any more; gave up after"]);
+    came_to(&run, "failed", 3, &["the server no longer answers; gave up after"]);
 }
 
 /// A relay that tells the path of each request.

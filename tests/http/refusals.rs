@@ -33,7 +33,7 @@ fn flags_that_make_no_sense_are_named() {
     let server = Server::start();
     let url = format!("{}/x", server.url);
     for (arguments, word) in [
-        (&["siege"][..], "URL: there is nothing to request"),
+        (&["siege"][..], "URL: there are no requests"),
         (&["siege", "-f", "/no/such/file"], "--file: cannot read /no/such/file"),
         (&["siege", "-R", "/no/such/rc", &url], "--rc: cannot read"),
         (&["siege", "-c0", "-r1", &url], "--concurrent: 0 is out of range"),
