@@ -1,6 +1,6 @@
 //! Java property files, as `java.util.Properties` reads them. Does not know what properties mean.
 //!
-//! Source: the documentation of `Properties.load(LineReader)`, Java SE 17.
+//! Source: the documentation of `Properties.load(Reader)`, Java SE 17.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
