@@ -74,6 +74,11 @@ impl Outcome {
 
 /// A configured database: what is needed to open sessions on it. Shared by all shards.
 pub trait Target: Clone + Send + 'static {
+    /// It has operations on documents.
+    const DOCUMENTS: bool = true;
+    /// It has a list of requests.
+    const LISTED: bool = false;
+
     /// The database as the sessions of one shard see it.
     type Shard: Shard;
 

@@ -1,5 +1,6 @@
 //! A mix of single-document operations, as planned.
 
+use super::either::Either;
 use super::{
     Budget, Crud, CurrentDocument, Demand, DocumentsAsked, KeySequence, LaneContext, Live, Mix,
     Offer, RunAsked, Runner, StageWork, Step, Stock,
@@ -10,6 +11,9 @@ use crate::op::OpKind;
 use crate::schema::Ids;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// A lane of either order.
+type Lane = Either<Crud, CurrentDocument>;
 
 /// A mix of single-document operations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,10 +223,14 @@ impl StageWork for MixedPlan {
         runner: R,
     ) -> Result<R::Output, R::Error> {
         match self.order {
-            CrudOrder::Current => Ok(runner.run(self.current(cx, stock))?.0),
+            CrudOrder::Current => {
+                let lanes = self.current(cx, stock).into_iter().map(Lane::Other);
+                Ok(runner.run(lanes.collect())?.0)
+            }
             CrudOrder::Uniform => {
-                let (output, lanes) = runner.run(self.uniform(cx, stock))?;
-                stock.keep(lanes);
+                let lanes = self.uniform(cx, stock).into_iter().map(Lane::One);
+                let (output, lanes) = runner.run(lanes.collect())?;
+                stock.keep(lanes.into_iter().filter_map(Lane::one).collect::<Vec<_>>());
                 Ok(output)
             }
         }

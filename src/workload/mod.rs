@@ -9,6 +9,7 @@ mod budget;
 mod crud;
 mod current;
 mod demand;
+mod either;
 mod live;
 mod purpose;
 mod stage_work;
@@ -44,6 +45,9 @@ workloads! {
 
 /// The source of one connection's operations.
 pub trait Workload {
+    /// Its operations are requests from a list that the driver has; all others are on documents.
+    const LISTED: bool = false;
+
     /// Makes the next operation; its names and documents are written with `pen`. `None` at the end.
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op>;
 

@@ -199,6 +199,8 @@ impl Fields for Text<'_> {
 }
 
 impl Workload for Urls {
+    const LISTED: bool = true;
+
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         match &mut self.left {
             Some(0) => return None,

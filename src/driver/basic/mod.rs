@@ -68,6 +68,8 @@ pub struct BasicSession {
 }
 
 impl Target for Basic {
+    const LISTED: bool = true;
+
     type Shard = ShardOf<Self>;
 
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {

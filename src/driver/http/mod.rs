@@ -120,6 +120,9 @@ impl Common {
 }
 
 impl Target for Http {
+    const DOCUMENTS: bool = false;
+    const LISTED: bool = true;
+
     type Shard = ShardOf<Self>;
 
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {

@@ -1,13 +1,17 @@
 //! A phase of a YCSB workload, as planned. Does not know where properties come from.
 
 use super::rest::Rest;
-use super::series::Series;
+use super::series::{Series, SeriesLane};
 use super::{Class, Core, CoreConfig, CoreLane};
 use crate::op::OpKind;
 use crate::workload::budget::share;
+use crate::workload::either::Either;
 use crate::workload::{Fill, LaneContext, Runner, StageWork, Stock};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// A lane of either class that is about documents.
+type Lane = Either<CoreLane, SeriesLane>;
 
 /// A phase of a YCSB workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,7 +166,7 @@ impl StageWork for YcsbStage {
                     }
                     YcsbPhase::Run => series.run(place(k), self.own_operations(k, cx)),
                 };
-                Ok(runner.run((0..connections).map(make).collect())?.0)
+                Ok(runner.run((0..connections).map(make).map(Lane::Other).collect())?.0)
             }
             Class::Rest(config) => {
                 let rest = Arc::new(Rest::new((&self.config, config), cx.seed));
@@ -170,9 +174,10 @@ impl StageWork for YcsbStage {
                 Ok(runner.run((0..connections).map(make).collect())?.0)
             }
             Class::Core => {
-                let (output, lanes) = runner.run(self.core_lanes(cx, stock))?;
+                let lanes = self.core_lanes(cx, stock).into_iter().map(Lane::One);
+                let (output, lanes) = runner.run(lanes.collect())?;
                 if self.phase == YcsbPhase::Run {
-                    stock.keep(lanes);
+                    stock.keep(lanes.into_iter().filter_map(Lane::one).collect::<Vec<_>>());
                 }
                 Ok(output)
             }

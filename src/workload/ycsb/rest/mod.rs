@@ -154,6 +154,8 @@ impl Fields for Text<'_> {
 }
 
 impl Workload for RestLane {
+    const LISTED: bool = true;
+
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         self.left = self.left.checked_sub(1)?;
         // The driver's requests are in the order of the traces.

@@ -1,0 +1,52 @@
+//! Two workloads as one type: the loop is compiled for both at once.
+
+use super::{Check, Workload};
+use crate::op::{Answered, Failure, Op, Pen, Reply};
+
+/// One workload or the other, the same for all connections of a stage.
+#[derive(Debug)]
+pub(super) enum Either<A, B> {
+    One(A),
+    Other(B),
+}
+
+impl<A, B> Either<A, B> {
+    /// The first, where it is that.
+    pub(super) fn one(self) -> Option<A> {
+        match self {
+            Self::One(one) => Some(one),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl<A: Workload, B: Workload> Workload for Either<A, B> {
+    #[inline]
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+        match self {
+            Self::One(one) => one.next(pen),
+            Self::Other(other) => other.next(pen),
+        }
+    }
+
+    #[inline]
+    fn observe(
+        &mut self,
+        op: &Op,
+        result: Result<Reply, Failure>,
+        answered: &Answered<'_>,
+    ) -> Check {
+        match self {
+            Self::One(one) => one.observe(op, result, answered),
+            Self::Other(other) => other.observe(op, result, answered),
+        }
+    }
+
+    #[inline]
+    fn pause_ns(&mut self) -> u64 {
+        match self {
+            Self::One(one) => one.pause_ns(),
+            Self::Other(other) => other.pause_ns(),
+        }
+    }
+}
