@@ -1,4 +1,4 @@
-//! What the stand-in counted, so that a client's own counts can be reconciled with it exactly.
+//! What the stand-in counted, for an exact comparison with a client's own counts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,14 +12,14 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
         }
 
-        /// The counters while they are written to, by all serving threads.
+        /// The counters, updated by all serving threads.
         #[derive(Debug, Default)]
         pub(super) struct Tally {
             $(pub(super) $name: AtomicU64,)*
         }
 
         impl Tally {
-            /// The present values.
+            /// The current values.
             pub(super) fn snapshot(&self) -> Counters {
                 Counters { $($name: self.$name.load(Ordering::Relaxed),)* }
             }
@@ -30,13 +30,13 @@ macro_rules! counters {
 counters! {
     /// Connections accepted.
     connections,
-    /// Requests answered, or dropped on purpose; without those for the counters themselves.
+    /// Requests answered, or dropped on purpose; except those for the counters themselves.
     requests,
     /// Databases created.
     databases_created,
     /// Databases deleted.
     databases_deleted,
-    /// Documents created by `PUT` or `POST` of one document, over a tombstone too.
+    /// Documents created by `PUT` or `POST` of one document, including those replacing a tombstone.
     documents_created,
     /// Documents answered to `GET` or `HEAD` of one document, 304 included.
     documents_read,
@@ -64,7 +64,7 @@ counters! {
     unauthorized,
     /// Answers of 400 and above that are counted nowhere else.
     errors_other,
-    /// Requests never answered, on purpose.
+    /// Requests dropped on purpose.
     dropped,
 }
 

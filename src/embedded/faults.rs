@@ -1,6 +1,6 @@
 //! Scripted faults: what happens to an answer, as pure functions of the time and of a seed.
 //!
-//! Knows neither sockets nor timers; `turnstile` plays them.
+//! Knows neither sockets nor timers; `turnstile` applies them.
 
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -18,13 +18,13 @@ pub enum Delay {
         /// Nanoseconds.
         ns: Nanos,
     },
-    /// Mostly one time, sometimes another: 99 % 1 ms and 1 % 50 ms, say.
+    /// Usually one time, sometimes another: for example 99 % 1 ms and 1 % 50 ms.
     Mix {
         /// The usual delay in nanoseconds.
         ns: Nanos,
         /// The rare delay in nanoseconds.
         rare_ns: Nanos,
-        /// How often the rare one is taken, 0 to 1.
+        /// The probability of the rare one, 0 to 1.
         rare_fraction: f64,
     },
     /// Log-normal, as latencies often are.
@@ -66,12 +66,12 @@ pub struct Stall {
     pub at_ns: Nanos,
     /// How long it lasts, in nanoseconds.
     pub for_ns: Nanos,
-    /// After how many nanoseconds it comes again; `None`: never.
+    /// The interval at which it repeats, in nanoseconds; `None`: once.
     pub every_ns: Option<Nanos>,
 }
 
 impl Stall {
-    /// When an answer due at `due` leaves, both in nanoseconds after the first request.
+    /// When an answer due at `due` is sent, both in nanoseconds after the first request.
     pub(super) fn release(self, due: Nanos) -> Nanos {
         let Some(since) = due.checked_sub(self.at_ns) else { return due };
         let within = match self.every_ns {
@@ -89,27 +89,27 @@ pub struct Faults {
     pub delay: Delay,
     /// When the whole server stalls.
     pub stalls: Vec<Stall>,
-    /// Requests never answered, 0 to 1; their connection answers nothing any more.
+    /// Fraction of requests that are never answered; nor is any later one on their connections.
     pub drop_fraction: f64,
-    /// Requests held back by `slow_ns` more, 0 to 1.
+    /// Fraction of requests that are held back by `slow_ns` more.
     pub slow_fraction: f64,
     /// How much longer the slow ones take, in nanoseconds.
     pub slow_ns: Nanos,
-    /// Seed of all that is drawn; a connection's draws depend on it and on the connection's number.
+    /// The seed of all draws; a connection's draws depend on it and on the connection's number.
     pub seed: u64,
 }
 
 /// What happens to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Answered, that many nanoseconds after the first request of all.
+    /// Answered this many nanoseconds after the first request of all.
     Answer(Nanos),
     /// Never answered.
     Drop,
 }
 
 impl Faults {
-    /// Whether every answer leaves at once.
+    /// Whether every answer is sent at once.
     pub(super) fn is_prompt(&self) -> bool {
         self.delay == Delay::None
             && self.stalls.is_empty()

@@ -28,12 +28,12 @@ pub use server::{StandIn, bind};
 
 use crate::clock::Nanos;
 
-/// How a stand-in is to behave.
+/// How a stand-in behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Name and password of the one user, a server admin. Without it everybody is an admin.
+    /// Name and password of the only user, a server admin. Without it everybody is an admin.
     pub admin: Option<(String, String)>,
-    /// How long a session cookie is good, in nanoseconds.
+    /// The lifetime of a session cookie, in nanoseconds.
     pub session_ns: Nanos,
     /// Serving threads, each with its own runtime. 0 counts as 1.
     pub threads: usize,
@@ -41,7 +41,7 @@ pub struct Options {
     pub mode: Mode,
     /// What happens to the answers.
     pub faults: Faults,
-    /// Keep each serving thread on one processor, from the last on: for clients in this process.
+    /// Pin each serving thread to a processor, starting with the last: for clients in this process.
     pub pinned: bool,
 }
 
@@ -63,6 +63,6 @@ impl Default for Options {
 pub enum Mode {
     /// The stand-in CouchDB, which keeps documents in memory.
     Couch,
-    /// A responder which keeps nothing and answers every request as if it had succeeded.
+    /// A responder which stores nothing and answers every request as if it had succeeded.
     Null,
 }

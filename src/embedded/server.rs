@@ -1,4 +1,4 @@
-//! Listens, and runs the serving threads. Knows nothing of CouchDB.
+//! Listens, and runs the serving threads. Knows nothing about CouchDB.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
@@ -29,7 +29,8 @@ const BACKLOG: i32 = 4096;
 /// Listens on an address such as `127.0.0.1:0`.
 ///
 /// # Errors
-/// When the address does not resolve, or can not be listened on.
+///
+/// When the address does not resolve, or cannot be listened on.
 pub fn bind(address: &str) -> io::Result<TcpListener> {
     let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "no such address");
     for address in address.to_socket_addrs()? {
@@ -78,10 +79,11 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Starts serving on threads of its own.
+    /// Starts serving on new threads.
     ///
     /// # Errors
-    /// When a thread, a runtime or the listener can not be set up.
+    ///
+    /// When a thread, a runtime or the listener cannot be set up.
     pub fn start(listener: TcpListener, options: Options) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let gate = Arc::new(Gate::new(options.faults));
@@ -122,7 +124,7 @@ impl StandIn {
         self.address
     }
 
-    /// Its URL, which a client on this machine can use, without a slash at its end.
+    /// Its URL for a client on this machine, without a trailing slash.
     pub fn url(&self) -> String {
         let mut address = self.address;
         if address.ip().is_unspecified() {
@@ -136,9 +138,9 @@ impl StandIn {
         self.engine.tally().snapshot()
     }
 
-    /// How long the null responder took from a request read to its answer written, in nanoseconds,
-    /// as it was measured there. An answer may be counted a moment after the client has it.
-    /// Empty in [`Mode::Couch`].
+    /// How long the null responder took from reading a request to writing its answer, in
+    /// nanoseconds, as measured by the responder. An answer may be counted slightly after the
+    /// client has it. Empty in [`Mode::Couch`].
     pub fn served(&self) -> Histogram<u64> {
         let mut merged = histogram();
         for served in &self.served {
@@ -148,7 +150,7 @@ impl StandIn {
         merged
     }
 
-    /// Stops serving, hangs up on all connections and joins the threads.
+    /// Stops serving, closes all connections and joins the threads.
     pub fn stop(self) {
         drop(self);
     }
@@ -186,7 +188,7 @@ impl Drop for StandIn {
     fn drop(&mut self) {
         self.shutdown.send_replace(true);
         for thread in self.threads.drain(..) {
-            // A panic there was already reported there.
+            // A panic in a thread was reported when it happened.
             let _ = thread.join();
         }
     }
@@ -211,7 +213,7 @@ impl Worker {
                 let connection =
                     null::serve(Arc::clone(script), Arc::clone(&self.served), stream, number);
                 tokio::spawn(async move {
-                    // A client which hangs up is no error of ours.
+                    // A client which closes the connection is not an error here.
                     let _ = connection.await;
                 });
             }
@@ -229,18 +231,18 @@ async fn couch(shared: Arc<SharedState>, gate: Arc<Gate>, stream: TcpStream, num
         let answer = service::serve(Arc::clone(&shared), peer.ip(), request).await;
         if !exempt && matches!(turnstile.lock().await.pass(read).await, Ok(false)) {
             count(&shared.tally.dropped);
-            // Until the client hangs up.
+            // Until the client closes the connection.
             std::future::pending::<()>().await;
         }
         answer
     });
     let mut http = http1::Builder::new();
     http.header_read_timeout(None).pipeline_flush(true);
-    // A client which hangs up is no error of ours.
+    // A client which closes the connection is not an error here.
     let _ = http.serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// Accepts, and hands connections out in turn: to this thread and to the `others`.
+/// Accepts connections, and distributes them in turn to this thread and the `others`.
 async fn accept(
     listener: TcpListener,
     worker: Worker,
@@ -250,7 +252,7 @@ async fn accept(
     let mut number = 0;
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of file descriptors, most likely: wait for some to come free.
+            // Most likely out of file descriptors: wait until some are free.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };

@@ -1,4 +1,4 @@
-//! Sleeping more precisely than tokio's timer, whose tick is a millisecond: a `timerfd`.
+//! A `timerfd`, for more precise sleep than tokio's timer with its resolution of a millisecond.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,9 +15,10 @@ use crate::clock::{Nanos, SECOND_NS};
 pub(super) struct Timer(AsyncFd<OwnedFd>);
 
 impl Timer {
-    /// A timer on the present runtime.
+    /// A timer on the current runtime.
     ///
     /// # Errors
+    ///
     /// When the process has no file descriptors left.
     #[allow(
         deprecated,
@@ -28,12 +29,13 @@ impl Timer {
         Ok(Self(AsyncFd::new(timerfd_create(TimerfdClockId::Monotonic, flags)?)?))
     }
 
-    /// Waits for that many nanoseconds.
+    /// Waits for this many nanoseconds.
     ///
     /// # Errors
+    ///
     /// When the operating system refuses the timer.
     pub(super) async fn sleep(&self, ns: Nanos) -> io::Result<()> {
-        // Zero would disarm it.
+        // Zero would disarm the timer.
         let ns = ns.max(1);
         let seconds = i64::try_from(ns / SECOND_NS).unwrap_or(i64::MAX);
         let it_value = Timespec { tv_sec: seconds, tv_nsec: (ns % SECOND_NS).cast_signed() };

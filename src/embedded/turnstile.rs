@@ -1,4 +1,4 @@
-//! Holds answers back, or for ever, as the faults say. One gate for the whole server, one
+//! Holds answers back, or drops them, according to the faults. One gate for the whole server, one
 //! turnstile for each connection.
 
 use std::io;
@@ -22,12 +22,12 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// A gate that plays `faults`.
+    /// A gate that applies `faults`.
     pub(super) fn new(faults: Faults) -> Self {
         Self { faults, clock: Clock::system(), first: AtomicU64::new(0) }
     }
 
-    /// The clock that its times are read on.
+    /// The clock for its times.
     pub(super) const fn clock(&self) -> Clock {
         self.clock
     }
@@ -37,7 +37,7 @@ impl Gate {
         self.faults.is_prompt()
     }
 
-    /// When the first request of all was read, which is `now` if none was.
+    /// When the first request of all was read; `now` if this is the first.
     fn first(&self, now: Nanos) -> Nanos {
         match self.first.load(Ordering::Relaxed) {
             0 => match self.first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
@@ -49,7 +49,7 @@ impl Gate {
     }
 }
 
-/// The way of one connection's answers through the gate.
+/// One connection's passage through the gate.
 pub(super) struct Turnstile {
     gate: Arc<Gate>,
     random: Xoshiro256PlusPlus,
@@ -63,9 +63,10 @@ impl Turnstile {
         Self { gate, random: Xoshiro256PlusPlus::seed_from_u64(seed), timer: None }
     }
 
-    /// Waits until the answer to a request read at `read` is due; `false` when it never is.
+    /// Waits until the answer to a request read at `read` is due; `false` if it is never due.
     ///
     /// # Errors
+    ///
     /// When the process has no file descriptors left for a timer.
     pub(super) async fn pass(&mut self, read: Nanos) -> io::Result<bool> {
         let first = self.gate.first(read);

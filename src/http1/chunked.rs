@@ -2,7 +2,7 @@
 
 use super::malformed::Malformed;
 
-/// The longest line of a chunk's size and extensions, or of a trailer, that is accepted.
+/// The longest accepted line, of a chunk's size and extensions or of a trailer.
 const MAX_LINE: usize = 4096;
 /// The most trailers that are accepted, in bytes.
 const MAX_TRAILERS: usize = 64 * 1024;
@@ -12,7 +12,7 @@ const MAX_TRAILERS: usize = 64 * 1024;
 pub(super) struct Chunked {
     /// The end of the decoded body.
     pub(super) end: usize,
-    /// Where the encoded bytes that were not looked at begin.
+    /// Where the remaining encoded bytes begin.
     cursor: usize,
     state: State,
 }
@@ -22,7 +22,7 @@ enum State {
     Size,
     Data(usize),
     DataEnd,
-    /// So many bytes of trailers have come.
+    /// This many bytes of trailers have arrived.
     Trailer(usize),
 }
 
@@ -32,8 +32,8 @@ impl Chunked {
         Self { end: start, cursor: start, state: State::Size }
     }
 
-    /// Decodes what has arrived. `Some(n)`: the body is complete, and `n` bytes were its
-    /// encoded form with all that came before it.
+    /// Decodes what has arrived. `Some(n)`: the body is complete, and its encoded form ends after
+    /// `n` bytes of the buffer.
     pub(super) fn decode(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Malformed> {
         loop {
             match self.state {
@@ -75,7 +75,7 @@ impl Chunked {
         }
     }
 
-    /// The bounds of the next line without its end, once it is there whole.
+    /// The bounds of the next line without its end, once it is complete.
     fn line(&mut self, buffer: &[u8]) -> Result<Option<(usize, usize)>, Malformed> {
         let rest = &buffer[self.cursor..];
         let Some(length) = memchr::memchr(b'\n', rest) else {
@@ -91,7 +91,7 @@ impl Chunked {
     }
 }
 
-/// Reads the hexadecimal size in front of any extension.
+/// Reads the hexadecimal size before any extension.
 fn chunk_size(line: &[u8]) -> Result<usize, Malformed> {
     let digits = line.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     // 2^60 bytes are out of reach, and a longer number could overflow.

@@ -1,12 +1,12 @@
-//! One keep-alive connection: sends a request, reads its answer, says how each went.
+//! One keep-alive connection: sends a request, reads its answer, reports how each went.
 //!
-//! Before a request is sent, what nobody asked for is looked for: an answer that came by itself, or
-//! that the peer has closed. The request then goes over a fresh connection.
+//! Before a request is sent, the connection is checked for anything unsolicited: an answer that
+//! came by itself, or the peer's close. The request is then sent on a new connection.
 //!
-//! An answer that comes while the request is still being sent ends the sending, and after an
-//! error in sending, an answer that is already there is read first: servers that refuse early
-//! answer and hang up. A request that finds its connection closed before any byte of an answer came
-//! is sent once more on a fresh one, if none of it went out or the request says that it may be.
+//! An answer that arrives while the request is still being sent ends the sending, and after an
+//! error in sending, an answer that has already arrived is read first: servers that refuse early
+//! answer and close the connection. A request whose connection turns out to be closed before any
+//! byte of an answer came is resent on a new one, if none of it was sent or the request allows it.
 
 use super::decode::{Decoder, Step};
 use super::head::header_values;
@@ -20,24 +20,24 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// The most that is made room for ahead of its arrival.
+/// The most memory allocated before the data arrives.
 const MOST_AHEAD: usize = 1 << 20;
-/// The pause after the first, second, ... failed attempt to connect doubles from here.
+/// The first pause after a failed attempt to connect; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How long a server that has spoken before it was asked is listened to, on a new connection.
+/// How long to listen on a new connection to a server that has sent something unsolicited.
 const LISTEN_NS: Nanos = 100_000_000;
 
-/// A request, and what may be done with it.
+/// A request, and how it may be handled.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Head and body.
     pub bytes: &'a [u8],
     /// It is a HEAD: its answer has no body.
     pub is_head: bool,
-    /// It may change something: where no whole answer comes, it is [`Failure::Unanswered`].
+    /// It may change something: without a complete answer it is [`Failure::Unanswered`].
     pub changes: bool,
-    /// It may be sent once more where the connection that was kept for it turns out to be closed.
+    /// It may be resent if the connection kept for it turns out to be closed.
     pub resend: bool,
 }
 
@@ -47,20 +47,20 @@ impl<'a> Request<'a> {
         Self { bytes, is_head: false, changes: false, resend: true }
     }
 
-    /// One that is carried out each time it is sent.
+    /// One that takes effect each time it is sent.
     pub const fn changing(bytes: &'a [u8]) -> Self {
         Self { bytes, is_head: false, changes: true, resend: false }
     }
 }
 
-/// A whole answer. Its body and headers lie in the connection until the next request.
+/// A complete answer. Its body and headers stay in the connection until the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
     /// The length of the decoded body in bytes.
     pub body_bytes: u64,
-    /// Whether the request was sent a second time.
+    /// Whether the request was resent.
     pub resent: bool,
 }
 
@@ -73,37 +73,37 @@ pub struct Connection {
     /// The most bytes that an answer may have.
     max_answer: usize,
     stream: Option<Stream>,
-    /// How many answers the present stream has given.
+    /// The number of answers on the current stream.
     answers: u64,
-    /// Requests that were begun to be written, each try counted.
+    /// Requests whose sending was begun, counting each try.
     sent: u64,
-    /// How often unrequested data came, since this was last taken.
+    /// How often unsolicited data came since this was last taken.
     unsolicited: u32,
-    /// A server has spoken as soon as it was connected to.
+    /// A server has sent something before it was asked.
     wary: bool,
-    /// The last request had no whole answer in time.
+    /// The last request had no complete answer in time.
     timed_out: bool,
-    /// Attempts in a row that brought no connection, or one that gave no answer.
+    /// Consecutive attempts without a connection, or without an answer on it.
     failures: u32,
-    /// Why there is no connection, or no answer, where more is known than the class of failure.
+    /// Why there is no connection or no answer, if more is known than the class of failure.
     trouble: Option<Box<str>>,
     buffers: Rc<Buffers>,
     timestamps: Option<Rc<Timestamps>>,
-    /// What the present answer is read into, and how much of it has been. Empty between answers.
+    /// The buffer for the current answer, and how much of it is filled. Empty between answers.
     buffer: Vec<u8>,
     filled: usize,
     decoder: Decoder,
 }
 
-/// How far one attempt to send and receive has come.
+/// The progress of one attempt to send and receive.
 enum Progress {
-    /// So many bytes of the request are written.
+    /// This many bytes of the request have been written.
     Sending(usize),
-    /// The request is: all of it, or as much as the server wanted.
+    /// The request has been written: all of it, or as much as the server wanted.
     Sent { whole: bool },
 }
 
-/// How one attempt to send and receive broke.
+/// How one attempt to send and receive failed.
 struct Broken {
     failure: Failure,
     /// Nothing of an answer had arrived.
@@ -144,8 +144,8 @@ impl Connection {
         self.stream = None;
     }
 
-    /// Forgets the last answer. Opens the connection if it is not open, and tells since when. After
-    /// failures to connect it pauses instead, and the next request opens it.
+    /// Discards the last answer. Opens the connection if it is not open, and returns when it began
+    /// to. After failures to connect it pauses instead, and the next request opens it.
     pub async fn ready(&mut self) -> Option<Nanos> {
         if !self.buffer.is_empty() {
             self.decoder = Decoder::default();
@@ -161,19 +161,19 @@ impl Connection {
         Some(since)
     }
 
-    /// Pauses as long as failures to connect ask for. Tells whether there were any.
+    /// Pauses according to the failures to connect. Returns whether there were any.
     pub async fn rest(&self) -> bool {
         let Some(doublings) = self.failures.checked_sub(1) else { return false };
         tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
         true
     }
 
-    /// Whether the last request without an answer ran out of time, on a connection that held.
+    /// Whether the last request timed out on a connection that stayed open.
     pub const fn timed_out(&self) -> bool {
         self.timed_out
     }
 
-    /// How long one operation may take, in nanoseconds.
+    /// The timeout of an operation, in nanoseconds.
     pub const fn timeout_ns(&self) -> Nanos {
         self.deadline.timeout_ns()
     }
@@ -181,6 +181,7 @@ impl Connection {
     /// Sends `request` and reads its answer.
     ///
     /// # Errors
+    ///
     /// If no complete answer came; the [`Failure`] says why.
     pub async fn exchange(
         &mut self,
@@ -201,7 +202,7 @@ impl Connection {
                     break Err(failure);
                 }
                 if self.wary && Box::pin(self.listen()).await {
-                    // Told by the failure.
+                    // The failure already reports it.
                     self.unsolicited -= 1;
                     self.failures += 1;
                     break Err(Failure::Protocol);
@@ -253,8 +254,8 @@ impl Connection {
         Ok(Answer { status: head.status, body_bytes: body.len() as u64, resent })
     }
 
-    /// Closes the connection if something came on it that was not asked for, or its end. Tells
-    /// whether something came.
+    /// Closes the connection if something unsolicited arrived on it, or its end. Returns whether
+    /// something arrived.
     #[cold]
     fn look(&mut self) -> bool {
         let found = self.stream.as_mut().map_or(Found::Nothing, Stream::look);
@@ -267,7 +268,7 @@ impl Connection {
         speaks
     }
 
-    /// Waits whether a server that has spoken before it was asked does so again.
+    /// Waits for a server that has sent something unsolicited to do so again.
     async fn listen(&mut self) -> bool {
         let over = self.clock.now() + LISTEN_NS;
         while self.clock.now() < over {
@@ -280,22 +281,22 @@ impl Connection {
         false
     }
 
-    /// How often unrequested data came, since this was last called.
+    /// How often unsolicited data came since the last call.
     pub const fn take_unsolicited(&mut self) -> u32 {
         std::mem::replace(&mut self.unsolicited, 0)
     }
 
-    /// How many requests it has sent in all, each try counted.
+    /// How many requests it has sent, counting each try.
     pub const fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// The status of the last answer; `None`: the last exchange brought none.
+    /// The status of the last answer; `None` if the last exchange had none.
     pub fn status(&self) -> Option<u16> {
         Some(self.decoder.head().status).filter(|&status| status > 0)
     }
 
-    /// Why the last exchange brought none, where more is known than the class of failure.
+    /// Why the last exchange had no answer, if more is known than the class of failure.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
@@ -311,14 +312,14 @@ impl Connection {
         sets.then(|| header_values(self.head(), "set-cookie").first().copied())?
     }
 
-    /// The status line and headers of the last answer, as they came.
+    /// The status line and headers of the last answer, as received.
     pub fn head(&self) -> &[u8] {
         &self.buffer[self.decoder.head_text()]
     }
 
     async fn connect(&mut self) -> Result<(), Failure> {
         let endpoint = self.endpoint.clone();
-        // Rare, and large: kept out of the futures that every exchange pays for.
+        // Rare and large: kept out of the future of every exchange.
         let noting = self.timestamps.is_some();
         let mut connecting = Box::pin(Stream::connect(&endpoint, self.failures, noting));
         let (deadline, mut trouble) = (&self.deadline, None);
@@ -339,7 +340,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what is left of the request, then reads until the answer is whole.
+    /// Sends the rest of the request, then reads until the answer is complete.
     fn poll_attempt(
         &mut self,
         context: &mut Context<'_>,
@@ -362,14 +363,15 @@ impl Connection {
         let received = ready!(self.poll_receive(context, probe));
         received.map_err(|failure| Broken { failure, unanswered: self.filled == 0 })?;
         if !whole {
-            // The server answered without reading everything: what it reads next is unknown.
+            // The server answered without reading everything: it is unknown what it reads next.
             self.answers += 1;
             self.stream = None;
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Writes the request. `false`: an answer began, or writing failed, before all was written.
+    /// Writes the request. `false` if an answer began, or writing failed, before everything was
+    /// written.
     fn poll_send(
         &mut self,
         context: &mut Context<'_>,
@@ -406,7 +408,7 @@ impl Connection {
         Poll::Ready(Ok(false))
     }
 
-    /// Reads until the answer is whole.
+    /// Reads until the answer is complete.
     fn poll_receive(
         &mut self,
         context: &mut Context<'_>,
@@ -433,8 +435,8 @@ impl Connection {
                     }
                 }
             }
-            // What a head announces is not yet there: memory follows what arrives. The byte more
-            // is for what must not come.
+            // The announced length has not arrived yet: memory grows with what arrives. One more
+            // byte detects excess data.
             let size = self.filled + wanted.min(MOST_AHEAD) + 1;
             if self.buffer.is_empty() {
                 self.buffer = self.buffers.take();

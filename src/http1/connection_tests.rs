@@ -1,4 +1,4 @@
-//! Servers that say too much, too early, or hang up.
+//! Servers that send too much, too early, or close the connection.
 
 use super::*;
 use crate::net::{MAX_ANSWER, TlsOptions};
@@ -6,15 +6,15 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A server whose connections are served by `serve`, one after the other. It tells of what it has
-/// done by the channel.
+/// A server whose connections are served by `serve`, one after the other. It reports its progress
+/// through the channel.
 fn server(
     serve: impl Fn(usize, &mut TcpStream, &Sender<()>) + Send + 'static,
 ) -> (Connection, Receiver<()>) {
     limited(MAX_ANSWER, serve)
 }
 
-/// The same, of whose answers at most so many bytes are read.
+/// The same, with a limit on the bytes read of an answer.
 fn limited(
     max_answer: u64,
     serve: impl Fn(usize, &mut TcpStream, &Sender<()>) + Send + 'static,
@@ -35,7 +35,7 @@ fn limited(
     (Connection::new(Arc::new(endpoint), &deadlines), told)
 }
 
-/// Reads a request's head. `false`: the client has hung up.
+/// Reads a request's head. `false` if the client has closed the connection.
 fn request(stream: &mut TcpStream) -> bool {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -50,12 +50,12 @@ fn request(stream: &mut TcpStream) -> bool {
 
 fn answer(stream: &mut TcpStream, body: &str) {
     let length = body.len();
-    // Nobody may be there any more.
+    // The client may be gone already.
     let _ = stream
         .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}").as_bytes());
 }
 
-/// Answers all requests of a connection with `body`.
+/// Answers all requests on a connection with `body`.
 fn serve_all(stream: &mut TcpStream, body: &str) {
     while request(stream) {
         answer(stream, body);
@@ -75,7 +75,7 @@ async fn get(connection: &mut Connection) -> Result<String, Failure> {
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-/// The body of the answer to a request, and whether that was sent twice.
+/// The body of the answer to a request, and whether the request was resent.
 async fn send(
     connection: &mut Connection,
     request: Request<'_>,
@@ -138,7 +138,7 @@ async fn a_server_that_speaks_first_is_not_believed() {
     wait(&told).await;
     assert_eq!(get(&mut connection).await, Err(Failure::Protocol));
     assert_eq!(connection.take_unsolicited(), 1);
-    // Nor is it the next time.
+    // Nor is it accepted the next time.
     assert_eq!(get(&mut connection).await, Err(Failure::Protocol));
     assert_eq!((connection.take_unsolicited(), connection.sent()), (0, 0));
 }
@@ -205,7 +205,7 @@ async fn answers_without_end_are_read_to_the_limit() {
             if !request(stream) {
                 return;
             }
-            // Until the client hangs up, which is before the end of 4 GB.
+            // Until the client closes the connection, which is before the end of 4 GB.
             let mut sent = stream.write_all(start.as_bytes());
             for _ in 0..4_000_000 {
                 if sent.is_err() {
@@ -254,8 +254,8 @@ async fn it_tells_since_when_it_is_opened_again() {
     }
 }
 
-/// What comes of a request whose connection is closed when it has gone out. The connection has
-/// been used before, or only been opened; before it is closed, `part` of an answer comes.
+/// The result of a request whose connection is closed after it was sent. The connection has been
+/// used before, or only been opened; before it is closed, `part` of an answer is sent.
 async fn lost(
     used: bool,
     part: &'static str,
@@ -292,7 +292,7 @@ async fn only_what_may_be_sent_twice_is() {
         assert_eq!(lost(used, "", asked_for).await, (again(), 2));
         let never = Request { resend: false, ..reading };
         assert_eq!(lost(used, "", never).await, (Err(Failure::Reset), 1));
-        // Once an answer has begun, nothing is.
+        // Once an answer has begun, nothing is resent.
         let part = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart";
         assert_eq!(lost(used, part, reading).await, (Err(Failure::Reset), 1));
         assert_eq!(lost(used, part, asked_for).await, (Err(Failure::Unanswered), 1));

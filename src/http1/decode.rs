@@ -1,14 +1,14 @@
-//! An HTTP/1.1 answer, decoded as it arrives (RFC 9112), without any input or output.
+//! Decodes an HTTP/1.1 answer as it arrives (RFC 9112), without doing any input or output.
 
 use super::chunked::Chunked;
 use super::head::{self, Framing, Head, MAX_HEAD};
 use super::malformed::Malformed;
 use std::ops::Range;
 
-/// How far an answer has come.
+/// The progress of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// More bytes are needed; at least this many, as far as is known.
+    /// More bytes are needed; at least this many, as far as known.
     More(usize),
     /// The answer is complete.
     Done,
@@ -48,7 +48,7 @@ impl Decoder {
         Self { head_request, ..Self::default() }
     }
 
-    /// The head, once the first step after it was made.
+    /// The head, once it has been read.
     pub const fn head(&self) -> &Head {
         &self.head
     }
@@ -66,10 +66,11 @@ impl Decoder {
         }
     }
 
-    /// Takes in `buffer`, all that has arrived so far. A chunked body is decoded in place.
+    /// Processes `buffer`, everything that has arrived so far. A chunked body is decoded in place.
     ///
     /// # Errors
-    /// When the bytes are not an HTTP/1.1 answer, or go beyond it.
+    ///
+    /// When the bytes are not an HTTP/1.1 answer, or continue after it.
     pub fn step(&mut self, buffer: &mut [u8]) -> Result<Step, Malformed> {
         if self.body == Body::Waiting && !self.read_head(buffer)? {
             return Ok(Step::More(1));
@@ -92,8 +93,8 @@ impl Decoder {
         }
     }
 
-    /// Tells that the peer has closed the connection after `received` bytes. `true`: that
-    /// completed the answer.
+    /// The peer has closed the connection after `received` bytes. Returns `true` if that completed
+    /// the answer.
     pub fn close(&mut self, received: usize) -> bool {
         if let Body::UntilClose(start) = self.body {
             self.body = Body::Done(start..received);
@@ -109,7 +110,7 @@ impl Decoder {
         Ok(Step::Done)
     }
 
-    /// Reads the head, past any interim answers. `false`: it is not yet complete.
+    /// Reads the head, after any interim answers. `false` if it is incomplete.
     fn read_head(&mut self, buffer: &[u8]) -> Result<bool, Malformed> {
         loop {
             let Some((length, head, framing)) = head::parse(&buffer[self.start..])? else {
@@ -121,11 +122,11 @@ impl Decoder {
             };
             let end = self.start + length;
             if head.status == 101 {
-                // Nothing here ever asks to change protocols.
+                // This client never asks to change protocols.
                 return Err(Malformed::Head);
             }
             if head.status < 200 {
-                // An interim answer says nothing about the final one, its headers neither.
+                // An interim answer and its headers say nothing about the final one.
                 self.start = end;
                 self.interim += 1;
                 if self.interim > MAX_INTERIM {

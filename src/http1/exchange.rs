@@ -1,15 +1,15 @@
-//! Requests and their answers, for those who want to see each.
+//! Requests and their answers, for tools that show them.
 
 use crate::clock::Nanos;
 use crate::op::Failure;
 use std::sync::mpsc::Sender;
 
-/// One request and its answer, for who wants to see each. A redirect and what it leads to are two.
+/// One request and its answer. A redirect and the request after it are two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// The status of the answer, or why there was none.
     pub status: Result<u16, Failure>,
-    /// From before it was sent, connecting included, to the last byte of the answer, in
+    /// From before it was sent, including connecting, to the last byte of the answer, in
     /// nanoseconds.
     pub response_ns: Nanos,
     /// Bytes of the body received.
@@ -22,17 +22,17 @@ pub struct Exchange {
     pub target: String,
     /// Head and body as sent.
     pub request: Vec<u8>,
-    /// Status line and headers of the answer, as they came; empty without an answer.
+    /// Status line and headers of the answer, as received; empty without an answer.
     pub head: Vec<u8>,
     /// The body of the answer.
     pub body: Vec<u8>,
 }
 
-/// Who is told of exchanges.
+/// The receiver of exchanges.
 #[derive(Clone, Debug)]
 pub struct Watcher {
-    /// Where they are told to.
+    /// The channel to send them to.
     pub sender: Sender<Exchange>,
-    /// With what was sent and what came.
+    /// Include what was sent and received.
     pub whole: bool,
 }

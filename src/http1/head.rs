@@ -1,7 +1,7 @@
-//! The head of an HTTP/1.1 answer (RFC 9112): what it says of the status and of what follows it.
+//! The head of an HTTP/1.1 answer (RFC 9112): the status, and how the body is delimited.
 //!
 //! Reads what is needed and checks the rest, in one pass. httparse, which reads every header into a
-//! list, takes 1.6 times as long; a test holds this to accept exactly what httparse does.
+//! list, takes 1.6 times as long; a test ensures that both accept exactly the same heads.
 
 use super::malformed::Malformed;
 
@@ -9,7 +9,7 @@ use super::malformed::Malformed;
 pub(super) const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 64;
 
-/// What a head says that matters here.
+/// The relevant parts of a head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// The status code.
@@ -29,7 +29,7 @@ pub(super) enum Framing {
     Chunked,
 }
 
-/// The bytes that may stand in a header's name (RFC 9110, 5.6.2).
+/// The bytes allowed in a header's name (RFC 9110, 5.6.2).
 static TOKEN: [bool; 256] = {
     let mut token = [false; 256];
     let mut byte = 0u8;
@@ -51,7 +51,7 @@ const ONES: u64 = u64::MAX / 255;
 
 /// Why a head was not read to its end.
 enum Stop {
-    /// It is not all there.
+    /// It is incomplete.
     Partial,
     Malformed(Malformed),
 }
@@ -59,11 +59,11 @@ enum Stop {
 /// Not a head.
 const WRONG: Stop = Stop::Malformed(Malformed::Head);
 
-/// Reads the head that `bytes` begin with: its length, what it says, and what follows it; `None`
-/// when it is not all there.
+/// Reads the head at the beginning of `bytes`: its length, its content, and the framing of the
+/// body; `None` if it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Head, Framing)>, Malformed> {
     match read(bytes) {
-        // However the bytes came in.
+        // The limit holds however the bytes arrived.
         Ok((length, ..)) if length > MAX_HEAD => Err(Malformed::HeadTooLarge),
         Ok(read) => Ok(Some(read)),
         Err(Stop::Partial) => Ok(None),
@@ -110,7 +110,7 @@ fn byte(bytes: &[u8], at: usize) -> Result<u8, Stop> {
     bytes.get(at).copied().ok_or(Stop::Partial)
 }
 
-/// Where the line break at `at` ends.
+/// The end of the line break at `at`.
 fn line_end(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     match byte(bytes, at)? {
         b'\n' => Ok(at + 1),
@@ -119,8 +119,8 @@ fn line_end(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     }
 }
 
-/// Reads the status line at `at`: where the next one begins, the status, and whether the version
-/// keeps connections open.
+/// Reads the status line at `at`: the beginning of the next line, the status, and whether the
+/// version keeps connections open.
 fn status_line(bytes: &[u8], at: usize) -> Result<(usize, u16, bool), Stop> {
     const VERSION: &[u8] = b"HTTP/1.";
     let line = &bytes[at..];
@@ -151,8 +151,8 @@ fn status_line(bytes: &[u8], at: usize) -> Result<(usize, u16, bool), Stop> {
     Ok((line_end(bytes, end)?, status, keep_alive))
 }
 
-/// The length of the name that `line` begins with, and of its colon, where it is one that most
-/// heads have and that says nothing here. 0: look closer.
+/// The length of the name at the beginning of `line` and its colon, if it is a common header that
+/// is ignored here. 0 for any other.
 #[inline]
 fn idle_name(line: &[u8]) -> usize {
     match line.first() {
@@ -171,10 +171,10 @@ fn begins<const N: usize>(line: &[u8], text: &[u8; N]) -> usize {
     if line.starts_with(text) { N } else { 0 }
 }
 
-/// Where the name at `at` ends: at the first byte that may not stand in one.
+/// The end of the name at `at`: the first byte not allowed in a name.
 ///
-/// Letters and hyphens, of which almost all names are made, eight bytes at a time: with the high
-/// bit of each byte out of the way, a sum has that bit where the byte is not below a bound (H. S.
+/// Letters and hyphens, which make up almost all names, are checked eight bytes at a time: with the
+/// high bit of each byte cleared, a sum has that bit if the byte is not below a bound (H. S.
 /// Warren, Hacker's Delight, 6-1).
 fn name_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -198,11 +198,11 @@ fn name_end(bytes: &[u8], mut at: usize) -> usize {
     at + bytes[at..].iter().take_while(|&&byte| TOKEN[usize::from(byte)]).count()
 }
 
-/// Where the text at `at` ends: at the first control character that is not a tab.
+/// The end of the text at `at`: the first control character that is not a tab.
 ///
-/// Eight bytes at a time. Of x = the eight bytes, x − 0x20 in each has the high bit of each byte
-/// below 0x20, and x + 1 of each byte 0x7f: at least of the lowest one, as what is carried from a
-/// byte goes upwards. Bytes from 0x80 on have it in x, and are looked at one by one (after H. S.
+/// Checks eight bytes at a time. If x is the eight bytes, x − 0x20 in each byte has the high bit
+/// set for each byte below 0x20, and x + 1 for each byte 0x7f: at least for the lowest one, as
+/// carries go upwards. Bytes from 0x80 on have it in x, and are checked one by one (after H. S.
 /// Warren, Hacker's Delight, 6-1).
 fn text_end(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -225,7 +225,7 @@ fn text_end(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
     Ok(at)
 }
 
-/// Takes in one header.
+/// Processes one header.
 fn heed(
     name: &[u8],
     value: &[u8],
@@ -250,7 +250,7 @@ fn heed(
     Ok(())
 }
 
-/// The values of all headers called `name` in a head that was accepted, in order.
+/// The values of all headers called `name` in an accepted head, in order.
 pub fn header_values<'a>(head: &'a [u8], name: &str) -> Vec<&'a [u8]> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
@@ -261,7 +261,7 @@ pub fn header_values<'a>(head: &'a [u8], name: &str) -> Vec<&'a [u8]> {
     named.map(|header| header.value).collect()
 }
 
-/// What a `Connection` header makes of the default.
+/// Whether the connection stays open, by a `Connection` header and the default.
 fn connection_stays(value: &[u8], default: bool) -> bool {
     for token in value.split(|&byte| byte == b',') {
         match token.trim_ascii() {
@@ -273,7 +273,8 @@ fn connection_stays(value: &[u8], default: bool) -> bool {
     default
 }
 
-/// What a `Content-Length` makes of the framing known so far; a transfer coding overrides it.
+/// The framing after a `Content-Length`, given the framing known so far; a transfer coding
+/// overrides it.
 fn length_framing(known: Framing, value: &[u8]) -> Result<Framing, Malformed> {
     let digits = value.trim_ascii();
     if digits.is_empty() || digits.len() > 15 {
@@ -298,7 +299,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What httparse makes of `bytes`.
+    /// The result of httparse for `bytes`.
     fn reference(bytes: &[u8]) -> Result<Option<(usize, Head, Framing)>, Malformed> {
         let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
@@ -317,7 +318,7 @@ mod tests {
         Ok(Some((length, head, framing)))
     }
 
-    /// Pieces of heads, whole and broken.
+    /// Parts of heads, valid and invalid.
     fn piece() -> impl Strategy<Value = Vec<u8>> {
         let known: [&[u8]; 31] = [
             b"\r\n",
@@ -371,7 +372,7 @@ mod tests {
             let whole = [begun, &pieces.concat(), ended].concat();
             for end in 0..=whole.len() {
                 let (ours, theirs) = (parse(&whole[..end]), reference(&whole[..end]));
-                // A length that makes no sense is told before the head is complete.
+                // An invalid length is reported before the head is complete.
                 let same = ours == theirs || ours == Err(Malformed::Length) && theirs == Ok(None)
                     || ours.is_err() && theirs.is_err();
                 prop_assert!(same, "{:?}: {ours:?}, httparse {theirs:?}", &whole[..end]);

@@ -3,10 +3,10 @@
 /// Why bytes are not an HTTP/1.1 answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// The status line or a header is not one.
+    /// The status line or a header is invalid.
     #[error("malformed head")]
     Head,
-    /// More head than any server has reason to send.
+    /// More head than any server should send.
     #[error("head too large")]
     HeadTooLarge,
     /// Lengths that contradict each other or are not numbers.
@@ -15,13 +15,13 @@ pub enum Malformed {
     /// A chunk whose size or end is malformed.
     #[error("malformed chunk")]
     Chunk,
-    /// More trailers than any server has reason to send.
+    /// More trailers than any server should send.
     #[error("trailers too large")]
     Trailers,
-    /// Interim answers (1xx) without end.
+    /// An endless series of interim answers (1xx).
     #[error("too many interim answers")]
     Interim,
-    /// Bytes that belong to no request.
+    /// Bytes after the answer.
     #[error("bytes beyond the answer")]
     Excess,
 }

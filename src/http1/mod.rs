@@ -1,6 +1,6 @@
-//! The HTTP/1.1 client connection: one request at a time, every phase seen.
+//! The HTTP/1.1 client connection: one request at a time, with every phase observed.
 //!
-//! Knows no database: what a request asks and what its answer means is the driver's.
+//! Knows no database: the driver knows the meaning of requests and answers.
 
 mod chunked;
 mod connection;

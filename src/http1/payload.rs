@@ -1,6 +1,6 @@
-//! The buffer in which a request is put together: body first, head later, in one piece.
+//! The buffer in which a request is built: body first, head later, in one piece.
 
-/// Room kept in front of the body, so that a head can be put there without moving the body.
+/// Room reserved in front of the body, so that a head can be added without moving the body.
 const HEAD_ROOM: usize = 512;
 
 /// A request under construction. Reused for every operation.
@@ -9,7 +9,7 @@ pub struct Payload {
     /// Begins with the room for a head.
     bytes: Vec<u8>,
     start: usize,
-    /// Where the body begins once its head is put before it.
+    /// Where the body begins after the head was added.
     body: usize,
 }
 
@@ -20,7 +20,7 @@ impl Default for Payload {
 }
 
 impl Payload {
-    /// Forgets the last request.
+    /// Discards the last request.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.truncate(HEAD_ROOM);
@@ -33,7 +33,7 @@ impl Payload {
         self.bytes.len() == HEAD_ROOM
     }
 
-    /// Where the body is appended to.
+    /// The buffer to append the body to.
     #[inline]
     pub const fn body_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -45,32 +45,32 @@ impl Payload {
         &self.bytes[self.start..]
     }
 
-    /// Puts `bytes` in front of everything that is there.
+    /// Puts `bytes` in front of the current content.
     pub fn prepend(&mut self, bytes: &[u8]) {
         if bytes.len() <= self.start {
             self.start -= bytes.len();
             self.bytes[self.start..self.start + bytes.len()].copy_from_slice(bytes);
         } else {
-            // A head longer than its room: rare, and right all the same.
+            // A head longer than its room: rare, but handled correctly.
             self.bytes.splice(..self.start, bytes.iter().copied());
             self.body = self.body + bytes.len() - self.start;
             self.start = 0;
         }
     }
 
-    /// Calls all that is there so far the body: what comes before it later is the head.
+    /// Declares the current content to be the body: what is prepended later is the head.
     #[inline]
     pub const fn mark_body(&mut self) {
         self.body = self.start;
     }
 
-    /// The length of what was called the body, in bytes.
+    /// The length of the declared body, in bytes.
     #[inline]
     pub const fn body_len(&self) -> usize {
         self.bytes.len() - self.body
     }
 
-    /// Takes the head away again.
+    /// Removes the head again.
     #[inline]
     pub const fn strip_head(&mut self) {
         self.start = self.body;

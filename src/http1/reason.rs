@@ -1,14 +1,15 @@
-//! What a server says, in its own words, when it refuses.
+//! A server's own explanation of a refusal.
 
 use crate::http1::Connection;
 use crate::op::Reason;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// The most of an answer that is looked at.
+/// The most of an answer that is examined.
 const MOST: usize = 64 << 10;
 
-/// What the last exchange of a connection ended with: an answer, or an error on the way to it.
+/// The explanation from a connection's last exchange: from its answer, or from the error that
+/// prevented one.
 pub fn of(connection: &Connection) -> Option<Reason> {
     match connection.status() {
         Some(status) => {
@@ -18,8 +19,8 @@ pub fn of(connection: &Connection) -> Option<Reason> {
     }
 }
 
-/// What an answer says: `error` and `reason` of its JSON, the title of its page, the start of its
-/// text, or else what stands beside its status.
+/// The explanation in an answer: `error` and `reason` of its JSON, the title of its page, the start
+/// of its text, or else the phrase next to its status.
 fn said<'a>(head: &'a [u8], body: &'a [u8]) -> Cow<'a, str> {
     let body = &body[..body.len().min(MOST)];
     if let Some(told) = json(body) {
@@ -36,13 +37,13 @@ fn said<'a>(head: &'a [u8], body: &'a [u8]) -> Cow<'a, str> {
     text
 }
 
-/// `error: reason` of an object in JSON.
+/// `error: reason` from a JSON object.
 fn json(body: &[u8]) -> Option<String> {
     let told: Told<'_> = serde_json::from_slice(body).ok()?;
     told.words()
 }
 
-/// What CouchDB tells of a failure.
+/// CouchDB's description of a failure.
 #[derive(Deserialize)]
 pub struct Told<'a> {
     #[serde(borrow)]
@@ -54,7 +55,7 @@ pub struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// `error: reason`, or the one that there is.
+    /// `error: reason`, or whichever exists.
     pub fn words(&self) -> Option<String> {
         match (self.error.as_deref(), self.reason.as_deref()) {
             (Some(error), Some(reason)) => Some(format!("{error}: {reason}")),

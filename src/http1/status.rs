@@ -1,9 +1,9 @@
-//! What statuses mean.
+//! The meaning of statuses.
 
 use crate::op::Failure;
 
-/// The class of a status that is not the one asked for (RFC 9110). What 401 and 403 mean beside
-/// [`Failure::Rejected`], the driver knows.
+/// The class of an unexpected status (RFC 9110). The driver knows whether 401 and 403 mean more
+/// than [`Failure::Rejected`].
 pub const fn failure_of(status: u16) -> Failure {
     match status {
         404 => Failure::NotFound,

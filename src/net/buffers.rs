@@ -1,12 +1,12 @@
-//! Buffers that the sessions of one shard read answers into, in turn.
+//! Buffers into which the sessions of one shard read answers, in turn.
 //!
-//! A session needs one from the first byte of an answer until its body has been looked at, which
-//! in most cases is one step of its task. A thousand sessions then share a buffer or two, which
+//! A session needs one from the first byte of an answer until its body has been processed, which
+//! usually happens in one step of its task. A thousand sessions then share a buffer or two, which
 //! stay in the processor's nearest cache.
 
 use std::cell::RefCell;
 
-/// The size of a fresh buffer, in bytes.
+/// The size of a new buffer, in bytes.
 const SIZE: usize = 8 * 1024;
 /// The size of the largest one that is kept.
 const MOST_KEPT: usize = 4 << 20;
@@ -19,13 +19,13 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// The buffer that was given back last, or a fresh one. Its content is arbitrary.
+    /// The buffer returned last, or a new one. Its content is arbitrary.
     #[inline]
     pub fn take(&self) -> Vec<u8> {
         self.answers.borrow_mut().pop().unwrap_or_else(|| vec![0; SIZE])
     }
 
-    /// Takes a buffer back. One that a large answer was read into is not kept.
+    /// Takes a buffer back. A buffer that grew for a large answer is not kept.
     #[inline]
     pub fn give(&self, buffer: Vec<u8>) {
         if buffer.len() <= MOST_KEPT {
@@ -33,7 +33,7 @@ impl Buffers {
         }
     }
 
-    /// Lends an empty buffer for as long as a head is put together.
+    /// Lends an empty buffer to build a head in.
     pub fn with_head(&self, make: impl FnOnce(&mut Vec<u8>)) {
         let mut head = self.head.borrow_mut();
         head.clear();

@@ -1,8 +1,8 @@
 //! Timeouts without a timer per operation.
 //!
-//! Each session keeps the moment by which its operation must be done; one sweep per shard looks
-//! over all of them a few times per timeout and wakes those that are over. An operation is thus
-//! ended at most a twentieth of the timeout, and at most 50 ms, too late, never too early.
+//! Each session stores the time by which its operation must be done; one sweep per shard checks all
+//! of them a few times per timeout and wakes those that have expired. An operation thus ends late
+//! by at most a twentieth of the timeout and at most 50 ms, and never early.
 
 use super::{Buffers, Timestamps};
 use crate::clock::{Clock, Nanos};
@@ -39,12 +39,12 @@ pub struct Deadline {
 }
 
 impl ShardContext {
-    /// What sessions share whose operations may last `timeout_ns`.
+    /// Context for sessions whose operations may take `timeout_ns`.
     pub fn new(clock: Clock, timeout_ns: Nanos) -> Rc<Self> {
         Self::with(clock, timeout_ns, None)
     }
 
-    /// The same for sessions that learn from the kernel, where it tells, when answers arrived.
+    /// The same for sessions that learn from the kernel when answers arrived, if it is supported.
     pub fn with_timestamps(clock: Clock, timeout_ns: Nanos) -> Rc<Self> {
         Self::with(clock, timeout_ns, Timestamps::new(clock).map(Rc::new))
     }
@@ -54,17 +54,17 @@ impl ShardContext {
         Rc::new(Self { clock, timeout_ns, buffers, timestamps, entries })
     }
 
-    /// The clock that deadlines are read on.
+    /// The clock for deadlines.
     pub const fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// The buffers that answers are read into.
+    /// The buffers for reading answers.
     pub fn buffers(&self) -> Rc<Buffers> {
         self.buffers.clone()
     }
 
-    /// What learns when answers arrived, where that was asked for.
+    /// Reads arrival times, if requested.
     pub fn timestamps(&self) -> Option<Rc<Timestamps>> {
         self.timestamps.clone()
     }
@@ -80,7 +80,7 @@ impl ShardContext {
         Deadline { entry, timeout_ns: self.timeout_ns }
     }
 
-    /// Ends operations whose time is over, until dropped.
+    /// Ends operations whose time is up, until dropped.
     pub async fn sweep(self: Rc<Self>) {
         let period = Duration::from_nanos(self.timeout_ns / 20)
             .clamp(Duration::from_millis(1), Duration::from_millis(50));
@@ -90,7 +90,7 @@ impl ShardContext {
         }
     }
 
-    /// Ends every operation that should have been done by `now`.
+    /// Ends every operation that was due by `now`.
     pub fn expire(&self, now: Nanos) {
         self.entries.borrow_mut().retain(|weak| {
             let Some(entry) = weak.upgrade() else { return false };
@@ -107,12 +107,12 @@ impl ShardContext {
 }
 
 impl Deadline {
-    /// How long an operation may take, in nanoseconds.
+    /// The timeout of an operation, in nanoseconds.
     pub const fn timeout_ns(&self) -> Nanos {
         self.timeout_ns
     }
 
-    /// Starts the time of an operation that began at `began`.
+    /// Starts the timeout of an operation that began at `began`.
     pub fn arm(&self, began: Nanos) {
         self.entry.expired.set(false);
         self.entry.at.set(began.saturating_add(self.timeout_ns));
@@ -123,8 +123,8 @@ impl Deadline {
         self.entry.at.set(NEVER);
     }
 
-    /// What comes of `work`, an operation that began at `began`; `None` when its time is over
-    /// before. The work is given up then.
+    /// The result of `work`, an operation that began at `began`; `None` if it times out. Then
+    /// `work` is dropped.
     pub async fn within<T>(&self, began: Nanos, work: impl Future<Output = T>) -> Option<T> {
         self.arm(began);
         let mut work = std::pin::pin!(work);
@@ -138,7 +138,7 @@ impl Deadline {
         done
     }
 
-    /// Whether the operation's time is over; if not, the task is woken when it is.
+    /// Whether the operation has timed out; if not, the task is woken when it does.
     pub fn poll_expired(&self, context: &Context<'_>) -> bool {
         if self.entry.expired.get() {
             return true;

@@ -1,4 +1,4 @@
-//! Where to connect to: resolved once, before the first stage.
+//! The address to connect to: resolved once, before the first stage.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use url::{Host, Url};
 
-/// A server's addresses and how to speak to it.
+/// A server's addresses and protocol.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub(super) addresses: Vec<SocketAddr>,
@@ -21,10 +21,10 @@ pub struct Endpoint {
 /// The largest answer that is read unless another limit is given, in bytes.
 pub const MAX_ANSWER: u64 = 64_000_000;
 
-/// Why a server cannot be spoken to.
+/// Why a server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// Not a URL of a server.
+    /// Not the URL of a server.
     #[error("{0} is not the address of a server: give http://host:port or https://host:port")]
     Url(String),
     /// The name has no address.
@@ -35,7 +35,7 @@ pub enum EndpointError {
     Certificates(String),
 }
 
-/// How the server's certificate is judged.
+/// How the server's certificate is checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
     /// A PEM file with the authorities to trust instead of the operating system's.
@@ -43,10 +43,11 @@ pub struct TlsOptions {
 }
 
 impl Endpoint {
-    /// Resolves the host of `url` and makes ready for TLS if its scheme is https.
+    /// Resolves the host of `url` and prepares TLS if its scheme is https.
     ///
     /// # Errors
-    /// When the URL is none of a server, its name has no address, or no authority can be read.
+    ///
+    /// When the URL is not that of a server, its name has no address, or no authority can be read.
     pub fn resolve(url: &Url, tls: &TlsOptions) -> Result<Self, EndpointError> {
         let wrong = || EndpointError::Url(url.to_string());
         let host = url.host().ok_or_else(wrong)?;
@@ -72,7 +73,7 @@ impl Endpoint {
         Ok(Self { addresses, tls, host: host_header(url, &host), max_answer })
     }
 
-    /// The same; of an answer at most so many bytes are read, head and transfer coding included.
+    /// The same with a limit for the bytes of an answer, including head and transfer coding.
     #[must_use]
     pub fn with_max_answer(self, bytes: u64) -> Self {
         Self { max_answer: usize::try_from(bytes).unwrap_or(usize::MAX), ..self }
@@ -83,7 +84,7 @@ impl Endpoint {
         &self.host
     }
 
-    /// Whether every address is this machine's own.
+    /// Whether every address is a loopback address.
     pub fn is_loopback(&self) -> bool {
         self.addresses.iter().all(|address| address.ip().is_loopback())
     }

@@ -1,5 +1,5 @@
-//! What the drivers of our own wire stand on: servers' addresses, streams with TLS or without it,
-//! what the sessions of a shard share, and the kernel's notes of when answers came.
+//! What drivers with their own wire protocol are built on: servers' addresses, streams with or
+//! without TLS, what the sessions of a shard share, and the kernel's timestamps of answers.
 //!
 //! Knows no protocol.
 

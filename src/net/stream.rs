@@ -1,4 +1,4 @@
-//! A TCP stream, with TLS on it or not.
+//! A TCP stream, with or without TLS.
 
 use super::endpoint::Endpoint;
 use super::timestamps::Timestamps;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// A peer that has closed is an error, not a signal.
+/// Writing to a closed connection is an error, not a signal.
 const SEND: SendFlags = {
     #[cfg(target_os = "linux")]
     let flags = SendFlags::NOSIGNAL;
@@ -20,16 +20,16 @@ const SEND: SendFlags = {
     flags
 };
 
-/// A connection that bytes go over.
+/// A connection.
 #[derive(Debug)]
 pub enum Stream {
-    /// TCP as it is.
+    /// Plain TCP.
     Plain(TcpStream),
     /// TLS over TCP.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// What has come on a connection that nothing was asked on.
+/// What was found on an idle connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing.
@@ -41,12 +41,13 @@ pub enum Found {
 }
 
 impl Stream {
-    /// Connects to the first of the endpoint's addresses that answers. After `failed` attempts
-    /// it begins with another: the first may be one that nobody answers at. With `noting`, the
-    /// kernel notes when answers arrive.
+    /// Connects to the first of the endpoint's addresses that answers. After `failed` attempts it
+    /// begins with another one, in case the first never answers. With `noting`, the kernel records
+    /// when answers arrive.
     ///
     /// # Errors
-    /// The last address's, when none answers.
+    ///
+    /// The last address's error, if none answers.
     pub async fn connect(endpoint: &Endpoint, failed: u32, noting: bool) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         let count = endpoint.addresses.len();
@@ -71,8 +72,8 @@ impl Stream {
         Ok(Self::Tls(Box::new(connector.connect(server.clone(), stream).await?)))
     }
 
-    /// Whether something came, as far as the runtime knows. Costs no call of the operating system:
-    /// what came since the runtime last asked it is not seen.
+    /// Whether something arrived, as far as the runtime knows. Makes no system call, so it misses
+    /// what arrived since the runtime last polled.
     #[inline]
     pub fn has_news(&self) -> bool {
         let stream = match self {
@@ -82,8 +83,8 @@ impl Stream {
         stream.try_io(Interest::READABLE, || Ok(())).is_ok()
     }
 
-    /// Reads a byte, should there be one: what is found before anything was asked. Without TLS the
-    /// operating system is asked, whatever the runtime knows.
+    /// Reads a byte, if there is one, before a request is sent. Without TLS the operating system is
+    /// asked, whatever the runtime knows.
     pub fn look(&mut self) -> Found {
         let mut byte = [0];
         let read = match self {
@@ -105,7 +106,7 @@ impl Stream {
                 let mut buffer = ReadBuf::new(&mut byte);
                 match Pin::new(stream).poll_read(&mut context, &mut buffer) {
                     Poll::Ready(read) => read.map(|()| buffer.filled().len()),
-                    // What came was for TLS itself, such as a ticket.
+                    // What arrived was for TLS itself, such as a ticket.
                     Poll::Pending => return Found::Nothing,
                 }
             }
@@ -113,8 +114,8 @@ impl Stream {
         if matches!(read, Ok(1..)) { Found::Bytes } else { Found::End }
     }
 
-    /// Reads into `buffer`, and tells when the last of it came where `timestamps` can learn that;
-    /// zero bytes mean that the peer has closed.
+    /// Reads into `buffer`, and returns when the last of it arrived if `timestamps` can tell; zero
+    /// bytes mean that the peer has closed.
     #[inline]
     pub fn poll_read(
         &mut self,
@@ -136,7 +137,7 @@ impl Stream {
     }
 
     #[inline]
-    /// Sends what it can of `bytes`, and returns how much that was.
+    /// Sends as much of `bytes` as possible, and returns how much that was.
     pub fn poll_write(
         &mut self,
         context: &mut Context<'_>,
@@ -156,7 +157,7 @@ impl Stream {
         }
     }
 
-    /// Hands everything that TLS still holds to the operating system.
+    /// Passes everything that TLS still holds to the operating system.
     pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Plain(_) => Poll::Ready(Ok(())),
@@ -165,7 +166,7 @@ impl Stream {
     }
 }
 
-/// Calls `receive`, which has room for so many bytes, as soon as there is something to read.
+/// Calls `receive`, which has room for `room` bytes, as soon as there is something to read.
 #[inline]
 fn poll_plain<T: Copy>(
     stream: &TcpStream,
@@ -177,8 +178,8 @@ fn poll_plain<T: Copy>(
         let mut received = None;
         let tried = stream.try_io(Interest::READABLE, || {
             let (count, _) = *received.insert(receive()?);
-            // What did not fill its room has emptied the socket: to say so here spares a read
-            // that finds nothing.
+            // A read that did not fill its room has emptied the socket: recording that here avoids
+            // a read that finds nothing.
             let emptied = (1..room).contains(&count);
             if emptied { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });

@@ -1,42 +1,43 @@
-//! When answers arrived, as the kernel has noted on each packet.
+//! When answers arrived, from the kernel's timestamp on each packet.
 //!
-//! Who reads an answer late still learns when it came. At a rate, a shard may thus sleep until the
-//! next operation is due and read all answers then, with one waking up where it took two.
+//! A shard that reads an answer late still learns when it arrived. In an open loop it may thus
+//! sleep until the next operation is due and read all answers then, with one wake-up instead of
+//! two.
 
 use crate::clock::{Clock, Nanos, wall_ns};
 use crate::measure::OLDEST_NOTE_NS;
 use std::cell::{Cell, RefCell};
 use tokio::net::TcpStream;
 
-/// How far the wall clock may move against the monotonic one between two answers before what was
-/// noted on it is not believed. Clocks are slewed by 0.5 ms a second at most, and steps are more.
+/// How far the wall clock may move against the monotonic one between two answers before its
+/// timestamps are ignored. Clocks are slewed by at most 0.5 ms per second, and steps are larger.
 const MOST_MOVED_NS: u64 = 20_000;
 
-/// Reads answers, and when they came, from the connections of one shard.
+/// Reads answers and their arrival times from the connections of one shard.
 #[derive(Debug)]
 pub struct Timestamps {
     clock: Clock,
-    /// What the kernel writes its note to.
+    /// The buffer for the kernel's timestamp.
     note: RefCell<Vec<u8>>,
-    /// The wall clock less `clock`, at the last answer.
+    /// The wall clock minus `clock`, at the last answer.
     offset: Cell<i64>,
 }
 
 impl Timestamps {
-    /// Timestamps on `clock`; `None` where the operating system notes none.
+    /// Timestamps on `clock`; `None` if the operating system has none.
     #[cfg(target_os = "linux")]
     pub fn new(clock: Clock) -> Option<Self> {
         let note = RefCell::new(nix::cmsg_space!(nix::sys::time::TimeSpec));
         (!clock.is_virtual()).then(|| Self { clock, note, offset: Cell::new(offset(clock).1) })
     }
 
-    /// Timestamps on `clock`; `None`: this operating system notes none.
+    /// Timestamps on `clock`; `None`: this operating system has none.
     #[cfg(not(target_os = "linux"))]
     pub fn new(_: Clock) -> Option<Self> {
         None
     }
 
-    /// Asks the kernel to note arrivals on `stream`. Where it refuses, answers come without.
+    /// Asks the kernel for timestamps on `stream`. If it refuses, answers have none.
     pub(super) fn ask(stream: &TcpStream) {
         #[cfg(target_os = "linux")]
         {
@@ -45,7 +46,7 @@ impl Timestamps {
         }
     }
 
-    /// Reads what is there, and when the last of it came, where that was noted.
+    /// Reads what has arrived, and when the last of it did, if that was recorded.
     #[cfg(target_os = "linux")]
     pub(super) fn receive(
         &self,
@@ -68,7 +69,7 @@ impl Timestamps {
         Ok((message.bytes, noted.and_then(|wall| self.place(wall))))
     }
 
-    /// Reads what is there. When it came was not noted.
+    /// Reads what has arrived, without a timestamp.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn receive(
         &self,
@@ -78,9 +79,9 @@ impl Timestamps {
         Ok((rustix::net::recv(stream, buffer, rustix::net::RecvFlags::empty())?.0, None))
     }
 
-    /// The moment `noted` on the wall clock, on the run's clock. `None`: it is too old, one of the
-    /// two clocks was set since the last answer, or this thread was interrupted between reading
-    /// one and the other.
+    /// Converts the wall clock time `noted` to the run's clock. `None` if it is too old, one of the
+    /// two clocks was set since the last answer, or this thread was interrupted between reading the
+    /// two clocks.
     fn place(&self, noted: Nanos) -> Option<Nanos> {
         let (now, offset) = offset(self.clock);
         let moved = self.offset.replace(offset).abs_diff(offset);
@@ -89,7 +90,7 @@ impl Timestamps {
     }
 }
 
-/// The moment on `clock`, and by how much the wall clock is ahead of it.
+/// The time on `clock`, and how far the wall clock is ahead of it.
 fn offset(clock: Clock) -> (Nanos, i64) {
     let now = clock.now();
     (now, wall_ns().cast_signed() - now.cast_signed())
@@ -111,8 +112,8 @@ mod tests {
         let clock = Clock::system();
         let timestamps = Timestamps::new(clock).unwrap();
         Timestamps::ask(&stream);
-        // The kernel begins to note a moment after it is asked to, and a note is passed over when
-        // this thread was interrupted at the wrong moment: that may happen, but not each time.
+        // The kernel needs a moment to start, and a timestamp is ignored if this thread was
+        // interrupted at the wrong time: that may happen, but not every time.
         for _ in 0..1_000 {
             let before = clock.now();
             server.write_all(b"answer").unwrap();

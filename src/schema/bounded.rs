@@ -1,22 +1,22 @@
-//! Values that a schema bounds: whole numbers of a range, texts of a list.
+//! Values limited by a schema: whole numbers in a range, texts from a list.
 
 use super::compile::BOUNDED_WINDOW;
 use crate::generate::below;
 
-/// The longest text of a list, in bytes. What a step may write has a fixed room.
+/// The longest text in a list, in bytes: a step has a fixed amount of room.
 pub(super) const MOST_BYTES: usize = 100;
 
-/// What may be drawn.
+/// The values that may be drawn.
 #[derive(Clone, Debug)]
 pub(super) enum Bounded {
     /// A whole number from the first to the second.
     Range(i64, i64),
-    /// One of these, each in quotes as JSON has it.
+    /// One of these, each in quotes as in JSON.
     OneOf(Vec<Box<[u8]>>),
 }
 
 impl Bounded {
-    /// One of these texts, of which there is one at least.
+    /// One of these texts; there must be at least one.
     pub(super) fn one_of(texts: &[String]) -> Self {
         let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
         Self::OneOf(texts.iter().map(|text| quoted(text).into_bytes().into()).collect())
@@ -31,14 +31,14 @@ impl Bounded {
         }
     }
 
-    /// Writes what the draw brings, each value as likely; returns the length.
+    /// Writes the value for the draw, all equally likely; returns the length.
     #[cold]
     pub(super) fn write(&self, draw: u64, out: &mut [u8; BOUNDED_WINDOW]) -> usize {
         let mut buffer = itoa::Buffer::new();
         let text = match self {
             Self::Range(least, most) => {
                 let span = most.wrapping_sub(*least).cast_unsigned();
-                // All of 64 bits: the draw is one already.
+                // For the whole 64-bit range, the draw is the value.
                 let above = span.checked_add(1).map_or(draw, |count| below(draw, count));
                 buffer.format(least.wrapping_add(above.cast_signed())).as_bytes()
             }

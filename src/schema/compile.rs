@@ -1,4 +1,4 @@
-//! A template as a flat program: literal text, a value, literal text, a value.
+//! A template compiled to a flat program: literal text, a value, literal text, a value.
 
 use super::bounded::Bounded;
 use super::template::{Shape, Template};
@@ -7,14 +7,14 @@ use super::words::{Dictionary, STRING_DRAWS, STRING_MAX, STRING_WINDOW};
 use crate::generate::Stream;
 use std::ops::Range;
 
-/// Literal bytes per step; longer text takes several steps. Names are mostly shorter.
+/// Literal bytes per step; longer text takes several steps. Most names are shorter.
 const TEXT: usize = 32;
-/// The room that one step may scribble in.
+/// The room that one step may write to, including bytes beyond its text.
 pub(super) const WINDOW: usize = TEXT + STRING_WINDOW;
 /// The room for a bounded value.
 pub(super) const BOUNDED_WINDOW: usize = STRING_WINDOW;
 
-/// What a step makes after its text.
+/// The value that a step writes after its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Nothing,
@@ -39,7 +39,8 @@ impl Value {
         }
     }
 
-    /// The draws it takes, whatever they bring: so every value's place in the stream is known.
+    /// The number of draws it takes, always the same, so that every value's position in the stream
+    /// is known.
     const fn draws(self) -> u64 {
         match self {
             Self::Nothing => 0,
@@ -49,7 +50,7 @@ impl Value {
     }
 }
 
-/// Text of a fixed room, so that copying it is two moves, and then one value.
+/// Text in a fixed amount of room, so that copying it takes two moves, followed by one value.
 #[derive(Clone, Debug)]
 struct Step {
     text: [u8; TEXT],
@@ -57,20 +58,20 @@ struct Step {
     value: Value,
 }
 
-/// The steps that make one top-level entry.
+/// The steps for one top-level entry.
 #[derive(Clone, Debug)]
 struct Part {
     /// Its first step and the one after its last.
     steps: Range<usize>,
-    /// The draws that the entries before it take.
+    /// The number of draws for the entries before it.
     skip: u64,
 }
 
-/// A compiled template: everything of a document but the opening brace and the given members.
+/// A compiled template: all of a document except the opening brace and the given members.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     steps: Vec<Step>,
-    /// What values are bounded by.
+    /// The limits of values.
     bounded: Vec<Bounded>,
     /// One per top-level entry, in order; the steps after the last one close the document.
     parts: Vec<Part>,
@@ -99,19 +100,20 @@ impl Program {
         self.parts.len()
     }
 
-    /// The room that running the program takes, in bytes, scribbles included.
+    /// The room needed to run the program, in bytes, including bytes written beyond the text.
     pub(super) fn room(&self) -> usize {
         self.max_len + WINDOW
     }
 
     /// Writes every entry from one stream, and the closing brace; returns the length.
     ///
-    /// `out` is as long as [`Program::room`].
+    /// The length of `out` must be [`Program::room`].
     pub(super) fn run(&self, words: &Dictionary, state: u64, out: &mut [u8]) -> usize {
         self.steps(0..self.steps.len(), words, Stream::new(state, 0), out)
     }
 
-    /// As [`Program::run`], each entry from its own stream, which `state` gives for its number.
+    /// Like [`Program::run`], but each entry from its own stream, which `state` returns for its
+    /// number.
     pub(super) fn run_parts(
         &self,
         words: &Dictionary,
@@ -134,7 +136,7 @@ impl Program {
         stream: Stream,
         out: &mut [u8],
     ) -> usize {
-        // A loop without bounded values has no calls, and keeps all it needs in registers.
+        // Without bounded values the loop has no calls, and keeps everything in registers.
         if self.bounded.is_empty() {
             self.each::<false>(&self.steps[range], words, stream, out)
         } else {
@@ -142,7 +144,7 @@ impl Program {
         }
     }
 
-    /// The hot loop: some 10 to 30 steps per document. `BOUNDED` tells that values may be bounded.
+    /// The hot loop: about 10 to 30 steps per document. `BOUNDED`: values may be bounded.
     #[inline(never)]
     fn each<const BOUNDED: bool>(
         &self,
@@ -214,7 +216,7 @@ impl Compiler {
         if place > 0 {
             self.text.push(b',');
         }
-        // A JSON string is the one thing that Display of a Value spells for a string.
+        // Display of a Value that holds a string writes a JSON string.
         self.text.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
         self.text.push(b':');
         self.shape(shape);

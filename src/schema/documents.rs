@@ -8,10 +8,10 @@ use crate::generate::{below, mix, scramble};
 use crate::op::{Fields, Key};
 use std::fmt;
 
-/// Entries up to this many have their versions worked out without allocating.
+/// With up to this many entries, their versions are determined without allocating.
 const FEW: usize = 64;
 
-/// What each stream derived from the seed is for.
+/// The use of each stream derived from the seed.
 #[derive(Clone, Copy)]
 enum Purpose {
     Words,
@@ -20,10 +20,10 @@ enum Purpose {
     Picks,
 }
 
-/// Every document of a run, made on demand and the same each time.
+/// All documents of a run, made on demand and always the same.
 ///
-/// Owns the dictionary (32,768 words made from the seed) and the compiled templates; made once and
-/// shared by all threads.
+/// Owns the dictionary (32,768 words made from the seed) and the compiled templates; created once
+/// and shared by all threads.
 pub struct Documents {
     words: Dictionary,
     programs: Vec<Program>,
@@ -36,10 +36,10 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// Prepares documents of the given templates, each as likely as its weight against the sum.
+    /// Prepares documents of the given templates, with probabilities proportional to their weights.
     ///
     /// A template of weight 0 is never used, unless all weights are 0: then the first is. Without
-    /// any template documents have no entries of their own. The plan should refuse both.
+    /// any template, documents have no entries of their own. The plan should refuse both.
     pub fn new(seed: u64, templates: Vec<(Template, u32)>) -> Self {
         let derived = |purpose: Purpose| mix(seed, purpose as u64, 0);
         let mut sum = 0;
@@ -58,7 +58,7 @@ impl Documents {
         }
     }
 
-    /// The same documents under other identifiers than their numbers.
+    /// The same documents with identifiers other than their numbers.
     pub fn named(self, naming: Naming) -> Self {
         Self { naming, ..self }
     }
@@ -69,7 +69,7 @@ impl Documents {
         self.naming.write(key, out);
     }
 
-    /// The number of the template that the document has, in the order given to [`Documents::new`].
+    /// The index of the document's template, in the order given to [`Documents::new`].
     #[inline]
     pub fn kind_of(&self, key: Key) -> usize {
         let [.., _, sum] = self.weights[..] else { return 0 };
@@ -86,10 +86,10 @@ impl Documents {
 
     /// Appends one document to `out`, as one JSON object without white space.
     ///
-    /// `members` is the text of members that come first, such as `"_id":"17"`; it may be empty. The
-    /// rest is a pure function of the seed, `key` and `version`. In version 0 every value is fresh;
-    /// each later version is the one before it with one top-level entry, chosen uniformly, made
-    /// anew with all that is in it: Iron Cushion's rule for updates.
+    /// `members` is the text of the first members, such as `"_id":"17"`; it may be empty. The rest
+    /// is a pure function of the seed, `key` and `version`. In version 0 every value is new; each
+    /// later version is the one before it with new values for one top-level entry, chosen
+    /// uniformly: Iron Cushion's rule for updates.
     pub fn write(&self, key: Key, version: u32, members: &[u8], out: &mut Vec<u8>) {
         out.push(b'{');
         out.extend_from_slice(members);
@@ -111,7 +111,8 @@ impl Documents {
         out.truncate(start + length);
     }
 
-    /// Writes a version after the first: each entry from the stream of the version it is from.
+    /// Writes a version after the first: each entry from the stream of the version that last
+    /// changed it.
     fn write_version(
         &self,
         program: &Program,
@@ -136,10 +137,11 @@ impl Documents {
         program.run_parts(&self.words, stream_of, room)
     }
 
-    /// For each entry the latest version, up to `version`, that made it anew, or else 0.
+    /// For each entry the latest version, up to `version`, that changed it, or else 0.
     ///
-    /// Walks back only until every entry is known: some `n ln n` steps for n entries (the coupon
-    /// collector's problem), however many versions there are. `entries` begins as zeros, one each.
+    /// Goes back only until every entry is known: about `n ln n` steps for n entries (the coupon
+    /// collector's problem), however many versions there are. `entries` has a zero for each entry
+    /// at first.
     fn entry_versions(&self, key: Key, version: u32, entries: &mut [u32]) {
         let state = scramble(self.picks ^ key);
         let mut unknown = entries.len();

@@ -1,18 +1,19 @@
-//! The text of a schema's file, whatever its encoding says.
+//! The text of a schema file, in any of four encodings.
 //!
-//! JSON is UTF-8 (RFC 8259). XML says what it is by a byte order mark or its declaration, by the
-//! rules of the XML Recommendation, appendix F; UTF-8, UTF-16, ISO-8859-1 and US-ASCII are read.
-//! These four take a few lines, where a library for all encodings would bring half a megabyte.
+//! JSON is UTF-8 (RFC 8259). XML names its encoding with a byte order mark or its declaration, by
+//! the rules of the XML Recommendation, appendix F; UTF-8, UTF-16, ISO-8859-1 and US-ASCII are
+//! supported. They take a few lines, while a library for all encodings would add half a megabyte.
 
 use super::template::SchemaError;
 
-/// As far into the text as a declaration is looked for.
+/// How far into the text a declaration is searched for.
 const DECLARATION: usize = 200;
 
-/// The text that `bytes` are.
+/// The text of `bytes`.
 ///
 /// # Errors
-/// When its encoding is another one, or the bytes are not of it.
+///
+/// When they have another encoding, or are invalid in theirs.
 pub fn decode(bytes: &[u8]) -> Result<String, SchemaError> {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16, name: &'static str| {
         let (pairs, rest) = bytes.as_chunks();
@@ -23,7 +24,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, SchemaError> {
     match bytes {
         [0xff, 0xfe, rest @ ..] => return wide(rest, u16::from_le_bytes, "UTF-16"),
         [0xfe, 0xff, rest @ ..] => return wide(rest, u16::from_be_bytes, "UTF-16"),
-        // `<?` without a mark.
+        // `<?` without a byte order mark.
         [b'<', 0, b'?', 0, ..] => return wide(bytes, u16::from_le_bytes, "UTF-16"),
         [0, b'<', 0, b'?', ..] => return wide(bytes, u16::from_be_bytes, "UTF-16"),
         _ => {}
@@ -42,7 +43,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, SchemaError> {
         "utf-8" | "utf8" => utf8(),
         "us-ascii" | "ascii" if bytes.is_ascii() => utf8(),
         "us-ascii" | "ascii" => Err(SchemaError::NotOf(declared.to_owned())),
-        // Each byte is the character of its number.
+        // Each byte is the character with its number.
         "iso-8859-1" | "iso8859-1" | "iso_8859-1" | "latin1" | "latin-1" => {
             Ok(bytes.iter().map(|&byte| char::from(byte)).collect())
         }
@@ -50,7 +51,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, SchemaError> {
     }
 }
 
-/// What the XML declaration at the start says, if there is one that says something.
+/// The encoding in the XML declaration at the start, if there is one.
 fn declared(bytes: &[u8]) -> Option<String> {
     let start = &bytes[..bytes.len().min(DECLARATION)];
     let text: String = start.iter().map(|&byte| char::from(byte)).collect();

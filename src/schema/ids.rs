@@ -1,5 +1,5 @@
 //! How documents are named: a pure function of the run's seed and the document's number, so that
-//! whoever knows the number can write the identifier again and nobody has to store it.
+//! identifiers can be recomputed and need not be stored.
 
 use crate::generate::mix;
 use crate::op::{Key, write_id};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Tells the streams of identifiers from other uses of the same seed.
+/// Separates the streams of identifiers from other uses of the same seed.
 const HIGH: u64 = u64::from_be_bytes(*b"ids high");
 const LOW: u64 = u64::from_be_bytes(*b"ids low.");
 /// The longest text before a number, in bytes.
@@ -16,8 +16,8 @@ const MOST_PREFIX: usize = 200;
 /// The grammar, for messages.
 const FORMS: &str = "give sequential, random, uuid or prefix:TEXT";
 
-/// How documents are named, as asked and as stored: `sequential`, `random`, `uuid` or
-/// `prefix:TEXT`. `random:SALT` and `uuid:SALT` name other ones with the same seed.
+/// How documents are named, as requested and stored: `sequential`, `random`, `uuid` or
+/// `prefix:TEXT`. `random:SALT` and `uuid:SALT` give other names for the same seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Ids {
@@ -26,15 +26,15 @@ pub enum Ids {
     Sequential,
     /// 16 hexadecimal digits, different ones for all documents of a run.
     Random {
-        /// Goes into them beside the seed.
+        /// Combined with the seed.
         salt: u64,
     },
-    /// 32 hexadecimal digits, as CouchDB's own random identifiers have.
+    /// 32 hexadecimal digits, like CouchDB's own random identifiers.
     Uuid {
-        /// Goes into them beside the seed.
+        /// Combined with the seed.
         salt: u64,
     },
-    /// The number after a text, which JSON does not escape.
+    /// A text, which JSON does not escape, followed by the number.
     Prefix(Arc<str>),
 }
 
@@ -44,7 +44,7 @@ impl Ids {
         *self == Self::Sequential
     }
 
-    /// What writes the identifiers of a run with this seed.
+    /// The names for a run with this seed.
     pub fn seeded(&self, seed: u64) -> Naming {
         match self {
             Self::Sequential => Naming::Sequential,
@@ -128,7 +128,7 @@ pub enum Naming {
     Random(u64),
     /// Two such bijections.
     Uuid(u64, u64),
-    /// The number after a text.
+    /// A text followed by the number.
     Prefix(Arc<str>),
 }
 

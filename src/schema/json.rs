@@ -1,14 +1,14 @@
-//! Templates written as JSON: any document is one.
+//! Templates written as JSON: any document is a template.
 //!
-//! Values are read as raw text, level by level: a number is classed by its spelling, so that one
-//! that fits no machine type (`1e400`, twenty digits) still has a type.
+//! Values are read as raw text, level by level: a number is classified by how it is written, so
+//! that one that fits no machine type (`1e400`, twenty digits) still has a type.
 
 use super::template::{Collected, Entries, MAX_DEPTH, Position, SchemaError, Shape};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// Reads the entries of the object that is the whole of `text`.
+/// Reads the entries of the object in `text`.
 pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
     let reader = JsonReader { text };
     let root: &RawValue =
@@ -24,13 +24,13 @@ pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
     Err(SchemaError::NotAnObject { found })
 }
 
-/// Knows the whole text, so that every mistake is placed in it.
+/// Keeps the whole text, to report the position of every mistake in it.
 struct JsonReader<'a> {
     text: &'a str,
 }
 
 impl<'a> JsonReader<'a> {
-    /// The shape of the one value in `raw`, a part of the text; `depth` counts the levels.
+    /// The shape of the value in `raw`, a part of the text; `depth` counts the levels.
     fn shape(&self, raw: &'a str, depth: usize) -> Result<Shape, SchemaError> {
         let first = raw.as_bytes().first().copied().unwrap_or(b'n');
         if depth > MAX_DEPTH && matches!(first, b'[' | b'{') {
@@ -65,7 +65,7 @@ impl<'a> JsonReader<'a> {
         Ok(collected.into_entries())
     }
 
-    /// The place of a line and column of `part`, in the whole text.
+    /// The error at a line and column of `part`, with its position in the whole text.
     fn refused(&self, part: &str, error: &serde_json::Error) -> SchemaError {
         let line_start = part
             .split_inclusive('\n')
@@ -78,14 +78,14 @@ impl<'a> JsonReader<'a> {
         SchemaError::Json { position: self.position(part, offset), reason: reason.to_owned() }
     }
 
-    /// The place of the byte numbered `offset` of `part`, which is a part of the text.
+    /// The position of byte `offset` of `part`, which is a part of the text.
     fn position(&self, part: &str, offset: usize) -> Position {
         let start = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         Position::of(self.text, start + offset)
     }
 }
 
-/// Reads an array as the raw texts of its elements.
+/// Reads an array as the raw text of its elements.
 struct Elements;
 
 impl<'de> Visitor<'de> for Elements {
@@ -104,7 +104,7 @@ impl<'de> Visitor<'de> for Elements {
     }
 }
 
-/// Reads an object as names and the raw texts of their values, in order, repetitions included.
+/// Reads an object as names and the raw text of their values, in order, including repetitions.
 struct Members;
 
 impl<'de> Visitor<'de> for Members {

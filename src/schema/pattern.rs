@@ -1,10 +1,10 @@
-//! Text with places that are filled in anew for each request: `{{seq}}`, `{{uuid}}` and
-//! `{{random.int}}`. Knows nothing of URLs or documents.
+//! Text with placeholders that are filled in for each request: `{{seq}}`, `{{uuid}}` and
+//! `{{random.int}}`. Knows nothing about URLs or documents.
 
 use uuid::Builder;
 use uuid::fmt::Hyphenated;
 
-/// Text with places in it.
+/// Text with placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern(Vec<Piece>);
 
@@ -14,7 +14,7 @@ enum Piece {
     Place(Place),
 }
 
-/// What can be filled in.
+/// The placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Seq,
@@ -27,7 +27,7 @@ impl Place {
         [(b"seq", Self::Seq), (b"uuid", Self::Uuid), (b"random.int", Self::RandomInt)];
 }
 
-/// What one request has in its places, the same wherever they stand in it.
+/// The values of the placeholders in one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Values {
     /// The number of the request.
@@ -38,22 +38,23 @@ pub struct Values {
     pub int: u32,
 }
 
-/// A place whose name means nothing.
+/// A placeholder with an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{{{{{0}}}}} is not filled in; there are {{{{seq}}}}, {{{{uuid}}}} and {{{{random.int}}}}")]
 pub struct UnknownPlace(String);
 
 impl Pattern {
-    /// Text without places.
+    /// Text without placeholders.
     pub fn literal(text: &[u8]) -> Self {
         Self(if text.is_empty() { Vec::new() } else { vec![Piece::Text(text.to_vec())] })
     }
 
-    /// Reads the places of `text`. What stands in double braces without looking like a name,
-    /// as it may in any document, stays text.
+    /// Reads the placeholders in `text`. Double braces around something that does not look like a
+    /// name, as in many documents, remain text.
     ///
     /// # Errors
-    /// When a name is none of a place.
+    ///
+    /// When a name is not that of a placeholder.
     pub fn parse(text: &[u8]) -> Result<Self, UnknownPlace> {
         let (mut pieces, mut done, mut from) = (Vec::new(), 0, 0);
         while let Some(open) = memchr::memmem::find(&text[from..], b"{{").map(|i| from + i) {
@@ -80,7 +81,7 @@ impl Pattern {
         Ok(Self(pieces))
     }
 
-    /// The same with each stretch of text replaced by what `change` makes of it.
+    /// The same with `change` applied to each piece of text.
     pub fn map_text(mut self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
         for piece in &mut self.0 {
             if let Piece::Text(text) = piece {
@@ -90,7 +91,7 @@ impl Pattern {
         self
     }
 
-    /// Whether nothing is filled in: every request has the same.
+    /// Whether there are no placeholders: it is the same for every request.
     pub fn is_literal(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }
@@ -121,7 +122,7 @@ impl Pattern {
     }
 }
 
-/// Whether this looks like the name of a place: letters, digits and dots.
+/// Whether this looks like the name of a placeholder: letters, digits and dots.
 fn is_name(text: &[u8]) -> bool {
     let name = text.trim_ascii();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_');

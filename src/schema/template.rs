@@ -1,25 +1,25 @@
-//! What a template is, and the one way to read one.
+//! Templates, and how they are read.
 
 use super::{json, xml};
 use std::collections::HashMap;
 
 /// How deep objects and arrays may nest, the root included.
 ///
-/// Many JSON readers, `serde_json` among them, stop at 128 levels; a bulk request adds two of its
+/// Many JSON readers, including `serde_json`, stop at 128 levels; a bulk request adds two of its
 /// own, and this leaves room for more.
 pub const MAX_DEPTH: usize = 100;
 
 /// The names and shapes of an object's entries, in the order of the text.
 pub type Entries = Vec<(String, Shape)>;
 
-/// The type of one value of a document, which is all that a template keeps of it.
+/// The type of one value of a document; a template keeps nothing else of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// `null`, always.
     Null,
     /// `true` or `false`.
     Boolean,
-    /// A whole number of 32 bits with sign.
+    /// A signed 32-bit integer.
     Integer,
     /// A decimal fraction from 0 up to but not including 1.
     Float,
@@ -29,7 +29,7 @@ pub enum Shape {
     Range(i64, i64),
     /// One of these texts.
     OneOf(Vec<String>),
-    /// As many elements, each of its own shape.
+    /// The same number of elements, each with its own shape.
     Array(Vec<Self>),
     /// The same names, each with its own shape.
     Object(Entries),
@@ -54,7 +54,7 @@ pub enum SchemaError {
     /// The text is JSON, but not an object.
     #[error("the schema's root is {found}: a document is an object, so put the values in {{ }}")]
     NotAnObject {
-        /// What was found, with its article.
+        /// What was found, with an article.
         found: &'static str,
     },
     /// The text is not XML, or not the XML of a schema.
@@ -65,21 +65,21 @@ pub enum SchemaError {
         /// What is wrong, and the cure.
         reason: String,
     },
-    /// The bytes are not text of the encoding that they should have.
+    /// The bytes are not valid in their encoding.
     #[error("the schema is not {0}: save it in UTF-8")]
     NotOf(String),
-    /// The encoding that the declaration names is not read here.
+    /// The declared encoding is not supported.
     #[error("the schema's encoding {0} is not read here: save it in UTF-8")]
     Encoding(String),
     /// Objects and arrays are nested too deeply.
     #[error("the schema nests deeper than {MAX_DEPTH} levels at {position}: make it flatter")]
     TooDeep {
-        /// Where the first level too many begins.
+        /// Where the first level too deep begins.
         position: Position,
     },
 }
 
-/// A place in the text of a schema.
+/// A position in the text of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Counted from 1.
@@ -89,7 +89,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The place of the byte numbered `offset`; past the end means the end.
+    /// The position of byte `offset`; beyond the end, that of the end.
     pub(super) fn of(text: &str, offset: usize) -> Self {
         let mut end = offset.min(text.len());
         while !text.is_char_boundary(end) {
@@ -120,14 +120,15 @@ impl Template {
     /// Reads a template from JSON, or from XML if the first character is `<`.
     ///
     /// In JSON only the type of a value counts: a number without fraction and exponent is an
-    /// integer, any other a float. In XML the types are spelled out (`<integer/>`). In both, a
-    /// name given twice in one object means the later one, and names at the top that begin with
-    /// `_`, which mean something to the server (`_id`, `_rev`, `_attachments`), are dropped, so
-    /// that any document read from `CouchDB` is a schema; Iron Cushion kept them in XML, and the
-    /// server then refused every document. An object without entries is read: whether
-    /// it is of use is for the plan to decide.
+    /// integer, any other a float. In XML the types are written out (`<integer/>`). In both, the
+    /// later of two equal names in one object counts, and top-level names that begin with `_`,
+    /// which have a meaning for the server (`_id`, `_rev`, `_attachments`), are dropped, so that
+    /// any document read from `CouchDB` is a schema; Iron Cushion kept them in XML, and the server
+    /// then refused every document. An object without entries is accepted: the plan decides whether
+    /// it is useful.
     ///
     /// # Errors
+    ///
     /// The text is empty, is neither JSON nor XML, is not an object, or nests too deeply.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -146,8 +147,7 @@ impl Template {
     }
 }
 
-/// Collects the entries of one object: a name that comes again keeps its place, with the later
-/// shape.
+/// Collects the entries of one object: a repeated name keeps its position, with the later shape.
 #[derive(Default)]
 pub(super) struct Collected {
     entries: Entries,

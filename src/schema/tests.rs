@@ -1,4 +1,4 @@
-//! The rules of documents, and templates of any shape.
+//! The rules for documents, and templates of any shape.
 
 use super::*;
 use proptest::prelude::*;
@@ -90,7 +90,7 @@ proptest! {
         given.retain(|name, _| !name.starts_with('_'));
         let given = Value::Object(given);
         prop_assert!(same_shape(&given, &made), "{given}\n{made}");
-        // Canonical: what a store prints after parsing is what was sent.
+        // Canonical: a store that parses and prints it gives the same text.
         prop_assert_eq!(made.to_string(), text(&documents, key, version));
     }
 
@@ -182,7 +182,7 @@ fn the_default_makes_about_250_bytes() {
 
 #[test]
 fn every_update_is_a_uniform_choice_of_entry() {
-    // Two entries that never repeat by chance tell which one was made anew.
+    // Two entries whose values never repeat by chance show which one changed.
     let documents = documents(9, r#"{"a":["","","","",""],"b":["","","","",""]}"#);
     let mut counts = [0; 2];
     for key in 0..200 {
@@ -198,7 +198,7 @@ fn every_update_is_a_uniform_choice_of_entry() {
 
 #[test]
 fn a_late_version_costs_no_more_than_an_early_one() {
-    // Were the walk to go on to version 1, this would take minutes.
+    // If it went back as far as version 1, this would take minutes.
     let documents = documents(1, DEFAULT);
     for key in 0..2_000 {
         assert!(!text(&documents, key, u32::MAX).is_empty());

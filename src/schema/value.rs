@@ -1,10 +1,10 @@
 //! The text of numbers and booleans, each from one draw, written without branches on the value.
 //!
-//! Every function writes into the front of a window, may scribble past what it made, and says how
-//! many bytes count. The texts are canonical: a store that parses and prints them again gives the
+//! Every function writes to the front of a window, may write beyond its text, and returns the
+//! length of the text. The texts are canonical: a store that parses and prints them again gives the
 //! same bytes.
 
-/// The widest text made here, `-2147483648`, and the bytes that may be scribbled past it.
+/// The widest text made here, `-2147483648`, and the bytes that may be written beyond it.
 pub(super) const NUMBER_WINDOW: usize = 17;
 
 /// The longest text of an integer.
@@ -17,8 +17,7 @@ pub(super) const BOOLEAN_MAX: usize = 5;
 /// ASCII zeros.
 const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
 
-/// Copies a text of a fixed length into the window. As an array it is a move or two, whatever the
-/// compiler makes of calls.
+/// Copies a text of fixed length to the window. As an array it compiles to one or two moves.
 #[inline]
 fn put<const N: usize>(out: &mut [u8; NUMBER_WINDOW], at: usize, text: [u8; N]) {
     if let Some(place) = out[at..].first_chunk_mut() {
@@ -26,7 +25,7 @@ fn put<const N: usize>(out: &mut [u8; NUMBER_WINDOW], at: usize, text: [u8; N]) 
     }
 }
 
-/// Writes `true` or `false` by the draw's highest bit.
+/// Writes `true` or `false` according to the draw's highest bit.
 #[inline]
 pub(super) fn boolean(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
     let yes = draw >> 63 == 1;
@@ -35,7 +34,7 @@ pub(super) fn boolean(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
     5 - usize::from(yes)
 }
 
-/// Writes the draw's upper 32 bits as a signed integer: every value is as likely.
+/// Writes the draw's upper 32 bits as a signed integer, all values equally likely.
 #[inline]
 pub(super) fn integer(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
     let value = ((draw >> 32) as u32).cast_signed();
@@ -43,10 +42,10 @@ pub(super) fn integer(draw: u64, out: &mut [u8; NUMBER_WINDOW]) -> usize {
     let sign = usize::from(value < 0);
     let magnitude = value.unsigned_abs();
     let (high, low) = (magnitude / 100_000_000, magnitude % 100_000_000);
-    // Ten digits, the first in the lowest byte: that is their order in memory.
+    // Ten digits, the first in the lowest byte, which is their order in memory.
     let tens = high / 10;
     let digits = (u128::from(digits(low)) << 16) | u128::from(((high - tens * 10) << 8) | tens);
-    // Zeros in front go; the last digit stays, so that 0 has one.
+    // Leading zeros are removed; the last digit stays, so that 0 has one.
     let leading = (digits.trailing_zeros() / 8).min(9);
     let text = (digits | (u128::from(ZEROS) << 16) | 0x3030) >> (8 * leading);
     put(out, sign, text.to_le_bytes());

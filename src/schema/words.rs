@@ -6,32 +6,31 @@ use crate::generate::{Stream, below};
 pub(super) const WORDS: usize = 32_768;
 /// The shortest and the longest word, in characters.
 pub(super) const WORD_LENGTHS: std::ops::RangeInclusive<usize> = 3..=15;
-/// The most words in one string, as Iron Cushion's README documents it (its code stopped at 4).
+/// The most words in one string, as in Iron Cushion's README (its code stopped at 4).
 pub(super) const STRING_WORDS: usize = 5;
 /// The longest string: five words of 15 and four spaces.
 pub(super) const STRING_MAX: usize = STRING_WORDS * SLOT - 1;
-/// The room a string is written in: more than it needs, so that every place below 128 fits a word
-/// and
-/// the compiler can see that it does.
+/// The room for writing a string: more than needed, so that a word fits at every position below 128
+/// and the compiler can see it.
 pub(super) const STRING_WINDOW: usize = 128 + SLOT;
-/// The draws one string takes.
+/// The number of draws for one string.
 pub(super) const STRING_DRAWS: u64 = 2;
 
 /// The alphabet of words: 64 symbols, none of which JSON escapes.
 const ALPHABET: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!?";
 
-/// Bytes copied for a word: 15 of text, and one more that is written over.
+/// Bytes copied for a word: 15 of text, and one that is overwritten.
 const SLOT: usize = 16;
 
-/// Words begin so many characters apart, in one text: they overlap, so that all of them take an
-/// eighth of a megabyte of a core's second-level cache and leave the rest of it to the kernel,
-/// which has each request's data there. `docs/schemas.md` says what that means for a server.
+/// The distance between the beginnings of words in one text: they overlap, so that all of them take
+/// an eighth of a megabyte of a core's second-level cache and leave the rest to the kernel, which
+/// keeps each request's data there. `docs/schemas.md` says what that means for a server.
 const STRIDE: usize = 4;
 
-/// The length of that text: the last word, too, has room.
+/// The length of that text, with room for the last word.
 const TEXT: usize = WORDS * STRIDE + SLOT - STRIDE;
 
-/// Bits that choose one word.
+/// The number of bits that select one word.
 const WORD_BITS: u32 = WORDS.trailing_zeros();
 
 /// A fixed number of random words.
@@ -63,7 +62,7 @@ impl Dictionary {
         *WORD_LENGTHS.start() + ((u64::from(place) * LENGTHS) >> 32) as usize
     }
 
-    /// The word numbered `index`, with what follows it in the text.
+    /// The word numbered `index`, and what follows it in the text.
     #[inline]
     fn slot(&self, index: usize) -> &[u8; SLOT] {
         self.text[index * STRIDE..].first_chunk().expect("the last word has all of its room")
@@ -79,11 +78,11 @@ impl Dictionary {
         let mut end = 0;
         let mut length = 0;
         for i in 0..STRING_WORDS {
-            // Four words from the first draw; the fifth from bits of the second that hardly
-            // depend on how many words are taken.
+            // Four words from the first draw; the fifth from bits of the second that are almost
+            // independent of the number of words.
             let bits = if i < 4 { draws[0] >> (i as u32 * WORD_BITS) } else { draws[1] };
             let index = bits as usize % WORDS;
-            // Never over 64; the remainder spares the check of bounds.
+            // Never more than 64; the remainder avoids the bounds check.
             let at = end % 128;
             let target: &mut [u8; SLOT] = out[at..].first_chunk_mut().expect("room for a word");
             *target = *self.slot(index);

@@ -22,7 +22,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 const TYPES: &str =
     "<object>, <array>, <boolean/>, <integer/>, <float/>, <string/> or <null/> belongs here";
 
-/// White space as XML defines it: <https://www.w3.org/TR/xml/#NT-S>.
+/// White space as defined by XML: <https://www.w3.org/TR/xml/#NT-S>.
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// Reads the entries of the object that is the root of `text`.
@@ -43,10 +43,10 @@ pub(super) fn parse(text: &str) -> Result<Entries, SchemaError> {
     }
 }
 
-/// A tag's name, and names and values of its attributes.
+/// A tag's name, and its attributes' names and values.
 type Tag = (String, Vec<(String, String)>);
 
-/// What the grammar is made of.
+/// The tokens of the grammar.
 enum Token {
     Open(String),
     Close,
@@ -98,7 +98,7 @@ impl XmlReader<'_> {
         Ok(elements)
     }
 
-    /// The one type in a `<value>` or `<element>`, up to its closing tag.
+    /// The single type in a `<value>` or `<element>`, up to its closing tag.
     fn holder(&mut self, parent: &str, depth: usize) -> Result<Shape, SchemaError> {
         let found = self.required(parent, TYPES)?;
         let shape = match found.as_str() {
@@ -121,7 +121,7 @@ impl XmlReader<'_> {
         Ok(shape)
     }
 
-    /// A whole number, by its attributes.
+    /// A whole number, with its attributes.
     fn integer(&mut self) -> Result<Shape, SchemaError> {
         let bounds = std::mem::take(&mut self.bounds);
         if bounds.is_empty() {
@@ -134,15 +134,15 @@ impl XmlReader<'_> {
                 self.wrong(&format!("{name}=\"{text}\": give a whole number of 64 bits"))
             })
         };
-        // The ends of what an integer without attributes is drawn from.
+        // The range of an integer without attributes.
         let (least, most) = (bound("min", i32::MIN.into())?, bound("max", i32::MAX.into())?);
         if least > most {
-            return Err(self.wrong(&format!("min {least} is above max {most}: exchange them")));
+            return Err(self.wrong(&format!("min {least} is above max {most}: swap them")));
         }
         Ok(Shape::Range(least, most))
     }
 
-    /// A text, by its attributes.
+    /// A text, with its attributes.
     fn string(&mut self) -> Result<Shape, SchemaError> {
         let Some((_, texts)) = self.bounds.pop() else { return Ok(Shape::String) };
         let texts: Vec<String> = texts.split_whitespace().map(str::to_owned).collect();
@@ -158,7 +158,7 @@ impl XmlReader<'_> {
         Ok(shape)
     }
 
-    /// The text up to `</name>`, without the white space around it.
+    /// The text up to `</name>`, trimmed.
     fn name(&mut self) -> Result<String, SchemaError> {
         let mut name = String::new();
         loop {
@@ -222,7 +222,7 @@ impl XmlReader<'_> {
         Err(SchemaError::TooDeep { position: self.position(self.at) })
     }
 
-    /// The next token, past comments and declarations.
+    /// The next token, skipping comments and declarations.
     fn next(&mut self) -> Result<Token, SchemaError> {
         loop {
             self.at = self.inner.buffer_position();
@@ -303,17 +303,17 @@ impl XmlReader<'_> {
     }
 }
 
-/// How long a text is as JSON, in bytes.
+/// The length of a text as JSON, in bytes.
 fn quoted_len(text: &str) -> usize {
     serde_json::Value::from(text).to_string().len()
 }
 
-/// A tag as it is shown in an error.
+/// A tag as shown in an error.
 fn tag(name: &str) -> String {
     format!("<{}>", short(name))
 }
 
-/// At most forty characters, none of which would break the line.
+/// At most forty characters, none of which breaks the line.
 fn short(name: &str) -> String {
     name.chars().take(40).flat_map(char::escape_debug).collect()
 }

@@ -1,5 +1,5 @@
-//! What must be in order before a request's body is read. CouchDB refuses here without reading the
-//! body, and hangs up when there was one.
+//! What is checked before a request's body is read. Here CouchDB refuses without reading the body,
+//! and closes the connection if there was one.
 
 use std::net::IpAddr;
 
@@ -67,7 +67,7 @@ fn check(shared: &SharedState, parts: &Parts, place: &Place, admin: bool) -> Res
     Ok(())
 }
 
-/// The length the request announces; 0 when it announces none.
+/// The announced length of the body; 0 if there is none.
 pub(in crate::embedded) fn content_length(parts: &Parts) -> u64 {
     let value = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     value.and_then(|value| value.parse().ok()).unwrap_or(0)

@@ -11,7 +11,8 @@ use super::stand_in::Call;
 use super::store::{Database, Entry, State, name, write_document};
 use crate::embedded::counters::{add, count};
 
-/// A bound of a range. Ids are strings; in CouchDB's order other values lie around all strings.
+/// A bound of a range. Ids are strings; in CouchDB's order other values sort before or after all
+/// strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Bound {
     Before,
@@ -32,7 +33,7 @@ impl From<&Value> for Bound {
 /// The parameters that are JSON.
 const KEYS: [&str; 6] = ["key", "keys", "startkey", "start_key", "endkey", "end_key"];
 
-/// What was asked for.
+/// The request.
 #[derive(Debug, Default)]
 struct Listing {
     keys: Option<Vec<Value>>,
@@ -52,7 +53,7 @@ impl Listing {
             let value = match serde_json::from_str(text) {
                 Ok(value) => value,
                 Err(_) if KEYS.contains(&name) => return Err(Refusal::INVALID_JSON),
-                // Refused below where it stands for a number or a flag.
+                // Refused below if it is meant as a number or a flag.
                 Err(_) => Value::Null,
             };
             parameters.insert(name.to_owned(), value);

@@ -1,4 +1,4 @@
-//! Who is asking: Basic authentication, cookie sessions and the lock-out after wrong passwords.
+//! Authentication: Basic, cookie sessions and the lock-out after wrong passwords.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -17,25 +17,25 @@ use crate::clock::{Clock, Nanos, SECOND_NS};
 /// The default lifetime of a cookie (CouchDB's own: ten minutes).
 pub(in crate::embedded) const SESSION_NS: Nanos = 600 * SECOND_NS;
 
-/// A cookie is renewed once this part of its time is gone, as CouchDB does.
+/// A cookie is renewed after this fraction of its lifetime, as in CouchDB.
 const RENEW_AFTER: u64 = 10;
 
-/// Wrong passwords in a row which lock a user out (CouchDB's default).
+/// Consecutive wrong passwords that lock a user out (CouchDB's default).
 const LOCK_OUT_AFTER: u32 = 5;
 
 /// How long a user stays locked out (CouchDB's default: five minutes).
 const LOCK_OUT_NS: Nanos = 300 * SECOND_NS;
 
-/// Who is asking.
+/// Who sent a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::embedded) struct Identity {
     /// The user's name; `None` is an anonymous request.
     pub(in crate::embedded) name: Option<String>,
-    /// How it was proved: `cookie` or `default`.
+    /// How it was authenticated: `cookie` or `default`.
     pub(in crate::embedded) proof: Option<&'static str>,
     /// Whether everything is allowed.
     pub(in crate::embedded) admin: bool,
-    /// A fresh cookie to hand out, as the present one ages.
+    /// A new cookie to send, because the current one is ageing.
     pub(in crate::embedded) renewed: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub(in crate::embedded) struct Auth {
 struct Admin {
     name: String,
     password: String,
-    /// The whole header of right credentials, so that a request costs one comparison.
+    /// The complete header with the right credentials, so that a request takes one comparison.
     basic: String,
 }
 
@@ -65,7 +65,8 @@ struct Guarded {
 }
 
 impl Auth {
-    /// With that admin, or with none: then everybody is an admin. Cookies are good for so long.
+    /// With this admin, or with none: then everybody is an admin. Cookies are valid for
+    /// `session_ns`.
     pub(in crate::embedded) fn new(admin: Option<(String, String)>, session_ns: Nanos) -> Self {
         let admin = admin.map(|(name, password)| Admin {
             basic: format!("Basic {}", STANDARD.encode(format!("{name}:{password}"))),
@@ -76,15 +77,16 @@ impl Auth {
         Self { admin, session_ns, clock: Clock::system(), secret: RandomState::new(), guarded }
     }
 
-    /// The value of `Set-Cookie` for the session of this token.
+    /// The value of `Set-Cookie` for the session with this token.
     pub(in crate::embedded) fn set_cookie(&self, token: &str) -> String {
         let age_s = self.session_ns.div_ceil(SECOND_NS);
         format!("AuthSession={token}; Version=1; Max-Age={age_s}; Path=/; HttpOnly")
     }
 
-    /// Finds out who is asking.
+    /// Finds out who sent a request.
     ///
     /// # Errors
+    ///
     /// On wrong credentials and during a lock-out.
     pub(in crate::embedded) fn identify(
         &self,
@@ -142,7 +144,7 @@ impl Auth {
         self.admin.as_ref().is_some_and(|admin| admin.name == name && admin.password == password)
     }
 
-    /// Counts failures by user and peer; a lock-out refuses right passwords too.
+    /// Counts failures by user and peer; a lock-out also refuses the right password.
     fn judge(&self, name: &str, peer: IpAddr, right: bool) -> Result<(), Refusal> {
         let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
         if right && guarded.failures.is_empty() {

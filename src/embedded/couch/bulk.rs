@@ -31,7 +31,7 @@ struct Wanted {
     rev: Option<String>,
 }
 
-/// Reads a body which must be an object; of another kind than wanted means `docs` is no array.
+/// Reads a body, which must be an object; any other type error means that `docs` is not an array.
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     let object = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     serde_json::from_slice(body).map_err(|error| match (error.is_data(), object) {
@@ -41,8 +41,8 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     })
 }
 
-/// `POST /db/_bulk_docs`. A document with a fault refuses the whole request, as in CouchDB; a
-/// conflict is one row's.
+/// `POST /db/_bulk_docs`. An invalid document refuses the whole request, as in CouchDB; a conflict
+/// affects only its row.
 pub(in crate::embedded) fn bulk_docs(
     call: &Call<'_>,
     database: &Database,

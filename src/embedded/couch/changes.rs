@@ -1,4 +1,4 @@
-//! `_changes`: what was updated since, at once or as a feed.
+//! `_changes`: updates since a sequence, at once or as a feed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ enum Kind {
     Continuous,
 }
 
-/// What was asked for.
+/// The request.
 #[derive(Clone, Copy, Debug)]
 struct Feed {
     kind: Kind,
@@ -69,7 +69,7 @@ impl Feed {
         })
     }
 
-    /// Appends rows and moves `since` and `limit` on; returns how many rows there were.
+    /// Appends rows and advances `since` and `limit`; returns the number of rows.
     fn rows(&mut self, state: &mut State, out: &mut Vec<u8>) -> u64 {
         let mut rows = 0;
         let mut last = None;
@@ -183,7 +183,7 @@ async fn serve(
                     out.push(b'\n');
                 } else {
                     feed.write_end(&mut database.lock(), &mut out);
-                    // The other side may be gone already: nothing is lost then.
+                    // If the other side is gone, nothing is lost.
                     let _ = sender.send(out.into()).await;
                     return;
                 }

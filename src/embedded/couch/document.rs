@@ -1,7 +1,6 @@
-//! Takes a document apart: the special members from the rest, which stays as it was sent.
+//! Parses a document: separates the special members from the rest, which stays as it was sent.
 //!
-//! One pass over the bytes, no tree of values: this is what the stand-in spends most of its time
-//! on.
+//! One pass over the bytes, without a tree of values: the stand-in spends most of its time here.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -21,36 +20,38 @@ pub(in crate::embedded) const MAX_DOCUMENT_BYTES: usize = 8_000_000;
 /// A document as a client sent it.
 #[derive(Debug, Default)]
 pub(in crate::embedded) struct NewDocument {
-    /// `_id`, when it was there.
+    /// `_id`, if there is one.
     pub(in crate::embedded) id: Option<String>,
-    /// `_rev`, when it was there.
+    /// `_rev`, if there is one.
     pub(in crate::embedded) rev: Option<Rev>,
     /// `_deleted`.
     pub(in crate::embedded) deleted: bool,
-    /// All other members, `"name":value` with commas between, without the braces.
+    /// All other members, `"name":value` separated by commas, without the braces.
     pub(in crate::embedded) body: Box<str>,
-    /// Why it can not be stored.
+    /// Why it cannot be stored.
     pub(in crate::embedded) fault: Option<Refusal>,
 }
 
 thread_local! {
-    /// Bodies are gathered here, so that each is allocated once and at its exact size.
+    /// Bodies are collected here, so that each is allocated once, with its exact size.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl NewDocument {
-    /// Takes one document apart.
+    /// Parses one document.
     ///
     /// # Errors
-    /// Says what CouchDB would say about these bytes.
+    ///
+    /// What CouchDB would say about these bytes.
     pub(in crate::embedded) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let draft: Self = serde_json::from_slice(bytes).map_err(|_| Refusal::INVALID_JSON)?;
         draft.sound()
     }
 
-    /// The draft, unless it has a fault.
+    /// The document, unless it has a fault.
     ///
     /// # Errors
+    ///
     /// The fault.
     pub(in crate::embedded) fn sound(self) -> Result<Self, Refusal> {
         match self.fault {
@@ -137,7 +138,7 @@ impl<'de> Visitor<'de> for DraftVisitor {
             if bytes > MAX_DOCUMENT_BYTES {
                 draft.fault = Some(Refusal::DOCUMENT_TOO_LARGE);
             }
-            // Only whole strings went in, so this check never fails; it costs little.
+            // Only complete strings were added, so this check never fails; it is cheap.
             draft.body = std::str::from_utf8(body).map_err(serde::de::Error::custom)?.into();
             Ok(draft)
         })

@@ -1,4 +1,4 @@
-//! Writing JSON into byte buffers by hand, where a tree of values would cost too much.
+//! Writes JSON to byte buffers by hand, where a tree of values would be too slow.
 
 /// Appends `text` as a JSON string with its quotes.
 pub(in crate::embedded) fn write_string(text: &str, out: &mut Vec<u8>) {
@@ -8,7 +8,7 @@ pub(in crate::embedded) fn write_string(text: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(text.as_bytes());
         out.push(b'"');
     } else {
-        // Writing a string into a vector has no way to fail.
+        // Writing to a vector cannot fail.
         let _ = serde_json::to_writer(out, text);
     }
 }

@@ -1,4 +1,4 @@
-//! The stand-in CouchDB itself: an HTTP service over documents in memory.
+//! The stand-in CouchDB: an HTTP service for documents in memory.
 //!
 //! Knows CouchDB's statuses, bodies and revision rules; shares no CouchDB code with the driver.
 

@@ -1,6 +1,6 @@
 //! Document ids in order, with ranks: a list of short sorted lists of ordinals.
 //!
-//! Four bytes per document, and a range or its offset costs no walk over the whole.
+//! Four bytes per document; finding a range or its offset does not go through all of them.
 
 /// Ordinals per block before it is split.
 const BLOCK: usize = 512;
@@ -26,7 +26,7 @@ impl Ordered {
         self.blocks.iter().map(Vec::len).sum()
     }
 
-    /// Adds an ordinal whose name is not there yet.
+    /// Adds an ordinal whose name does not exist yet.
     pub(in crate::embedded) fn insert<'a>(&mut self, ordinal: u32, name: impl Fn(u32) -> &'a str) {
         let Some((index, position)) = self.locate(name(ordinal), &name) else {
             self.blocks.push(vec![ordinal]);
@@ -40,7 +40,7 @@ impl Ordered {
         }
     }
 
-    /// Takes an ordinal out.
+    /// Removes an ordinal.
     pub(in crate::embedded) fn remove<'a>(&mut self, ordinal: u32, name: impl Fn(u32) -> &'a str) {
         let Some((index, position)) = self.locate(name(ordinal), &name) else { return };
         let block = &mut self.blocks[index];
@@ -52,7 +52,7 @@ impl Ordered {
         }
     }
 
-    /// How many names are smaller than `bound`.
+    /// The number of names smaller than `bound`.
     pub(in crate::embedded) fn rank<'a>(
         &self,
         bound: &str,
@@ -63,7 +63,7 @@ impl Ordered {
         })
     }
 
-    /// The ordinals of the ranks `from..to`, both ends usable.
+    /// The ordinals with ranks `from..to`, iterable from both ends.
     pub(in crate::embedded) fn range(
         &self,
         from: usize,
@@ -82,7 +82,7 @@ impl Ordered {
         parts.into_iter().flatten().copied()
     }
 
-    /// The block and the place in it where `bound` is or would be; `None` only without blocks.
+    /// The block and the position in it where `bound` is or would be; `None` only without blocks.
     fn locate<'a>(&self, bound: &str, name: &impl Fn(u32) -> &'a str) -> Option<(usize, usize)> {
         let after = self.blocks.partition_point(|block| name(block[0]) <= bound);
         let index = after.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! The query part of a request's target.
+//! The query of a request's target.
 
 use super::reply::Refusal;
 
@@ -18,20 +18,21 @@ impl Query {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The first value of that name.
+    /// The first value of this name.
     pub(in crate::embedded) fn get(&self, name: &str) -> Option<&str> {
         self.pairs().find_map(|(key, value)| (key == name).then_some(value))
     }
 
-    /// Whether that name has the value `value`.
+    /// Whether this name has the value `value`.
     pub(in crate::embedded) fn is(&self, name: &str, value: &str) -> bool {
         self.get(name) == Some(value)
     }
 
-    /// A whole number, when that name is there.
+    /// A whole number, if there is one.
     ///
     /// # Errors
-    /// When it is no whole number.
+    ///
+    /// When it is not a whole number.
     pub(in crate::embedded) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
         self.get(name).map(|text| text.parse().map_err(|_| Refusal::BAD_PARAMETER)).transpose()
     }

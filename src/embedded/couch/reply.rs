@@ -1,4 +1,4 @@
-//! Answers: their statuses, headers and bodies, exactly as CouchDB words them.
+//! Answers: statuses, headers and bodies, exactly as CouchDB writes them.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -187,7 +187,7 @@ pub(in crate::embedded) struct Reply {
 }
 
 impl Reply {
-    /// A JSON answer; the caller ends it with a line feed, as CouchDB does.
+    /// A JSON answer; the caller appends a line feed, as CouchDB does.
     pub(in crate::embedded) fn json(status: u16, body: impl Into<Bytes>) -> Self {
         Self::new(status, ReplyBody::Whole(Some(body.into())))
     }
@@ -220,13 +220,13 @@ impl Reply {
         self.header(ALLOW, methods.as_bytes().to_vec())
     }
 
-    /// The same, and the connection ends with it.
+    /// The same, and the connection closes after it.
     pub(in crate::embedded) fn close(self) -> Self {
         self.header(CONNECTION, b"close".to_vec())
     }
 
     fn header(mut self, name: HeaderName, value: Vec<u8>) -> Self {
-        // Paths and cookies are percent-encoded before: a value is always legal.
+        // Paths and cookies are already percent-encoded, so the value is always legal.
         if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
             self.headers.push((name, value));
         }

@@ -1,11 +1,11 @@
-//! Revisions as CouchDB writes them: `generation-hash`. Knows nothing of documents or storage.
+//! Revisions as CouchDB writes them: `generation-hash`. Knows nothing about documents or storage.
 
 use md5::{Digest, Md5};
 
 /// One revision of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::embedded) struct Rev {
-    /// How many edits led here; the first edit is 1.
+    /// The number of edits so far; the first edit is 1.
     pub(in crate::embedded) generation: u32,
     hash: [u8; 16],
 }
@@ -13,8 +13,8 @@ pub(in crate::embedded) struct Rev {
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl Rev {
-    /// Reads `generation-hash`; `None` when it has no such form. A hash which is not 32 hexadecimal
-    /// digits is legal in CouchDB: it is digested here, so that it equals itself and nothing else.
+    /// Reads `generation-hash`; `None` for any other form. CouchDB also allows a hash which is not
+    /// 32 hexadecimal digits: it is digested here, so that it only equals itself.
     pub(in crate::embedded) fn parse(text: &str) -> Option<Self> {
         let (generation, hash) = text.split_once('-')?;
         if hash.is_empty() || !generation.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -24,8 +24,8 @@ impl Rev {
         Some(Self { generation, hash: unhex(hash).unwrap_or_else(|| Md5::digest(hash).into()) })
     }
 
-    /// The revision which an edit of `parent` leads to. Equal edits give equal revisions, as in
-    /// CouchDB, where the hash is an MD5 over the parent, the deleted mark and the body.
+    /// The revision after an edit of `parent`. Equal edits give equal revisions, as in CouchDB,
+    /// where the hash is an MD5 of the parent, the deleted flag and the body.
     pub(in crate::embedded) fn next(parent: Option<Self>, deleted: bool, body: &str) -> Self {
         let mut digest = Md5::new();
         digest.update([u8::from(deleted)]);

@@ -1,4 +1,4 @@
-//! From a request's path to what it names, and which methods that has.
+//! Parses a request's path, and knows the methods of what it names.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ pub(in crate::embedded) enum Within {
     Compact,
     /// A document, by its id
     Document(String),
-    /// What the stand-in does not have: attachments, views and more
+    /// What the stand-in does not support: attachments, views and more
     Unknown,
 }
 
@@ -62,7 +62,7 @@ impl Place {
         }
     }
 
-    /// The methods it has, with commas between.
+    /// Its methods, separated by commas.
     pub(in crate::embedded) fn methods(&self) -> &'static str {
         match self {
             Self::Root | Self::Up | Self::Uuids | Self::AllDbs | Self::Counters => "GET,HEAD",

@@ -1,4 +1,4 @@
-//! From an HTTP request to its answer: admits, reads the body, calls the room's function, counts.
+//! Answers an HTTP request: checks it, reads the body, calls the right function, counts.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,13 +21,14 @@ use super::stand_in::{
 };
 use crate::embedded::counters::Tally;
 
-/// The longest body taken, in bytes. CouchDB's own limit is 4 GiB, too much for a memory.
+/// The longest body accepted, in bytes. CouchDB's own limit is 4 GiB, too much to keep in memory.
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 
 /// Answers one request.
 ///
 /// # Errors
-/// When the body can not be read to its end: the connection is of no use then.
+///
+/// When the body cannot be read to its end: the connection cannot be used any more.
 pub(in crate::embedded) async fn serve(
     shared: Arc<SharedState>,
     peer: IpAddr,
@@ -66,7 +67,7 @@ pub(in crate::embedded) async fn serve(
     Ok(send(&shared.tally, &place, reply))
 }
 
-/// Whether faults spare a request: its counters can be read all the time.
+/// Whether faults do not apply to a request: the counters can always be read.
 pub(in crate::embedded) fn is_exempt(request: &Request<Incoming>) -> bool {
     Place::parse(request.uri().path()) == Place::Counters
 }
@@ -107,14 +108,14 @@ fn answer(call: &Call<'_>, place: &Place) -> Result<Reply, Refusal> {
 }
 
 fn send(tally: &Tally, place: &Place, reply: Reply) -> Response<ReplyBody> {
-    // Reading the counters must not move them.
+    // Reading the counters must not change them.
     if *place != Place::Counters {
         tally.answered(reply.status);
     }
     reply.into_response()
 }
 
-/// The whole body, or `None` when it is too long.
+/// The whole body, or `None` if it is too long.
 async fn read(mut body: Incoming, length: u64) -> Result<Option<Bytes>, hyper::Error> {
     let mut whole = Bytes::new();
     let mut gathered = Vec::new();
@@ -125,7 +126,8 @@ async fn read(mut body: Incoming, length: u64) -> Result<Option<Bytes>, hyper::E
             continue;
         }
         if gathered.is_empty() {
-            // An announced length is trusted only so far: it costs nothing to announce.
+            // An announced length is only trusted up to a limit, because it costs nothing to
+            // announce one.
             gathered.reserve((length as usize).min(1 << 20));
         }
         gathered.extend_from_slice(&data);

@@ -17,9 +17,10 @@ use crate::embedded::counters::{Tally, count};
 const UNRESERVED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
-/// Refuses ids which CouchDB keeps for itself.
+/// Refuses ids which CouchDB reserves.
 ///
 /// # Errors
+///
 /// When the id is one of them, or empty.
 pub(in crate::embedded) fn check_id(id: &str) -> Result<(), Refusal> {
     if id.is_empty() {
@@ -124,11 +125,11 @@ fn write(
     };
     let status = if call.method == Method::PUT && deleted { 200 } else { 201 };
     let reply = written(call, status, id, rev);
-    // CouchDB has no sequence for what is not yet written.
+    // CouchDB has no sequence for what has not been written yet.
     Ok(if reply.status == 202 { reply } else { reply.location(call.url(&path)) })
 }
 
-/// The answer to a write. `?batch=ok` gets no revision, as CouchDB has not made it yet by then.
+/// The answer to a write. `?batch=ok` gets no revision, as CouchDB has none by then.
 fn written(call: &Call<'_>, status: u16, id: &str, rev: Rev) -> Reply {
     let mut body = Vec::with_capacity(id.len() + 80);
     body.extend_from_slice(b"{\"ok\":true,\"id\":");
@@ -153,7 +154,8 @@ fn tally(tally: &Tally, change: Change) {
     });
 }
 
-/// The revision an edit names: in its body, in the query or in `If-Match`; they must not differ.
+/// The revision that an edit is based on: in its body, in the query or in `If-Match`; they must not
+/// differ.
 fn based_on(call: &Call<'_>, body: Option<Rev>) -> Result<Option<Rev>, Refusal> {
     let query = query_rev(call)?;
     let header = header_rev(call, &IF_MATCH)

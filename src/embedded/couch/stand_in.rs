@@ -1,4 +1,4 @@
-//! The state of the whole server, and the answers which concern no single document.
+//! The state of the whole server, and the answers that are not about a single document.
 
 use std::collections::BTreeMap;
 use std::hash::RandomState;
@@ -19,28 +19,28 @@ use super::store::Database;
 use crate::clock::Nanos;
 use crate::embedded::counters::{Tally, count};
 
-/// The version of the API which the stand-in speaks.
+/// The version of the API.
 const API_VERSION: &str = "3.5.0";
 
-/// What all serving threads share.
+/// The state shared by all serving threads.
 #[derive(Debug)]
 pub(in crate::embedded) struct SharedState {
-    /// What was counted.
+    /// The counters.
     pub(in crate::embedded) tally: Tally,
-    /// Who may do what.
+    /// Authentication.
     pub(in crate::embedded) auth: Auth,
     databases: RwLock<BTreeMap<String, Arc<Database>>>,
     secret: RandomState,
     uuids: AtomicU64,
 }
 
-/// One request, read whole.
+/// One complete request.
 pub(in crate::embedded) struct Call<'a> {
     /// The server.
     pub(in crate::embedded) shared: &'a SharedState,
     /// The method.
     pub(in crate::embedded) method: &'a Method,
-    /// The path as it was sent.
+    /// The path as sent.
     pub(in crate::embedded) path: &'a str,
     /// The headers.
     pub(in crate::embedded) headers: &'a HeaderMap,
@@ -48,14 +48,14 @@ pub(in crate::embedded) struct Call<'a> {
     pub(in crate::embedded) query: &'a Query,
     /// The body.
     pub(in crate::embedded) body: &'a [u8],
-    /// Who is asking.
+    /// Who sent it.
     pub(in crate::embedded) identity: &'a Identity,
-    /// Where from.
+    /// The sender's address.
     pub(in crate::embedded) peer: IpAddr,
 }
 
 impl Call<'_> {
-    /// An absolute URL, as CouchDB's `Location` has it.
+    /// An absolute URL, as in CouchDB's `Location`.
     pub(in crate::embedded) fn url(&self, path: &str) -> String {
         let host = self.headers.get(HOST).and_then(|host| host.to_str().ok());
         format!("http://{}{path}", host.unwrap_or("localhost"))
@@ -68,7 +68,7 @@ impl Call<'_> {
 }
 
 impl SharedState {
-    /// A server without databases, which [`Auth::new`] guards.
+    /// A server without databases, protected by [`Auth::new`].
     pub(in crate::embedded) fn new(admin: Option<(String, String)>, session_ns: Nanos) -> Self {
         Self {
             tally: Tally::default(),
@@ -79,16 +79,18 @@ impl SharedState {
         }
     }
 
-    /// The database of that name.
+    /// The database with this name.
     ///
     /// # Errors
+    ///
     /// When there is none.
     pub(in crate::embedded) fn database(&self, name: &str) -> Result<Arc<Database>, Refusal> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
         databases.get(name).cloned().ok_or(Refusal::NO_DATABASE)
     }
 
-    /// A fresh id: 26 digits of this server, 6 which count up, as CouchDB's sequential algorithm.
+    /// A new id: 26 digits of this server and 6 that count up, as in CouchDB's sequential
+    /// algorithm.
     pub(in crate::embedded) fn uuid(&self) -> String {
         let number = self.uuids.fetch_add(1, Ordering::Relaxed);
         let prefix = random_hex(&self.secret, number >> 24);
@@ -226,7 +228,7 @@ fn read_log_in(call: &Call<'_>) -> Result<LogIn, Refusal> {
     Ok(LogIn { name, password: get("password").unwrap_or_default() })
 }
 
-/// Whether the request says that it carries JSON.
+/// Whether the request is declared to be JSON.
 pub(in crate::embedded) fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = value.and_then(|value| value.split(';').next()).unwrap_or("").trim();

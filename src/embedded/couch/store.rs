@@ -1,6 +1,6 @@
 //! One database in memory: its documents, its revision rules and its order of updates.
 //!
-//! Knows nothing of HTTP. Only the winning revision of a document is kept.
+//! Knows nothing about HTTP. Only the winning revision of a document is kept.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use super::json::write_string;
 use super::ordered::Ordered;
 use super::revision::Rev;
 
-/// A document as it is kept; its id is the key.
+/// A stored document; its id is the key.
 #[derive(Debug)]
 pub(in crate::embedded) struct Entry {
     /// The winning revision.
@@ -27,7 +27,7 @@ pub(in crate::embedded) struct Entry {
 /// What a write did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::embedded) enum Change {
-    /// A document which was not there, or was deleted.
+    /// A document which did not exist, or was deleted.
     Created,
     /// A new revision of a live document.
     Updated,
@@ -65,7 +65,7 @@ impl Database {
 
     /// Its state, locked.
     pub(in crate::embedded) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panicking request leaves at worst its own edit undone.
+        // At worst, a request that panics leaves its own edit undone.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,13 +76,13 @@ impl Database {
         }
     }
 
-    /// Ends the open feeds: the database is gone.
+    /// Ends the open feeds: the database was deleted.
     pub(in crate::embedded) fn retire(&self) {
         self.lock().retired = true;
         self.updates.send_replace(u64::MAX);
     }
 
-    /// Tells of each update that comes after this call.
+    /// Signals each update after this call.
     pub(in crate::embedded) fn subscribe(&self) -> watch::Receiver<u64> {
         self.updates.subscribe()
     }
@@ -96,14 +96,14 @@ pub(in crate::embedded) struct State {
     seq: u64,
     body_bytes: u64,
     retired: bool,
-    /// Live documents by id; made when first asked for, then kept up.
+    /// Live documents by id; created on first use, then kept up to date.
     ordered: Option<Ordered>,
-    /// Updates in order, stale ones among them; made when first asked for, then kept up.
+    /// Updates in order, including stale ones; created on first use, then kept up to date.
     log: Option<Vec<(u64, u32)>>,
 }
 
 impl State {
-    /// The document of that id, tombstone or not.
+    /// The document with this id, tombstone or not.
     pub(in crate::embedded) fn get(&self, id: &str) -> Option<&Entry> {
         self.docs.get(id)
     }
@@ -128,15 +128,16 @@ impl State {
         self.body_bytes
     }
 
-    /// Whether the database was deleted while requests still use it.
+    /// Whether the database was deleted while requests are still using it.
     pub(in crate::embedded) fn retired(&self) -> bool {
         self.retired
     }
 
-    /// Applies an edit under CouchDB's rules: it must name the winning revision, or none when there
-    /// is no document; over a tombstone a live document needs no revision.
+    /// Applies an edit under CouchDB's rules: it must name the winning revision, or none if there
+    /// is no document; to replace a tombstone, a live document needs no revision.
     ///
     /// # Errors
+    ///
     /// When it names another revision.
     pub(in crate::embedded) fn edit(
         &mut self,
@@ -158,7 +159,7 @@ impl State {
         Ok((rev, self.store(id, index, rev, edit)))
     }
 
-    /// Stores a revision made elsewhere (`new_edits: false`) unless it loses against the present
+    /// Stores a revision made elsewhere (`new_edits: false`) unless it loses against the current
     /// one: live wins over deleted, then the higher generation, then the higher hash.
     pub(in crate::embedded) fn replicate(
         &mut self,
@@ -249,12 +250,12 @@ impl State {
     }
 }
 
-/// The id of the document with that ordinal.
+/// The id of the document with this ordinal.
 pub(in crate::embedded) fn name(docs: &IndexMap<Box<str>, Entry>, ordinal: u32) -> &str {
     docs.get_index(ordinal as usize).map_or("", |(id, _)| id)
 }
 
-/// Appends a document as `GET` shows it: `_id` and `_rev` first.
+/// Appends a document as returned by `GET`: `_id` and `_rev` first.
 pub(in crate::embedded) fn write_document(id: &str, entry: &Entry, out: &mut Vec<u8>) {
     out.reserve(id.len() + entry.body.len() + 80);
     out.extend_from_slice(b"{\"_id\":");

@@ -1,14 +1,14 @@
-//! The null responder's answers as they go over the wire: prepared once, put together by copying.
+//! The null responder's answers in their final form: prepared once, assembled by copying.
 
 use super::request::{Kind, NO_ID, documents, ids};
 
 /// The revision in every answer.
 pub(super) const REVISION: &str = "1-967a00dff5e02add41819138abb3284d";
 
-/// Length of the document which every `GET` is answered with, in bytes; more for a long id.
+/// Length of the document in the answer to every `GET`, in bytes; more for a long id.
 const DOCUMENT_BYTES: usize = 250;
 
-/// Digits kept free for a `Content-Length` that is known last.
+/// Digits reserved for a `Content-Length` that is known last.
 const LENGTH_DIGITS: usize = 12;
 
 /// The parts of all answers.
@@ -100,7 +100,7 @@ impl Answers {
     }
 
     fn document(&self, id: &[u8], with_body: bool, out: &mut Vec<u8>) {
-        // A longer id displaces filler, as long as there is some.
+        // A longer id takes the place of filler, as long as there is some.
         let filler = self.document.len() - id.len().min(DOCUMENT_BYTES / 2);
         let length = DOCUMENT.len() + id.len() + filler + 3;
         head(&self.ok, length, out);
@@ -124,10 +124,10 @@ impl Answers {
         out.extend_from_slice(&self.row);
     }
 
-    /// Rows for the documents of a bulk request, in its order. Tells how many.
+    /// Rows for the documents of a bulk request, in its order. Returns how many.
     fn rows(&self, body: &[u8], out: &mut Vec<u8>) -> u64 {
         out.extend_from_slice(&self.created);
-        // White space before a number is legal: the length is written last, to the right.
+        // White space before a number is legal: the length is written last, aligned to the right.
         let digits = out.len();
         out.extend_from_slice(&[b' '; LENGTH_DIGITS]);
         out.extend_from_slice(b"\r\n\r\n[");

@@ -1,7 +1,7 @@
-//! The null responder: keeps nothing, answers at once or as scripted, as cheaply as it can.
+//! The null responder: stores nothing, answers at once or as scripted, as cheaply as possible.
 //!
-//! It speaks HTTP/1.1 by hand, since its cost is what a client's ceiling is measured against: one
-//! read, one write and no allocation for a request.
+//! It implements HTTP/1.1 itself, because a client's limit is measured against its cost: one read,
+//! one write and no allocation for a request.
 
 mod answers;
 mod request;
@@ -22,19 +22,19 @@ use crate::embedded::turnstile::{Gate, Turnstile};
 /// The longest time of the histogram, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// Bytes asked for at once from a socket.
+/// Bytes requested from a socket at once.
 const READ_BYTES: usize = 64 * 1024;
 
 /// What the connections of all threads share.
 #[derive(Debug)]
 pub(super) struct Script {
-    /// What was counted.
+    /// The counters.
     pub(super) tally: Tally,
     gate: Arc<Gate>,
     answers: Answers,
 }
 
-/// A histogram of times from a request read to its answer written, in nanoseconds.
+/// A histogram of times from reading a request to writing its answer, in nanoseconds.
 pub(super) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are constants and legal")
 }
@@ -79,7 +79,8 @@ struct Connection {
 /// Serves a connection to its end; `number` gives it its own random draws.
 ///
 /// # Errors
-/// When the other side hangs up in the midst of something.
+///
+/// When the other side closes the connection within a request or an answer.
 pub(super) async fn serve(
     script: Arc<Script>,
     served: Arc<Mutex<Histogram<u64>>>,
@@ -106,7 +107,7 @@ impl Connection {
             while let Some((kind, length)) = parse(&bytes[start..]) {
                 start += length;
                 if kind == Kind::Counters {
-                    // Reading the counters must not move them.
+                    // Reading the counters must not change them.
                     let counters = serde_json::to_vec(&self.script.tally.snapshot())?;
                     self.script.answers.write_ok(&counters, &mut self.out);
                     continue;
@@ -151,7 +152,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads on without an answer until the other side hangs up.
+    /// Reads on without answering until the other side closes the connection.
     async fn ignore(&mut self, mut bytes: Vec<u8>) -> io::Result<()> {
         loop {
             bytes.clear();

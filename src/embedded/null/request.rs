@@ -1,21 +1,21 @@
-//! Finds requests in a buffer at the least cost: method, target, `Content-Length`, no more.
+//! Finds requests in a buffer at the lowest cost: only method, target and `Content-Length`.
 
 use memchr::{memchr, memchr_iter, memmem};
 
 /// What kind of answer a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
-    /// `GET` of the document with that id, as the path spells it
+    /// `GET` of the document with this id, as written in the path
     Read(&'a [u8]),
     /// `HEAD` of anything
     Head,
-    /// `PUT` of the document with that id, or `POST` of one
+    /// `PUT` of the document with this id, or `POST` of one
     Write(&'a [u8]),
-    /// `PUT` of the document with that id whose body begins with its revision
+    /// `PUT` of the document with this id whose body begins with its revision
     Update(&'a [u8]),
-    /// `DELETE` of the document with that id
+    /// `DELETE` of the document with this id
     Delete(&'a [u8]),
-    /// `POST` to `_bulk_docs` with that body
+    /// `POST` to `_bulk_docs` with this body
     Bulk(&'a [u8]),
     /// `GET /`
     Welcome,
@@ -29,25 +29,25 @@ pub(super) enum Kind<'a> {
     LogIn,
     /// `GET /_springload/counters`
     Counters,
-    /// What the null responder has no answer for
+    /// A request that the null responder does not support
     Unknown,
-    /// What the null responder can not frame
+    /// A request whose end the null responder cannot find
     Unframed,
 }
 
-/// The longest head taken, in bytes.
+/// The longest head accepted, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// How far into a body its revision is looked for, in bytes.
+/// How far into a body its revision is searched for, in bytes.
 const REVISION_WITHIN: usize = 64;
 
-/// The id of what names none.
+/// The id for a document without one.
 pub(super) const NO_ID: &[u8] = b"x";
 
 /// The text before an id in a document.
 const ID_MEMBER: &[u8] = b"\"_id\":\"";
 
-/// The first request in `bytes` and its length, or `None` when it is not whole yet.
+/// The first request in `bytes` and its length, or `None` if it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Option<(Kind<'_>, usize)> {
     let Some(end) = memmem::find(bytes, b"\r\n\r\n") else {
         return (bytes.len() > MAX_HEAD_BYTES).then_some((Kind::Unframed, bytes.len()));
@@ -79,7 +79,7 @@ fn kind<'a>(head: &'a [u8], body: &'a [u8]) -> Kind<'a> {
         (_, [b'_', ..]) if !id.starts_with(b"_local/") && !id.starts_with(b"_design/") => {
             Kind::Unknown
         }
-        // Neither belongs into a path, and either would break the answer's JSON.
+        // Neither is allowed in a path, and both would break the answer's JSON.
         _ if id.iter().any(|byte| matches!(byte, b'"' | b'\\')) => Kind::Unknown,
         (b"GET", _) => Kind::Read(id),
         (b"PUT", _) if is_update(body) => Kind::Update(id),
@@ -103,12 +103,12 @@ fn whole<'a>(method: &[u8], name: &[u8], body: &'a [u8]) -> Kind<'a> {
     }
 }
 
-/// Looks no further than a driver would put the revision.
+/// Only looks where a driver would put the revision.
 fn is_update(body: &[u8]) -> bool {
     memmem::find(&body[..body.len().min(REVISION_WITHIN)], b"\"_rev\":").is_some()
 }
 
-/// `None` for a body in chunks or a length which is no number.
+/// `None` for a chunked body or a length which is not a number.
 fn body_length(head: &[u8]) -> Option<usize> {
     const LENGTH: &[u8] = b"content-length:";
     const ENCODING: &[u8] = b"transfer-encoding:";
@@ -147,7 +147,7 @@ pub(super) fn ids(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// How many elements the array of `"docs"` has: counts what opens at depth two.
+/// The number of elements in the array of `"docs"`: counts what opens at depth two.
 pub(super) fn documents(body: &[u8]) -> usize {
     let (mut depth, mut count, mut at) = (0_usize, 0, 0);
     while let Some(byte) = body.get(at) {
