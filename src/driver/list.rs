@@ -60,7 +60,6 @@ macro_rules! drivers {
             /// Makes a plan from a request, with the driver that the address names.
             ///
             /// # Errors
-            ///
             /// The mistake that was found.
             pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
                 match list::of_address(asked, CARDS) {
@@ -79,7 +78,6 @@ macro_rules! drivers {
             /// Finds the server, authenticates, finds or creates the database.
             ///
             /// # Errors
-            ///
             /// Why the target cannot be used.
             pub async fn open(
                 &self,
@@ -147,7 +145,6 @@ macro_rules! drivers {
             /// Removes what the run created and does not keep. Returns whether it did.
             ///
             /// # Errors
-            ///
             /// Why it could not.
             pub async fn tear_down(&self) -> Result<bool, TargetError> {
                 match self {

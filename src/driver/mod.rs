@@ -86,7 +86,6 @@ pub trait Target: Clone + Send + 'static {
     /// tasks of its own can spawn them here.
     ///
     /// # Errors
-    ///
     /// When the shard cannot be served.
     fn shard(&self, context: Rc<ShardContext>) -> impl Future<Output = io::Result<Self::Shard>>;
 
@@ -98,7 +97,6 @@ pub trait Target: Clone + Send + 'static {
     /// Removes what was created on opening, unless the plan keeps it. Returns whether it did.
     ///
     /// # Errors
-    ///
     /// Why it could not.
     fn tear_down(&self) -> impl Future<Output = Result<bool, TargetError>> {
         async { Ok(false) }

@@ -85,7 +85,6 @@ impl TargetAsked {
     /// The settings specific to the driver.
     ///
     /// # Errors
-    ///
     /// When the driver does not have a setting, or its value is invalid.
     pub fn options<T: DeserializeOwned>(&self, card: &Card) -> Result<T, Invalid> {
         serde_json::from_value(Value::Object(self.options.clone())).map_err(|error| {
@@ -128,7 +127,6 @@ pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned
     /// Makes a plan from a request.
     ///
     /// # Errors
-    ///
     /// The mistake that was found.
     fn check(asked: &TargetAsked) -> Result<Self, Invalid>;
 

@@ -29,7 +29,6 @@ const BACKLOG: i32 = 4096;
 /// Listens on an address such as `127.0.0.1:0`.
 ///
 /// # Errors
-///
 /// When the address does not resolve, or cannot be listened on.
 pub fn bind(address: &str) -> io::Result<TcpListener> {
     let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "no such address");
@@ -82,7 +81,6 @@ impl StandIn {
     /// Starts serving on new threads.
     ///
     /// # Errors
-    ///
     /// When a thread, a runtime or the listener cannot be set up.
     pub fn start(listener: TcpListener, options: Options) -> io::Result<Self> {
         listener.set_nonblocking(true)?;

@@ -18,7 +18,6 @@ impl Timer {
     /// A timer on the current runtime.
     ///
     /// # Errors
-    ///
     /// When the process has no file descriptors left.
     #[allow(
         deprecated,
@@ -32,7 +31,6 @@ impl Timer {
     /// Waits for this many nanoseconds.
     ///
     /// # Errors
-    ///
     /// When the operating system refuses the timer.
     pub(super) async fn sleep(&self, ns: Nanos) -> io::Result<()> {
         // Zero would disarm the timer.

@@ -66,7 +66,6 @@ impl Turnstile {
     /// Waits until the answer to a request read at `read` is due; `false` if it is never due.
     ///
     /// # Errors
-    ///
     /// When the process has no file descriptors left for a timer.
     pub(super) async fn pass(&mut self, read: Nanos) -> io::Result<bool> {
         let first = self.gate.first(read);

@@ -181,7 +181,6 @@ impl Connection {
     /// Sends `request` and reads its answer.
     ///
     /// # Errors
-    ///
     /// If no complete answer came; the [`Failure`] says why.
     pub async fn exchange(
         &mut self,

@@ -69,7 +69,6 @@ impl Decoder {
     /// Processes `buffer`, everything that has arrived so far. A chunked body is decoded in place.
     ///
     /// # Errors
-    ///
     /// When the bytes are not an HTTP/1.1 answer, or continue after it.
     pub fn step(&mut self, buffer: &mut [u8]) -> Result<Step, Malformed> {
         if self.body == Body::Waiting && !self.read_head(buffer)? {

@@ -46,7 +46,6 @@ impl Endpoint {
     /// Resolves the host of `url` and prepares TLS if its scheme is https.
     ///
     /// # Errors
-    ///
     /// When the URL is not that of a server, its name has no address, or no authority can be read.
     pub fn resolve(url: &Url, tls: &TlsOptions) -> Result<Self, EndpointError> {
         let wrong = || EndpointError::Url(url.to_string());

@@ -46,7 +46,6 @@ impl Stream {
     /// when answers arrive.
     ///
     /// # Errors
-    ///
     /// The last address's error, if none answers.
     pub async fn connect(endpoint: &Endpoint, failed: u32, noting: bool) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);

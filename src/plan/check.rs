@@ -20,7 +20,6 @@ const MOST_THREADS: u64 = 256;
 /// Makes a plan from a specification.
 ///
 /// # Errors
-///
 /// Every mistake that was found, each with its flag and its cure.
 pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();

@@ -93,7 +93,6 @@ pub struct HttpSpec {
 /// Makes a plan from a specification, and reads every file named in it.
 ///
 /// # Errors
-///
 /// Every mistake that was found, each with its cure and its flag, or its file and line.
 pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();

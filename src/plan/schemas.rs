@@ -72,7 +72,6 @@ impl SchemaPlan {
     /// The maker of all documents of a run.
     ///
     /// # Errors
-    ///
     /// When a schema is invalid, which cannot happen in a checked plan.
     pub fn documents(seed: u64, schemas: &[Self]) -> Result<Documents, crate::schema::SchemaError> {
         let templates = schemas

@@ -7,7 +7,6 @@ use std::time::Duration;
 /// Reads a count: digits, optionally with `_` between them and `k`, `M` or `G` for powers of 1000.
 ///
 /// # Errors
-///
 /// A message that says what a count looks like.
 pub fn count(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not a count; give a whole number such as 50, 20k or 1M");
@@ -41,7 +40,6 @@ fn number(digits: &str) -> Option<u64> {
 /// Reads a size in bytes: a count, optionally followed by `B`.
 ///
 /// # Errors
-///
 /// A message that says what a size looks like.
 pub fn size(text: &str) -> Result<u64, String> {
     count(text.strip_suffix(['B', 'b']).unwrap_or(text))
@@ -52,7 +50,6 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// in seconds.
 ///
 /// # Errors
-///
 /// A message that says what a duration looks like.
 pub fn duration(text: &str) -> Result<Duration, String> {
     duration_ns(text).map(Duration::from_nanos)
@@ -61,7 +58,6 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// Like [`duration`], in nanoseconds.
 ///
 /// # Errors
-///
 /// A message that says what a duration looks like.
 pub fn duration_ns(text: &str) -> Result<Nanos, String> {
     let wrong = || format!("{text:?} is not a duration; give for example 500ms, 30s, 5m or 1h30m");
@@ -96,7 +92,6 @@ pub fn duration_ns(text: &str) -> Result<Nanos, String> {
 /// Reads a rate in operations per second: a number, optionally with `k` or `M`, and `/s`.
 ///
 /// # Errors
-///
 /// A message that says what a rate looks like.
 pub fn rate(text: &str) -> Result<f64, String> {
     let wrong = || format!("{text:?} is not a rate; give operations per second such as 500 or 10k");
@@ -116,7 +111,6 @@ pub fn rate(text: &str) -> Result<f64, String> {
 /// Reads a mix: `create=2,read=3,update=2,delete=1`; kinds that are not named have weight 0.
 ///
 /// # Errors
-///
 /// A message that says what a mix looks like.
 pub fn mix(text: &str) -> Result<Mix, String> {
     let mut mix = Mix { create: 0, read: 0, update: 0, delete: 0 };

@@ -310,7 +310,6 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 /// sign.
 ///
 /// # Errors
-///
 /// What is wrong, and the cure.
 pub fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result<String, Wrong> {
     let (mut out, mut rest) = (String::with_capacity(line.len()), line);

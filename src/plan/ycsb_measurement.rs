@@ -187,7 +187,6 @@ impl MeasurementPlan {
     /// Checks all properties and reports all mistakes at once.
     ///
     /// # Errors
-    ///
     /// One for each property whose value is invalid.
     pub fn read(properties: &Properties) -> Result<Self, Vec<PropertyError>> {
         let mut read = PropertyReader::new(properties);

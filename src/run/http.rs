@@ -60,7 +60,6 @@ pub struct Shown {
 /// Makes only the first request of a plan's list.
 ///
 /// # Errors
-///
 /// When a server's name has no address, or the operating system refuses a runtime.
 pub fn exchange_once(plan: &Plan) -> Result<Shown, RunError> {
     let (sender, exchanges) = channel();

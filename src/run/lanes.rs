@@ -20,7 +20,6 @@ impl Connections {
     /// The connections of the plan of `bench` before its first stage.
     ///
     /// # Errors
-    ///
     /// When a document in its list of requests has no schema.
     pub(super) fn new(bench: &Bench<'_>, documents: Arc<Documents>) -> Result<Self, RunError> {
         let plan = bench.plan;

@@ -90,7 +90,6 @@ impl RunError {
 /// Runs `plan`; `stand_in` is the address of the stand-in, if the plan uses it.
 ///
 /// # Errors
-///
 /// When nothing could be begun: the server or database cannot be used, or the operating system
 /// refuses something; or when the user asked twice to stop. If anything else ends a run, its record
 /// says so, with all that was measured until then.

@@ -12,7 +12,6 @@ const DECLARATION: usize = 200;
 /// The text of `bytes`.
 ///
 /// # Errors
-///
 /// When they have another encoding, or are invalid in theirs.
 pub fn decode(bytes: &[u8]) -> Result<String, SchemaError> {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16, name: &'static str| {

@@ -53,7 +53,6 @@ impl Pattern {
     /// name, as in many documents, remain text.
     ///
     /// # Errors
-    ///
     /// When a name is not that of a placeholder.
     pub fn parse(text: &[u8]) -> Result<Self, UnknownPlace> {
         let (mut pieces, mut done, mut from) = (Vec::new(), 0, 0);

@@ -128,7 +128,6 @@ impl Template {
     /// it is useful.
     ///
     /// # Errors
-    ///
     /// The text is empty, is neither JSON nor XML, is not an object, or nests too deeply.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);

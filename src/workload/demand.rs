@@ -59,7 +59,6 @@ pub trait Offer {
     /// Makes a request from the workload's name and the flags of `run`.
     ///
     /// # Errors
-    ///
     /// A flag that does not apply to the workload; or, if `run` lacks the flags that it needs, the
     /// verb to use.
     fn demand(name: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid>;

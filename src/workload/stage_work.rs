@@ -24,7 +24,6 @@ pub trait StageWork {
     /// into `stock`.
     ///
     /// # Errors
-    ///
     /// Those of `runner`.
     fn carry_out<R: Runner>(
         &self,
@@ -115,7 +114,6 @@ pub trait Runner {
     /// Runs the workloads, one per connection, and returns them in the same order.
     ///
     /// # Errors
-    ///
     /// When the stage cannot be run.
     fn run<W: Workload + Send + 'static>(
         self,

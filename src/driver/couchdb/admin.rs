@@ -81,7 +81,6 @@ impl Admin {
     /// Sends one request. `path` must already be percent-encoded.
     ///
     /// # Errors
-    ///
     /// When there is no answer.
     pub async fn request(
         &mut self,
@@ -131,7 +130,6 @@ impl Admin {
     /// Sends one request and requires one of `statuses`.
     ///
     /// # Errors
-    ///
     /// When there is no answer, or one with another status.
     pub async fn expect(
         &mut self,
@@ -147,7 +145,6 @@ impl Admin {
     /// Passes on a reply with one of `statuses`.
     ///
     /// # Errors
-    ///
     /// When it has another one.
     pub fn expect_reply(
         &self,
@@ -172,7 +169,6 @@ impl Admin {
     /// `_session`. Tries only once: CouchDB locks a user out after five failed attempts.
     ///
     /// # Errors
-    ///
     /// When the credentials are refused or there is no answer.
     pub async fn log_in(&mut self) -> Result<(), AdminError> {
         let Some(request) = self.credentials.log_in_request(&self.host) else { return Ok(()) };

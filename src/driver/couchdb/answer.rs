@@ -43,7 +43,6 @@ impl Written<'_> {
 /// Reads the answer to a single write of `id`.
 ///
 /// # Errors
-///
 /// The error that the answer reports; [`Failure::Protocol`] when it is not the answer to a write of
 /// `id`, or has no revision.
 pub fn written(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
@@ -59,7 +58,6 @@ pub fn written(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
 /// requested.
 ///
 /// # Errors
-///
 /// [`Failure::Protocol`] when it is not.
 pub fn document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
     match exact_head(body, id) {
@@ -88,7 +86,6 @@ fn parsed_document(body: &[u8], id: &[u8]) -> Result<Revision, Failure> {
 /// by zero bytes. A document without a row has failed.
 ///
 /// # Errors
-///
 /// [`Failure::Protocol`] when it is not an array of rows, has more rows than were requested, or
 /// rows for other documents; the error of a row that has no identifier.
 pub fn rows(
@@ -212,7 +209,6 @@ pub(super) fn documents(body: &[u8]) -> Option<Vec<&[u8]>> {
 /// document.
 ///
 /// # Errors
-///
 /// [`Failure::Protocol`] when it is not an answer to a scan.
 pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
     let Scanned { rows } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
@@ -228,7 +224,6 @@ pub fn scanned(body: &[u8], limit: u32) -> Result<u32, Failure> {
 /// or added to them. Returns the revision that this is based on.
 ///
 /// # Errors
-///
 /// [`Failure::Protocol`] when either is not a JSON object, or the stored one is not that of `id`.
 pub fn merge(
     stored: &[u8],

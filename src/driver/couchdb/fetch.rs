@@ -10,7 +10,6 @@ use url::Url;
 /// Fetches the document at `url`, in JSON. If the URL has a user, Basic authentication is used.
 ///
 /// # Errors
-///
 /// When there is no answer, or not a document.
 pub async fn fetch_document(
     url: &Url,

@@ -142,7 +142,6 @@ impl CouchSession {
     /// server counts refusals.
     ///
     /// # Errors
-    ///
     /// [`Failure::Authentication`] only when the name and password are refused: after any other
     /// failure the next operation may succeed.
     pub(super) async fn log_in(&mut self) -> Result<bool, Failure> {

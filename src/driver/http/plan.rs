@@ -123,7 +123,6 @@ impl HttpTarget {
     /// The target; the watcher receives each finished exchange.
     ///
     /// # Errors
-    ///
     /// When the name of a server has no address, or its certificates cannot be checked.
     fn target(&self, opening: &Opening) -> Result<Http, EndpointError> {
         let (list, max_answer) = (&self.list, opening.max_answer);

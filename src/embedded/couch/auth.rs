@@ -86,7 +86,6 @@ impl Auth {
     /// Finds out who sent a request.
     ///
     /// # Errors
-    ///
     /// On wrong credentials and during a lock-out.
     pub(in crate::embedded) fn identify(
         &self,

@@ -41,7 +41,6 @@ impl NewDocument {
     /// Parses one document.
     ///
     /// # Errors
-    ///
     /// What CouchDB would say about these bytes.
     pub(in crate::embedded) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let draft: Self = serde_json::from_slice(bytes).map_err(|_| Refusal::INVALID_JSON)?;
@@ -51,7 +50,6 @@ impl NewDocument {
     /// The document, unless it has a fault.
     ///
     /// # Errors
-    ///
     /// The fault.
     pub(in crate::embedded) fn sound(self) -> Result<Self, Refusal> {
         match self.fault {

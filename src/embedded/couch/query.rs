@@ -31,7 +31,6 @@ impl Query {
     /// A whole number, if there is one.
     ///
     /// # Errors
-    ///
     /// When it is not a whole number.
     pub(in crate::embedded) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
         self.get(name).map(|text| text.parse().map_err(|_| Refusal::BAD_PARAMETER)).transpose()

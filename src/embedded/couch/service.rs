@@ -27,7 +27,6 @@ const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// Answers one request.
 ///
 /// # Errors
-///
 /// When the body cannot be read to its end: the connection cannot be used any more.
 pub(in crate::embedded) async fn serve(
     shared: Arc<SharedState>,

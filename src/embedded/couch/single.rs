@@ -20,7 +20,6 @@ const UNRESERVED: &AsciiSet =
 /// Refuses ids which CouchDB reserves.
 ///
 /// # Errors
-///
 /// When the id is one of them, or empty.
 pub(in crate::embedded) fn check_id(id: &str) -> Result<(), Refusal> {
     if id.is_empty() {

@@ -82,7 +82,6 @@ impl SharedState {
     /// The database with this name.
     ///
     /// # Errors
-    ///
     /// When there is none.
     pub(in crate::embedded) fn database(&self, name: &str) -> Result<Arc<Database>, Refusal> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);

@@ -137,7 +137,6 @@ impl State {
     /// is no document; to replace a tombstone, a live document needs no revision.
     ///
     /// # Errors
-    ///
     /// When it names another revision.
     pub(in crate::embedded) fn edit(
         &mut self,

@@ -79,7 +79,6 @@ struct Connection {
 /// Serves a connection to its end; `number` gives it its own random draws.
 ///
 /// # Errors
-///
 /// When the other side closes the connection within a request or an answer.
 pub(super) async fn serve(
     script: Arc<Script>,

@@ -170,7 +170,6 @@ impl CoreConfig {
     /// keys; `file` reads the histogram file that a property may name.
     ///
     /// # Errors
-    ///
     /// One for each property whose value is invalid, alone or with the others.
     pub fn read(
         properties: &Properties,

@@ -39,7 +39,6 @@ impl LengthSpec {
     /// Reads a histogram file: `BlockSize`, tab, length; then lines of bucket, tab, count.
     ///
     /// # Errors
-    ///
     /// A message that names the first invalid line.
     pub fn histogram(text: &str) -> Result<Self, String> {
         let mut lines = text.lines().enumerate();

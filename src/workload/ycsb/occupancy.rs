@@ -14,7 +14,6 @@ const SET: [&str; 3] = ["recordcount", "insertcount", "operationcount"];
 /// rewritten several times. Returns the properties that had other values before.
 ///
 /// # Errors
-///
 /// When a property is invalid, the disk holds no record, or the mean length of a field is unknown.
 pub fn occupy(
     properties: &mut Properties,

@@ -18,7 +18,6 @@ impl Properties {
     /// today.
     ///
     /// # Errors
-    ///
     /// A message with the line in which a `\u` is not followed by four hexadecimal digits.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = match std::str::from_utf8(bytes) {

@@ -38,7 +38,6 @@ impl<'a> PropertyReader<'a> {
     /// `value`, unless there were mistakes.
     ///
     /// # Errors
-    ///
     /// All mistakes.
     pub fn end<T>(self, value: T) -> Result<T, Vec<PropertyError>> {
         if self.errors.is_empty() { Ok(value) } else { Err(self.errors) }

@@ -74,7 +74,6 @@ impl RestConfig {
     /// name.
     ///
     /// # Errors
-    ///
     /// One for each property whose value is invalid, alone or with the others.
     pub fn read(
         properties: &Properties,

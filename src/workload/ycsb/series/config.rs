@@ -183,7 +183,6 @@ impl SeriesConfig {
     /// Checks all properties and reports all mistakes at once.
     ///
     /// # Errors
-    ///
     /// One for each property whose value is invalid, alone or with the others.
     pub fn read(
         properties: &Properties,
