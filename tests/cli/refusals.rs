@@ -298,5 +298,5 @@ fn what_shapes_an_open_loop_is_not_ignored_in_a_closed_one() {
     run_refuses(&["--max-in-flight", "10"], &["--rate"]);
     run_refuses(&["--slack", "10us"], &["--rate"]);
     run_refuses(&["--rate", "10", "--slack", "2ms"], &["--slack", "1ms"]);
-    run_refuses(&["--stages", "5s:0"], &["--stages", "zero"]);
+    run_refuses(&["--stages", "5s:0"], &["--stages", "the rate is 0"]);
 }
