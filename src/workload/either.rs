@@ -21,6 +21,8 @@ impl<A, B> Either<A, B> {
 }
 
 impl<A: Workload, B: Workload> Workload for Either<A, B> {
+    const LISTED: bool = A::LISTED && B::LISTED;
+
     #[inline]
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         match self {

@@ -85,7 +85,6 @@ async fn exchange(
 ) -> Result<(), Failure> {
     let stream = stream.as_mut().ok_or(Failure::Connect)?;
     let mut left = memchr::memchr_iter(b'\n', lines).count();
-    answer.clear();
     probe.mark_send();
     stream.write_all(lines).await.map_err(|_| Failure::Reset)?;
     probe.mark_sent();
@@ -142,6 +141,7 @@ impl Session for LineSession {
 
     async fn execute(&mut self, op: &Op, pen: &mut LinePen, probe: &mut Probe) -> Outcome {
         self.rows.clear();
+        self.answer.clear();
         let began = probe.began();
         let exchange = exchange(&mut self.stream, &pen.lines, &mut self.answer, probe);
         let ended = self.deadline.within(began, exchange).await;
@@ -161,12 +161,17 @@ impl Session for LineSession {
             probe.mark_failed();
             self.stream = None;
         }
+        // Without a connection nothing was sent.
+        let sent = result != Err(Failure::Connect);
         let wire = Wire {
-            requests: Some(u64::from(result != Err(Failure::Connect))),
+            requests: Some(u64::from(sent)),
             unsolicited: std::mem::take(&mut self.unsolicited),
             ..Wire::default()
         };
-        let bytes = BodyBytes { sent: pen.lines.len() as u64, received: self.answer.len() as u64 };
+        let bytes = BodyBytes {
+            sent: if sent { pen.lines.len() as u64 } else { 0 },
+            received: self.answer.len() as u64,
+        };
         Outcome { result, bytes, wire }
     }
 

@@ -171,6 +171,27 @@ async fn nobody_there_is_told_before_a_run_and_counted_in_it() {
     let outcome = carry_out(&mut session, op(OpKind::Create), &[("a", "{}")]).await;
     assert_eq!(outcome.result.err(), Some(Failure::Connect));
     assert_eq!(outcome.wire.requests, Some(0));
+    assert_eq!(outcome.bytes, crate::measure::BodyBytes::default(), "nothing was sent");
+}
+
+#[tokio::test]
+async fn an_earlier_answer_is_no_answer_to_the_next_request() {
+    let server = StandIn::start().unwrap();
+    let (mut session, _context) = session(server.address(), 5_000);
+    carry_out(&mut session, op(OpKind::Create), &[("a", "{}")]).await;
+    carry_out(&mut session, op(OpKind::Read), &[("a", "")]).await;
+    assert_eq!(session.answered().document, Some(&b"{}"[..]));
+    drop(server);
+    // As if the connection had been found closed, and nobody were there any more.
+    session.stream = None;
+    let mut pen = session.pen();
+    pen.name().push(b'a');
+    session.prepare(&op(OpKind::Read), &mut pen);
+    let now = Clock::system().now();
+    let mut probe = Probe::new(Clock::system(), now, now);
+    let outcome = session.execute(&op(OpKind::Read), &mut pen, &mut probe).await;
+    assert_eq!(outcome.result.err(), Some(Failure::Connect));
+    assert_eq!((outcome.bytes.received, session.answered().document), (0, None));
 }
 
 #[test]
