@@ -3,6 +3,7 @@
 use crate::generate::{Stream, below, mix};
 use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,6 +24,13 @@ pub struct Mix {
     pub update: u64,
     /// Weight of deletes.
     pub delete: u64,
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { create, read, update, delete } = self;
+        write!(f, "create {create} · read {read} · update {update} · delete {delete}")
+    }
 }
 
 impl Mix {
@@ -87,6 +95,14 @@ pub struct SharedBudget {
 }
 
 impl Budget {
+    /// How many operations it has, if they are counted for this connection alone.
+    pub fn counted(&self) -> Option<u64> {
+        match self {
+            Self::Counted(left) => Some(left.iter().sum()),
+            Self::Shared(_) | Self::Endless(_) => None,
+        }
+    }
+
     /// The joint budget of connections with the budgets `parts`.
     pub fn shared(parts: impl Iterator<Item = Self>, seed: u64) -> Self {
         let mut left = [0; 4];

@@ -62,16 +62,11 @@ impl StageWork for HotPlan {
     }
 
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {
-        match self.budget(k, connections) {
-            Budget::Counted(left) => Some(left.iter().sum()),
-            Budget::Shared(_) | Budget::Endless(_) => None,
-        }
+        self.budget(k, connections).counted()
     }
 
     fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String> {
-        let Mix { create, read, update, delete } = self.mix;
-        let mut parts =
-            vec![format!("create {create} · read {read} · update {update} · delete {delete}")];
+        let mut parts = vec![self.mix.to_string()];
         parts.push("90 % of reads to 1 % of documents".to_owned());
         parts.extend(self.operations.map(|operations| format!("{} operations", count(operations))));
         parts
