@@ -2,6 +2,7 @@
 //!
 //! A driver translates operations for its database. It knows nothing about pace or stages.
 
+mod database;
 mod list;
 mod plan;
 
@@ -15,6 +16,7 @@ list::drivers! {
 /// The pen of the default driver, for tests of what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
+pub use database::DatabasePlan;
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, strike_secret};
 pub use list::WithTarget;
 pub use plan::{

@@ -133,7 +133,7 @@ fn targets_are_taken_apart_and_passwords_kept_out() {
     assert_eq!((target.user.as_deref(), target.password.as_deref()), (Some("ann"), Some("p@ss")));
     assert_eq!(
         target.database,
-        crate::driver::couchdb::DatabasePlan::New { name: "a/b".to_owned(), keep: false }
+        crate::driver::DatabasePlan::New { name: "a/b".to_owned(), keep: false }
     );
     assert!(!serde_json::to_string(&target).unwrap().contains("p@ss"));
     for wrong in

@@ -20,7 +20,7 @@ use credentials::Renewal;
 pub use fetch::fetch_document;
 pub use making::Making;
 pub use pen::CouchPen;
-pub use plan::{CouchPlan, DatabasePlan};
+pub use plan::CouchPlan;
 pub use revision::Revision;
 pub use session::CouchSession;
 

@@ -1,9 +1,8 @@
 //! Before the first stage and after the last: server, credentials, the database and its size.
 
-use super::plan::{CouchPlan, DatabasePlan};
+use super::plan::CouchPlan;
 use super::{Admin, AdminError, CouchDb, encode_segment};
-use crate::clock::{SECOND_NS, wall_ns};
-use crate::driver::{Opening, ServerFacts, Size, TargetError};
+use crate::driver::{DatabasePlan, Opening, ServerFacts, Size, TargetError};
 use crate::net::{Endpoint, TlsOptions};
 use serde_json::Value;
 use std::sync::Arc;
@@ -34,7 +33,7 @@ pub(super) async fn open(
              name a CouchDB server"
         )));
     }
-    let name = database_name(&plan.database);
+    let name = plan.database.name_or_new();
     let path = format!("/{}", encode_segment(&name));
     let made = format!("{path}{}", plan.making.query());
     let created = match plan.database {
@@ -49,11 +48,7 @@ pub(super) async fn open(
             false
         }
     };
-    let removed = match plan.database {
-        _ if opening.as_it_is => false,
-        DatabasePlan::New { keep, .. } | DatabasePlan::Scratch { keep } => !keep,
-        DatabasePlan::Kept { .. } | DatabasePlan::Existing { .. } => false,
-    };
+    let removed = plan.database.is_removed() && !opening.as_it_is;
     let brand = welcome.as_object().and_then(|members| members.keys().next().cloned());
     let facts = ServerFacts {
         url: server,
@@ -133,20 +128,6 @@ async fn remove(admin: &mut Admin, path: &str) -> Result<(), AdminError> {
 fn speaks_couchdb(welcome: &Value) -> bool {
     let names = |name: &String| name.contains("couchdb") || name.contains("pouchdb");
     welcome.as_object().is_some_and(|members| members.keys().any(names))
-}
-
-/// The name of the database; a scratch database is named after the time and this process.
-fn database_name(database: &DatabasePlan) -> String {
-    match database {
-        DatabasePlan::New { name, .. }
-        | DatabasePlan::Kept { name }
-        | DatabasePlan::Existing { name } => name.clone(),
-        DatabasePlan::Scratch { .. } => {
-            let now = wall_ns();
-            let (seconds, fraction) = (now / SECOND_NS, now % SECOND_NS);
-            format!("springload_{seconds}_{fraction}_{}", std::process::id())
-        }
-    }
 }
 
 impl CouchDb {

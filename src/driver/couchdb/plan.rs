@@ -2,7 +2,7 @@
 
 use super::Credentials;
 use super::making::Making;
-use crate::driver::{Auth, Card, Existing, Planned, TargetAsked};
+use crate::driver::{Auth, Card, DatabasePlan, Existing, Planned, TargetAsked};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use percent_encoding::percent_decode_str;
@@ -32,34 +32,6 @@ pub struct CouchPlan {
     /// An update without a revision is based on the version that the connection last saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached_updates: bool,
-}
-
-/// Which database is used, and whether it is removed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum DatabasePlan {
-    /// One that springload creates and names.
-    Scratch {
-        /// Do not delete it.
-        keep: bool,
-    },
-    /// One that springload creates under this name; it must not exist.
-    New {
-        /// Its name.
-        name: String,
-        /// Do not delete it.
-        keep: bool,
-    },
-    /// One that springload creates if it is missing. It is never deleted.
-    Kept {
-        /// Its name.
-        name: String,
-    },
-    /// One that exists already. It is never deleted.
-    Existing {
-        /// Its name.
-        name: String,
-    },
 }
 
 /// Settings apart from the address.
@@ -126,12 +98,7 @@ impl Planned for CouchPlan {
     }
 
     fn named_database(&self) -> Option<&str> {
-        match &self.database {
-            DatabasePlan::Scratch { .. } => None,
-            DatabasePlan::New { name, .. }
-            | DatabasePlan::Kept { name }
-            | DatabasePlan::Existing { name } => Some(name),
-        }
+        self.database.name()
     }
 
     fn proves_each_request(&self) -> bool {
@@ -210,18 +177,11 @@ fn database(asked: &TargetAsked, url: &Url) -> Result<DatabasePlan, &'static str
     if path.contains('/') {
         return Err("more than one path segment (write a / in a database's name as %2F)");
     }
-    let name = asked.database.clone().or_else(|| (!path.is_empty()).then(|| decoded(path)));
-    Ok(match (name, asked.existing) {
-        (None, Existing::Yes) => return Err("--use-existing but no database"),
-        (None, _) => DatabasePlan::Scratch { keep: asked.keep },
-        (Some(name), _) if name.is_empty() => return Err("an empty database name"),
-        (Some(name), _) if name.starts_with('_') => {
-            return Err("a database whose name begins with _ belongs to the server, as");
-        }
-        (Some(name), Existing::Maybe) => DatabasePlan::Kept { name },
-        (Some(name), Existing::Yes) => DatabasePlan::Existing { name },
-        (Some(name), Existing::No) => DatabasePlan::New { name, keep: asked.keep },
-    })
+    let database = DatabasePlan::of(asked, (!path.is_empty()).then(|| decoded(path)))?;
+    if database.name().is_some_and(|name| name.starts_with('_')) {
+        return Err("a database whose name begins with _ belongs to the server, as");
+    }
+    Ok(database)
 }
 
 /// Refuses flags that have no effect with this address.
