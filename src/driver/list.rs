@@ -2,6 +2,7 @@
 //! knows its type.
 
 use super::{Card, Target, TargetAsked};
+use crate::mistake::Invalid;
 
 /// Work on a target of any driver.
 pub trait WithTarget {
@@ -12,16 +13,32 @@ pub trait WithTarget {
     fn with<T: Target>(self, target: &T) -> Self::Output;
 }
 
+/// Schemes of drivers that a program may be built without, and their cargo features.
+const OPTIONAL: &[(&str, &str)] = &[("ycsb-java", "ycsb-java")];
+
 /// Finds the driver of an address by its scheme or its name. The first driver has the stand-in, and
 /// reports addresses that no driver recognises.
-pub(super) fn of_address(asked: &TargetAsked, cards: &[Card]) -> &'static str {
+///
+/// # Errors
+/// When this program was built without the driver.
+pub(super) fn of_address(asked: &TargetAsked, cards: &[Card]) -> Result<&'static str, Invalid> {
     let address = asked.address.as_deref().unwrap_or_default();
-    let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    // What follows the scheme need not begin with slashes.
+    let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     let meant = |card: &&Card| match &scheme {
         Some(scheme) => card.schemes.contains(&scheme.as_str()),
         None => card.name == address,
     };
-    cards.iter().find(meant).or(cards.first()).map_or("", |card| card.name)
+    let found = cards.iter().find(meant);
+    let optional = |it: &&(&str, &str)| Some(it.0) == scheme.as_deref();
+    match OPTIONAL.iter().find(optional) {
+        Some((_, feature)) if found.is_none() => {
+            let problem = format!("this springload was built without {feature}");
+            let cure = format!("build one with cargo build --release --features {feature}");
+            Err(Invalid::new(asked.flag, problem, cure))
+        }
+        _ => Ok(found.or(cards.first()).map_or("", |card| card.name)),
+    }
 }
 
 /// A plan together with its driver's name.
@@ -32,16 +49,24 @@ pub(super) struct Tagged<'a, P> {
     pub(super) plan: &'a P,
 }
 
-/// The modules of the drivers, the enums over them, and what differs between drivers.
+/// The modules of the drivers, the enums over them, and what differs between drivers. A driver with
+/// a feature is only there if the program is built with it.
 macro_rules! drivers {
-    ($($module:ident: $name:ident($plan:ident) = $tag:literal,)*) => {
-        $(pub mod $module;)*
+    ($($module:ident: $name:ident($plan:ident) = $tag:literal $(if $feature:literal)?,)*) => {
+        $(
+            $(#[cfg(feature = $feature)])?
+            pub mod $module;
+        )*
 
         /// The target of a plan, for any driver. Stored with the driver's name, except for the
         /// first.
         #[derive(Clone, Debug, PartialEq)]
         pub enum TargetPlan {
-            $(#[doc = concat!("Of the driver `", $tag, "`.")] $name($module::$plan),)*
+            $(
+                #[doc = concat!("Of the driver `", $tag, "`.")]
+                $(#[cfg(feature = $feature)])?
+                $name($module::$plan),
+            )*
         }
 
         /// A database of any driver, ready for load.
@@ -49,12 +74,18 @@ macro_rules! drivers {
         pub enum Driver {
             $(
                 #[doc = concat!("Of the driver `", $tag, "`.")]
+                $(#[cfg(feature = $feature)])?
                 $name(<$module::$plan as DriverPlan>::Target),
             )*
         }
 
         /// What is known about each driver.
-        pub const CARDS: &[Card] = &[$(<$module::$plan as DriverPlan>::CARD,)*];
+        pub const CARDS: &[Card] = &[
+            $(
+                $(#[cfg(feature = $feature)])?
+                <$module::$plan as DriverPlan>::CARD,
+            )*
+        ];
 
         impl TargetPlan {
             /// Makes a plan from a request, with the driver that the address names.
@@ -62,8 +93,11 @@ macro_rules! drivers {
             /// # Errors
             /// The mistake that was found.
             pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
-                match list::of_address(asked, CARDS) {
-                    $($tag => <$module::$plan as DriverPlan>::check(asked).map(Self::$name),)*
+                match list::of_address(asked, CARDS)? {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        $tag => <$module::$plan as DriverPlan>::check(asked).map(Self::$name),
+                    )*
                     other => unreachable!("{other} has a card"),
                 }
             }
@@ -71,7 +105,10 @@ macro_rules! drivers {
             /// What is known about its driver.
             pub const fn card(&self) -> Card {
                 match self {
-                    $(Self::$name(_) => <$module::$plan as DriverPlan>::CARD,)*
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(_) => <$module::$plan as DriverPlan>::CARD,
+                    )*
                 }
             }
 
@@ -84,7 +121,7 @@ macro_rules! drivers {
                 opening: &Opening,
             ) -> Result<(Driver, ServerFacts), TargetError> {
                 match self {
-                    $(Self::$name(plan) => {
+                    $($(#[cfg(feature = $feature)])? Self::$name(plan) => {
                         let (target, facts) = plan.open(opening).await?;
                         Ok((Driver::$name(target), facts))
                     })*
@@ -97,7 +134,10 @@ macro_rules! drivers {
 
             fn deref(&self) -> &(dyn Planned + 'static) {
                 match self {
-                    $(Self::$name(plan) => plan,)*
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(plan) => plan,
+                    )*
                 }
             }
         }
@@ -105,8 +145,14 @@ macro_rules! drivers {
         impl serde::Serialize for TargetPlan {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 match self {
-                    $(Self::$name(plan) if $tag == CARDS[0].name => plan.serialize(to),)*
-                    $(Self::$name(plan) => list::Tagged { driver: $tag, plan }.serialize(to),)*
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(plan) if $tag == CARDS[0].name => plan.serialize(to),
+                    )*
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(plan) => list::Tagged { driver: $tag, plan }.serialize(to),
+                    )*
                 }
             }
         }
@@ -120,7 +166,10 @@ macro_rules! drivers {
                 let name = name.as_ref().and_then(serde_json::Value::as_str);
                 let plan = serde_json::Value::Object(members);
                 match name.unwrap_or(CARDS[0].name) {
-                    $($tag => serde_json::from_value(plan).map(Self::$name),)*
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        $tag => serde_json::from_value(plan).map(Self::$name),
+                    )*
                     other => return Err(D::Error::custom(format!("no driver {other:?}"))),
                 }
                 .map_err(D::Error::custom)
@@ -131,14 +180,20 @@ macro_rules! drivers {
             /// Does `work` with the target.
             pub fn apply<V: WithTarget>(&self, work: V) -> V::Output {
                 match self {
-                    $(Self::$name(target) => work.with(target),)*
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(target) => work.with(target),
+                    )*
                 }
             }
 
             /// Asks for the size of the database, if the driver can.
             pub async fn size(&self) -> Option<Size> {
                 match self {
-                    $(Self::$name(target) => target.size().await,)*
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(target) => target.size().await,
+                    )*
                 }
             }
 
@@ -148,10 +203,51 @@ macro_rules! drivers {
             /// Why it could not.
             pub async fn tear_down(&self) -> Result<bool, TargetError> {
                 match self {
-                    $(Self::$name(target) => target.tear_down().await,)*
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(target) => target.tear_down().await,
+                    )*
                 }
             }
         }
     };
 }
 pub(super) use drivers;
+
+#[cfg(test)]
+mod tests {
+    use super::of_address;
+    use crate::driver::{Auth, CARDS, Existing, TargetAsked};
+
+    #[test]
+    fn an_address_leads_to_its_driver_or_to_what_this_program_was_built_without() {
+        let asked = |address: &str| TargetAsked {
+            address: Some(address.to_owned()),
+            flag: "TARGET",
+            database: None,
+            existing: Existing::No,
+            keep: false,
+            auth: Auth::default(),
+            auth_flag: "--auth",
+            tls_ca: None,
+            id_prefix: String::new(),
+            options: serde_json::Map::new(),
+        };
+        let always = |name: &str| matches!(name, "couch_db" | "basic" | "http" | "line");
+        let cards: Vec<_> = CARDS.iter().copied().filter(|card| always(card.name)).collect();
+        for (address, driver) in [
+            ("http://h", "couch_db"),
+            ("LINE://h:1", "line"),
+            ("line:h", "line"),
+            ("http", "http"),
+            ("basic", "basic"),
+            ("h:5984", "couch_db"),
+            ("ann:pw@h", "couch_db"),
+            ("", "couch_db"),
+        ] {
+            assert_eq!(of_address(&asked(address), &cards), Ok(driver), "{address}");
+        }
+        let told = of_address(&asked("ycsb-java:a.B"), &cards).unwrap_err().to_string();
+        assert!(told.starts_with("TARGET: this springload was built without ycsb-java"), "{told}");
+    }
+}
