@@ -22,6 +22,7 @@ pub mod mistake;
 pub mod net;
 pub mod op;
 pub mod plan;
+pub mod properties;
 pub mod record;
 pub mod report;
 pub mod run;

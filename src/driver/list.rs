@@ -87,6 +87,24 @@ macro_rules! drivers {
             )*
         ];
 
+        /// How YCSB's command line asks for each driver.
+        pub const BINDINGS: &[(Card, Binding)] = &[
+            $(
+                $(#[cfg(feature = $feature)])?
+                (
+                    <$module::$plan as DriverPlan>::CARD,
+                    match <$module::$plan as DriverPlan>::BINDING {
+                        Some(binding) => binding,
+                        None => Binding::by_address::<$module::$plan>(
+                            &[$tag],
+                            &[concat!($tag, ".url")],
+                            concat!("-p ", $tag, ".url"),
+                        ),
+                    },
+                ),
+            )*
+        ];
+
         impl TargetPlan {
             /// Makes a plan from a request, with the driver that the address names.
             ///

@@ -2,6 +2,7 @@
 //!
 //! A driver translates operations for its database. It knows nothing about pace or stages.
 
+mod binding;
 mod database;
 mod list;
 mod plan;
@@ -13,6 +14,7 @@ list::drivers! {
     line: Line(LinePlan) = "line",
 }
 
+pub use binding::{Binding, Bound, Shown, SiteFile};
 /// The pen of the default driver, for tests of what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
@@ -20,8 +22,8 @@ pub use database::DatabasePlan;
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, strike_secret};
 pub use list::WithTarget;
 pub use plan::{
-    Auth, Card, DriverPlan, Echo, Existing, Opening, Planned, ServerFacts, Size, TargetAsked,
-    TargetError,
+    Auth, Card, DriverPlan, Echo, Existing, ONLY_TABLE, Opening, Planned, ServerFacts, Size,
+    TargetAsked, TargetError,
 };
 
 use crate::clock::Nanos;

@@ -1,6 +1,6 @@
 //! Targets as requested and as planned; what is known about a driver.
 
-use super::Target;
+use super::{Binding, Target};
 use crate::http1::Watcher;
 use crate::measure::SizePoint;
 use crate::mistake::Invalid;
@@ -36,7 +36,16 @@ pub struct Card {
     pub phases: bool,
 }
 
+/// The name of the only table where a server has no databases: YCSB's default.
+pub const ONLY_TABLE: &str = "usertable";
+
 impl Card {
+    /// Whether a target is told which table to use. Where there is only one, it is told of any
+    /// other, which it refuses.
+    pub fn takes_table(&self, table: &str) -> bool {
+        self.databases || self.server && table != ONLY_TABLE
+    }
+
     /// Refuses operations that the driver does not support; `done` selects those that are planned.
     pub fn refusal(&self, flag: &str, done: impl Fn(OpKind) -> bool) -> Option<Invalid> {
         let refused = |kind: &OpKind| kind.is_request() && !self.operations.contains(kind);
@@ -123,6 +132,10 @@ pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned
 
     /// What is known about the driver.
     const CARD: Card;
+
+    /// How YCSB's command line asks for it; `None`: by its name, with the address in the property
+    /// `NAME.url`.
+    const BINDING: Option<Binding> = None;
 
     /// Makes a plan from a request.
     ///
@@ -230,7 +243,7 @@ impl From<EndpointError> for TargetError {
 pub type Size = SizePoint;
 
 /// A URL without its password.
-fn redact(text: &str) -> String {
+pub(super) fn redact(text: &str) -> String {
     match url::Url::parse(text) {
         Ok(mut url) if url.password().is_some() => {
             let _ = url.set_password(Some("***"));

@@ -1,6 +1,6 @@
 //! How YCSB's properties want measurements reported. Knows nothing about what is measured.
 
-use crate::workload::ycsb::{Properties, PropertyError, PropertyReader};
+use crate::properties::{Properties, PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 
 /// The percentiles in YCSB's head; releases up to 0.17 had only 95 and 99.

@@ -4,8 +4,9 @@ use super::*;
 use crate::engine::Pace;
 use crate::op::OpKind;
 use crate::plan::{Purpose, StagePlan};
+use crate::properties::Properties;
 use crate::record::{Verdict, fixture};
-use crate::workload::ycsb::{Class, CoreConfig, Properties, YcsbPhase, YcsbStage};
+use crate::workload::ycsb::{Class, CoreConfig, YcsbPhase, YcsbStage};
 
 /// A run of 3,000 reads and 100 updates in which nothing failed.
 fn record(change: impl FnOnce(&mut RunRecord)) -> RunRecord {

@@ -455,6 +455,21 @@ fn the_shell_reads_what_was_loaded() {
 }
 
 #[test]
+fn a_driver_that_ycsb_has_no_binding_to_is_named_by_its_own_name() {
+    let words = |phase: &'static str| ["ycsb", phase, "line", "-P", "workloads/workloada"];
+    let few = ["-p", "recordcount=40", "-p", "couchdb.url=http://h:1", "-threads", "2"];
+    let run = measure([&words("load")[..], &few].concat()).passed();
+    assert_eq!(number(&run.operation("load", "create")["ok"]), 40);
+    assert_eq!(run.record["plan"]["target"]["driver"], "line");
+    assert!(run.stderr.contains("couchdb.url: ignored, a property of the binding couchdb"));
+    let words = [&words("run")[..], &["-p", "line.url=http://h:1"]].concat();
+    springload(words)
+        .refused(2, &["-p line.url: \"http://h:1\" is not an address of line", "give line://"]);
+    let table = ["ycsb", "load", "line", "-P", "workloads/workloada", "-table", "t"];
+    springload(table).refused(2, &["-p line.url: a database, of which there are none"]);
+}
+
+#[test]
 fn the_last_of_several_options_counts_however_each_is_written() {
     let server = stand_in();
     for (words, connections, pace) in [
@@ -495,7 +510,7 @@ fn what_makes_no_sense_is_refused() {
     let refused = |words: &str, told: &[&str]| {
         springload(words.split(' ')).refused(2, told);
     };
-    refused("ycsb run hbase12 -P workloads/workloada", &["hbase12", "couchdb or basic"]);
+    refused("ycsb run voldemort -P workloads/workloada", &["voldemort", "one of couchdb, "]);
     for word in ["-foo", "-threds=2", "-th", "-sq"] {
         refused(&format!("ycsb run basic {word}"), &[&format!("{word}: no such option")]);
     }
@@ -527,8 +542,9 @@ fn what_makes_no_sense_is_refused() {
         "readproportion=-1",
         "measurementtype=csv",
     ] {
-        let words = format!("ycsb run basic -P workloads/workloada -p {property}");
         let name = property.split_once('=').expect("a value").0;
+        let binding = if name.starts_with("couchdb.") { "couchdb" } else { "basic" };
+        let words = format!("ycsb run {binding} -P workloads/workloada -p {property}");
         let flag = if name == "db" { "-db" } else { name };
         refused(&words, &[flag]);
     }

@@ -6,11 +6,11 @@ use springload::driver::basic::BasicPlan;
 use springload::measure::{FailedTimes, Histogram, Kept, Latency, RawRow};
 use springload::op::{Failure, OpKind};
 use springload::plan::{MeasurementPlan, Plan};
+use springload::properties::Properties;
 use springload::record::{RunRecord, Running};
 use springload::report::ycsb::{Status, hdr_logs, raw_rows};
 use springload::report::{format, read_json};
 use springload::run::{Observer, Progress, run};
-use springload::workload::ycsb::Properties;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

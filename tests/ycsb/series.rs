@@ -6,8 +6,8 @@
 
 use springload::driver::basic::BasicPen;
 use springload::op::Pen as _;
+use springload::properties::Properties;
 use springload::workload::Workload;
-use springload::workload::ycsb::Properties;
 use springload::workload::ycsb::series::{Asker, Series, SeriesConfig};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! A target without a server that stores nothing, to measure springload itself, or a known delay.
 
+mod binding;
 mod plan;
 
 pub use plan::{BasicOptions, BasicPlan};

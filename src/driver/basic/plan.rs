@@ -1,7 +1,10 @@
 //! The options of `basic`.
 
+use super::binding::BINDING;
 use super::{Basic, Delay};
-use crate::driver::{Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
+use crate::driver::{
+    Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError,
+};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
@@ -54,6 +57,8 @@ impl DriverPlan for BasicPlan {
         server: false,
         phases: false,
     };
+
+    const BINDING: Option<Binding> = Some(BINDING);
 
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
         asked.options(&Self::CARD)

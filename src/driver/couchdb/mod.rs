@@ -2,6 +2,7 @@
 
 mod admin;
 pub mod answer;
+mod binding;
 mod credentials;
 mod fetch;
 mod making;
@@ -25,7 +26,8 @@ pub use revision::Revision;
 pub use session::CouchSession;
 
 use super::{
-    Card, DriverPlan, Opening, ServerFacts, Shard, ShardOf, Size, Target, TargetAsked, TargetError,
+    Binding, Card, DriverPlan, Opening, ServerFacts, Shard, ShardOf, Size, Target, TargetAsked,
+    TargetError,
 };
 use crate::mistake::Invalid;
 use crate::net::Endpoint;
@@ -94,6 +96,8 @@ impl DriverPlan for CouchPlan {
     type Target = CouchDb;
 
     const CARD: Card = plan::CARD;
+
+    const BINDING: Option<Binding> = Some(binding::BINDING);
 
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
         Self::checked(asked)

@@ -2,6 +2,7 @@
 //!
 //! The driver knows the headers of each entry; path and body come from the workload.
 
+mod binding;
 mod pen;
 mod plan;
 mod request;

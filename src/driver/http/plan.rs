@@ -1,7 +1,10 @@
 //! The requests of a list as planned, and the target made from them.
 
+use super::binding::BINDING;
 use super::{Http, LogIn, Request, Retry, Server, Settings};
-use crate::driver::{Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
+use crate::driver::{
+    Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError,
+};
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, EndpointError, TlsOptions};
 use crate::op::OpKind;
@@ -214,6 +217,8 @@ impl DriverPlan for HttpTarget {
         server: true,
         phases: true,
     };
+
+    const BINDING: Option<Binding> = Some(BINDING);
 
     /// Its targets are lists of requests, which are read by the verbs that use them.
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {

@@ -23,7 +23,7 @@ pub fn named(path: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::ycsb::Properties;
+    use crate::properties::Properties;
 
     #[test]
     fn found_by_the_last_part_of_a_path() {

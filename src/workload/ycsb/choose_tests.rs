@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::generate::{mix, statistics};
-use crate::workload::ycsb::{Properties, builtin};
+use crate::properties::Properties;
+use crate::workload::ycsb::builtin;
 
 fn config(text: &str) -> CoreConfig {
     let properties = Properties::parse(text.as_bytes()).unwrap();

@@ -2,8 +2,7 @@
 
 use super::keys::{KeyNames, KeyOrder};
 use super::lengths::LengthSpec;
-use super::properties::Properties;
-use super::read::{PropertyError, PropertyReader};
+use crate::properties::{Properties, PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 
 /// The default number of records: the largest signed 32-bit number.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::op::{Draft, Fields as _};
-use crate::workload::ycsb::Properties;
+use crate::properties::Properties;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -1,7 +1,8 @@
 //! Requests for YCSB's workloads, by its own dialect or by `run --workload`.
 
-use super::{Class, CoreConfig, Properties, YcsbPhase, YcsbStage, builtin};
+use super::{Class, CoreConfig, YcsbPhase, YcsbStage, builtin};
 use crate::mistake::{Flagged, Invalid};
+use crate::properties::Properties;
 use crate::schema::Ids;
 use crate::workload::bulk_insert::{MOST_BATCH, MOST_DOCUMENTS};
 use crate::workload::{Demand, Offer, Purpose, RunAsked, Step, Timing, WorkloadPlan};

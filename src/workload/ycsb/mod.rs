@@ -1,4 +1,4 @@
-//! YCSB's workloads and their pieces: properties, keys, texts, choices.
+//! YCSB's workloads and their pieces: keys, texts, choices.
 //!
 //! Follows YCSB 0.17.0 and its later head, so that each finds the data loaded by the other. Knows
 //! nothing about databases, threads or clocks.
@@ -12,8 +12,6 @@ mod keys;
 mod lengths;
 mod newest;
 pub mod occupancy;
-mod properties;
-mod read;
 mod record;
 pub mod rest;
 pub mod series;
@@ -30,8 +28,6 @@ pub use core::{Core, CoreLane};
 pub use demand::YcsbDemand;
 pub use keys::{KeyNames, KeyOrder};
 pub use lengths::{LengthSpec, Lengths};
-pub use properties::Properties;
-pub use read::{PropertyError, PropertyReader};
 pub use stage::{YcsbPhase, YcsbStage};
 
 /// What a workload adds to the common properties.

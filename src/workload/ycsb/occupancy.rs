@@ -1,8 +1,7 @@
 //! The constant occupancy workload: a core workload sized to fill part of a disk.
 
 use super::config::CoreConfig;
-use super::properties::Properties;
-use super::read::{PropertyError, PropertyReader};
+use crate::properties::{Properties, PropertyError, PropertyReader};
 
 /// The properties read here, in addition to those of the core workload.
 pub const PROPERTIES: [&str; 3] = ["disksize", "occupancy", "storageages"];

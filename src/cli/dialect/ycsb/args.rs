@@ -1,6 +1,7 @@
 //! The flags of `bin/ycsb`.
 
 use crate::cli::flags::output::OutputArgs;
+use crate::driver::Binding;
 use crate::plan::{self, Invalid};
 use clap::ValueEnum;
 use std::ffi::OsString;
@@ -14,8 +15,7 @@ pub(in crate::cli) struct Ycsb {
     /// What to do
     #[arg(value_enum)]
     pub(super) command: Action,
-    /// The binding: couchdb; rest, for traces of URLs; or basic (or basicts), which sends nothing
-    /// and prints the operations
+    #[arg(help = bindings())]
     pub(super) binding: String,
     /// A property file, one of workloads/workloada to workloads/workloadf, or
     /// workloads/tsworkloada; may be repeated, the last one wins
@@ -79,6 +79,13 @@ pub(super) enum Action {
     Run,
     /// Read and write records by hand
     Shell,
+}
+
+/// The help on bindings.
+fn bindings() -> String {
+    let names = Binding::all_names();
+    let more = "rest is for traces of URLs, basic sends nothing and prints the operations";
+    format!("The binding: {names}; {more}")
 }
 
 /// An invalid property.

@@ -1,29 +1,24 @@
 //! Turns properties and options into a plan that is yet to be checked.
 
 use super::args::{Action, Ycsb, wrong};
-use super::classes::{self, Binding, WorkloadClass};
-use super::show::Shown;
+use super::classes::{self, Named, WorkloadClass};
 use super::traces::traces;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
 use crate::cli::verb::shell;
 use crate::clock::wall_ns;
+use crate::driver::{Binding, Bound, Shown};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
+use crate::op::OpKind;
 use crate::plan::{Auth, Existing, Flagged, Invalid, LoadSpec, MeasurementPlan, PlanSpec};
+use crate::properties::{Properties, PropertyError, PropertyReader};
 use crate::workload::ycsb::rest::RestConfig;
 use crate::workload::ycsb::series::{Asker, SeriesConfig};
-use crate::workload::ycsb::{
-    Class, CoreConfig, Properties, PropertyError, PropertyReader, YcsbDemand, YcsbPhase, builtin,
-    occupancy,
-};
-use serde_json::{Map, Value, json};
+use crate::workload::ycsb::{Class, CoreConfig, YcsbDemand, YcsbPhase, builtin, occupancy};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use url::Url;
 
-/// The default address of CouchDB.
-const COUCHDB: &str = "http://127.0.0.1:5984";
 /// The share of operations that may fail. YCSB accepts any number.
 const MOST_ERRORS: f64 = 0.01;
 /// The largest number of seconds or operations: more would overflow.
@@ -35,26 +30,16 @@ const MOST_BATCH: f64 = 1e6;
 const ALL_IN_FLIGHT: u64 = 1 << 40;
 
 /// The properties that this file reads.
-const OWN: [&str; 20] = [
-    "basicdb.count",
-    "basicdb.randomizedelay",
-    "basicdb.simulatedelay",
-    "basicdb.verbose",
+const OWN: [&str; 10] = [
     "batchsize",
-    "couchdb.update",
-    "couchdb.url",
     "db",
     "dotransactions",
     "maxerrorrate",
     "maxexecutiontime",
     "measurement.trackjvm",
-    "log.enable",
     "spin.sleep",
     "target",
     "threadcount",
-    "timeout.con",
-    "timeout.exec",
-    "timeout.read",
     "workload",
 ];
 
@@ -112,26 +97,21 @@ impl Asked {
 
     /// Opens a shell on the table.
     pub(super) fn shell(&self, args: &Ycsb, mut mistakes: Vec<Invalid>) -> Exit {
-        let binding = self.binding(args).map_err(|mistake| mistakes.push(mistake));
-        let target = match binding {
-            Ok(Binding::CouchDb) if mistakes.is_empty() => self.url(),
-            Ok(Binding::Basic) if mistakes.is_empty() => "basic",
-            Ok(Binding::Rest) => {
-                let problem = "rest has no shell";
-                mistakes.push(Invalid::new("BINDING", problem, "give couchdb or basic"));
-                return refuse(&mistakes);
-            }
-            _ => return refuse(&mistakes),
+        let Some((_, bound)) = self.bound(args, &mut mistakes) else { return refuse(&mistakes) };
+        let Some(target) = bound.address else {
+            let problem = format!("{} has no shell", args.binding);
+            mistakes.push(Invalid::new("BINDING", problem, "give that of a database"));
+            return refuse(&mistakes);
         };
+        if !mistakes.is_empty() {
+            return refuse(&mistakes);
+        }
         shell::main(&shell::Shell {
-            target: target.to_owned(),
+            target,
             table: self.properties.get("table").map(str::to_owned),
             tls_ca: args.tls_ca.clone(),
+            options: bound.options,
         })
-    }
-
-    fn url(&self) -> &str {
-        self.properties.get("couchdb.url").unwrap_or(COUCHDB)
     }
 
     /// The plan to check; `None`: the properties are too wrong to plan anything.
@@ -142,7 +122,7 @@ impl Asked {
         mistakes: &mut Vec<Invalid>,
     ) -> Option<PlanSpec> {
         let phase = self.phase(args, mistakes);
-        let binding = self.binding(args).map_err(|mistake| mistakes.push(mistake)).ok();
+        let bound = self.bound(args, mistakes);
         let measurement = MeasurementPlan::read(&self.properties);
         let measurement =
             measurement.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok();
@@ -161,20 +141,19 @@ impl Asked {
             queries: phase == YcsbPhase::Run,
         };
         let workload = self.workload(args, asker, mistakes);
-        let (target, options) = self.target(binding, mistakes);
-        let timeout_ns = self.timeout_ns(mistakes);
         self.refuse(mistakes);
-        let ((config, class), binding) = (workload?, binding?);
-        Self::check_pair(&config, &class, binding, mistakes);
+        let ((config, class), (named, bound)) = (workload?, bound?);
+        Self::check_pair(&config, &class, (named, &bound), mistakes);
         self.check_counts(phase, length_s, &class, mistakes);
-        self.note_unknown();
+        self.note_unknown(&named.1);
+        self.shown = bound.shown;
         self.loads_nothing = phase == YcsbPhase::Load && matches!(class, Class::Rest(_));
         let connections = threads.clamp(1.0, MOST_THREADS) as u64;
         let connections = Flagged::new("-threads", connections);
         let seed = config.seed.unwrap_or_else(|| seed_of(&class));
         let table = config.table.clone();
         let http = match &class {
-            Class::Rest(rest) if target.is_none() => Some(traces(rest)),
+            Class::Rest(rest) if bound.address.is_none() => Some(traces(rest)),
             _ => None,
         };
         let work = YcsbDemand {
@@ -187,9 +166,9 @@ impl Asked {
             warmup_ns: 0,
         };
         Some(PlanSpec {
-            target,
-            target_flag: "-p couchdb.url",
-            database: Some(table),
+            target: bound.address,
+            target_flag: named.1.flag,
+            database: named.0.takes_table(&table).then_some(table),
             existing: Existing::Maybe,
             keep: true,
             auth: Flagged::new(
@@ -197,10 +176,10 @@ impl Asked {
                 if args.basic_auth { Auth::Basic } else { Auth::Cookie },
             ),
             tls_ca: args.tls_ca.clone(),
-            options,
+            options: bound.options,
             http,
             seed,
-            timeout_ns: timeout_ns.filter(|_| binding == Binding::Rest).unwrap_or(args.timeout),
+            timeout_ns: bound.timeout_ns.unwrap_or(args.timeout),
             duration_ns: (length_s > 0.0).then_some((length_s * 1e9) as u64),
             load: load(rate),
             measurement,
@@ -225,9 +204,18 @@ impl Asked {
         if load { YcsbPhase::Load } else { YcsbPhase::Run }
     }
 
-    fn binding(&self, args: &Ycsb) -> Result<Binding, Invalid> {
-        let named = classes::binding(&args.binding)?;
-        self.properties.get("db").map_or(Ok(named), classes::binding_class)
+    /// The binding, and what it makes of the properties.
+    fn bound(&self, args: &Ycsb, mistakes: &mut Vec<Invalid>) -> Option<(Named, Bound)> {
+        let named = classes::binding(&args.binding)
+            .and_then(|named| self.properties.get("db").map_or(Ok(named), classes::binding_class))
+            .map_err(|mistake| mistakes.push(mistake))
+            .ok()?;
+        let (card, binding) = named;
+        let mut read = PropertyReader::new(&self.properties);
+        let bound = (binding.read)(&mut read);
+        mistakes.extend(bound.address.as_ref().and_then(|it| binding.refusal(card, it)));
+        mistakes.extend(read.end(()).err().into_iter().flatten().map(invalid));
+        Some((named, bound))
     }
 
     /// The workload that the class makes of the properties.
@@ -282,23 +270,21 @@ impl Asked {
     fn check_pair(
         config: &CoreConfig,
         class: &Class,
-        binding: Binding,
+        ((card, binding), bound): (Named, &Bound),
         mistakes: &mut Vec<Invalid>,
     ) {
-        let series = match (class, binding) {
-            (Class::Rest(_), Binding::CouchDb) => {
+        let requests = card.operations.contains(&OpKind::Request);
+        let series = match class {
+            Class::Rest(_) if !requests => {
                 let cure = "give the binding rest, or basic";
                 return mistakes.push(wrong("workload", "RestWorkload requests URLs", cure));
             }
-            (Class::Core | Class::Series(_), Binding::Rest) => {
+            Class::Core | Class::Series(_) if bound.address.is_none() => {
+                let problem = format!("{} only replays traces of URLs", binding.names[0]);
                 let cure = "give -p workload=site.ycsb.workloads.RestWorkload";
-                return mistakes.push(Invalid::new(
-                    "BINDING",
-                    "rest only replays traces of URLs",
-                    cure,
-                ));
+                return mistakes.push(Invalid::new("BINDING", problem, cure));
             }
-            (Class::Series(series), Binding::CouchDb) => series,
+            Class::Series(series) if card.server => series,
             _ => return,
         };
         for (name, asked) in
@@ -306,7 +292,8 @@ impl Asked {
         {
             if asked && config.proportions.delete > 0.0 {
                 let cure = "leave it out, or give deleteproportion=0";
-                mistakes.push(wrong(name, "CouchDB deletes one point at a time", cure));
+                let problem = format!("{} deletes one point at a time", binding.names[0]);
+                mistakes.push(wrong(name, problem, cure));
             }
         }
     }
@@ -326,79 +313,12 @@ impl Asked {
         })
     }
 
-    /// The address of the target, and the driver's options.
-    fn target(
-        &mut self,
-        binding: Option<Binding>,
-        mistakes: &mut Vec<Invalid>,
-    ) -> (Option<String>, Map<String, Value>) {
-        let (shown, basic) = self.basic(mistakes);
-        let cached_updates = self.cached_updates(mistakes);
-        match binding {
-            Some(Binding::CouchDb) => (Some(self.url().to_owned()), cached_updates),
-            Some(Binding::Basic) => {
-                self.shown = shown;
-                (Some("basic".to_owned()), basic)
-            }
-            // The workload names the servers.
-            Some(Binding::Rest) | None => (None, Map::new()),
-        }
-    }
-
-    /// What the properties of `BasicDB` ask for: what is shown, and the driver's options.
-    fn basic(&self, mistakes: &mut Vec<Invalid>) -> (Shown, Map<String, Value>) {
-        let mut read = PropertyReader::new(&self.properties);
-        // The most that YCSB's type holds: 24 days.
-        let delay_ms = read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff);
-        let randomized = read.flag("basicdb.randomizedelay", true);
-        let shown = Shown {
-            printed: read.flag("basicdb.verbose", true),
-            counted: read.flag("basicdb.count", false),
-        };
-        let Shown { printed, counted } = shown;
-        let basic = json!({
-            "delay_ms": delay_ms, "randomized": randomized, "printed": printed, "counted": counted
-        });
-        let asked = (shown, Map::from_iter([("basic".to_owned(), basic)]));
-        read.end(asked).unwrap_or_else(|errors| {
-            mistakes.extend(errors.into_iter().map(invalid));
-            Default::default()
-        })
-    }
-
-    /// The timeout of an operation on `rest`, if given.
-    fn timeout_ns(&self, mistakes: &mut Vec<Invalid>) -> Option<u64> {
-        self.properties.get("timeout.exec")?;
-        let seconds = self.number("timeout.exec", 10.0, mistakes);
-        if seconds <= 0.0 {
-            let problem = "the timeout must be above 0";
-            mistakes.push(wrong("timeout.exec", problem, "give seconds, 10 or so"));
-        }
-        Some((seconds * 1e9) as u64)
-    }
-
-    /// The driver's options for `couchdb`.
-    fn cached_updates(&self, mistakes: &mut Vec<Invalid>) -> Map<String, Value> {
-        match self.properties.get("couchdb.update") {
-            None | Some("read") => Map::new(),
-            Some("cached") => Map::from_iter([("cached_updates".to_owned(), true.into())]),
-            Some(other) => {
-                let problem = format!("{other:?} is unknown");
-                mistakes.push(wrong("couchdb.update", problem, "it is read or cached"));
-                Map::new()
-            }
-        }
-    }
-
     /// Refuses properties that ask for something springload does not have.
     fn refuse(&self, mistakes: &mut Vec<Invalid>) {
         let asks = |name| self.properties.get(name).is_some_and(|it| !matches!(it, "false" | "0"));
         if asks("measurement.trackjvm") {
             let problem = "there is no JVM to track";
             mistakes.push(wrong("measurement.trackjvm", problem, "leave it out"));
-        }
-        if Url::parse(self.url()).is_ok_and(|url| !url.path().trim_matches('/').is_empty()) {
-            mistakes.push(wrong("couchdb.url", "names a database", "give it as -p table=NAME"));
         }
         for (name, _) in self.properties.iter().filter(|(name, _)| name.starts_with("htrace.")) {
             mistakes.push(wrong(name, "no traces are sent", "leave it out"));
@@ -425,8 +345,8 @@ impl Asked {
         }
     }
 
-    /// Notes each unknown property once.
-    fn note_unknown(&mut self) {
+    /// Notes each property once that is unknown, or of another binding.
+    fn note_unknown(&mut self, binding: &Binding) {
         let known = |name: &str| {
             OWN.contains(&name)
                 || CoreConfig::PROPERTIES.contains(&name)
@@ -434,9 +354,14 @@ impl Asked {
                 || occupancy::PROPERTIES.contains(&name)
                 || SeriesConfig::PROPERTIES.contains(&name)
                 || RestConfig::PROPERTIES.contains(&name)
+                || binding.properties.contains(&name)
         };
         for (name, _) in self.properties.iter().filter(|(name, _)| !known(name)) {
-            self.notes.push(format!("-p {name}: ignored, no such property"));
+            let why = Binding::reading(name).map_or_else(
+                || "no such property".to_owned(),
+                |other| format!("a property of the binding {}", other.names[0]),
+            );
+            self.notes.push(format!("-p {name}: ignored, {why}"));
         }
     }
 }

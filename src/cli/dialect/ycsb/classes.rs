@@ -1,6 +1,7 @@
 //! The Java class names of workloads and bindings, and what replaces them.
 
 use super::args::wrong;
+use crate::driver::{Binding, Card};
 use crate::plan::Invalid;
 
 /// The packages of YCSB's classes; the second was used up to release 0.16.
@@ -12,14 +13,6 @@ pub(super) enum WorkloadClass {
     Core,
     ConstantOccupancy,
     TimeSeries,
-    Rest,
-}
-
-/// A binding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Binding {
-    CouchDb,
-    Basic,
     Rest,
 }
 
@@ -41,28 +34,21 @@ pub(super) fn workload(class: &str) -> Result<WorkloadClass, Invalid> {
     }
 }
 
+/// The driver that a binding names, and how it is asked for.
+pub(super) type Named = &'static (Card, Binding);
+
 /// The binding of this name.
-pub(super) fn binding(name: &str) -> Result<Binding, Invalid> {
-    match name {
-        "couchdb" => Ok(Binding::CouchDb),
-        "basic" | "basicts" => Ok(Binding::Basic),
-        "rest" => Ok(Binding::Rest),
-        other => {
-            let problem = format!("no such binding: {other:?}");
-            Err(Invalid::new("BINDING", problem, "give couchdb or basic, or rest for traces"))
-        }
-    }
+pub(super) fn binding(name: &str) -> Result<Named, Invalid> {
+    Binding::named(name).ok_or_else(|| {
+        let problem = format!("no such binding: {name:?}");
+        Invalid::new("BINDING", problem, format!("give one of {}", Binding::all_names()))
+    })
 }
 
-/// The binding of this class; YCSB itself has none for CouchDB.
-pub(super) fn binding_class(class: &str) -> Result<Binding, Invalid> {
-    match within_package(class) {
-        Some("BasicDB" | "BasicTSDB") => Ok(Binding::Basic),
-        Some("webservice.rest.RestClient") => Ok(Binding::Rest),
-        Some("db.CouchDbClient") => Ok(Binding::CouchDb),
-        _ => {
-            let problem = format!("no such class here: {class:?}");
-            Err(Invalid::new("-db", problem, "leave it out: the binding is already named"))
-        }
-    }
+/// The binding of this class.
+pub(super) fn binding_class(class: &str) -> Result<Named, Invalid> {
+    within_package(class).and_then(Binding::of_class).ok_or_else(|| {
+        let problem = format!("no such class here: {class:?}");
+        Invalid::new("-db", problem, "leave it out: the binding is already named")
+    })
 }

@@ -1,11 +1,11 @@
 //! What YCSB's dialect prints and writes during a run and after it.
 
 use super::args::wrong;
-use super::show::{Shown, Uniques};
+use super::show::{self, Uniques};
 use crate::cli::pipeline::dialect::{Dialect, deliver, render};
 use crate::cli::print::print;
 use crate::clock::{Nanos, wall_ns};
-use crate::driver::Echo;
+use crate::driver::{Echo, Shown};
 use crate::measure::RawRow;
 use crate::plan::{Invalid, MeasurementPlan, Plan, StagePlan, StageWork as _};
 use crate::record::{RunRecord, Running};
@@ -74,7 +74,7 @@ impl Dialect for Outputs {
     }
 
     fn echo(&self) -> Option<Echo> {
-        self.shown.echo(self.uniques.clone())
+        show::echo(self.shown, self.uniques.clone())
     }
 
     fn stage_begins(&mut self, stage: &str) {

@@ -1,8 +1,8 @@
 //! What YCSB's `BasicDB` prints to stdout.
 
 use crate::cli::print::print;
-use crate::driver::Echo;
-use crate::workload::ycsb::Properties;
+use crate::driver::{Echo, Shown};
+use crate::properties::Properties;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -54,30 +54,19 @@ impl Uniques {
     }
 }
 
-/// What is shown of operations, with the binding `basic`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shown {
-    /// Operations are printed.
-    pub(super) printed: bool,
-    /// Distinct operations are counted.
-    pub(super) counted: bool,
-}
-
-impl Shown {
-    /// Receives the operations, if they are printed or counted.
-    pub(super) fn echo(self, uniques: Option<Arc<Uniques>>) -> Option<Echo> {
-        if !self.printed && uniques.is_none() {
-            return None;
-        }
-        Some(Arc::new(move |line| {
-            if self.printed {
-                operation(line);
-            }
-            if let Some(uniques) = &uniques {
-                uniques.add(line);
-            }
-        }))
+/// Receives the operations, if they are printed or counted.
+pub(super) fn echo(shown: Shown, uniques: Option<Arc<Uniques>>) -> Option<Echo> {
+    if !shown.printed && uniques.is_none() {
+        return None;
     }
+    Some(Arc::new(move |line| {
+        if shown.printed {
+            operation(line);
+        }
+        if let Some(uniques) = &uniques {
+            uniques.add(line);
+        }
+    }))
 }
 
 /// One operation, on a line of its own.

@@ -11,6 +11,7 @@ use crate::cli::print::print;
 use crate::clock::Clock;
 use command::{HELP, ShellCommand};
 use rustyline::error::ReadlineError;
+use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
@@ -30,6 +31,9 @@ pub(in crate::cli) struct Shell {
     /// A PEM file of the certificate authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) tls_ca: Option<PathBuf>,
+    /// Settings specific to the driver, from YCSB's dialect.
+    #[arg(skip)]
+    pub(in crate::cli) options: Map<String, Value>,
 }
 
 impl Verb for Shell {

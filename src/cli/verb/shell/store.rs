@@ -4,17 +4,13 @@ use super::Shell;
 use super::command::ShellCommand;
 use super::task::{Answer, Task};
 use super::trouble::{TIMEOUT_NS, Trouble};
-use crate::driver::{Auth, Card, Driver, Existing, Opening, TargetAsked, TargetPlan};
+use crate::driver::{Auth, Card, Driver, Existing, ONLY_TABLE, Opening, TargetAsked, TargetPlan};
 use crate::op::Failure;
 use crate::plan::Invalid;
 use crate::report::ycsb::return_code;
-use serde_json::Map;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Runtime;
 use url::Url;
-
-/// YCSB's default table.
-const TABLE: &str = "usertable";
 
 /// The tables of one server.
 pub(super) struct Store {
@@ -57,11 +53,11 @@ impl Store {
             auth_flag: "TARGET",
             tls_ca: args.tls_ca.clone(),
             id_prefix: String::new(),
-            options: Map::new(),
+            options: args.options.clone(),
         };
         let plan = TargetPlan::check(&asked)?;
         let (card, named) = (plan.card(), plan.named_database().map(str::to_owned));
-        let table = args.table.clone().or(named).unwrap_or_else(|| TABLE.to_owned());
+        let table = args.table.clone().or(named).unwrap_or_else(|| ONLY_TABLE.to_owned());
         let shown = Arc::<Mutex<Vec<u8>>>::default();
         let opening = Opening {
             timeout_ns: TIMEOUT_NS,
@@ -120,8 +116,7 @@ impl Store {
     /// Opens a table; with `making`, creates it if it is missing.
     fn turn_to(&mut self, table: &str, making: bool) -> Result<(), Trouble> {
         let mut asked = self.asked.clone();
-        // Where a server has no databases, there is one table; what else is named, it refuses.
-        if self.card.databases || self.card.server && table != TABLE {
+        if self.card.takes_table(table) {
             asked.database = Some(table.to_owned());
         }
         let plan = TargetPlan::check(&asked)?;

@@ -3,9 +3,8 @@
 //! Defaults and checks are those of YCSB's `RestWorkload` and of its `RestClient`.
 
 use super::super::config::{CoreConfig, RequestSpec};
-use super::super::properties::Properties;
-use super::super::read::{PropertyError, PropertyReader};
 use crate::generate::THETA;
+use crate::properties::{Properties, PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use url::Url;

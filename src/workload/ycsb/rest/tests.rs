@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::op::Draft;
-use crate::workload::ycsb::Properties;
+use crate::properties::Properties;
 use std::collections::BTreeMap;
 
 fn config(text: &str) -> Result<(CoreConfig, RestConfig), Vec<String>> {

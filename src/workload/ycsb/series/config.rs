@@ -4,9 +4,8 @@
 //! differences.
 
 use super::super::config::{CoreConfig, RequestSpec};
-use super::super::properties::Properties;
-use super::super::read::{PropertyError, PropertyReader};
 use super::names;
+use crate::properties::{Properties, PropertyError, PropertyReader};
 use serde::{Deserialize, Serialize};
 
 /// More points in time than this are not shuffled: YCSB's limit.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::op::Draft;
-use crate::workload::ycsb::Properties;
+use crate::properties::Properties;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 

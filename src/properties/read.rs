@@ -1,6 +1,6 @@
 //! Properties as numbers and flags, with all mistakes collected.
 
-use super::properties::Properties;
+use super::Properties;
 use std::fmt;
 use std::ops::RangeInclusive;
 

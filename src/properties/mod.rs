@@ -2,6 +2,10 @@
 //!
 //! Source: the documentation of `Properties.load(Reader)`, Java SE 17.
 
+mod read;
+
+pub use read::{PropertyError, PropertyReader};
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::iter::Peekable;
@@ -163,5 +167,4 @@ impl LineReader<'_> {
 }
 
 #[cfg(test)]
-#[path = "properties_tests.rs"]
 mod tests;
