@@ -12,6 +12,7 @@ list::drivers! {
     basic: Basic(BasicPlan) = "basic",
     http: Http(HttpTarget) = "http",
     line: Line(LinePlan) = "line",
+    hbase: HBase(HBasePlan) = "hbase",
 }
 
 pub use binding::{Binding, Bound, Shown, SiteFile};

@@ -29,6 +29,10 @@ pub struct Wire {
     /// write.
     #[serde(rename = "conflict_retries", default, skip_serializing_if = "is_default")]
     pub retries: u64,
+    /// How often a request was sent again because the server could not take it at that place or
+    /// time: what it is about had moved, or was about to.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub relocated: u64,
 }
 
 impl AddAssign for Wire {
@@ -42,6 +46,7 @@ impl AddAssign for Wire {
             *self.requests.get_or_insert(0) += sent;
         }
         self.retries += other.retries;
+        self.relocated += other.relocated;
     }
 }
 

@@ -71,6 +71,17 @@ impl Probe {
         self.mark_arrival(self.clock.now());
     }
 
+    /// The same for a request that was written at `moment`, by a task that serves several sessions.
+    pub const fn mark_sent_at(&mut self, moment: Nanos) {
+        self.sent = moment;
+        self.first_byte = 0;
+    }
+
+    /// Bytes of the answer were read at `moment`, by a task that serves several sessions.
+    pub const fn mark_read_at(&mut self, moment: Nanos) {
+        self.mark_arrival(moment);
+    }
+
     /// The same, with the time noted by the kernel.
     pub const fn mark_received_at(&mut self, moment: Nanos) {
         self.noted += 1;

@@ -1,0 +1,351 @@
+//! One connection to a server, which many calls share: a call is answered by its number, in any
+//! order.
+//!
+//! Two tasks serve it. What several sessions ask for at about the same time goes out in one write,
+//! and what comes back in one read is passed on to all of them.
+
+use super::cells::CODEC;
+use super::exception::told;
+use super::frame::{Answer, PREAMBLE, read_header, write_alone, write_request};
+use super::messages::{ConnectionHeader, UserInformation, VersionInfo};
+use crate::clock::{Clock, Nanos};
+use crate::op::Failure;
+use prost::Message;
+use prost::bytes::{Buf, BytesMut};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::task::AbortHandle;
+
+/// How much is read at once, in bytes.
+const READ: usize = 64 * 1024;
+/// The largest buffer that is kept for the next writes, in bytes.
+const MOST_KEPT: usize = 4 << 20;
+
+/// What connections need to know.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    /// The name that HBase's access rules see.
+    pub(super) user: String,
+    /// How long a call may take, in nanoseconds.
+    pub(super) timeout_ns: Nanos,
+    /// The longest frame that is read, in bytes.
+    pub(super) max_answer: usize,
+    pub(super) clock: Clock,
+}
+
+/// Why a connection came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lost {
+    pub(super) failure: Failure,
+    pub(super) reason: String,
+}
+
+impl Lost {
+    fn new(failure: Failure, reason: &(impl ToString + ?Sized)) -> Self {
+        Self { failure, reason: reason.to_string() }
+    }
+}
+
+/// When something happened to a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Times {
+    /// The request was passed to the operating system.
+    pub(super) sent: Nanos,
+    /// The answer began to arrive.
+    pub(super) first_byte: Nanos,
+    /// The answer was complete.
+    pub(super) last_byte: Nanos,
+}
+
+/// A call that was sent.
+#[derive(Debug, Default)]
+struct Waiting {
+    times: Cell<Times>,
+    done: RefCell<Option<Result<Answer, Lost>>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Waiting {
+    fn end(&self, result: Result<Answer, Lost>) {
+        *self.done.borrow_mut() = Some(result);
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    settings: Settings,
+    /// Those without an answer.
+    calls: RefCell<HashMap<u32, Rc<Waiting>>>,
+    next: Cell<u32>,
+    out: RefCell<Vec<u8>>,
+    /// The calls in `out`.
+    unsent: RefCell<Vec<Rc<Waiting>>>,
+    writer: RefCell<Option<Waker>>,
+    lost: RefCell<Option<Lost>>,
+    last_read: Cell<Nanos>,
+    /// A call was given up, and nothing had come since it was sent.
+    silent: Cell<bool>,
+    /// No more calls come; the tasks end with the last answer.
+    retired: Cell<bool>,
+    tasks: RefCell<Vec<AbortHandle>>,
+}
+
+impl Shared {
+    /// Ends the connection, and with it all calls.
+    fn end(&self, lost: &Lost) {
+        self.lost.borrow_mut().get_or_insert_with(|| lost.clone());
+        let calls = std::mem::take(&mut *self.calls.borrow_mut());
+        for call in calls.into_values() {
+            call.end(Err(lost.clone()));
+        }
+        self.stop();
+    }
+
+    fn stop(&self) {
+        self.tasks.borrow_mut().drain(..).for_each(|task| task.abort());
+    }
+
+    fn stop_if_unused(&self) {
+        if self.retired.get() && self.calls.borrow().is_empty() {
+            self.stop();
+        }
+    }
+
+    /// Passes on an answer, which began to arrive at `first_byte`.
+    fn answer(&self, frame: &[u8], first_byte: Nanos, last_byte: Nanos) -> Result<(), Lost> {
+        let broken = || Lost::new(Failure::Protocol, "what came is no answer of HBase");
+        let (header, rest) = read_header(frame).ok_or_else(broken)?;
+        let number = header.call_id.ok_or_else(broken)?;
+        let call = self.calls.borrow_mut().remove(&number);
+        let Some(call) = call else {
+            // Either it was given up, or the server complains about the whole connection.
+            return match header.exception {
+                Some(exception) if number.cast_signed() < 0 => {
+                    Err(Lost::new(Failure::Rejected, &told(&exception)))
+                }
+                _ => Ok(()),
+            };
+        };
+        let answer = Answer::of(header, rest);
+        call.times.set(Times { first_byte, last_byte, ..call.times.get() });
+        call.end(answer.clone().ok_or_else(broken));
+        answer.map(|_| ()).ok_or_else(broken)
+    }
+}
+
+/// A connection. When it is dropped, calls under way are still answered.
+#[derive(Debug)]
+pub(super) struct Connection {
+    shared: Rc<Shared>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.retired.set(true);
+        self.shared.stop_if_unused();
+    }
+}
+
+impl Connection {
+    /// Connects to `host:port`, for calls of this service.
+    pub(super) async fn open(
+        address: &str,
+        service: &str,
+        settings: &Settings,
+    ) -> Result<Self, Lost> {
+        let refused = |error: std::io::Error| Lost::new(Failure::Connect, &error);
+        let stream = TcpStream::connect(address).await.map_err(refused)?;
+        stream.set_nodelay(true).map_err(refused)?;
+        let (reads, writes) = stream.into_split();
+        let header = ConnectionHeader {
+            user_info: Some(UserInformation { effective_user: settings.user.clone() }),
+            service_name: Some(service.to_owned()),
+            cell_block_codec_class: Some(CODEC.to_owned()),
+            version_info: Some(version()),
+        };
+        let mut out = PREAMBLE.to_vec();
+        write_alone(&header, &mut out);
+        let shared = Rc::new(Shared {
+            settings: settings.clone(),
+            calls: RefCell::default(),
+            next: Cell::new(0),
+            out: RefCell::new(out),
+            unsent: RefCell::default(),
+            writer: RefCell::default(),
+            lost: RefCell::default(),
+            last_read: Cell::new(0),
+            silent: Cell::new(false),
+            retired: Cell::new(false),
+            tasks: RefCell::default(),
+        });
+        let tasks = [
+            tokio::task::spawn_local(read(shared.clone(), reads)).abort_handle(),
+            tokio::task::spawn_local(write(shared.clone(), writes)).abort_handle(),
+        ];
+        shared.tasks.borrow_mut().extend(tasks);
+        Ok(Self { shared })
+    }
+
+    /// Whether calls can be sent on it.
+    pub(super) fn is_usable(&self) -> bool {
+        self.shared.lost.borrow().is_none() && !self.shared.silent.get()
+    }
+
+    /// Sends a call, and returns it with the number of its bytes.
+    pub(super) fn send(&self, method: &str, message: &impl Message, cells: &[u8]) -> (Call, usize) {
+        let shared = &self.shared;
+        let number = shared.next.get();
+        // Negative numbers are for complaints about the connection.
+        shared.next.set((number + 1) & (u32::MAX >> 1));
+        let timeout_ms = u32::try_from(shared.settings.timeout_ns / 1_000_000).unwrap_or(u32::MAX);
+        let waiting = Rc::<Waiting>::default();
+        let length = {
+            let mut out = shared.out.borrow_mut();
+            let before = out.len();
+            write_request((number, method, timeout_ms.max(1)), message, cells, &mut out);
+            out.len() - before
+        };
+        if let Some(lost) = &*shared.lost.borrow() {
+            waiting.end(Err(lost.clone()));
+        } else {
+            shared.calls.borrow_mut().insert(number, waiting.clone());
+            shared.unsent.borrow_mut().push(waiting.clone());
+            if let Some(writer) = shared.writer.borrow_mut().take() {
+                writer.wake();
+            }
+        }
+        (Call { number, waiting, shared: shared.clone() }, length)
+    }
+}
+
+/// The version of HBase whose protocol this is. Servers send rows that were read in cell blocks to
+/// clients from 1.3 on.
+fn version() -> VersionInfo {
+    let client = concat!("springload ", env!("CARGO_PKG_VERSION"));
+    VersionInfo {
+        version: "2.6.1".to_owned(),
+        user: client.to_owned(),
+        version_major: Some(2),
+        version_minor: Some(6),
+        ..VersionInfo::default()
+    }
+}
+
+/// A call that was sent: a future of its answer. Dropped, it is given up.
+#[derive(Debug)]
+pub(super) struct Call {
+    number: u32,
+    waiting: Rc<Waiting>,
+    shared: Rc<Shared>,
+}
+
+impl Call {
+    pub(super) fn times(&self) -> Times {
+        self.waiting.times.get()
+    }
+}
+
+impl Future for Call {
+    type Output = Result<Answer, Lost>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(done) = self.waiting.done.borrow_mut().take() {
+            return Poll::Ready(done);
+        }
+        *self.waiting.waker.borrow_mut() = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let open = self.shared.calls.borrow_mut().remove(&self.number).is_some();
+        if open && self.shared.last_read.get() <= self.times().sent {
+            // The next calls take another connection; those on this one may still be answered.
+            self.shared.silent.set(true);
+        }
+        self.shared.stop_if_unused();
+    }
+}
+
+/// Passes what comes to the calls.
+async fn read(shared: Rc<Shared>, mut stream: OwnedReadHalf) {
+    let mut buffer = BytesMut::with_capacity(READ);
+    // When the first byte of the frame came that is not complete yet.
+    let mut began = None;
+    let lost = loop {
+        buffer.reserve(READ);
+        match stream.read_buf(&mut buffer).await {
+            Ok(1..) => {}
+            Ok(0) => break Lost::new(Failure::Reset, "the server closed the connection"),
+            Err(error) => break Lost::new(Failure::Reset, &error),
+        }
+        let now = shared.settings.clock.now();
+        shared.last_read.set(now);
+        if let Err(lost) = frames(&shared, &mut buffer, &mut began, now) {
+            break lost;
+        }
+    };
+    shared.end(&lost);
+}
+
+/// Passes on all complete frames.
+fn frames(
+    shared: &Shared,
+    buffer: &mut BytesMut,
+    began: &mut Option<Nanos>,
+    now: Nanos,
+) -> Result<(), Lost> {
+    while let Some(length) = buffer.first_chunk::<4>() {
+        let length = u32::from_be_bytes(*length) as usize;
+        if length > shared.settings.max_answer {
+            let reason = format!("{length} bytes are announced: no answer of HBase, or too large");
+            return Err(Lost::new(Failure::Protocol, &reason));
+        }
+        let Some(frame) = buffer[4..].get(..length) else { break };
+        shared.answer(frame, began.take().unwrap_or(now), now)?;
+        buffer.advance(4 + length);
+    }
+    if !buffer.is_empty() {
+        began.get_or_insert(now);
+    }
+    Ok(())
+}
+
+/// Sends what calls have left to be sent.
+async fn write(shared: Rc<Shared>, mut stream: OwnedWriteHalf) {
+    let mut spare = Vec::new();
+    loop {
+        poll_fn(|context| {
+            if !shared.out.borrow().is_empty() {
+                return Poll::Ready(());
+            }
+            *shared.writer.borrow_mut() = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+        let mut bytes = shared.out.replace(std::mem::take(&mut spare));
+        let calls = std::mem::take(&mut *shared.unsent.borrow_mut());
+        if let Err(error) = stream.write_all(&bytes).await {
+            return shared.end(&Lost::new(Failure::Reset, &error));
+        }
+        let sent = shared.settings.clock.now();
+        for call in calls {
+            call.times.set(Times { sent, ..call.times.get() });
+        }
+        if bytes.capacity() <= MOST_KEPT {
+            bytes.clear();
+            spare = bytes;
+        }
+    }
+}

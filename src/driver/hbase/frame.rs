@@ -1,0 +1,144 @@
+//! Frames: what goes over a connection, with their length in front.
+//!
+//! A request is header, message and cell block; so is an answer. Header and message have their own
+//! length in front, as `writeDelimitedTo` of Java's protocol buffers writes it.
+
+use super::messages::{CellBlockMeta, ExceptionResponse, RequestHeader, ResponseHeader};
+use prost::Message;
+use prost::bytes::Buf;
+
+/// The first bytes of a connection: `HBas`, version 0, and SIMPLE authentication.
+pub(super) const PREAMBLE: &[u8] = b"HBas\x00\x50";
+
+/// Appends a request.
+pub(super) fn write_request(
+    (call, method, timeout_ms): (u32, &str, u32),
+    message: &impl Message,
+    cells: &[u8],
+    out: &mut Vec<u8>,
+) {
+    let meta = CellBlockMeta { length: Some(cells.len() as u32) };
+    let header = RequestHeader {
+        call_id: Some(call),
+        method_name: Some(method.to_owned()),
+        request_param: Some(true),
+        cell_block_meta: (!cells.is_empty()).then_some(meta),
+        timeout: Some(timeout_ms),
+    };
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    // Both can only fail for want of room, and a vector grows.
+    let _ = header.encode_length_delimited(out);
+    let _ = message.encode_length_delimited(out);
+    out.extend_from_slice(cells);
+    let length = (out.len() - start - 4) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Appends the first message of a connection, which has no header.
+pub(super) fn write_alone(message: &impl Message, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(message.encoded_len() as u32).to_be_bytes());
+    let _ = message.encode(out);
+}
+
+/// The header of an answer, and the frame behind it.
+pub(super) fn read_header(frame: &[u8]) -> Option<(ResponseHeader, &[u8])> {
+    let mut rest = frame;
+    let header = ResponseHeader::decode_length_delimited(&mut rest).ok()?;
+    Some((header, rest))
+}
+
+/// An answer: what one call brought.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answer {
+    /// The message with its length in front, and the cell block.
+    bytes: Vec<u8>,
+    /// The length of the cell block.
+    cells: usize,
+    /// The call failed.
+    pub(super) exception: Option<ExceptionResponse>,
+}
+
+impl Answer {
+    /// Takes over what was read. `None`: the header contradicts the frame.
+    pub(super) fn of(header: ResponseHeader, rest: &[u8]) -> Option<Self> {
+        let cells =
+            header.cell_block_meta.and_then(|meta| meta.length).unwrap_or_default() as usize;
+        (cells <= rest.len()).then(|| Self {
+            bytes: rest.to_vec(),
+            cells,
+            exception: header.exception,
+        })
+    }
+
+    /// The message; `None`: it is none of this kind.
+    pub(super) fn message<M: Message + Default>(&self) -> Option<M> {
+        let mut bytes = &self.bytes[..self.bytes.len() - self.cells];
+        let message = M::decode_length_delimited(&mut bytes).ok()?;
+        (!bytes.has_remaining()).then_some(message)
+    }
+
+    /// The cell block.
+    pub(super) fn cells(&self) -> &[u8] {
+        &self.bytes[self.bytes.len() - self.cells..]
+    }
+
+    /// Its length, in bytes.
+    pub(super) fn length(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::messages::{GetResponse, RowResult};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_request_has_its_lengths_and_its_cells_behind() {
+        let mut out = b"before".to_vec();
+        let message = GetResponse { result: Some(RowResult { associated_cell_count: Some(3) }) };
+        write_request((7, "Get", 1_000), &message, b"cells", &mut out);
+        let frame = &out[6..];
+        let (length, frame) = frame.split_at(4);
+        assert_eq!(u32::from_be_bytes(length.try_into().unwrap()) as usize, frame.len());
+        let mut rest = frame;
+        let header = RequestHeader::decode_length_delimited(&mut rest).unwrap();
+        assert_eq!((header.call_id, header.timeout), (Some(7), Some(1_000)));
+        assert_eq!(header.method_name.as_deref(), Some("Get"));
+        assert_eq!(header.cell_block_meta, Some(CellBlockMeta { length: Some(5) }));
+        assert_eq!(GetResponse::decode_length_delimited(&mut rest).unwrap(), message);
+        assert_eq!(rest, b"cells");
+    }
+
+    #[test]
+    fn an_answer_is_no_longer_and_no_shorter_than_its_header_says() {
+        let header = |cells| ResponseHeader {
+            call_id: Some(7),
+            cell_block_meta: Some(CellBlockMeta { length: Some(cells) }),
+            exception: None,
+        };
+        let mut rest = Vec::new();
+        let message = GetResponse { result: Some(RowResult { associated_cell_count: Some(3) }) };
+        message.encode_length_delimited(&mut rest).unwrap();
+        rest.extend_from_slice(b"cells");
+        let answer = Answer::of(header(5), &rest).unwrap();
+        assert_eq!((answer.message(), answer.cells()), (Some(message), &b"cells"[..]));
+        let short = Answer::of(header(4), &rest).unwrap();
+        assert_eq!(short.message::<GetResponse>(), None);
+        assert!(Answer::of(header(99), &rest).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_answer_or_refused(bytes: Vec<u8>) {
+            if let Some((header, rest)) = read_header(&bytes)
+                && let Some(answer) = Answer::of(header, rest)
+            {
+                let _ = answer.message::<GetResponse>();
+                let _ = answer.cells();
+            }
+        }
+    }
+}

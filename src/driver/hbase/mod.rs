@@ -1,0 +1,118 @@
+//! HBase, by its own RPC: a gateway would be measured with the server.
+//!
+//! The sessions of a thread share a few connections to each region server, as the threads of an
+//! HBase client do, and what they know of regions. Only SIMPLE authentication is spoken.
+
+mod admin;
+mod bulk;
+mod cells;
+mod connection;
+mod exception;
+mod frame;
+mod messages;
+mod open;
+mod pen;
+mod plan;
+mod regions;
+mod rows;
+mod scan;
+mod servers;
+mod session;
+mod worker;
+
+pub use admin::{create_table, split_points};
+pub use pen::HBasePen;
+pub use plan::{Durability, HBasePlan};
+pub use session::HBaseSession;
+
+use super::{Shard, Target, TargetError};
+use crate::net::ShardContext;
+use admin::Admin;
+use connection::Settings;
+use prost::bytes::Bytes;
+use regions::{Region, Regions};
+use servers::Servers;
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use worker::Shared;
+
+/// A table of HBase.
+#[derive(Clone, Debug)]
+pub struct HBase {
+    opened: Arc<Opened>,
+}
+
+/// What was found when the table was opened.
+#[derive(Debug)]
+struct Opened {
+    seeds: Vec<String>,
+    table: Bytes,
+    family: Box<[u8]>,
+    durability: Option<Durability>,
+    /// Connections of each thread to each server.
+    connections: u32,
+    regions: Vec<Region>,
+    settings: Settings,
+    /// The table is removed at the end.
+    removed: bool,
+}
+
+/// The table as one thread sees it.
+#[derive(Debug)]
+pub struct HBaseShard {
+    shared: Rc<Shared>,
+    context: Rc<ShardContext>,
+    connections: u32,
+    sessions: Cell<u32>,
+}
+
+impl Target for HBase {
+    type Shard = HBaseShard;
+
+    /// Connects to all servers that have regions of the table, so that no operation includes it.
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<HBaseShard> {
+        let opened = &*self.opened;
+        let settings = Settings { clock: context.clock(), ..opened.settings.clone() };
+        let shared = Rc::new(Shared {
+            regions: Regions::new(opened.table.clone(), opened.seeds.clone(), &opened.regions),
+            servers: Servers::new(settings),
+            family: (*opened.family).into(),
+            durability: opened.durability.map(Durability::number),
+        });
+        let connecting = async {
+            for server in shared.regions.servers() {
+                for number in 0..opened.connections {
+                    // Operations show what cannot be reached.
+                    let _ = shared.servers.connection(&server, number).await;
+                }
+            }
+        };
+        let timeout = Duration::from_nanos(opened.settings.timeout_ns);
+        let _ = tokio::time::timeout(timeout, connecting).await;
+        let connections = opened.connections;
+        Ok(HBaseShard { shared, context, connections, sessions: Cell::new(0) })
+    }
+
+    async fn tear_down(&self) -> Result<bool, TargetError> {
+        let opened = &self.opened;
+        if opened.removed {
+            Admin::of(&opened.seeds, &opened.settings).remove_table(&opened.table).await?;
+        }
+        Ok(opened.removed)
+    }
+}
+
+impl Shard for HBaseShard {
+    type Session = HBaseSession;
+
+    fn session(&self) -> HBaseSession {
+        let number = self.sessions.replace(self.sessions.get() + 1) % self.connections;
+        HBaseSession::new(self.shared.clone(), number, &self.context)
+    }
+}
+
+#[cfg(test)]
+mod tests;

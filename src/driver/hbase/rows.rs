@@ -1,0 +1,59 @@
+//! Rows that were read, as documents in JSON.
+
+use super::cells::{Cell, Cells};
+
+/// Writes the row of a block's cells as a JSON object. Returns the number of cells; `None` if a
+/// cell belongs to another row or family, or is none.
+pub(super) fn document(block: &[u8], row: &[u8], family: &[u8], out: &mut Vec<u8>) -> Option<u32> {
+    out.push(b'{');
+    let mut count = 0;
+    for cell in Cells::of(block) {
+        let cell = cell.filter(|cell| cell.row == row && cell.family == family)?;
+        member(&cell, out);
+        count += 1;
+    }
+    out.push(b'}');
+    Some(count)
+}
+
+/// Writes a column as a member of an object.
+pub(super) fn member(cell: &Cell<'_>, out: &mut Vec<u8>) {
+    // The cell of a document without members.
+    if cell.qualifier.is_empty() && cell.value.is_empty() {
+        return;
+    }
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    text(cell.qualifier, out);
+    out.push(b':');
+    text(cell.value, out);
+}
+
+/// Writes bytes as a JSON string; what is no UTF-8 in them becomes U+FFFD.
+fn text(bytes: &[u8], out: &mut Vec<u8>) {
+    // Writing to a vector does not fail.
+    let _ = serde_json::to_writer(out, &String::from_utf8_lossy(bytes));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cells::write_put;
+    use super::*;
+
+    #[test]
+    fn a_row_is_an_object_and_another_row_is_refused() {
+        let mut block = Vec::new();
+        write_put((b"r", b"cf", b"a"), b"x\"y", &mut block);
+        write_put((b"r", b"cf", b""), b"", &mut block);
+        write_put((b"r", b"cf", b"b"), b"\xff", &mut block);
+        let read = |row: &[u8], family: &[u8]| {
+            let mut out = Vec::new();
+            let count = document(&block, row, family, &mut out)?;
+            Some((count, String::from_utf8(out).unwrap()))
+        };
+        assert_eq!(read(b"r", b"cf"), Some((3, "{\"a\":\"x\\\"y\",\"b\":\"\u{fffd}\"}".into())));
+        assert_eq!(read(b"s", b"cf"), None);
+        assert_eq!(read(b"r", b"cg"), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! Scans: rows from one on, region after region.
+
+use super::HBasePen;
+use super::cells::{Cell, Cells};
+use super::frame::Answer;
+use super::messages::{Scan, ScanRequest, ScanResponse};
+use super::regions::Place;
+use super::rows;
+use super::worker::{Worker, specifier};
+use crate::measure::Probe;
+use crate::op::{Failure, Op, Reply};
+use prost::bytes::Bytes;
+
+/// The most rows that are asked for at once.
+const AT_ONCE: u32 = 1_000;
+
+impl Worker {
+    /// Reads rows until there are as many as asked for, or no more.
+    pub(super) async fn scan(
+        &mut self,
+        op: &Op,
+        pen: &HBasePen,
+        probe: &mut Probe,
+    ) -> Result<Reply, Failure> {
+        let mut from = Bytes::copy_from_slice(pen.row(0).unwrap_or_default());
+        let stop = pen.row(1).map(Bytes::copy_from_slice);
+        let mut found = 0;
+        while found < op.limit {
+            let want = (op.limit - found).min(AT_ONCE);
+            let scan = Scan {
+                column: vec![self.column(pen)],
+                start_row: Some(from.clone()),
+                include_stop_row: stop.is_some().then_some(true),
+                stop_row: stop.clone(),
+                caching: Some(want),
+                ..Scan::default()
+            };
+            let mut end = Bytes::new();
+            let first = |place: &Place| {
+                end = place.region.end.clone();
+                let request = ScanRequest {
+                    region: Some(specifier(&place.region.name)),
+                    scan: Some(scan.clone()),
+                    number_of_rows: Some(want),
+                    // The scanner ends with this answer, so that none is left open.
+                    close_scanner: Some(true),
+                    limit_of_rows: Some(want),
+                    ..ScanRequest::default()
+                };
+                ("Scan", request)
+            };
+            let answer = self.call(&from, first, &[], probe).await?;
+            let (count, last, more) = self.take_rows(answer, &from, want)?;
+            found += count;
+            from = if more && count > 0 && count < want {
+                // A large answer ends early: the rest begins behind its last row.
+                [&last[..], b"\0"].concat().into()
+            } else if end.is_empty() {
+                break;
+            } else {
+                end
+            };
+            if stop.as_ref().is_some_and(|stop| from > *stop) {
+                break;
+            }
+        }
+        Ok(Reply { rows: found, ..Reply::default() })
+    }
+
+    /// Checks the rows of an answer, and keeps them: how many, the last one if any, and whether the
+    /// region has more.
+    fn take_rows(
+        &mut self,
+        answer: Answer,
+        from: &[u8],
+        most: u32,
+    ) -> Result<(u32, Bytes, bool), Failure> {
+        let read = answer.message::<ScanResponse>().and_then(|said| {
+            let last = checked(&answer, &said.cells_per_result, from, &self.shared.family)?;
+            let more = said.more_results_in_region.or(said.more_results).unwrap_or_default();
+            Some((said.cells_per_result, Bytes::copy_from_slice(last), more))
+        });
+        let read = read.filter(|(counts, _, _)| counts.len() <= most as usize);
+        let Some((counts, last, more)) = read else {
+            let reason = "not the rows that were asked for".to_owned();
+            return Err(self.failed(Failure::Protocol, reason));
+        };
+        let count = counts.len() as u32;
+        self.scanned.push((answer, counts));
+        Ok((count, last, more))
+    }
+
+    /// The rows of the last scan, in JSON.
+    pub(super) fn scanned_rows(&self) -> Vec<&[u8]> {
+        let documents = self.scanned_json.get_or_init(|| {
+            self.scanned.iter().flat_map(|(answer, counts)| documents(answer, counts)).collect()
+        });
+        documents.iter().map(Vec::as_slice).collect()
+    }
+}
+
+/// The last row, or nothing if there are no rows; `None` if they are not in order, from `from` on,
+/// or not as many as said.
+fn checked<'a>(answer: &'a Answer, counts: &[u32], from: &[u8], family: &[u8]) -> Option<&'a [u8]> {
+    let mut cells = Cells::of(answer.cells());
+    let mut last: &[u8] = b"";
+    for &count in counts {
+        let row = cells.by_ref().take(count as usize).collect::<Option<Vec<Cell<'_>>>>()?;
+        let name = row.first()?.row;
+        let whole = row.len() == count as usize
+            && row.iter().all(|cell| cell.row == name && cell.family == family);
+        let in_order = if last.is_empty() { name >= from } else { name > last };
+        if !whole || !in_order {
+            return None;
+        }
+        last = name;
+    }
+    cells.next().is_none().then_some(last)
+}
+
+fn documents(answer: &Answer, counts: &[u32]) -> Vec<Vec<u8>> {
+    let mut cells = Cells::of(answer.cells()).flatten();
+    let document = |&count: &u32| {
+        let mut out = vec![b'{'];
+        cells.by_ref().take(count as usize).for_each(|cell| rows::member(&cell, &mut out));
+        out.push(b'}');
+        out
+    };
+    counts.iter().map(document).collect()
+}

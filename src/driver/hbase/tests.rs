@@ -1,0 +1,1 @@
+//! The driver with servers that behave as HBase does, or wrongly.

@@ -1,0 +1,318 @@
+//! What one session does for an operation: finds the regions, sends calls there, reads answers.
+//!
+//! A call that a server refused because the region is elsewhere, or not ready yet, is sent again
+//! until the time of the operation is over. Anything else that goes wrong ends the operation.
+
+use super::HBasePen;
+use super::connection::{Call, Lost};
+use super::exception::{Sense, sense, told};
+use super::frame::Answer;
+use super::messages::{
+    Column, Get, GetRequest, GetResponse, MutateRequest, MutateResponse, Mutation, RegionSpecifier,
+};
+use super::regions::{Place, Regions, Trouble};
+use super::rows;
+use super::servers::Servers;
+use crate::measure::{BodyBytes, Probe, Wire};
+use crate::op::{Failure, Op, OpKind, Reply, Token};
+use prost::Message;
+use prost::bytes::Bytes;
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The pause before a call is sent again, which doubles each time ...
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// ... this many times.
+const DOUBLINGS: u32 = 5;
+/// The kinds of mutations.
+const PUT: i32 = 2;
+const DELETE: i32 = 3;
+
+/// What the sessions of one thread share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) regions: Regions,
+    pub(super) servers: Servers,
+    pub(super) family: Rc<[u8]>,
+    /// As the protocol numbers it; `None`: the table's own.
+    pub(super) durability: Option<i32>,
+}
+
+/// How far an operation has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing of it was sent.
+    #[default]
+    Unsent,
+    /// It is not known what became of what was sent.
+    Sent,
+    /// What was sent was refused, and is to be sent again.
+    Refused,
+}
+
+/// The work of one session.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) shared: Rc<Shared>,
+    /// Which of the connections to a server it uses.
+    pub(super) number: u32,
+    pub(super) standing: Standing,
+    pub(super) wire: Wire,
+    pub(super) bytes: BodyBytes,
+    pub(super) rows: Vec<Result<Token, Failure>>,
+    /// The document that was read, in JSON.
+    pub(super) document: Vec<u8>,
+    /// The answers to the last scan with the cells of each row, and its rows in JSON once they are
+    /// asked for.
+    pub(super) scanned: Vec<(Answer, Vec<u32>)>,
+    pub(super) scanned_json: OnceCell<Vec<Vec<u8>>>,
+    /// What was said of failures.
+    pub(super) reasons: Vec<(Failure, String)>,
+}
+
+impl Worker {
+    pub(super) fn new(shared: Rc<Shared>, number: u32) -> Self {
+        Self {
+            shared,
+            number,
+            standing: Standing::Unsent,
+            wire: Wire::default(),
+            bytes: BodyBytes::default(),
+            rows: Vec::new(),
+            document: Vec::new(),
+            scanned: Vec::new(),
+            scanned_json: OnceCell::new(),
+            reasons: Vec::new(),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.standing = Standing::Unsent;
+        self.wire = Wire { requests: Some(0), ..Wire::default() };
+        self.bytes = BodyBytes::default();
+        self.rows.clear();
+        self.document.clear();
+        self.scanned.clear();
+        self.scanned_json.take();
+        self.reasons.clear();
+    }
+
+    /// Carries out the operation.
+    pub(super) async fn work(
+        &mut self,
+        op: &Op,
+        pen: &HBasePen,
+        probe: &mut Probe,
+    ) -> Result<Reply, Failure> {
+        if !pen.is_valid() {
+            let reason = format!("HBase has rows of 1 to {} bytes", super::cells::MOST_ROW);
+            return Err(self.failed(Failure::TooLarge, reason));
+        }
+        match op.kind {
+            OpKind::BulkInsert => Box::pin(self.insert(op, pen, probe)).await,
+            OpKind::Scan => Box::pin(self.scan(op, pen, probe)).await,
+            OpKind::Read => self.get(pen, probe).await,
+            _ => self.mutate(op, pen, probe).await,
+        }
+    }
+
+    async fn get(&mut self, pen: &HBasePen, probe: &mut Probe) -> Result<Reply, Failure> {
+        let row = Bytes::copy_from_slice(pen.row(0).unwrap_or_default());
+        let get = Get { row: row.clone(), column: vec![self.column(pen)] };
+        let mut request = GetRequest { region: specifier(&Bytes::new()), get };
+        let send = |place: &Place| {
+            request.region = specifier(&place.region.name);
+            ("Get", request.clone())
+        };
+        let answer = self.call(&row, send, &[], probe).await?;
+        let said: Option<GetResponse> = answer.message();
+        let count = said.map(|said| said.result.unwrap_or_default().associated_cell_count);
+        let count = count.map(|count| count.unwrap_or_default().unsigned_abs());
+        let family = &self.shared.family;
+        let read = rows::document(answer.cells(), &row, family, &mut self.document);
+        match (count, read) {
+            (Some(0), Some(0)) => Err(Failure::NotFound),
+            (Some(said), Some(read)) if said == read => Ok(Reply::default()),
+            _ => Err(self.failed(Failure::Protocol, "not the row that was asked for".to_owned())),
+        }
+    }
+
+    async fn mutate(
+        &mut self,
+        op: &Op,
+        pen: &HBasePen,
+        probe: &mut Probe,
+    ) -> Result<Reply, Failure> {
+        let row = Bytes::copy_from_slice(pen.row(0).unwrap_or_default());
+        let (cells, count) = match op.kind {
+            OpKind::Delete => (&[][..], 0),
+            _ => pen.document(0),
+        };
+        let mutation = self.mutation(row.clone(), count);
+        let mut request = MutateRequest { region: specifier(&Bytes::new()), mutation };
+        let send = |place: &Place| {
+            request.region = specifier(&place.region.name);
+            ("Mutate", request.clone())
+        };
+        let answer = self.call(&row, send, cells, probe).await?;
+        match answer.message::<MutateResponse>() {
+            Some(said) if said.processed != Some(false) => Ok(Reply::default()),
+            Some(_) => Err(self.failed(Failure::Rejected, "not processed".to_owned())),
+            None => Err(self.failed(Failure::Protocol, "no answer to a mutation".to_owned())),
+        }
+    }
+
+    /// A put of so many cells, or the removal of the row.
+    pub(super) fn mutation(&self, row: Bytes, cells: u32) -> Mutation {
+        Mutation {
+            row: Some(row),
+            mutate_type: Some(if cells > 0 { PUT } else { DELETE }),
+            durability: self.shared.durability,
+            associated_cell_count: (cells > 0).then_some(cells.cast_signed()),
+        }
+    }
+
+    /// The columns that are wanted.
+    pub(super) fn column(&self, pen: &HBasePen) -> Column {
+        let family = Bytes::copy_from_slice(&self.shared.family);
+        Column { family, qualifier: pen.wanted.clone() }
+    }
+
+    /// Sends a call to where `row` is, until it is taken; returns its answer, which is no
+    /// exception.
+    pub(super) async fn call<M: Message>(
+        &mut self,
+        row: &[u8],
+        mut request: impl FnMut(&Place) -> (&'static str, M),
+        cells: &[u8],
+        probe: &mut Probe,
+    ) -> Result<Answer, Failure> {
+        let mut tries = 0;
+        loop {
+            let found = match self.shared.regions.known(row) {
+                Some(place) => Ok(place),
+                None => self.find(row).await,
+            };
+            let place = match found {
+                Ok(place) => place,
+                Err(Trouble::NotYet(said)) => {
+                    self.again(&mut tries, said).await;
+                    continue;
+                }
+                Err(Trouble::Lost(lost)) => return Err(self.not_sent(lost)),
+            };
+            let (method, message) = request(&place);
+            let call = self.send(&place.server, method, &message, cells, probe).await?;
+            match self.answer(call, &place, probe).await? {
+                Ok(answer) => return Ok(answer),
+                Err(said) => self.again(&mut tries, said).await,
+            }
+        }
+    }
+
+    /// Looks a region up.
+    pub(super) async fn find(&self, row: &[u8]) -> Result<Rc<Place>, Trouble> {
+        Box::pin(self.shared.regions.find(row, &self.shared.servers)).await
+    }
+
+    /// Sends one call to a server.
+    pub(super) async fn send(
+        &mut self,
+        server: &Rc<str>,
+        method: &str,
+        message: &impl Message,
+        cells: &[u8],
+        probe: &mut Probe,
+    ) -> Result<Call, Failure> {
+        let servers = &self.shared.servers;
+        let connection = match servers.open_connection(server, self.number) {
+            Some(connection) => {
+                if self.standing == Standing::Unsent {
+                    probe.mark_send_at_once();
+                }
+                connection
+            }
+            None => match Box::pin(servers.connection(server, self.number)).await {
+                Ok(connection) => connection,
+                Err(lost) => {
+                    self.shared.regions.forget_server(server);
+                    return Err(self.not_sent(lost));
+                }
+            },
+        };
+        probe.mark_send();
+        let (call, length) = connection.send(method, message, cells);
+        self.standing = Standing::Sent;
+        self.wire.requests = self.wire.requests.map(|sent| sent + 1);
+        self.bytes.sent += length as u64;
+        Ok(call)
+    }
+
+    /// The answer to a call; inside, what a server said that could not take it.
+    pub(super) async fn answer(
+        &mut self,
+        mut call: Call,
+        place: &Rc<Place>,
+        probe: &mut Probe,
+    ) -> Result<Result<Answer, String>, Failure> {
+        let ended = (&mut call).await;
+        let times = call.times();
+        let answer = match ended {
+            Ok(answer) => answer,
+            Err(lost) => {
+                self.shared.regions.forget_server(&place.server);
+                return Err(self.failed(lost.failure, lost.reason));
+            }
+        };
+        probe.mark_sent_at(times.sent);
+        probe.mark_read_at(times.first_byte);
+        probe.mark_read_at(times.last_byte);
+        self.bytes.received += answer.length() as u64;
+        let Some(exception) = &answer.exception else { return Ok(Ok(answer)) };
+        let class = exception.exception_class_name.as_deref().unwrap_or_default();
+        let said = told(exception);
+        match sense(class) {
+            Sense::Moved => self.shared.regions.forget(place),
+            Sense::NotYet => {}
+            Sense::Failed(failure) => return Err(self.failed(failure, said)),
+        }
+        Ok(Err(said))
+    }
+
+    /// A pause before something is sent again.
+    #[cold]
+    pub(super) async fn again(&mut self, tries: &mut u32, said: String) {
+        if self.standing == Standing::Sent {
+            self.standing = Standing::Refused;
+        }
+        self.wire.relocated += 1;
+        self.failed(Failure::ServerError, said);
+        tokio::time::sleep(FIRST_PAUSE * (1 << (*tries).min(DOUBLINGS))).await;
+        *tries += 1;
+    }
+
+    /// Nothing was sent, because no server could be reached or asked.
+    #[cold]
+    pub(super) fn not_sent(&mut self, lost: Lost) -> Failure {
+        let failure = match lost.failure {
+            Failure::Reset | Failure::Protocol | Failure::Timeout => Failure::Connect,
+            other => other,
+        };
+        self.failed(failure, lost.reason)
+    }
+
+    /// Keeps the reason of a failure.
+    #[cold]
+    pub(super) fn failed(&mut self, failure: Failure, reason: String) -> Failure {
+        if !self.reasons.iter().any(|(known, _)| *known == failure) {
+            self.reasons.push((failure, reason));
+        }
+        failure
+    }
+}
+
+/// A region, as requests name it.
+pub(super) fn specifier(name: &Bytes) -> RegionSpecifier {
+    RegionSpecifier { kind: 1, value: name.clone() }
+}
