@@ -27,8 +27,12 @@ fn strike_header(word: &str) -> String {
     format!("{}{}", &word[..start], plan::strike_secret(&word[start..]))
 }
 
-/// YCSB's property `headers=Cookie secret`, without its value if one is secret.
+/// YCSB's property `headers=Cookie secret`, without its value if one is secret; a property whose
+/// name ends in `password`, without its value.
 fn strike_property(word: &str) -> String {
+    if let Some((name, _)) = word.split_once('=').filter(|(name, _)| name.ends_with("password")) {
+        return format!("{name}=***");
+    }
     let Some(value) = word.strip_prefix("headers=") else { return word.to_owned() };
     let mut names = value.split_whitespace().step_by(2);
     let secret = names.any(|name| plan::strike_secret(name) != name);
@@ -64,6 +68,8 @@ mod tests {
             ("Accept: text/html", "Accept: text/html"),
             ("headers=Accept */* authorization x", "headers=***"),
             ("headers=Accept */*", "headers=Accept */*"),
+            ("redis.cpassword=a=b", "redis.cpassword=***"),
+            ("mongodb.url=mongodb://ann:pw@h/ycsb", "mongodb.url=mongodb://ann:***@h/ycsb"),
             ("read.p99 > 20ms", "read.p99 > 20ms"),
         ] {
             assert_eq!(without_secrets(word), struck);

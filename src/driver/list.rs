@@ -13,15 +13,34 @@ pub trait WithTarget {
     fn with<T: Target>(self, target: &T) -> Self::Output;
 }
 
-/// Schemes of drivers that a program may be built without, and their cargo features.
-const OPTIONAL: &[(&str, &str)] = &[("ycsb-java", "ycsb-java")];
+/// A driver that this program was built without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Absent {
+    /// Its name in plans, with which the schemes of its addresses begin (with `-` for `_`).
+    pub(super) name: &'static str,
+    /// The cargo feature that brings it.
+    pub(super) feature: &'static str,
+}
+
+impl Absent {
+    fn problem(self) -> String {
+        format!("this springload was built without {}", self.name)
+    }
+
+    fn cure(self) -> String {
+        format!("get it with: cargo install --path . --features {}", self.feature)
+    }
+}
 
 /// Finds the driver of an address by its scheme or its name. The first driver has the stand-in, and
 /// reports addresses that no driver recognises.
 ///
 /// # Errors
 /// When this program was built without the driver.
-pub(super) fn of_address(asked: &TargetAsked, cards: &[Card]) -> Result<&'static str, Invalid> {
+pub(super) fn of_address(
+    asked: &TargetAsked,
+    (cards, absent): (&[Card], &[Absent]),
+) -> Result<&'static str, Invalid> {
     let address = asked.address.as_deref().unwrap_or_default();
     // What follows the scheme need not begin with slashes.
     let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -29,15 +48,24 @@ pub(super) fn of_address(asked: &TargetAsked, cards: &[Card]) -> Result<&'static
         Some(scheme) => card.schemes.contains(&scheme.as_str()),
         None => card.name == address,
     };
-    let found = cards.iter().find(meant);
-    let optional = |it: &&(&str, &str)| Some(it.0) == scheme.as_deref();
-    match OPTIONAL.iter().find(optional) {
-        Some((_, feature)) if found.is_none() => {
-            let problem = format!("this springload was built without {feature}");
-            let cure = format!("build one with cargo build --release --features {feature}");
-            Err(Invalid::new(asked.flag, problem, cure))
-        }
-        _ => Ok(found.or(cards.first()).map_or("", |card| card.name)),
+    if let Some(card) = cards.iter().find(meant) {
+        return Ok(card.name);
+    }
+    let missing = |it: &&Absent| match &scheme {
+        Some(scheme) => scheme.replace('-', "_").starts_with(it.name),
+        None => it.name == address,
+    };
+    match absent.iter().find(missing) {
+        Some(absent) => Err(Invalid::new(asked.flag, absent.problem(), absent.cure())),
+        None => Ok(cards.first().map_or("", |card| card.name)),
+    }
+}
+
+/// Why a stored plan of this driver cannot be read.
+pub(super) fn unknown(name: &str, absent: &[Absent]) -> String {
+    match absent.iter().find(|it| it.name == name) {
+        Some(absent) => format!("{}; {}", absent.problem(), absent.cure()),
+        None => format!("no driver {name:?}"),
     }
 }
 
@@ -79,6 +107,12 @@ macro_rules! drivers {
             )*
         }
 
+        /// The drivers that this program was built without.
+        const ABSENT: &[list::Absent] = &[$($(
+            #[cfg(not(feature = $feature))]
+            list::Absent { name: $tag, feature: $feature },
+        )?)*];
+
         /// What is known about each driver.
         pub const CARDS: &[Card] = &[
             $(
@@ -111,7 +145,7 @@ macro_rules! drivers {
             /// # Errors
             /// The mistake that was found.
             pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
-                match list::of_address(asked, CARDS)? {
+                match list::of_address(asked, (CARDS, ABSENT))? {
                     $(
                         $(#[cfg(feature = $feature)])?
                         $tag => <$module::$plan as DriverPlan>::check(asked).map(Self::$name),
@@ -120,14 +154,15 @@ macro_rules! drivers {
                 }
             }
 
-            /// What is known about its driver.
-            pub const fn card(&self) -> Card {
-                match self {
+            /// What is known about its driver, with the operations that this plan leaves it.
+            pub fn card(&self) -> Card {
+                let card = match self {
                     $(
                         $(#[cfg(feature = $feature)])?
                         Self::$name(_) => <$module::$plan as DriverPlan>::CARD,
                     )*
-                }
+                };
+                Card { operations: self.operations().unwrap_or(card.operations), ..card }
             }
 
             /// Finds the server, authenticates, finds or creates the database.
@@ -188,7 +223,7 @@ macro_rules! drivers {
                         $(#[cfg(feature = $feature)])?
                         $tag => serde_json::from_value(plan).map(Self::$name),
                     )*
-                    other => return Err(D::Error::custom(format!("no driver {other:?}"))),
+                    other => return Err(D::Error::custom(list::unknown(other, ABSENT))),
                 }
                 .map_err(D::Error::custom)
             }
@@ -234,8 +269,14 @@ pub(super) use drivers;
 
 #[cfg(test)]
 mod tests {
-    use super::of_address;
+    use super::{Absent, of_address, unknown};
     use crate::driver::{Auth, CARDS, Existing, TargetAsked};
+
+    const ABSENT: [Absent; 3] = [
+        Absent { name: "ycsb_java", feature: "ycsb-java" },
+        Absent { name: "mongodb", feature: "mongodb" },
+        Absent { name: "infinispan", feature: "redis" },
+    ];
 
     #[test]
     fn an_address_leads_to_its_driver_or_to_what_this_program_was_built_without() {
@@ -261,11 +302,40 @@ mod tests {
             ("basic", "basic"),
             ("h:5984", "couch_db"),
             ("ann:pw@h", "couch_db"),
+            ("http://mongodb", "couch_db"),
             ("", "couch_db"),
         ] {
-            assert_eq!(of_address(&asked(address), &cards), Ok(driver), "{address}");
+            assert_eq!(of_address(&asked(address), (&cards, &ABSENT)), Ok(driver), "{address}");
         }
-        let told = of_address(&asked("ycsb-java:a.B"), &cards).unwrap_err().to_string();
-        assert!(told.starts_with("TARGET: this springload was built without ycsb-java"), "{told}");
+        for (address, feature) in [
+            ("ycsb-java:a.B", "ycsb-java"),
+            ("MongoDB+srv://h/db", "mongodb"),
+            ("infinispan", "redis"),
+        ] {
+            let told = of_address(&asked(address), (&cards, &ABSENT)).unwrap_err().to_string();
+            assert!(told.starts_with("TARGET: this springload was built without "), "{told}");
+            assert!(told.ends_with(&format!(" --features {feature}")), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_stored_plan_of_a_driver_that_is_not_there_says_how_to_get_it() {
+        assert_eq!(
+            unknown("infinispan", &ABSENT),
+            "this springload was built without infinispan; get it with: cargo install --path . \
+             --features redis"
+        );
+        assert_eq!(unknown("x", &ABSENT), "no driver \"x\"");
+    }
+
+    /// Otherwise a program without the driver would not know them.
+    #[test]
+    fn the_schemes_of_drivers_with_a_feature_begin_with_their_names() {
+        let list = include_str!("mod.rs");
+        for card in CARDS {
+            if list.contains(&format!(" = \"{}\" if ", card.name)) {
+                assert!(card.schemes.iter().all(|it| it.replace('-', "_").starts_with(card.name)));
+            }
+        }
     }
 }

@@ -4,6 +4,8 @@
 
 mod binding;
 mod database;
+#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
+pub mod library;
 mod list;
 mod plan;
 
@@ -13,6 +15,8 @@ list::drivers! {
     http: Http(HttpTarget) = "http",
     line: Line(LinePlan) = "line",
     hbase: HBase(HBasePlan) = "hbase",
+    redis: Redis(RedisPlan) = "redis" if "redis",
+    infinispan: Infinispan(InfinispanPlan) = "infinispan" if "redis",
 }
 
 pub use binding::{Binding, Bound, Shown, SiteFile};

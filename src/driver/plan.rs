@@ -178,6 +178,11 @@ pub trait Planned: Debug {
         false
     }
 
+    /// The operations that it can do, if the plan leaves fewer than the driver has.
+    fn operations(&self) -> Option<&'static [OpKind]> {
+        None
+    }
+
     /// File descriptors that each connection needs.
     fn descriptors(&self) -> u64 {
         1
@@ -282,6 +287,10 @@ mod tests {
             });
             let stored = match card.name {
                 "http" => serde_json::json!({"driver": "http", "server": "http://h"}),
+                name @ ("redis" | "infinispan") => serde_json::json!({
+                    "driver": name, "server": "redis://h:1", "user": null, "tls_ca": null,
+                    "database": {"kind": "existing", "name": "0"}, "index": true
+                }),
                 _ => stored,
             };
             let plan: TargetPlan = serde_json::from_value(stored).unwrap();
@@ -293,6 +302,23 @@ mod tests {
         }
         let unknown = serde_json::from_value::<TargetPlan>(serde_json::json!({"driver": "x"}));
         assert!(unknown.unwrap_err().to_string().contains("no driver \"x\""));
+    }
+
+    #[test]
+    fn the_readme_says_what_each_driver_can_do() {
+        let readme = include_str!("../../README.md");
+        let head = readme.lines().find(|line| line.starts_with("| address | ")).unwrap();
+        let cells = |line: &'static str| line.trim_matches('|').split('|').map(str::trim).skip(1);
+        for card in CARDS.iter().filter(|card| !card.schemes.is_empty()) {
+            let start = format!("| `{}://` ", card.schemes[0]);
+            let row = readme.lines().find(|line| line.starts_with(&start));
+            let row = row.unwrap_or_else(|| panic!("README.md has no row {start:?}"));
+            for (name, told) in cells(head).zip(cells(row)) {
+                let kind = OpKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap();
+                let can = if card.operations.contains(&kind) { "yes" } else { "no" };
+                assert_eq!(told, can, "{}: {kind}", card.name);
+            }
+        }
     }
 
     #[test]

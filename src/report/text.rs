@@ -127,7 +127,7 @@ fn on_the_wire(operation: &OperationSummary) -> Option<String> {
         return None;
     }
     let mut parts = vec![format!("{} on the wire", operation.kind)];
-    parts.extend(sent.map(|sent| format!("{} HTTP requests", grouped(sent))));
+    parts.extend(sent.map(|sent| format!("{} requests", grouped(sent))));
     if retries > 0 {
         parts.push(format!("retried after a conflict {} times", grouped(retries)));
     }

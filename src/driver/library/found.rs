@@ -1,0 +1,84 @@
+//! What an answer brought, kept until the next operation.
+
+use super::Trouble;
+use crate::op::{Failure, Token};
+use std::cell::OnceCell;
+
+/// Spells the documents of a scan in JSON, when they are asked for.
+pub type Scanned = Box<dyn Fn() -> Vec<Vec<u8>>>;
+
+/// What came back beside the reply.
+#[derive(Default)]
+pub struct Found {
+    /// The outcome of each document of a bulk insert.
+    pub rows: Vec<Result<Token, Failure>>,
+    /// The document that was read, in JSON; empty if there is none.
+    pub document: Vec<u8>,
+    /// The documents of a scan.
+    pub scanned: Option<Scanned>,
+    /// How many requests were sent.
+    pub requests: u64,
+    /// Bytes of documents that were received.
+    pub received: u64,
+    spelled: OnceCell<Vec<Vec<u8>>>,
+    reasons: Vec<Trouble>,
+}
+
+impl Found {
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        self.document.clear();
+        self.scanned = None;
+        (self.requests, self.received) = (0, 0);
+        self.spelled.take();
+        self.reasons.clear();
+    }
+
+    /// A document of a bulk insert was stored.
+    pub fn stored(&mut self) {
+        self.rows.push(Ok(Token::default()));
+    }
+
+    /// A document of a bulk insert failed.
+    pub fn failed(&mut self, trouble: Trouble) {
+        self.rows.push(Err(trouble.failure));
+        self.keep(trouble);
+    }
+
+    /// Keeps the reason of a failure, if it is the first of its class.
+    pub(super) fn keep(&mut self, trouble: Trouble) {
+        if !trouble.reason.is_empty() && self.reason(trouble.failure).is_none() {
+            self.reasons.push(trouble);
+        }
+    }
+
+    /// The reason of a failure.
+    pub(super) fn reason(&self, failure: Failure) -> Option<&str> {
+        let of_class = |it: &&Trouble| it.failure == failure;
+        self.reasons.iter().find(of_class).map(|it| it.reason.as_str())
+    }
+
+    /// The documents of a scan, in JSON.
+    pub(super) fn spelled(&self) -> Option<Vec<&[u8]>> {
+        let scanned = self.scanned.as_ref()?;
+        Some(self.spelled.get_or_init(scanned).iter().map(Vec::as_slice).collect())
+    }
+}
+
+/// Appends a member of a JSON object. Bytes that are not UTF-8 are replaced.
+pub fn write_member(name: &str, value: &[u8], out: &mut Vec<u8>) {
+    quote(name, out);
+    out.push(b':');
+    quote(&String::from_utf8_lossy(value), out);
+}
+
+/// Appends a JSON string.
+pub fn quote(text: &str, out: &mut Vec<u8>) {
+    if text.bytes().all(|byte| byte >= b' ' && !matches!(byte, b'"' | b'\\')) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
+    }
+}

@@ -1,0 +1,152 @@
+//! What the drivers share that speak through a client library: one target, one session and one pen
+//! for all of them, so that the hot loop is compiled once for all.
+//!
+//! A driver implements [`Database`], which is opened once per load thread, and [`Client`], which
+//! executes requests. A call costs a box. A library hides when a request is sent and when its
+//! answer begins, so there are no phases. Requests are never retried.
+
+mod found;
+mod pen;
+mod session;
+
+pub use found::{Found, Scanned, quote, write_member};
+pub use pen::{Form, LibraryPen};
+pub use session::LibrarySession;
+
+use super::{Outcome, Shard, Size, Target, TargetError};
+use crate::measure::Probe;
+use crate::net::ShardContext;
+use crate::op::{Failure, Op, Reply};
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The future of a call, on the thread of its caller.
+pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// A database behind a client library.
+pub trait Database: fmt::Debug + Send + Sync {
+    /// How documents are kept until they are sent.
+    fn form(&self) -> Form {
+        Form::Fields
+    }
+
+    /// Opens it for the sessions of one shard, inside that shard's runtime.
+    fn clients(&self, context: Rc<ShardContext>) -> Local<'_, io::Result<Box<dyn Clients>>>;
+
+    /// Asks for its size.
+    fn size(&self) -> Local<'_, Option<Size>> {
+        Box::pin(async { None })
+    }
+
+    /// Removes what was created on opening, unless it is to be kept. Returns whether it did.
+    fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {
+        Box::pin(async { Ok(false) })
+    }
+}
+
+/// A database as one shard sees it.
+pub trait Clients {
+    /// What one session executes its requests with, not yet connected.
+    fn client(&self) -> Box<dyn Client>;
+}
+
+/// Executes the requests of one session, one at a time.
+pub trait Client {
+    /// Whether there is a connection, as far as can be told without waiting.
+    fn is_connected(&self) -> bool;
+
+    /// Connects. Never called more often than the pauses after failures allow.
+    fn connect(&mut self) -> Local<'_, Result<(), Trouble>>;
+
+    /// Drops the connection: an answer may still be under way on it.
+    fn disconnect(&mut self);
+
+    /// Before `op` is due, encodes as much as possible of the request.
+    fn prepare(&mut self, _op: &Op, _pen: &LibraryPen) {}
+
+    /// Executes the operation, and sets the marks around the library's call.
+    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, Trouble>>;
+}
+
+/// One operation, with what is needed to execute it.
+pub struct Call<'a> {
+    /// The operation.
+    pub op: &'a Op,
+    /// The names and documents.
+    pub pen: &'a LibraryPen,
+    /// Where to put what came back.
+    pub found: &'a mut Found,
+    /// The marks.
+    pub probe: &'a mut Probe,
+}
+
+/// Why an operation failed, with the words of the server or the library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The class.
+    pub failure: Failure,
+    /// The words; empty if there are none.
+    pub reason: String,
+}
+
+impl Trouble {
+    /// A failure and its reason.
+    pub fn new(failure: Failure, reason: impl Into<String>) -> Self {
+        Self { failure, reason: reason.into() }
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::new(failure, "")
+    }
+}
+
+/// A database of any driver with a client library, ready for load.
+#[derive(Clone, Debug)]
+pub struct Library(Arc<dyn Database>);
+
+impl Library {
+    /// The target for this database.
+    pub fn new(database: impl Database + 'static) -> Self {
+        Self(Arc::new(database))
+    }
+}
+
+impl Target for Library {
+    type Shard = LibraryShard;
+
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<LibraryShard> {
+        let clients = self.0.clients(context.clone()).await?;
+        Ok(LibraryShard { clients, form: self.0.form(), context })
+    }
+
+    async fn size(&self) -> Option<Size> {
+        self.0.size().await
+    }
+
+    async fn tear_down(&self) -> Result<bool, TargetError> {
+        self.0.tear_down().await
+    }
+}
+
+/// The database as one shard sees it.
+pub struct LibraryShard {
+    clients: Box<dyn Clients>,
+    form: Form,
+    context: Rc<ShardContext>,
+}
+
+impl Shard for LibraryShard {
+    type Session = LibrarySession;
+
+    fn session(&self) -> LibrarySession {
+        LibrarySession::new(self.clients.client(), self.form, &self.context)
+    }
+}
+
+#[cfg(test)]
+mod tests;

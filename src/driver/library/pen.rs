@@ -1,0 +1,138 @@
+//! Keeps the names and documents of a request until its client encodes them.
+
+use crate::op::{Fields, Pen, Token};
+use std::ops::Range;
+
+/// How documents are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As the names of fields and the text of their values.
+    #[default]
+    Fields,
+    /// As JSON.
+    Json,
+}
+
+/// The names, the documents and the wanted fields of one request, in buffers that are reused.
+#[derive(Debug, Default)]
+pub struct LibraryPen {
+    form: Form,
+    names: Vec<u8>,
+    /// Where each name begins.
+    starts: Vec<usize>,
+    text: Vec<u8>,
+    /// The fields of all documents.
+    fields: Vec<(Range<usize>, Range<usize>)>,
+    /// Where the text and the fields of each document begin.
+    documents: Vec<(usize, usize)>,
+    wanted: Vec<String>,
+    /// How many of `wanted` are of this request.
+    wants: usize,
+    partial: bool,
+}
+
+impl LibraryPen {
+    /// A pen that keeps documents in this form.
+    pub fn new(form: Form) -> Self {
+        Self { form, ..Self::default() }
+    }
+
+    /// The names, in the order in which they were written.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        let end = |place: usize| self.starts.get(place + 1).copied().unwrap_or(self.names.len());
+        self.starts.iter().enumerate().map(move |(place, &start)| &self.names[start..end(place)])
+    }
+
+    /// The first name.
+    pub fn first_name(&self) -> &[u8] {
+        self.names().next().unwrap_or_default()
+    }
+
+    /// The fields of document number `place`: their names, and their values as text. Empty if
+    /// documents are kept as JSON.
+    pub fn fields(&self, place: usize) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
+        let from = self.documents.get(place).map_or(self.fields.len(), |it| it.1);
+        let to = self.documents.get(place + 1).map_or(self.fields.len(), |it| it.1);
+        self.fields[from..to].iter().map(|(name, value)| {
+            let name = std::str::from_utf8(&self.text[name.clone()]).unwrap_or_default();
+            (name, &self.text[value.clone()])
+        })
+    }
+
+    /// Document number `place` as JSON; empty if documents are kept as fields.
+    pub fn json(&self, place: usize) -> &[u8] {
+        if self.form != Form::Json {
+            return &[];
+        }
+        let from = self.documents.get(place).map_or(self.text.len(), |it| it.0);
+        let to = self.documents.get(place + 1).map_or(self.text.len(), |it| it.0);
+        &self.text[from..to]
+    }
+
+    /// The fields that a read is to bring; all if none.
+    pub fn wanted(&self) -> &[String] {
+        &self.wanted[..self.wants]
+    }
+
+    /// An update has some of the fields, not the whole document.
+    pub const fn is_partial(&self) -> bool {
+        self.partial
+    }
+
+    /// The bytes of all documents.
+    pub const fn bytes(&self) -> u64 {
+        self.text.len() as u64
+    }
+
+    fn keep(&mut self, fields: impl Fields) {
+        self.documents.push((self.text.len(), self.fields.len()));
+        let Self { form, text, fields: kept, .. } = self;
+        match form {
+            Form::Json => fields.write(b"", text),
+            Form::Fields => fields.each(|name, value| {
+                let start = text.len();
+                text.extend_from_slice(name.as_bytes());
+                let middle = text.len();
+                text.extend_from_slice(value);
+                kept.push((start..middle, middle..text.len()));
+            }),
+        }
+    }
+}
+
+impl Pen for LibraryPen {
+    fn clear(&mut self) {
+        self.names.clear();
+        self.starts.clear();
+        self.text.clear();
+        self.fields.clear();
+        self.documents.clear();
+        self.wants = 0;
+        self.partial = false;
+    }
+
+    fn name(&mut self) -> &mut Vec<u8> {
+        self.starts.push(self.names.len());
+        &mut self.names
+    }
+
+    fn document(&mut self, _: Option<Token>, fields: impl Fields) {
+        self.keep(fields);
+    }
+
+    fn changes(&mut self, fields: impl Fields) {
+        self.partial = true;
+        self.keep(fields);
+    }
+
+    fn want(&mut self, field: &str) {
+        match self.wanted.get_mut(self.wants) {
+            Some(place) => {
+                place.clear();
+                place.push_str(field);
+            }
+            None => self.wanted.push(field.to_owned()),
+        }
+        self.wants += 1;
+    }
+}

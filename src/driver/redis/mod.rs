@@ -1,0 +1,190 @@
+//! Redis and what speaks its protocol, RESP, in the layout of YCSB's binding.
+//!
+//! A record is a hash under its key, with a member for each field. The keys are also members of a
+//! sorted set, `_indices`, whose scores are Java's hashes of the keys: what scans walk along. What
+//! differs between servers of this protocol is a [`Flavor`].
+
+mod binding;
+mod client;
+mod hash;
+mod plan;
+mod trouble;
+
+pub use plan::{Flavor, RedisPlan, RespPlan};
+
+use super::library::{Client, Clients, Database, Local, Trouble};
+use super::{Size, TargetError};
+use crate::net::{Endpoint, ShardContext, Stream};
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{AsyncConnectionConfig, Pipeline, RedisConnectionInfo, Value};
+use client::RedisClient;
+use std::fmt;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// The sorted set of all keys.
+const INDEX: &str = "_indices";
+
+/// A server, and the part of its keys that a run uses.
+#[derive(Clone)]
+pub struct Keys {
+    endpoint: Arc<Endpoint>,
+    info: RedisConnectionInfo,
+    /// What all keys begin with.
+    prefix: String,
+    /// Keys are members of the sorted set, too.
+    indexed: bool,
+    /// The keys are removed at the end.
+    removed: bool,
+    timeout: Duration,
+}
+
+/// A connection, and the task that serves it.
+struct Connection {
+    commands: MultiplexedConnection,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Connection {
+    /// Sends the commands together, and returns as many answers. Refusals are among them.
+    async fn send(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
+        let answers = match pipeline.cmd_iter().next() {
+            // Of several commands the library does not say what was wrong with an answer.
+            Some(command) if pipeline.len() == 1 => {
+                self.commands.send_packed_command(command).await.map(|answer| vec![answer])
+            }
+            _ => self.commands.send_packed_commands(pipeline, 0, pipeline.len()).await,
+        };
+        answers.map_err(|error| trouble::of(&error))
+    }
+
+    /// Sends one command.
+    async fn ask(&mut self, words: &[&str]) -> Result<Value, Trouble> {
+        let mut pipeline = Pipeline::new();
+        pipeline.cmd(words[0]).arg(&words[1..]);
+        let answer = self.send(&pipeline).await?.pop().unwrap_or_default();
+        answer.extract_error().map_err(|error| trouble::of(&error))
+    }
+}
+
+impl Keys {
+    /// Connects and authenticates. After `failed` attempts it begins with another address.
+    async fn connect(&self, failed: u32) -> Result<Connection, Trouble> {
+        let stream = Stream::connect(&self.endpoint, failed, false).await;
+        let stream = stream.map_err(|error| trouble::of_connect(&error))?;
+        // Time is up when the session says so.
+        let config = AsyncConnectionConfig::new().set_response_timeout(None);
+        let (commands, task) = match stream {
+            Stream::Plain(stream) => serve(&self.info, stream, config).await,
+            Stream::Tls(stream) => serve(&self.info, stream, config).await,
+        }
+        .map_err(|error| trouble::of(&error))?;
+        Ok(Connection { commands, task })
+    }
+
+    /// The full name of a key.
+    fn key(&self, name: &[u8]) -> Vec<u8> {
+        [self.prefix.as_bytes(), name].concat()
+    }
+
+    fn index(&self) -> String {
+        format!("{}{INDEX}", self.prefix)
+    }
+
+    async fn count(&self) -> Result<u64, Trouble> {
+        let mut connection = self.connect(0).await?;
+        let count = if self.indexed {
+            connection.ask(&["ZCARD", &self.index()]).await?
+        } else {
+            connection.ask(&["DBSIZE"]).await?
+        };
+        ::redis::from_redis_value(count).map_err(|error| trouble::of(&error.into()))
+    }
+
+    /// Removes all keys with the prefix, a thousand at a time.
+    async fn remove(&self) -> Result<(), Trouble> {
+        let mut connection = self.connect(0).await?;
+        let pattern = format!("{}*", self.prefix);
+        let mut cursor = "0".to_owned();
+        loop {
+            let words = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", "1000"];
+            let found = connection.ask(&words).await?;
+            let (next, keys): (String, Vec<Vec<u8>>) =
+                ::redis::from_redis_value(found).map_err(|error| trouble::of(&error.into()))?;
+            if !keys.is_empty() {
+                let mut pipeline = Pipeline::new();
+                pipeline.cmd("DEL").arg(keys);
+                connection.send(&pipeline).await?;
+            }
+            if next == "0" {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
+}
+
+async fn serve<S>(
+    info: &RedisConnectionInfo,
+    stream: S,
+    config: AsyncConnectionConfig,
+) -> ::redis::RedisResult<(MultiplexedConnection, JoinHandle<()>)>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let (commands, task) = MultiplexedConnection::new_with_config(info, stream, config).await?;
+    Ok((commands, tokio::spawn(task)))
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl Database for Keys {
+    fn clients(&self, _: Rc<ShardContext>) -> Local<'_, io::Result<Box<dyn Clients>>> {
+        let clients = ShardKeys(Rc::new(self.clone()));
+        Box::pin(async { Ok(Box::new(clients) as Box<dyn Clients>) })
+    }
+
+    fn size(&self) -> Local<'_, Option<Size>> {
+        Box::pin(async {
+            let count = tokio::time::timeout(self.timeout, self.count()).await.ok()?.ok()?;
+            Some(Size { documents: Some(count), ..Size::default() })
+        })
+    }
+
+    fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {
+        Box::pin(async {
+            if self.removed {
+                self.remove().await.map_err(|trouble| {
+                    let Self { prefix, .. } = self;
+                    TargetError(format!("keys that begin with {prefix:?}: {}", trouble.reason))
+                })?;
+            }
+            Ok(self.removed)
+        })
+    }
+}
+
+/// The keys as the sessions of one shard see them: each has its own connection.
+struct ShardKeys(Rc<Keys>);
+
+impl Clients for ShardKeys {
+    fn client(&self) -> Box<dyn Client> {
+        Box::new(RedisClient::new(self.0.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests;
