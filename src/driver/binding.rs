@@ -28,11 +28,11 @@ pub struct Binding {
 pub struct SiteFile {
     /// Its name.
     pub name: &'static str,
-    /// Reads names and values.
+    /// Reads the properties of these names.
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub read: fn(&[u8]) -> Result<Properties, String>,
+    pub read: fn(&[u8], &[&str]) -> Result<Properties, String>,
 }
 
 /// What a binding makes of the properties.
@@ -42,10 +42,25 @@ pub struct Bound {
     pub address: Option<String>,
     /// Settings specific to the driver, named as in its plan.
     pub options: Map<String, Value>,
+    /// What to tell the user that is no mistake.
+    pub notes: Vec<String>,
+    /// The table must exist: it is not created.
+    pub must_exist: bool,
+    /// How records are gathered before they are sent.
+    pub buffer: Option<Buffer>,
     /// What is shown of operations.
     pub shown: Shown,
     /// The timeout of an operation, in nanoseconds, instead of the dialect's own.
     pub timeout_ns: Option<u64>,
+}
+
+/// Writes are gathered, and sent together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// The property that asks for it.
+    pub property: &'static str,
+    /// The bytes of what is sent together.
+    pub bytes: u64,
 }
 
 /// What is shown of operations that are not sent.

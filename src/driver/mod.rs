@@ -19,7 +19,7 @@ list::drivers! {
     infinispan: Infinispan(InfinispanPlan) = "infinispan" if "redis",
 }
 
-pub use binding::{Binding, Bound, Shown, SiteFile};
+pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
 /// The pen of the default driver, for tests of what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;

@@ -2,6 +2,7 @@
 //!
 //! Source: the documentation of `Properties.load(Reader)`, Java SE 17.
 
+pub mod hadoop;
 mod read;
 
 pub use read::{PropertyError, PropertyReader};

@@ -10,6 +10,7 @@ mod defaults;
 mod descriptors;
 mod endings;
 mod grammar;
+mod hbase;
 mod identities;
 mod lost;
 mod outage;

@@ -4,6 +4,7 @@
 //! HBase client do, and what they know of regions. Only SIMPLE authentication is spoken.
 
 mod admin;
+mod binding;
 mod bulk;
 mod cells;
 mod connection;

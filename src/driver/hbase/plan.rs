@@ -1,9 +1,10 @@
 //! A table of HBase as planned.
 
 use super::HBase;
+use super::binding::BINDING;
 use crate::driver::{
-    Auth, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts, TargetAsked,
-    TargetError,
+    Auth, Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts,
+    TargetAsked, TargetError,
 };
 use crate::mistake::Invalid;
 use crate::op::OpKind;
@@ -126,6 +127,8 @@ impl DriverPlan for HBasePlan {
         server: true,
         phases: true,
     };
+
+    const BINDING: Option<Binding> = Some(BINDING);
 
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);

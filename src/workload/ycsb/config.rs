@@ -122,6 +122,15 @@ pub struct RetrySpec {
     pub keep_going: bool,
 }
 
+impl FieldsSpec {
+    /// The most bytes that the names and texts of a record can take.
+    pub fn most_bytes(&self) -> u64 {
+        let last = self.count.saturating_sub(1).max(1);
+        let name = self.prefix.len() as u64 + u64::from(last.ilog10()) + 1;
+        self.count.saturating_mul(self.length.most().saturating_add(name))
+    }
+}
+
 impl CoreConfig {
     /// The properties read here. `seed` and `deleteproportion` are springload's own, `keyprefix` is
     /// go-ycsb's.

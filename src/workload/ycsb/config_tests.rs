@@ -130,3 +130,12 @@ fn a_config_survives_being_stored() {
     let stored = serde_json::to_string(&config).unwrap();
     assert_eq!(serde_json::from_str::<CoreConfig>(&stored).unwrap(), config);
 }
+
+#[test]
+fn the_largest_record_is_known() {
+    let most = |text: &str| read(text).unwrap().fields.most_bytes();
+    assert_eq!(most(""), 10 * (100 + 6));
+    assert_eq!(most("fieldcount=11\nfieldlength=7\nfieldnameprefix=f"), 11 * (7 + 3));
+    assert_eq!(most("fieldcount=1\nfieldlength=1"), 1 + 6);
+    assert_eq!(most("fieldlengthdistribution=uniform\nfieldlength=9\nfieldcount=2"), 2 * (9 + 6));
+}

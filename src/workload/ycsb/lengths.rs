@@ -63,6 +63,15 @@ impl LengthSpec {
         Ok(Self::Histogram { block, counts })
     }
 
+    /// The greatest length.
+    pub fn most(&self) -> u64 {
+        match self {
+            Self::Constant { length } => *length,
+            Self::Uniform { min, max } | Self::Zipfian { min, max } => *max.max(min),
+            Self::Histogram { block, counts } => block.saturating_mul(counts.len() as u64),
+        }
+    }
+
     /// The mean length, if YCSB knows one: not for a zipfian distribution.
     pub fn mean(&self) -> Option<f64> {
         Some(match self {
@@ -167,6 +176,7 @@ mod tests {
             let mut seen = [0; 10];
             (0..10_000).for_each(|_| seen[lengths.draw(&mut stream) as usize - 3] += 1);
             assert!(seen.iter().all(|&count| count > 100), "{spec:?}: {seen:?}");
+            assert_eq!(spec.most(), 12);
         }
         assert_eq!(Lengths::new(&LengthSpec::Constant { length: 9 }).draw(&mut stream), 9);
     }

@@ -2,12 +2,13 @@
 
 use super::args::{Action, Ycsb, wrong};
 use super::classes::{self, Named, WorkloadClass};
+use super::site;
 use super::traces::traces;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
 use crate::cli::verb::shell;
 use crate::clock::wall_ns;
-use crate::driver::{Binding, Bound, Shown};
+use crate::driver::{Binding, Bound, Buffer, Shown};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
 use crate::op::OpKind;
 use crate::plan::{Auth, Existing, Flagged, Invalid, LoadSpec, MeasurementPlan, PlanSpec};
@@ -26,6 +27,8 @@ const MOST: f64 = 1e9;
 /// The most connections, and the most documents in a request, that a plan may have.
 const MOST_THREADS: f64 = 65_536.0;
 const MOST_BATCH: f64 = 1e6;
+/// The most records that a buffer gathers.
+const MOST_BUFFERED: u64 = 1_000;
 /// No limit on waiting operations: as in YCSB, none is ever dropped.
 const ALL_IN_FLIGHT: u64 = 1 << 40;
 
@@ -96,7 +99,7 @@ impl Asked {
     }
 
     /// Opens a shell on the table.
-    pub(super) fn shell(&self, args: &Ycsb, mut mistakes: Vec<Invalid>) -> Exit {
+    pub(super) fn shell(&mut self, args: &Ycsb, mut mistakes: Vec<Invalid>) -> Exit {
         let Some((_, bound)) = self.bound(args, &mut mistakes) else { return refuse(&mistakes) };
         let Some(target) = bound.address else {
             let problem = format!("{} has no shell", args.binding);
@@ -106,6 +109,7 @@ impl Asked {
         if !mistakes.is_empty() {
             return refuse(&mistakes);
         }
+        self.notes.iter().for_each(|note| eprintln!("note: {note}"));
         shell::main(&shell::Shell {
             target,
             table: self.properties.get("table").map(str::to_owned),
@@ -130,11 +134,10 @@ impl Asked {
         let threads = number("threadcount", 1.0);
         // As in YCSB, a number that is not above 0 means no target rate.
         let rate = if self.unthrottled() { 0.0 } else { number("target", 0.0) };
-        let batch = number("batchsize", 1.0);
+        let batch = number("batchsize", 0.0);
         let length_s = number("maxexecutiontime", 0.0);
         let most_errors = number("maxerrorrate", MOST_ERRORS);
         mistakes.extend(not_whole("threadcount", threads, MOST_THREADS));
-        mistakes.extend(not_whole("batchsize", batch, MOST_BATCH));
         let asker = Asker {
             threads: threads as u64,
             now_ms: (wall_ns() / 1_000_000).cast_signed(),
@@ -147,6 +150,7 @@ impl Asked {
         self.check_counts(phase, length_s, &class, mistakes);
         self.note_unknown(&named.1);
         self.shown = bound.shown;
+        let batch = self.batch(batch, phase, &config, &bound, mistakes);
         self.loads_nothing = phase == YcsbPhase::Load && matches!(class, Class::Rest(_));
         let connections = threads.clamp(1.0, MOST_THREADS) as u64;
         let connections = Flagged::new("-threads", connections);
@@ -160,7 +164,7 @@ impl Asked {
             config,
             class,
             phases: vec![phase],
-            batch: Flagged::new("-p batchsize", batch.clamp(1.0, MOST_BATCH) as u64),
+            batch,
             counts: Vec::new(),
             paced_load: true,
             warmup_ns: 0,
@@ -169,7 +173,7 @@ impl Asked {
             target: bound.address,
             target_flag: named.1.flag,
             database: named.0.takes_table(&table).then_some(table),
-            existing: Existing::Maybe,
+            existing: if bound.must_exist { Existing::Yes } else { Existing::Maybe },
             keep: true,
             auth: Flagged::new(
                 "--basic-auth",
@@ -205,14 +209,19 @@ impl Asked {
     }
 
     /// The binding, and what it makes of the properties.
-    fn bound(&self, args: &Ycsb, mistakes: &mut Vec<Invalid>) -> Option<(Named, Bound)> {
+    fn bound(&mut self, args: &Ycsb, mistakes: &mut Vec<Invalid>) -> Option<(Named, Bound)> {
         let named = classes::binding(&args.binding)
             .and_then(|named| self.properties.get("db").map_or(Ok(named), classes::binding_class))
             .map_err(|mistake| mistakes.push(mistake))
             .ok()?;
         let (card, binding) = named;
-        let mut read = PropertyReader::new(&self.properties);
-        let bound = (binding.read)(&mut read);
+        let found = site::settings(binding, &args.binding, args.cp.as_deref());
+        let site::Found { properties: mut all, notes } =
+            found.map_err(|mistake| mistakes.push(mistake)).unwrap_or_default();
+        all.overlay(self.properties.clone());
+        let mut read = PropertyReader::new(&all);
+        let mut bound = (binding.read)(&mut read);
+        self.notes.extend(notes.into_iter().chain(std::mem::take(&mut bound.notes)));
         mistakes.extend(bound.address.as_ref().and_then(|it| binding.refusal(card, it)));
         mistakes.extend(read.end(()).err().into_iter().flatten().map(invalid));
         Some((named, bound))
@@ -252,6 +261,31 @@ impl Asked {
                 .push(format!("the series start now; find them again with -p insertstart={start}"));
         }
         read.map_err(|errors| mistakes.extend(errors.into_iter().map(invalid))).ok()
+    }
+
+    /// How many records of the load phase are sent together: as asked for, or as fit in a buffer.
+    fn batch(
+        &mut self,
+        asked: f64,
+        phase: YcsbPhase,
+        config: &CoreConfig,
+        bound: &Bound,
+        mistakes: &mut Vec<Invalid>,
+    ) -> Flagged<u64> {
+        if self.properties.get("batchsize").is_some() {
+            mistakes.extend(not_whole("batchsize", asked, MOST_BATCH));
+            return Flagged::new("-p batchsize", asked.clamp(1.0, MOST_BATCH) as u64);
+        }
+        let Some(Buffer { property, bytes }) = bound.buffer else {
+            return Flagged::new("-p batchsize", 1);
+        };
+        let fit = (bytes / config.fields.most_bytes().max(1)).clamp(1, MOST_BUFFERED);
+        self.notes.push(if phase == YcsbPhase::Load {
+            format!("{property}: {fit} records in a request, OK once the server has answered")
+        } else {
+            format!("{property}: of the load phase; each write here has an answer of its own")
+        });
+        Flagged::new("-p batchsize", fit)
     }
 
     /// Sets the counts that `ConstantOccupancyWorkload` derives.

@@ -5,6 +5,7 @@ mod asked;
 mod classes;
 mod outputs;
 mod show;
+mod site;
 mod traces;
 
 pub(in crate::cli) use args::Ycsb;
@@ -116,10 +117,8 @@ impl Verb for Ycsb {
     }
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        for (given, option) in [(self.cp.is_some(), "-cp"), (self.java.is_some(), "-jvm-&self")] {
-            if given {
-                eprintln!("note: {option} is ignored: there is no Java");
-            }
+        if self.java.is_some() {
+            eprintln!("note: -jvm-args is ignored: there is no Java");
         }
         let mut mistakes = Vec::new();
         let mut asked = Asked::read(&self, &mut mistakes);

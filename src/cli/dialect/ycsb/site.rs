@@ -1,0 +1,86 @@
+//! Finds the settings file of a binding, such as `hbase-site.xml`, where Java would: in the folders
+//! of the class path.
+
+use crate::driver::{Binding, SiteFile};
+use crate::plan::Invalid;
+use crate::properties::Properties;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read, in bytes.
+const LARGEST: u64 = 1 << 20;
+/// The most characters of a value that are shown.
+const MOST_SHOWN: usize = 200;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The properties that the binding reads.
+    pub(super) properties: Properties,
+    /// What to tell the user.
+    pub(super) notes: Vec<String>,
+}
+
+/// Reads the first such file: in the class path, then where the launcher of YCSB looks.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(super) fn settings(
+    binding: &Binding,
+    name: &str,
+    class_path: Option<&OsStr>,
+) -> Result<Found, Invalid> {
+    let Some(site) = &binding.site else {
+        let ignored = "-cp is ignored: there is no Java".to_owned();
+        let notes = class_path.map(|_| ignored).into_iter().collect();
+        return Ok(Found { notes, ..Found::default() });
+    };
+    let mut notes = Vec::new();
+    let own: Vec<_> = class_path.map(|it| std::env::split_paths(it).collect()).unwrap_or_default();
+    let given = own.iter().find_map(|entry| file_in(entry, site));
+    if class_path.is_some() && given.is_none() {
+        notes.push(format!("-cp: there is no {} in its folders", site.name));
+    }
+    let launcher = || ["conf".to_owned(), format!("{name}-binding/conf"), format!("{name}/conf")];
+    let found = given.or_else(|| launcher().iter().find_map(|it| file_in(Path::new(it), site)));
+    let Some(path) = found else { return Ok(Found { notes, ..Found::default() }) };
+    let properties = read(&path)
+        .and_then(|bytes| (site.read)(&bytes, binding.properties))
+        .map_err(|problem| {
+            let cure = format!("mend it, or leave its folder out and give {}=HOST", binding.flag);
+            Invalid::new(path.display().to_string(), problem, cure)
+        })?;
+    let shown = |value: &str| value.escape_debug().take(MOST_SHOWN).collect::<String>();
+    let pairs: Vec<_> =
+        properties.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect();
+    let read = if pairs.is_empty() { "nothing of use".to_owned() } else { pairs.join(", ") };
+    notes.push(format!("{}: {read}", path.display()));
+    Ok(Found { properties, notes })
+}
+
+/// The file in this entry of the class path: a folder, or the file itself.
+fn file_in(entry: &Path, site: &SiteFile) -> Option<PathBuf> {
+    if entry.as_os_str().is_empty() {
+        return None;
+    }
+    let itself = entry.file_name() == Some(OsStr::new(site.name));
+    let path = if itself { entry.to_owned() } else { entry.join(site.name) };
+    // Whatever it is: a file that cannot be read is a mistake, not a file that is missing.
+    path.symlink_metadata().is_ok().then_some(path)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let told = |error: std::io::Error| error.to_string();
+    if !path.metadata().map_err(told)?.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(told)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(told)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("it is larger than {LARGEST} bytes"));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,91 @@
+//! What YCSB's properties of HBase ask for.
+
+use super::*;
+use crate::properties::Properties;
+
+/// What is made of `name=value` pairs, or the mistakes.
+fn bound(pairs: &str) -> Result<Bound, String> {
+    let mut properties = Properties::default();
+    for pair in pairs.split(' ').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap();
+        properties.set(name, value);
+    }
+    let mut reader = PropertyReader::new(&properties);
+    let bound = read(&mut reader);
+    reader
+        .end(bound)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+fn seeds_of(pairs: &str) -> String {
+    bound(&format!("columnfamily=cf {pairs}")).unwrap().address.unwrap()
+}
+
+#[test]
+fn the_hosts_of_the_quorum_are_asked_on_the_ports_of_hbase() {
+    assert_eq!(seeds_of(""), "hbase://127.0.0.1:16000,127.0.0.1:16020");
+    assert_eq!(
+        seeds_of("hbase.zookeeper.quorum=a,b:2181,a"),
+        "hbase://a:16000,b:16000,a:16020,b:16020"
+    );
+    assert_eq!(
+        seeds_of("hbase.zookeeper.quorum=[::1] hbase.master.port=1 hbase.regionserver.port=2"),
+        "hbase://[::1]:1,[::1]:2"
+    );
+    let random = "hbase.regionserver.port=0 hbase.zookeeper.quorum=a";
+    assert_eq!(seeds_of(random), "hbase://a:16000");
+    let noted = bound("columnfamily=cf hbase.zookeeper.quorum=a").unwrap().notes;
+    assert!(noted.len() == 1 && noted[0].contains("ZooKeeper is not asked: a must"), "{noted:?}");
+}
+
+#[test]
+fn servers_that_know_are_asked_instead_of_the_quorum() {
+    let quorum = "hbase.zookeeper.quorum=z";
+    assert_eq!(seeds_of(&format!("{quorum} hbase.masters=m1,m2:7")), "hbase://m1:16000,m2:7");
+    let both = "hbase.masters=m hbase.client.bootstrap.servers=r:1,s";
+    assert_eq!(seeds_of(&format!("{quorum} {both}")), "hbase://r:1,s:16020,m:16000");
+    assert_eq!(bound("columnfamily=cf hbase.masters=m").unwrap().notes, Vec::<String>::new());
+}
+
+#[test]
+fn settings_of_the_table_become_options() {
+    let bound = bound("columnfamily=cf durability=SKIP_WAL").unwrap();
+    assert_eq!(bound.options["column_family"], "cf");
+    assert_eq!(bound.options["durability"], "SKIP_WAL");
+    assert!(bound.must_exist && bound.buffer.is_none());
+}
+
+#[test]
+fn buffered_writes_have_a_size() {
+    let buffer = |pairs: &str| bound(&format!("columnfamily=cf {pairs}")).unwrap().buffer;
+    let buffered = buffer("clientbuffering=true").unwrap();
+    assert_eq!((buffered.property, buffered.bytes), ("clientbuffering", 12_582_912));
+    assert_eq!(buffer("clientbuffering=true writebuffersize=5").unwrap().bytes, 5);
+    assert_eq!(buffer("writebuffersize=5"), None);
+}
+
+#[test]
+fn mistakes_name_the_property() {
+    for (pairs, told) in [
+        ("", "columnfamily: the column family is missing; give that of the table"),
+        ("columnfamily=cf principal=me", "principal: there is no Kerberos here"),
+        ("columnfamily=cf keytab=/k", "keytab: "),
+        ("columnfamily=cf hbase.security.authentication=kerberos", "no Kerberos"),
+        ("columnfamily=cf hbase.client.netty.tls.enabled=true", "no TLS"),
+        ("columnfamily=cf durability=true", "durability: \"true\" is not valid; give USE_DEFAULT"),
+        ("columnfamily=cf writebuffersize=0", "writebuffersize: 0 is out of range"),
+        ("columnfamily=cf clientbuffering=1", "clientbuffering: "),
+        ("columnfamily=cf hbase.master.port=65536", "hbase.master.port: 65536 is out of range"),
+        ("columnfamily=cf hbase.masters=a hbase.master.port=0", "a:0: its port is not known"),
+        ("columnfamily=cf hbase.master.port=0 hbase.regionserver.port=0", "no server has a known"),
+        ("columnfamily=cf hbase.zookeeper.quorum=,", "hbase.zookeeper.quorum: names no host"),
+        ("columnfamily=cf hbase.zookeeper.quorum=a/b", "quorum: \"a/b\" is no host"),
+        ("columnfamily=cf hbase.masters=a:0", "masters: \"a:0\" is no host"),
+        ("columnfamily=cf hbase.masters=[::1", "is no host"),
+        ("columnfamily=cf hbase.masters=a:1:2", "is no host"),
+        ("columnfamily=cf hbase.usescanvaluefiltering=true", "do not filter"),
+    ] {
+        let error = bound(pairs).unwrap_err();
+        assert!(error.contains(told), "{pairs}: {error}");
+    }
+}

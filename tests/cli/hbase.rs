@@ -1,0 +1,152 @@
+//! HBase as YCSB's command line asks for it: spellings, properties and `hbase-site.xml`. Without a
+//! server; `tests/databases` has those.
+
+use crate::springload::{Finished, springload};
+use serde_json::Value;
+use std::path::Path;
+
+const LOAD: [&str; 8] = [
+    "load",
+    "hbase12",
+    "-P",
+    "workloads/workloada",
+    "-p",
+    "recordcount=4000",
+    "-p",
+    "columnfamily=cf",
+];
+
+/// `springload ycsb` with these words in addition to those of the guide's load phase.
+fn load(more: &[&str]) -> Finished {
+    springload([&["ycsb"], &LOAD[..], more].concat())
+}
+
+/// What the plan says with these words in addition.
+fn planned(more: &[&str]) -> Value {
+    let run = load(&[more, &["--dry-run"]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    serde_json::from_str(&run.stdout).expect("a plan")
+}
+
+fn write(folder: &Path, text: impl AsRef<[u8]>) -> String {
+    std::fs::write(folder.join("hbase-site.xml"), text).expect("a writable folder");
+    folder.to_str().expect("a name in UTF-8").to_owned()
+}
+
+fn site(pairs: &[(&str, &str)]) -> String {
+    let all = pairs.iter().map(|(name, value)| {
+        format!("<property><name>{name}</name><value>{value}</value></property>")
+    });
+    format!("<?xml version=\"1.0\"?>\n<configuration>{}</configuration>", all.collect::<String>())
+}
+
+#[test]
+fn every_spelling_of_ycsb_means_hbase() {
+    for name in
+        ["hbase", "hbase1", "hbase2", "hbase098", "hbase10", "hbase12", "hbase14", "hbase20"]
+    {
+        let words = ["ycsb", "load", name, "-P", "workloads/workloada", "-p", "columnfamily=cf"];
+        let run = springload([&words[..], &["--dry-run"]].concat());
+        let plan: Value = serde_json::from_str(&run.stdout).expect("a plan");
+        assert_eq!(plan["target"]["driver"], "hbase", "{name}: {}", run.stderr);
+    }
+    for class in ["db.HBaseClient", "db.HBaseClient10", "db.hbase12.HBaseClient12"] {
+        for package in ["com.yahoo.ycsb", "site.ycsb"] {
+            let plan = planned(&["-db", &format!("{package}.{class}")]);
+            assert_eq!(plan["target"]["driver"], "hbase", "{package}.{class}");
+        }
+    }
+}
+
+#[test]
+fn what_the_guide_asks_for_is_planned() {
+    let plan = planned(&["-p", "table=t", "-thread", "50", "-s"]);
+    let target = &plan["target"];
+    assert_eq!(target["servers"], serde_json::json!(["127.0.0.1:16000", "127.0.0.1:16020"]));
+    assert_eq!(target["database"], serde_json::json!({"kind": "existing", "name": "t"}));
+    assert_eq!(target["column_family"], "cf");
+    assert_eq!((&plan["connections"], &plan["stages"][0]["batch"]), (&50.into(), &1.into()));
+}
+
+#[test]
+fn buffered_writes_of_the_load_phase_go_in_batches() {
+    let batch = |more: &[&str]| {
+        let words = [&["-p", "clientbuffering=true"], more].concat();
+        planned(&words)["stages"][0]["batch"].as_u64().expect("a number")
+    };
+    assert_eq!(batch(&[]), 1_000);
+    // Ten fields of 106 bytes with their names.
+    assert_eq!(batch(&["-p", "writebuffersize=10600"]), 10);
+    assert_eq!(batch(&["-p", "writebuffersize=1"]), 1);
+    assert_eq!(batch(&["-p", "batchsize=7"]), 7);
+}
+
+#[test]
+fn settings_of_the_site_are_read_and_properties_override_them() {
+    let folders = [(); 3].map(|()| tempfile::tempdir().expect("a folder"));
+    let [first, second, empty] = folders.each_ref().map(tempfile::TempDir::path);
+    let quorum = "hbase.zookeeper.quorum";
+    let first = write(first, site(&[(quorum, "zk1, zk2"), ("hbase.master.port", "7")]));
+    let second = write(second, site(&[(quorum, "other")]));
+    let empty = empty.to_str().expect("UTF-8");
+    let servers = |more: &[&str]| planned(more)["target"]["servers"].clone();
+    let path = format!("{empty}:/nowhere:{first}:{second}");
+    assert_eq!(
+        servers(&["-cp", &path]),
+        serde_json::json!(["zk1:7", "zk2:7", "zk1:16020", "zk2:16020"])
+    );
+    let over = servers(&["-cp", &first, "-p", "hbase.zookeeper.quorum=h"]);
+    assert_eq!(over, serde_json::json!(["h:7", "h:16020"]));
+    let file = servers(&["-cp", &format!("{second}/hbase-site.xml")]);
+    assert_eq!(file, serde_json::json!(["other:16000", "other:16020"]));
+}
+
+#[test]
+fn a_site_that_cannot_be_read_is_told_by_its_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let entity = "<!DOCTYPE c [<!ENTITY a \"&b;&b;\"><!ENTITY b \"ha\">]>\n<configuration>\n\
+                  <property><name>hbase.masters</name><value>&a;</value></property>\n\
+                  </configuration>";
+    let large = format!("<configuration>{}</configuration>", " ".repeat(1 << 20));
+    for (text, told) in [
+        (entity, "line 3: &a; is not resolved"),
+        ("<configuration>\n<property>", "line 2: "),
+        ("\u{0}\u{1}", "line 1: there is text"),
+        (&large, "larger than 1048576 bytes"),
+        (&site(&[("hbase.security.authentication", "kerberos")]), "no Kerberos"),
+        (&site(&[("hbase.zookeeper.quorum", "a b")]), "\"a b\" is no host"),
+    ] {
+        let path = write(folder.path(), text);
+        load(&["-cp", &path]).refused(2, &[told]);
+    }
+    let path = folder.path().join("hbase-site.xml");
+    std::fs::remove_file(&path).expect("it was written");
+    std::fs::create_dir(&path).expect("a folder");
+    let folder = folder.path().to_str().expect("UTF-8");
+    load(&["-cp", folder]).refused(2, &["hbase-site.xml: it is no file", "mend it"]);
+}
+
+#[test]
+fn a_missing_column_family_is_told_before_anything_is_sent() {
+    for phase in ["load", "run", "shell"] {
+        let words = ["ycsb", phase, "hbase12", "-P", "workloads/workloada"];
+        springload(words).refused(2, &["-p columnfamily: the column family is missing"]);
+    }
+}
+
+#[test]
+fn a_quorum_without_hbase_cannot_be_reached() {
+    // Nothing listens where something has just listened.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a port")
+        .port();
+    let ports = [format!("hbase.master.port={port}"), "hbase.regionserver.port=0".to_owned()];
+    let words = ["-p", &ports[0], "-p", &ports[1], "--timeout", "2s"];
+    let refused = load(&words);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let (note, error) = refused.stderr.split_once('\n').expect("two lines");
+    assert!(note.starts_with("note: ZooKeeper is not asked: 127.0.0.1 must have"), "{note}");
+    let told = format!("error: cannot reach HBase at 127.0.0.1:{port}");
+    assert!(error.starts_with(&told) && error.lines().count() == 1, "{error}");
+}
