@@ -50,7 +50,7 @@ impl AddAssign for Wire {
     }
 }
 
-/// Bytes of JSON: bodies only.
+/// Bytes of bodies, without headers; where there are no headers, of whole requests and answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyBytes {
     /// Of requests.

@@ -118,9 +118,9 @@ fn counts(stages: &[Stage<'_>], out: &mut Writer) {
     }
     let help = "Completed requests, successful or not.";
     each(stages, counter("springload_requests", "", help), |o| o.requests, out);
-    let help = "Bytes of JSON sent.";
+    let help = "Bytes of bodies sent.";
     each(stages, counter("springload_sent_bytes", "bytes", help), |o| o.bytes.sent, out);
-    let help = "Bytes of JSON received.";
+    let help = "Bytes of bodies received.";
     each(stages, counter("springload_received_bytes", "bytes", help), |o| o.bytes.received, out);
 }
 

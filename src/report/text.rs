@@ -6,7 +6,7 @@ use super::table::align;
 use super::threshold::threshold_lines;
 use super::words::{fate, loop_words, place, result_line, trust_lines, warning_lines};
 use super::{Format, Render};
-use crate::measure::{Latency, OperationSummary};
+use crate::measure::{Latency, OperationSummary, Wire};
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
@@ -122,16 +122,16 @@ fn stage(stage: &StageRecord, out: &mut String) {
 /// The requests that an operation took, unless it is one each.
 fn on_the_wire(operation: &OperationSummary) -> Option<String> {
     let sent = operation.wire.requests.filter(|&sent| sent != operation.requests);
-    let retries = operation.wire.retries;
-    if sent.is_none() && retries == 0 {
-        return None;
-    }
+    let Wire { retries, relocated, .. } = operation.wire;
     let mut parts = vec![format!("{} on the wire", operation.kind)];
     parts.extend(sent.map(|sent| format!("{} requests", grouped(sent))));
-    if retries > 0 {
-        parts.push(format!("retried after a conflict {} times", grouped(retries)));
+    for (count, why) in [
+        (retries, "retried after a conflict"),
+        (relocated, "sent again because something had moved"),
+    ] {
+        parts.extend((count > 0).then(|| format!("{why} {} times", grouped(count))));
     }
-    Some(parts.join(" · "))
+    (parts.len() > 1).then(|| parts.join(" · "))
 }
 
 fn cells<const N: usize>(cells: [&str; N]) -> Vec<String> {
@@ -147,8 +147,8 @@ fn counts(stage: &StageRecord) -> Vec<Vec<String>> {
         "unfinished",
         "ok/s",
         "requests",
-        "JSON sent",
-        "JSON received",
+        "body sent",
+        "body received",
     ])];
     rows.extend(stage.operations.iter().map(|operation| {
         vec![

@@ -20,7 +20,7 @@ pub(super) struct Section {
     pub(super) codes: Vec<(&'static str, u64)>,
     /// Documents returned by scans.
     pub(super) rows: u64,
-    /// HTTP requests that were sent, and how often operations were retried after a conflict.
+    /// Requests that were sent, and how often operations were retried after a conflict.
     pub(super) wire: [u64; 2],
     /// The times of each second.
     pub(super) seconds: Vec<Row>,
