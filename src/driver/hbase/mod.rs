@@ -116,4 +116,6 @@ impl Shard for HBaseShard {
 }
 
 #[cfg(test)]
+mod stand_in;
+#[cfg(test)]
 mod tests;

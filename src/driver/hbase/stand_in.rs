@@ -1,0 +1,372 @@
+//! A small HBase for tests: one table, one or two servers, and faults on demand. Each server is a
+//! task of the test.
+
+use super::cells::{Cells, write_put};
+use super::messages::{
+    CellBlockMeta, ConnectionHeader, ExceptionResponse, GetRequest, GetResponse, MetaLocations,
+    MultiRequest, MultiResponse, MutateRequest, MutateResponse, Mutation, NameBytesPair,
+    RegionActionResult, RegionInfo, RegionLocation, RequestHeader, ResponseHeader,
+    ResultOrException, RowResult, ScanRequest, ScanResponse, ServerName, TableName,
+};
+use prost::Message;
+use prost::bytes::Bytes;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+pub(super) const TABLE: &str = "t";
+const FAMILY: &[u8] = b"cf";
+
+/// What a server does instead of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It carries the call out and says nothing.
+    Silence,
+    /// It closes the connection.
+    Close,
+    /// It sends what is no frame.
+    Garbage,
+    /// It announces more than anybody reads.
+    Endless,
+    /// It answers with another row.
+    OtherRow,
+    /// It leaves out a cell.
+    FewerCells,
+    /// It sends rows in the wrong order.
+    Disorder,
+    /// It refuses with an exception of this class.
+    Exception(&'static str),
+}
+
+/// A region of the table: its first row, the row behind it, and its server.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) start: &'static str,
+    pub(super) end: &'static str,
+    pub(super) server: usize,
+}
+
+impl Held {
+    fn name(&self) -> String {
+        format!("{TABLE},{},1.encoded.", self.start)
+    }
+}
+
+/// What the servers share.
+#[derive(Debug, Default)]
+pub(super) struct Cluster {
+    /// `host:port` of each server.
+    pub(super) servers: Vec<String>,
+    /// Where the regions are.
+    pub(super) held: Vec<Held>,
+    /// Where `hbase:meta` says they are.
+    pub(super) told: Vec<Held>,
+    pub(super) rows: BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>>,
+    pub(super) faults: VecDeque<Fault>,
+    /// Calls by method, those about `hbase:meta` left out.
+    pub(super) calls: Vec<String>,
+    pub(super) connections: usize,
+    /// Nothing is said about regions: the connection is closed.
+    pub(super) secretive: bool,
+    /// Answers are held back until there are so many, and then sent in reverse.
+    pub(super) together: usize,
+    waiting: Vec<Vec<u8>>,
+}
+
+/// The cluster, as test and servers share it.
+pub(super) type Handle = Rc<RefCell<Cluster>>;
+
+/// Starts `count` servers; all regions are on the first.
+pub(super) async fn start(count: usize, regions: &[(&'static str, &'static str)]) -> Handle {
+    let held: Vec<_> = regions.iter().map(|&(start, end)| Held { start, end, server: 0 }).collect();
+    let cluster = Handle::default();
+    cluster.borrow_mut().told.clone_from(&held);
+    cluster.borrow_mut().held = held;
+    for number in 0..count {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        cluster.borrow_mut().servers.push(listener.local_addr().unwrap().to_string());
+        let cluster = cluster.clone();
+        tokio::task::spawn_local(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                cluster.borrow_mut().connections += 1;
+                tokio::task::spawn_local(serve(stream, number, cluster.clone()));
+            }
+        });
+    }
+    cluster
+}
+
+async fn serve(mut stream: TcpStream, number: usize, cluster: Handle) -> Option<()> {
+    let mut preamble = [0; 6];
+    stream.read_exact(&mut preamble).await.ok()?;
+    assert_eq!(&preamble, super::frame::PREAMBLE);
+    let header = ConnectionHeader::decode(&*frame(&mut stream).await?).unwrap();
+    assert!(header.version_info.is_some() && header.cell_block_codec_class.is_some());
+    loop {
+        let frame = frame(&mut stream).await?;
+        let mut rest = &frame[..];
+        let header = RequestHeader::decode_length_delimited(&mut rest).unwrap();
+        let cells = header.cell_block_meta.and_then(|meta| meta.length).unwrap_or_default();
+        let (message, cells) = rest.split_at(rest.len() - cells as usize);
+        let out = answer(&cluster, number, &header, message, cells)?;
+        let answers = cluster.borrow_mut().answers_with(out);
+        stream.write_all(&answers).await.ok()?;
+    }
+}
+
+async fn frame(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let length = stream.read_u32().await.ok()?;
+    let mut frame = vec![0; length as usize];
+    stream.read_exact(&mut frame).await.ok()?;
+    Some(frame)
+}
+
+/// The bytes to send back; `None`: the connection ends.
+fn answer(
+    cluster: &Handle,
+    number: usize,
+    header: &RequestHeader,
+    message: &[u8],
+    cells: &[u8],
+) -> Option<Vec<u8>> {
+    let mut cluster = cluster.borrow_mut();
+    let method = header.method_name.clone().unwrap_or_default();
+    let scan = (method == "Scan").then(|| read::<ScanRequest>(message));
+    let about_meta = scan.as_ref().is_some_and(|scan| {
+        scan.region.as_ref().is_some_and(|region| region.value.starts_with(b"hbase:meta"))
+    });
+    if method == "GetMetaRegionLocations" {
+        return Some(reply(header, None, &cluster.meta_location(), &[]));
+    }
+    if about_meta && cluster.secretive {
+        return None;
+    }
+    if about_meta {
+        let (said, cells) = cluster.meta(&scan?);
+        return Some(reply(header, None, &said, &cells));
+    }
+    cluster.calls.push(method.clone());
+    let fault = cluster.faults.pop_front();
+    match fault {
+        Some(Fault::Close) => return None,
+        Some(Fault::Garbage) => return Some(b"\0\0\0\x04HTTP".to_vec()),
+        Some(Fault::Endless) => return Some(u32::MAX.to_be_bytes().to_vec()),
+        Some(Fault::Exception(class)) => return Some(refusal(header, class)),
+        _ => {}
+    }
+    let out = match method.as_str() {
+        "Get" => cluster.get(number, header, &read(message), fault),
+        "Mutate" => cluster.mutate(number, header, &read(message), cells),
+        "Multi" => cluster.multi(number, header, &read(message), cells),
+        _ => cluster.scan(number, header, &scan?, fault),
+    };
+    Some(if fault == Some(Fault::Silence) { Vec::new() } else { out })
+}
+
+fn read<M: Message + Default>(mut message: &[u8]) -> M {
+    M::decode_length_delimited(&mut message).unwrap()
+}
+
+fn reply(
+    header: &RequestHeader,
+    exception: Option<ExceptionResponse>,
+    message: &impl Message,
+    cells: &[u8],
+) -> Vec<u8> {
+    let meta = CellBlockMeta { length: Some(cells.len() as u32) };
+    let failed = exception.is_some();
+    let answer = ResponseHeader {
+        call_id: header.call_id,
+        exception,
+        cell_block_meta: (!cells.is_empty()).then_some(meta),
+    };
+    let mut body = answer.encode_length_delimited_to_vec();
+    if !failed {
+        body.extend(message.encode_length_delimited_to_vec());
+        body.extend_from_slice(cells);
+    }
+    let mut out = (body.len() as u32).to_be_bytes().to_vec();
+    out.extend(body);
+    out
+}
+
+fn refusal(header: &RequestHeader, class: &str) -> Vec<u8> {
+    let class = format!("org.apache.hadoop.hbase.{class}");
+    let exception = ExceptionResponse {
+        stack_trace: Some(format!("{class}: as the test asked\n\tat …")),
+        exception_class_name: Some(class),
+    };
+    reply(header, Some(exception), &GetResponse::default(), &[])
+}
+
+const NOT_SERVING: &str = "NotServingRegionException";
+
+impl Cluster {
+    /// What is sent now that there is another answer: nothing until there are enough.
+    fn answers_with(&mut self, answer: Vec<u8>) -> Vec<u8> {
+        self.waiting.push(answer);
+        if self.waiting.len() < self.together {
+            return Vec::new();
+        }
+        self.waiting.drain(..).rev().flatten().collect()
+    }
+
+    fn meta_location(&self) -> MetaLocations {
+        let (host, port) = self.servers[0].rsplit_once(':').unwrap();
+        let server = ServerName { host_name: host.to_owned(), port: port.parse().ok() };
+        let region_info = RegionInfo::default();
+        let location = RegionLocation { region_info, server_name: Some(server) };
+        MetaLocations { meta_locations: vec![location] }
+    }
+
+    /// Rows of `hbase:meta`.
+    fn meta(&self, request: &ScanRequest) -> (ScanResponse, Vec<u8>) {
+        let scan = request.scan.clone().unwrap();
+        let mut told = self.told.clone();
+        told.sort_by_key(|region| region.start);
+        let from = scan.start_row.unwrap();
+        if scan.reversed == Some(true) {
+            told.reverse();
+            told.retain(|region| *region.name().as_bytes() <= *from);
+            told.truncate(1);
+        }
+        let mut cells = Vec::new();
+        for region in &told {
+            let info = RegionInfo {
+                region_id: 1,
+                table_name: TableName::default(),
+                start_key: Some(Bytes::from_static(region.start.as_bytes())),
+                end_key: Some(Bytes::from_static(region.end.as_bytes())),
+                ..RegionInfo::default()
+            };
+            let row = region.name();
+            let info = [b"PBUF", &info.encode_to_vec()[..]].concat();
+            write_put((row.as_bytes(), b"info", b"regioninfo"), &info, &mut cells);
+            let server = self.servers[region.server].as_bytes();
+            write_put((row.as_bytes(), b"info", b"server"), server, &mut cells);
+        }
+        let cells_per_result = vec![2; told.len()];
+        (ScanResponse { cells_per_result, ..ScanResponse::default() }, cells)
+    }
+
+    fn serves(&self, server: usize, region: &[u8]) -> Option<Held> {
+        let here = |held: &&Held| held.server == server && held.name().as_bytes() == region;
+        self.held.iter().find(here).cloned()
+    }
+
+    fn get(
+        &self,
+        server: usize,
+        header: &RequestHeader,
+        request: &GetRequest,
+        fault: Option<Fault>,
+    ) -> Vec<u8> {
+        if self.serves(server, &request.region.value).is_none() {
+            return refusal(header, NOT_SERVING);
+        }
+        let row = if fault == Some(Fault::OtherRow) { b"other" } else { &request.get.row[..] };
+        let wanted = &request.get.column[0].qualifier;
+        let (mut cells, mut count) = (Vec::new(), 0);
+        for (name, value) in self.rows.get(&request.get.row[..]).into_iter().flatten() {
+            if wanted.is_empty() || wanted.iter().any(|it| **it == **name) {
+                write_put((row, FAMILY, name), value, &mut cells);
+                count += 1;
+            }
+        }
+        count += i32::from(fault == Some(Fault::FewerCells));
+        let result = Some(RowResult { associated_cell_count: Some(count) });
+        reply(header, None, &GetResponse { result }, &cells)
+    }
+
+    fn mutate(
+        &mut self,
+        server: usize,
+        header: &RequestHeader,
+        request: &MutateRequest,
+        cells: &[u8],
+    ) -> Vec<u8> {
+        if self.serves(server, &request.region.value).is_none() {
+            return refusal(header, NOT_SERVING);
+        }
+        self.carry_out(&request.mutation, &mut Cells::of(cells));
+        reply(header, None, &MutateResponse { processed: Some(true) }, &[])
+    }
+
+    fn carry_out(&mut self, mutation: &Mutation, cells: &mut Cells<'_>) {
+        let row = mutation.row.clone().unwrap();
+        if mutation.mutate_type == Some(3) {
+            self.rows.remove(&row[..]);
+        }
+        for _ in 0..mutation.associated_cell_count.unwrap_or_default() {
+            let cell = cells.next().unwrap().unwrap();
+            assert_eq!((cell.row, cell.family), (&row[..], FAMILY));
+            let columns = self.rows.entry(row.to_vec()).or_default();
+            columns.insert(cell.qualifier.to_vec(), cell.value.to_vec());
+        }
+    }
+
+    fn multi(
+        &mut self,
+        server: usize,
+        header: &RequestHeader,
+        request: &MultiRequest,
+        cells: &[u8],
+    ) -> Vec<u8> {
+        let mut cells = Cells::of(cells);
+        let mut results = Vec::new();
+        for part in &request.region_action {
+            let served = self.serves(server, &part.region.value).is_some();
+            let mut result = RegionActionResult::default();
+            for action in &part.action {
+                let mutation = action.mutation.as_ref().unwrap();
+                if !served {
+                    let count = mutation.associated_cell_count.unwrap_or_default();
+                    cells.by_ref().take(count as usize).for_each(drop);
+                    continue;
+                }
+                self.carry_out(mutation, &mut cells);
+                let row = ResultOrException { index: action.index, ..Default::default() };
+                result.result_or_exception.push(row);
+            }
+            result.exception = (!served).then(|| NameBytesPair {
+                name: format!("org.apache.hadoop.hbase.{NOT_SERVING}"),
+                value: None,
+            });
+            results.push(result);
+        }
+        reply(header, None, &MultiResponse { region_action_result: results }, &[])
+    }
+
+    fn scan(
+        &self,
+        server: usize,
+        header: &RequestHeader,
+        request: &ScanRequest,
+        fault: Option<Fault>,
+    ) -> Vec<u8> {
+        let region = request.region.clone().unwrap().value;
+        let Some(held) = self.serves(server, &region) else {
+            return refusal(header, NOT_SERVING);
+        };
+        let from = request.scan.clone().unwrap().start_row.unwrap();
+        let within = |row: &[u8]| held.end.is_empty() || row < held.end.as_bytes();
+        let limit = request.number_of_rows.unwrap() as usize;
+        let rows = self.rows.range(from.to_vec()..).filter(|(row, _)| within(row));
+        let mut rows: Vec<_> = rows.take(limit).collect();
+        if fault == Some(Fault::Disorder) {
+            rows.reverse();
+        }
+        let mut cells = Vec::new();
+        let mut cells_per_result = Vec::new();
+        for (row, columns) in rows {
+            for (name, value) in columns {
+                write_put((row, FAMILY, name), value, &mut cells);
+            }
+            cells_per_result.push(columns.len() as u32);
+        }
+        let said = ScanResponse { cells_per_result, ..ScanResponse::default() };
+        reply(header, None, &said, &cells)
+    }
+}
