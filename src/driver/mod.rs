@@ -17,6 +17,7 @@ list::drivers! {
     hbase: HBase(HBasePlan) = "hbase",
     redis: Redis(RedisPlan) = "redis" if "redis",
     infinispan: Infinispan(InfinispanPlan) = "infinispan" if "redis",
+    mongodb: MongoDb(MongoPlan) = "mongodb" if "mongodb",
 }
 
 pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};

@@ -287,6 +287,10 @@ mod tests {
             });
             let stored = match card.name {
                 "http" => serde_json::json!({"driver": "http", "server": "http://h"}),
+                "mongodb" => serde_json::json!({
+                    "driver": "mongodb", "server": "mongodb://h", "user": null, "tls_ca": null,
+                    "parent": "ycsb", "database": {"kind": "scratch", "keep": false}
+                }),
                 name @ ("redis" | "infinispan") => serde_json::json!({
                     "driver": name, "server": "redis://h:1", "user": null, "tls_ca": null,
                     "database": {"kind": "existing", "name": "0"}, "index": true

@@ -9,7 +9,7 @@ use crate::driver::{
 };
 use crate::mistake::Invalid;
 use crate::net::{Endpoint, TlsOptions};
-use crate::op::{Failure, OpKind};
+use crate::op::{Failure, OpKind, Reason};
 use ::redis::RedisConnectionInfo;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -229,9 +229,9 @@ impl<F: Flavor> RespPlan<F> {
 
     /// Why the server cannot be used, and what to do about it.
     fn unusable(&self, trouble: &Trouble) -> TargetError {
-        let (server, Trouble { failure, reason }) = (&self.server, trouble);
+        let (server, reason) = (&self.server, Reason::new(None, &trouble.reason).reason);
         let scheme = F::CARD.schemes[0];
-        TargetError(match failure {
+        TargetError(match trouble.failure {
             Failure::Connect | Failure::Timeout => format!("cannot reach {server}: {reason}"),
             Failure::Authentication => format!(
                 "{server} refuses the credentials ({reason}); give \

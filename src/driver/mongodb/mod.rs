@@ -1,0 +1,175 @@
+//! `MongoDB`, and what speaks its protocol.
+//!
+//! Each load thread has a client of the library, whose pool has a connection for each session, and
+//! whose retries are turned off.
+
+mod binding;
+mod client;
+mod documents;
+mod open;
+mod plan;
+mod trouble;
+
+pub use plan::MongoPlan;
+
+use super::library::{Client as LibraryClient, Clients, Database, Form, Local, Trouble};
+use super::{Size, TargetError};
+use crate::net::ShardContext;
+use ::mongodb::bson::{Document, RawDocumentBuf, doc};
+use ::mongodb::options::ClientOptions;
+use ::mongodb::{Client, Collection};
+use client::MongoClient;
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How long an operation waits for a server to be there, at most.
+const SELECTION: Duration = Duration::from_secs(1);
+
+/// A collection, ready for load.
+#[derive(Clone, Debug)]
+pub struct Mongo {
+    options: ClientOptions,
+    database: String,
+    collection: String,
+    /// Fields are binary, as YCSB has them.
+    binary: bool,
+    /// Creates replace what is there.
+    upsert: bool,
+    /// The collection is dropped at the end.
+    removed: bool,
+    timeout: Duration,
+}
+
+impl Mongo {
+    /// A client for a few requests of its own.
+    fn client(&self) -> Result<Client, Trouble> {
+        Client::with_options(self.options.clone()).map_err(|error| trouble::of(&error))
+    }
+
+    /// Carries out a command on the database.
+    async fn command(&self, command: Document) -> Result<Document, Trouble> {
+        let database = self.client()?.database(&self.database);
+        let answer = tokio::time::timeout(self.timeout, database.run_command(command)).await;
+        match answer {
+            Ok(answer) => answer.map_err(|error| trouble::of(&error)),
+            Err(_) => Err(Trouble::new(crate::op::Failure::Timeout, "no answer in time")),
+        }
+    }
+}
+
+impl Database for Mongo {
+    fn form(&self) -> Form {
+        if self.binary { Form::Fields } else { Form::Json }
+    }
+
+    fn clients(&self, _: Rc<ShardContext>) -> Local<'_, io::Result<Box<dyn Clients>>> {
+        let pool = ShardPool(Rc::new(Pool {
+            target: self.clone(),
+            binary: self.binary,
+            upsert: self.upsert,
+            sessions: Cell::new(0),
+            client: RefCell::default(),
+        }));
+        Box::pin(async { Ok(Box::new(pool) as Box<dyn Clients>) })
+    }
+
+    fn size(&self) -> Local<'_, Option<Size>> {
+        Box::pin(async {
+            let told = self.command(doc! {"collStats": &self.collection}).await.ok()?;
+            let number = |name: &str| match told.get(name)? {
+                ::mongodb::bson::Bson::Double(number) => Some(*number as u64),
+                other => other.as_i64().or(other.as_i32().map(i64::from))?.try_into().ok(),
+            };
+            Some(Size {
+                documents: number("count"),
+                file_bytes: number("storageSize"),
+                active_bytes: number("size"),
+                ..Size::default()
+            })
+        })
+    }
+
+    fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {
+        Box::pin(async {
+            if self.removed {
+                let Self { database, collection, .. } = self;
+                self.command(doc! {"drop": collection}).await.map_err(|trouble| {
+                    TargetError(format!("collection {database}.{collection}: {}", trouble.reason))
+                })?;
+            }
+            Ok(self.removed)
+        })
+    }
+}
+
+/// The client that the sessions of a shard share. Made when the first of them connects, when it is
+/// known how many there are.
+struct Pool {
+    target: Mongo,
+    binary: bool,
+    upsert: bool,
+    sessions: Cell<u32>,
+    client: RefCell<Option<Client>>,
+}
+
+impl Pool {
+    fn client(&self) -> Result<Client, Trouble> {
+        if let Some(client) = &*self.client.borrow() {
+            return Ok(client.clone());
+        }
+        let sessions = self.sessions.get().max(1);
+        let mut options = self.target.options.clone();
+        options.server_selection_timeout = Some(self.target.timeout.min(SELECTION));
+        options.min_pool_size = Some(sessions);
+        options.max_connecting = Some(sessions);
+        // Each session has one request at most: this is no limit.
+        options.max_pool_size = Some(u32::MAX);
+        let client = Client::with_options(options).map_err(|error| trouble::of(&error))?;
+        *self.client.borrow_mut() = Some(client.clone());
+        Ok(client)
+    }
+
+    /// The collection, once a server has answered.
+    async fn connect(&self) -> Result<Collection<RawDocumentBuf>, Trouble> {
+        let client = self.client()?;
+        client.warm_connection_pool().await;
+        let database = client.database(&self.target.database);
+        let answer = database.run_command(doc! {"ping": 1}).await;
+        answer.map_err(|error| trouble::of(&error))?;
+        Ok(database.collection(&self.target.collection))
+    }
+
+    /// Replaces these documents, or inserts them.
+    async fn replace_all(&self, documents: Vec<Document>) -> ::mongodb::error::Result<Document> {
+        let client = self.client.borrow().clone();
+        let Some(client) = client else { return Ok(Document::new()) };
+        let updates = documents.into_iter().map(|document| {
+            let id = document.get_str("_id").unwrap_or_default().to_owned();
+            doc! {"q": {"_id": id}, "u": document, "upsert": true}
+        });
+        let mut command = doc! {
+            "update": &self.target.collection,
+            "updates": updates.collect::<Vec<_>>(),
+            "ordered": false,
+        };
+        if let Some(concern) = &self.target.options.write_concern {
+            command.insert("writeConcern", ::mongodb::bson::serialize_to_bson(concern)?);
+        }
+        client.database(&self.target.database).run_command(command).await
+    }
+}
+
+/// The pool as the sessions of one shard see it.
+struct ShardPool(Rc<Pool>);
+
+impl Clients for ShardPool {
+    fn client(&self) -> Box<dyn LibraryClient> {
+        self.0.sessions.set(self.0.sessions.get() + 1);
+        Box::new(MongoClient::new(self.0.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests;
