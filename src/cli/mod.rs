@@ -43,6 +43,7 @@ const VERBS: &[Entry] = &[
     Entry::of::<verb::http::Http>(),
     Entry::of::<dialect::siege::Siege>(),
     Entry::of::<dialect::ycsb::Ycsb>(),
+    Entry::of::<verb::hbase::HBase>(),
     Entry::of::<verb::schema::Schema>(),
     Entry::of::<verb::report::Report>(),
     Entry::of::<verb::list::List>(),

@@ -25,6 +25,7 @@ pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
 pub use database::DatabasePlan;
+pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, strike_secret};
 pub use list::WithTarget;
 pub use plan::{

@@ -136,17 +136,58 @@ fn a_missing_column_family_is_told_before_anything_is_sent() {
 
 #[test]
 fn a_quorum_without_hbase_cannot_be_reached() {
-    // Nothing listens where something has just listened.
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a port")
-        .port();
+    let port = free_port();
     let ports = [format!("hbase.master.port={port}"), "hbase.regionserver.port=0".to_owned()];
     let words = ["-p", &ports[0], "-p", &ports[1], "--timeout", "2s"];
     let refused = load(&words);
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     let (note, error) = refused.stderr.split_once('\n').expect("two lines");
-    assert!(note.starts_with("note: ZooKeeper is not asked: 127.0.0.1 must have"), "{note}");
+    assert!(note.starts_with("note: ZooKeeper is not asked: "), "{note}");
     let told = format!("error: cannot reach HBase at 127.0.0.1:{port}");
     assert!(error.starts_with(&told) && error.lines().count() == 1, "{error}");
+}
+
+#[test]
+fn the_guides_table_has_the_guides_split_points() {
+    let points = |more: &[&str]| {
+        let words = [&["hbase", "create-table", "hbase://h/usertable", "--dry-run"], more].concat();
+        let run = springload(words);
+        assert_eq!((run.code, &run.stderr[..]), (0, ""));
+        run.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // (1..n).map {|i| "user#{1000+i*(9999-1000)/n}"}
+    let of_ruby = |n: u64| -> Vec<_> {
+        (1..=n).map(|i| format!("user{}", 1000 + i * (9999 - 1000) / n)).collect()
+    };
+    for count in [1, 7, 20, 200] {
+        assert_eq!(points(&["--splits", &count.to_string()]), of_ruby(count));
+    }
+    assert_eq!(points(&["--split-keys", "m,b,x y"]), ["b", "m", "x y"]);
+    assert_eq!(points(&[]), [""; 0]);
+}
+
+#[test]
+fn a_table_that_cannot_be_made_is_refused() {
+    let create = |more: &str| springload(format!("hbase create-table {more}").split(' '));
+    for (words, told) in [
+        ("hbase://h", "TARGET: no table in"),
+        ("http://h/t", "TARGET: no server in"),
+        ("hbase://h/a/b", "TARGET: "),
+        ("hbase://h/t --splits 0", "--splits: 0 is out of range"),
+        ("hbase://h/t --splits 9000", "--splits: 9000 is out of range"),
+        ("hbase://h/t --split-keys a,,b", "--split-keys: an empty row"),
+        ("hbase://h/t --split-keys a,a", "--split-keys: \"a\" twice"),
+        ("hbase://h/t --cf a:b", "a column family"),
+    ] {
+        create(words).refused(2, &[told]);
+    }
+    assert_eq!(create("hbase://h/t --splits 2 --split-keys a").code, 2);
+    create(&format!("hbase://127.0.0.1:{}/t --timeout 2s", free_port()))
+        .refused(3, &["cannot reach HBase at 127.0.0.1"]);
+}
+
+/// A port on which nothing listens: something just did.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0");
+    listener.and_then(|listener| listener.local_addr()).expect("a port").port()
 }

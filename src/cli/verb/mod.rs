@@ -2,6 +2,7 @@
 
 pub(in crate::cli) mod burst;
 pub(in crate::cli) mod completions;
+pub(in crate::cli) mod hbase;
 pub(in crate::cli) mod http;
 pub(in crate::cli) mod list;
 pub(in crate::cli) mod report;

@@ -35,24 +35,9 @@ pub(super) struct Admin<'a> {
 /// The split points of the YCSB guide's table: `count` of them between user1000 and user9999.
 ///
 /// From HBASE-4163: `(1..n).map {|i| "user#{1000+i*(9999-1000)/n}"}`.
-pub fn split_points(count: u32) -> Vec<String> {
+pub(super) fn split_points(count: u32) -> Vec<String> {
     let count = u64::from(count);
     (1..=count).map(|i| format!("user{}", 1000 + i * (9999 - 1000) / count)).collect()
-}
-
-/// Creates a table, split at these rows, on the cluster of `plan`.
-///
-/// # Errors
-/// Why it could not.
-pub async fn create_table(
-    plan: &HBasePlan,
-    opening: &Opening,
-    splits: &[String],
-) -> Result<(), TargetError> {
-    let settings = settings(plan, opening);
-    let seeds = plan.seeds();
-    let table = Bytes::from(plan.database.name_or_new());
-    Admin::of(&seeds, &settings).create_table(&table, plan.family_or_default(), splits).await
 }
 
 /// What connections need to know.

@@ -143,7 +143,7 @@ fn seeds(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) -> Vec<String> 
     if seeds.is_empty() {
         let quorum = places(read, QUORUM, QUORUM_DEFAULT);
         // A server whose port is 0 takes any that is free.
-        let ports: Vec<_> = [master, region].into_iter().filter(|port| *port > 0).collect();
+        let ports: IndexSet<_> = [master, region].into_iter().filter(|port| *port > 0).collect();
         for port in &ports {
             // The ports in a quorum are ZooKeeper's.
             seeds.extend(quorum.iter().map(|(host, _)| format!("{host}:{port}")));
@@ -151,8 +151,10 @@ fn seeds(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) -> Vec<String> 
         let hosts: IndexSet<_> = quorum.into_iter().map(|(host, _)| host).collect();
         let hosts: Vec<_> = hosts.into_iter().collect();
         let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
-        let (hosts, ports) = (hosts.join(", "), ports.join(" and "));
-        notes.push(format!("ZooKeeper is not asked: {hosts} must have a server on port {ports}"));
+        let (hosts, ports) = (hosts.join(", "), ports.join(" or "));
+        notes.push(format!(
+            "ZooKeeper is not asked: a master or region server is looked for on {hosts}, port {ports}"
+        ));
     }
     if let Some(unknown) = seeds.iter().find(|seed| seed.ends_with(":0")) {
         let problem = format!("{unknown}: its port is not known");

@@ -19,12 +19,13 @@ mod rows;
 mod scan;
 mod servers;
 mod session;
+mod table;
 mod worker;
 
-pub use admin::{create_table, split_points};
 pub use pen::HBasePen;
 pub use plan::{Durability, HBasePlan};
 pub use session::HBaseSession;
+pub use table::{NewTable, SplitsAsked};
 
 use super::{Shard, Target, TargetError};
 use crate::net::ShardContext;

@@ -23,7 +23,8 @@ const BANNER: &str = "springload shell, with the commands of YCSB's\nType \"help
 /// `springload shell`.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct Shell {
-    /// http(s)://[user:password@]host:port[/database], or basic: no server, commands are printed
+    /// http(s)://[user:password@]host:port[/database], the address of another driver, or basic: no
+    /// server, commands are printed
     pub(in crate::cli) target: String,
     /// The table (a database) to start with [default: TARGET's, or usertable]
     #[arg(long, value_name = "NAME")]

@@ -37,7 +37,9 @@ impl Store {
     /// When the address is wrong or the server cannot be used.
     pub(super) fn open(args: &Shell) -> Result<(Self, String), Trouble> {
         let url = Url::parse(&args.target).ok();
-        if url.as_ref().is_some_and(|url| url.query().is_some()) {
+        // Over HTTP it says how a database is made.
+        let makes = |url: &Url| matches!(url.scheme(), "http" | "https") && url.query().is_some();
+        if url.as_ref().is_some_and(makes) {
             let cure = "give http://[user:password@]host:port[/database], or basic";
             return Err(Invalid::new("TARGET", "a query has no effect here", cure).into());
         }

@@ -1,0 +1,122 @@
+//! `springload hbase`: what YCSB's guide does with the shell of HBase.
+
+use crate::cli::call::{Call, Verb};
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::print::print;
+use crate::driver::{Auth, Existing, NewTable, Opening, SplitsAsked, TargetAsked};
+use crate::mistake::Flagged;
+use crate::plan;
+use clap::Subcommand;
+use serde_json::Map;
+
+/// `springload hbase`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct HBase {
+    #[command(subcommand)]
+    tool: Tool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum Tool {
+    /// Create a table with one column family, split in advance
+    CreateTable(CreateTable),
+}
+
+/// `springload hbase create-table`.
+#[derive(Debug, clap::Args)]
+struct CreateTable {
+    /// hbase://[user@]host[:port][,host[:port]...]/table
+    target: String,
+    /// The column family [default: cf]
+    #[arg(long, value_name = "NAME")]
+    cf: Option<String>,
+    /// Split at N points between user1000 and user9999, which makes N + 1 regions: HBase
+    /// recommends 10 for each region server
+    #[arg(long, value_name = "N", conflicts_with = "split_keys")]
+    splits: Option<u64>,
+    /// Split before these rows
+    #[arg(long, value_name = "ROW,...", value_delimiter = ',')]
+    split_keys: Option<Vec<String>>,
+    /// Leave a table that exists as it is
+    #[arg(long)]
+    if_not_exists: bool,
+    /// Timeout of each request
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
+    timeout: u64,
+    /// Print the split points, and create nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Verb for HBase {
+    const NAME: &'static str = "hbase";
+    const ABOUT: &'static str = "Create a table of HBase, split in advance";
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        let Tool::CreateTable(asked) = self.tool;
+        asked.carry_out()
+    }
+}
+
+impl CreateTable {
+    fn carry_out(self) -> Exit {
+        let splits = match (self.splits, self.split_keys) {
+            (Some(count), _) => Some(SplitsAsked::Count(Flagged::new("--splits", count))),
+            (None, rows) => rows.map(|rows| SplitsAsked::Rows(Flagged::new("--split-keys", rows))),
+        };
+        let family = self.cf.map(|name| ("column_family".to_owned(), name.into()));
+        let asked = TargetAsked {
+            address: Some(self.target),
+            flag: "TARGET",
+            database: None,
+            existing: Existing::No,
+            keep: true,
+            auth: Auth::default(),
+            auth_flag: "TARGET",
+            tls_ca: None,
+            id_prefix: String::new(),
+            options: Map::from_iter(family),
+        };
+        let table = match NewTable::check(&asked, splits.as_ref()) {
+            Ok(table) => table,
+            Err(mistake) => return refuse(&[mistake]),
+        };
+        if self.dry_run {
+            let rows = table.split_points().iter().map(|row| format!("{row}\n"));
+            print(rows.collect::<String>().as_bytes());
+            return Exit::Passed;
+        }
+        let opening = Opening {
+            timeout_ns: self.timeout,
+            max_answer: plan::MAX_ANSWER,
+            ..Opening::default()
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let created = match runtime {
+            Ok(runtime) => runtime.block_on(table.create(&opening, self.if_not_exists)),
+            Err(error) => {
+                eprintln!("error: {error}");
+                return Exit::Failed;
+            }
+        };
+        let (name, family) = (table.name(), table.family());
+        match created {
+            Ok(true) => {
+                let splits = table.split_points().len();
+                let regions =
+                    if splits == 0 { "1 region" } else { &format!("{} regions", splits + 1) };
+                println!("created table {name} with column family {family} and {regions}");
+                Exit::Passed
+            }
+            Ok(false) => {
+                println!("table {name} exists already: left as it is");
+                Exit::Passed
+            }
+            Err(trouble) => {
+                eprintln!("error: {trouble}");
+                Exit::Target
+            }
+        }
+    }
+}
