@@ -9,6 +9,7 @@ use super::messages::{
 };
 use super::plan::HBasePlan;
 use super::regions::{Trouble, address, ask};
+use super::seeds::first_of;
 use super::servers::{MASTER, REGISTRY};
 use crate::clock::Clock;
 use crate::driver::{Opening, TargetError};
@@ -167,16 +168,9 @@ impl<'a> Admin<'a> {
         method: &str,
         request: &impl Message,
     ) -> Result<M, Trouble> {
-        let mut first = None;
-        for seed in self.seeds {
-            match self.master(seed).await {
-                Ok(master) => return ask(&master, method, request).await,
-                Err(trouble) => {
-                    first.get_or_insert(trouble);
-                }
-            }
-        }
-        Err(first.unwrap_or_else(|| Trouble::NotYet("no server is named".to_owned())))
+        let timeout_ns = self.settings.timeout_ns;
+        let master = first_of(self.seeds, timeout_ns, async |seed| self.master(seed).await).await?;
+        ask(&master, method, request).await
     }
 
     /// A connection to the active master, which `seed` knows.

@@ -17,6 +17,7 @@ mod plan;
 mod regions;
 mod rows;
 mod scan;
+mod seeds;
 mod servers;
 mod session;
 mod table;

@@ -8,6 +8,7 @@ use super::messages::{
     Column, MetaLocations, Nothing, RegionInfo, RegionSpecifier, Scan, ScanRequest, ScanResponse,
     ServerName,
 };
+use super::seeds::first_of;
 use super::servers::{REGISTRY, Servers};
 use crate::op::Failure;
 use prost::Message;
@@ -184,18 +185,10 @@ fn broken(reason: &str) -> Trouble {
     Lost { failure: Failure::Protocol, reason: reason.to_owned() }.into()
 }
 
-/// Asks the seeds, one after the other, where `hbase:meta` is.
+/// Asks the seeds where `hbase:meta` is.
 pub(super) async fn locate_meta(seeds: &[String], servers: &Servers) -> Result<String, Trouble> {
-    let mut first = None;
-    for seed in seeds {
-        match meta_by(seed, servers).await {
-            Ok(server) => return Ok(server),
-            Err(trouble) => {
-                first.get_or_insert(trouble);
-            }
-        }
-    }
-    Err(first.unwrap_or_else(|| broken("no server is named")))
+    let timeout_ns = servers.settings.timeout_ns;
+    first_of(seeds, timeout_ns, async |seed| meta_by(seed, servers).await).await
 }
 
 async fn meta_by(seed: &str, servers: &Servers) -> Result<String, Trouble> {
