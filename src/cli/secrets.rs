@@ -1,5 +1,6 @@
 //! The command line as the record keeps it: without secrets.
 
+use crate::driver::{is_secret, strike_secrets};
 use crate::plan;
 use std::ffi::OsString;
 
@@ -16,7 +17,16 @@ pub(super) fn command_line(arguments: &[OsString]) -> String {
 
 /// A word of the command line without its secrets.
 fn without_secrets(word: &str) -> String {
-    strike_header(&strike_property(&strike_password(word)))
+    strike_header(&strike_property(&strike_password(&strike_settings(word))))
+}
+
+/// `jdbc.passwd=secret`, or an address with such settings, without their values.
+fn strike_settings(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let secret = |name: &str| name.chars().all(plain) && is_secret(name);
+    let setting = word.split_once('=').is_some_and(|(name, _)| secret(name));
+    let address = word.starts_with("ycsb-java:");
+    if setting || address { strike_secrets(word) } else { word.to_owned() }
 }
 
 /// `-H 'Cookie: secret'`, in any spelling, without the secret.
@@ -70,6 +80,9 @@ mod tests {
             ("headers=Accept */*", "headers=Accept */*"),
             ("redis.cpassword=a=b", "redis.cpassword=***"),
             ("mongodb.url=mongodb://ann:pw@h/ycsb", "mongodb.url=mongodb://ann:***@h/ycsb"),
+            ("-pjdbc.passwd=a&b", "-pjdbc.passwd=***&b"),
+            ("ycsb-java:a.B?cp=/l&x.password=y&z=1", "ycsb-java:a.B?cp=/l&x.password=***&z=1"),
+            ("http://h/?token=x", "http://h/?token=x"),
             ("read.p99 > 20ms", "read.p99 > 20ms"),
         ] {
             assert_eq!(without_secrets(word), struck);

@@ -8,6 +8,7 @@ mod database;
 pub mod library;
 mod list;
 mod plan;
+mod secrets;
 
 list::drivers! {
     couchdb: CouchDb(CouchPlan) = "couch_db",
@@ -18,6 +19,7 @@ list::drivers! {
     redis: Redis(RedisPlan) = "redis" if "redis",
     infinispan: Infinispan(InfinispanPlan) = "infinispan" if "redis",
     mongodb: MongoDb(MongoPlan) = "mongodb" if "mongodb",
+    ycsb_java: YcsbJava(YcsbJavaPlan) = "ycsb_java" if "ycsb-java",
 }
 
 pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
@@ -32,6 +34,7 @@ pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, ONLY_TABLE, Opening, Planned, ServerFacts, Size,
     TargetAsked, TargetError,
 };
+pub use secrets::{is_secret, strike_secrets};
 
 use crate::clock::Nanos;
 use crate::measure::{BodyBytes, Probe, Wire};

@@ -33,6 +33,10 @@ pub struct Wire {
     /// time: what it is about had moved, or was about to.
     #[serde(default, skip_serializing_if = "is_default")]
     pub relocated: u64,
+    /// Nanoseconds between requests and their answers that the database did not take, but the way
+    /// to it through a process that hosts its client. No part of the service time.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub outside_ns: u64,
 }
 
 impl AddAssign for Wire {
@@ -47,6 +51,7 @@ impl AddAssign for Wire {
         }
         self.retries += other.retries;
         self.relocated += other.relocated;
+        self.outside_ns += other.outside_ns;
     }
 }
 

@@ -63,7 +63,7 @@ pub struct KindInterval {
     pub drained: u64,
     /// Documents that succeeded in such requests.
     pub drained_ok: u64,
-    /// Of these, documents answered with 202: accepted, not yet on a quorum.
+    /// Of these, documents that were accepted but are not yet stored as they should be.
     pub accepted: u64,
     /// Documents per failure class.
     pub failures: [u64; Failure::COUNT],
@@ -256,6 +256,7 @@ mod tests {
                 requests,
                 retries: n + 13,
                 relocated: n + 14,
+                outside_ns: n + 16,
             },
             rows: n + 8,
             per_row: Some(Box::new(times(&[n * 1_000]))),
@@ -295,6 +296,7 @@ mod tests {
                 requests: Some(7),
                 retries: 1_126,
                 relocated: 1_128,
+                outside_ns: 1_132,
             },
             rows: 1_116,
             per_row: Some(Box::new(both(1_000))),

@@ -118,6 +118,18 @@ impl Probe {
         self.mark_received();
     }
 
+    /// The answer came from a process that measured that the database took `inside_ns` of the time
+    /// since the request was sent: only that is service, ending with the answer. Returns the rest,
+    /// which counts as local; `None`: this much time has not passed.
+    pub const fn mark_inside(&mut self, inside_ns: Nanos) -> Option<Nanos> {
+        let taken_ns = self.last_byte.saturating_sub(self.send);
+        let Some(outside_ns) = taken_ns.checked_sub(inside_ns) else { return None };
+        self.send = self.last_byte - inside_ns;
+        self.sent = self.send;
+        self.first_byte = self.last_byte;
+        Some(outside_ns)
+    }
+
     /// Ends the operation without a complete answer: a timeout or a lost connection.
     pub fn mark_failed(&mut self) {
         self.last_byte = self.clock.now();
@@ -215,6 +227,30 @@ mod tests {
             (ms(5), ms(2), ms(10), ms(3))
         );
         assert_eq!((timing.service_ns, timing.response_ns), (ms(15), ms(21)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_what_the_database_took_is_service_and_it_cannot_have_taken_more_than_there_was() {
+        let clock = Clock::virtual_time();
+        let step = |ms| tokio::time::advance(std::time::Duration::from_millis(ms));
+        let intended = clock.now();
+        step(5).await;
+        let mut probe = Probe::new(clock, intended, clock.now());
+        probe.mark_send();
+        step(1).await;
+        probe.mark_sent();
+        step(10).await;
+        probe.mark_received();
+        step(1).await;
+        probe.mark_received();
+        let ms = |n: u64| n * 1_000_000;
+        assert_eq!(probe.mark_inside(ms(12) + 1), None);
+        assert_eq!(probe.finish().service_ns, ms(12), "as if it had told nothing");
+        assert_eq!(probe.mark_inside(ms(9)), Some(ms(3)));
+        let timing = probe.finish();
+        assert_eq!((timing.service_ns, timing.remote_ns), (ms(9), ms(9)));
+        assert_eq!((timing.lag_ns, timing.response_ns), (ms(5), ms(17)));
+        assert_eq!(timing.done, intended + ms(17));
     }
 
     #[test]

@@ -76,7 +76,8 @@ pub struct OperationSummary {
     /// Documents that succeeded in such requests.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub drained_ok: u64,
-    /// Of these, answered with 202: accepted, not yet on a quorum.
+    /// Of these, accepted but not yet stored as they should be: answered with 202, so not yet on a
+    /// quorum, or only batched by a binding.
     pub accepted: u64,
     /// Documents that failed, per class.
     pub failures: BTreeMap<Failure, u64>,

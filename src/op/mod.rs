@@ -170,7 +170,8 @@ pub struct Answered<'a> {
 pub struct Reply {
     /// The document's version after the operation, where the database has such and told it.
     pub token: Option<Token>,
-    /// Accepted but not yet on a quorum of nodes (status 202).
+    /// Accepted but not yet stored as it should be: not on a quorum of nodes (status 202), or only
+    /// batched by the client.
     pub accepted: bool,
     /// The documents that a scan has brought.
     pub rows: u32,

@@ -78,7 +78,8 @@ pub struct ServerRecord {
     pub created: bool,
     /// springload removed the database at the end.
     pub deleted: bool,
-    /// Why springload could not remove the database that it created, if so.
+    /// Why springload could not remove the database that it created, or close another one as it
+    /// should, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,
 }
@@ -88,6 +89,16 @@ impl ServerRecord {
     pub fn of(facts: ServerFacts, stand_in: bool) -> Self {
         let ServerFacts { url, name, version, same_machine, database, created } = facts;
         Self { url, name, version, stand_in, same_machine, database, created, ..Self::default() }
+    }
+
+    /// What could not be done at the end of the run, in words.
+    pub(crate) fn left_words(&self) -> Option<String> {
+        let (why, database) = (self.left.as_ref()?, &self.database);
+        Some(if self.created {
+            format!("database {database} could not be removed: {why}")
+        } else {
+            why.clone()
+        })
     }
 }
 

@@ -117,7 +117,7 @@ fn ended(record: &RunRecord) -> Option<RunResult> {
     Some(RunResult { kind, exit_status, reason: Some(message.clone()) })
 }
 
-/// Nothing succeeded, or the database could not be removed.
+/// Nothing succeeded, or the target could not be closed as it should.
 fn unusable(record: &RunRecord) -> Option<RunResult> {
     let none_ok = |stage: &&StageRecord| {
         !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
@@ -132,9 +132,7 @@ fn unusable(record: &RunRecord) -> Option<RunResult> {
             format!("no operation of the {} stage succeeded: {}", stage.title(), stage.failures());
         return Some(RunResult::failed(3, reason));
     }
-    let database = &record.server.database;
-    let left = |why| format!("database {database} could not be removed: {why}");
-    record.server.left.as_ref().map(|why| RunResult::failed(3, left(why)))
+    record.server.left_words().map(|words| RunResult::failed(3, words))
 }
 
 /// The number of records that a load phase left out, and the planned number; `None`: none.

@@ -41,7 +41,7 @@ pub enum Code {
     NotAllBegun,
     /// The documents ran out before the time was over.
     RanDry,
-    /// Writes were accepted by fewer nodes than a quorum.
+    /// Writes were accepted, but are not yet stored as they should be.
     Accepted,
     /// Requests were resent because the server had closed the connection.
     Resent,
@@ -53,6 +53,8 @@ pub enum Code {
     NotRemoved,
     /// The server checks a password in every request.
     BasicAuth,
+    /// Much of the time went by on the way to a process that hosts the database's client.
+    Outside,
 }
 
 /// A warning.
@@ -74,6 +76,9 @@ const MUCH_PAUSED: f64 = 0.01;
 
 /// More threads help if one of them computes for this share of the time.
 const BUSY: f64 = 0.5;
+
+/// The share of the time between requests and their answers that may go by outside the binding.
+const MOST_OUTSIDE: f64 = 0.10;
 
 /// All warnings of a record.
 pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
@@ -106,13 +111,11 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         Code::BasicAuth,
         "Basic authentication: the server checks the password in every request",
     );
-    if let Some(reason) = &record.server.left {
-        let database = &record.server.database;
-        let message = format!("database {database} could not be removed: {reason}");
+    if let Some(message) = record.server.left_words() {
         warnings.push(Warning { code: Code::NotRemoved, stage: None, message });
     }
     for stage in &record.stages {
-        of_stage(stage, &mut warnings);
+        of_stage(stage, record.plan.target.accepted_words(), &mut warnings);
         if let Some(message) = not_all_begun(record, stage) {
             let stage = Some(stage.name.clone());
             warnings.push(Warning { code: Code::NotAllBegun, stage, message });
@@ -131,7 +134,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     warnings
 }
 
-fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
+fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
     let mut add = |code, message| {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
     };
@@ -173,9 +176,7 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         }
         if operation.accepted > 0 {
             let count = operation.accepted;
-            let message = format!(
-                "{count} {kind} operations were answered 202: not yet on a quorum of nodes"
-            );
+            let message = format!("{count} {kind} operations {accepted}");
             add(Code::Accepted, message);
         }
         if operation.wire.resent > 0 {
@@ -186,6 +187,15 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
             add(Code::Resent, message);
         }
     }
+    if let Some(share) = outside(stage).filter(|share| *share > MOST_OUTSIDE) {
+        let percent = (share * 100.0).round();
+        let message = format!(
+            "{percent} % of the time between requests and answers went by outside the binding, on \
+             the way to its process and back: service times are without it, but not response \
+             times, and a closed loop is slower by as much"
+        );
+        add(Code::Outside, message);
+    }
     let unsolicited: u64 = stage.requests().map(|operation| operation.wire.unsolicited).sum();
     if unsolicited > 0 {
         let message = format!(
@@ -195,6 +205,19 @@ fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         );
         add(Code::Unsolicited, message);
     }
+}
+
+/// The share of the time between requests and their answers that went by outside the binding;
+/// `None`: nothing was measured.
+fn outside(stage: &StageRecord) -> Option<f64> {
+    let outside_ns: u64 = stage.requests().map(|operation| operation.wire.outside_ns).sum();
+    let inside_ns = stage.requests().flat_map(|operation| {
+        let failed = operation.failed_times.values().map(|times| &times.service);
+        let all = failed.chain([&operation.service.histogram]);
+        all.map(|times| times.mean() * times.len() as f64)
+    });
+    let all_ns = outside_ns as f64 + inside_ns.sum::<f64>();
+    (all_ns > 0.0).then(|| outside_ns as f64 / all_ns)
 }
 
 /// Whether operations with lost answers were carried out, as far as the driver found out; `None`:
@@ -369,10 +392,27 @@ mod tests {
             let stage = stage(counts);
             assert_eq!(unanswered(&stage.operations[0]).as_deref(), words);
             let mut warnings = Vec::new();
-            of_stage(&stage, &mut warnings);
+            of_stage(&stage, "were accepted", &mut warnings);
             let told = warnings.iter().find(|warning| warning.code == Code::Unanswered);
             let message = told.map(|warning| warning.message.clone());
             assert_eq!(message, words.map(|words| format!("update {words}")));
+        }
+    }
+
+    #[test]
+    fn a_long_way_to_the_binding_is_told() {
+        // 1,000 ns in the binding, and so much on the way to it.
+        for (outside_ns, told) in
+            [(0, None), (100, None), (125, Some("11 %")), (3_000, Some("75 %"))]
+        {
+            let wire = Wire { outside_ns, ..Wire::default() };
+            let mut part = KindInterval { requests: 1, ok: 1, wire, ..KindInterval::default() };
+            part.service.record(1_000);
+            let stage = fixture::stage("crud", vec![(0, OpKind::Read, part)]);
+            let mut warnings = Vec::new();
+            of_stage(&stage, "were accepted", &mut warnings);
+            let message = warnings.iter().find(|it| it.code == Code::Outside).map(|it| &it.message);
+            assert_eq!(message.and_then(|it| it.get(..4)), told, "{outside_ns}");
         }
     }
 

@@ -122,7 +122,7 @@ fn stage(stage: &StageRecord, out: &mut String) {
 /// The requests that an operation took, unless it is one each.
 fn on_the_wire(operation: &OperationSummary) -> Option<String> {
     let sent = operation.wire.requests.filter(|&sent| sent != operation.requests);
-    let Wire { retries, relocated, .. } = operation.wire;
+    let Wire { retries, relocated, outside_ns, .. } = operation.wire;
     let mut parts = vec![format!("{} on the wire", operation.kind)];
     parts.extend(sent.map(|sent| format!("{} requests", grouped(sent))));
     for (count, why) in [
@@ -130,6 +130,10 @@ fn on_the_wire(operation: &OperationSummary) -> Option<String> {
         (relocated, "sent again because something had moved"),
     ] {
         parts.extend((count > 0).then(|| format!("{why} {} times", grouped(count))));
+    }
+    if outside_ns > 0 {
+        let mean_us = outside_ns as f64 / 1e3 / operation.requests.max(1) as f64;
+        parts.push(format!("{} µs outside the binding, mean", decimal(mean_us, 1)));
     }
     (parts.len() > 1).then(|| parts.join(" · "))
 }

@@ -1,0 +1,64 @@
+//! Passwords in settings that springload does not interpret, such as the properties of a binding.
+
+/// Parts of the names of settings that are kept to themselves.
+const SECRET: [&str; 6] = ["pass", "pwd", "secret", "token", "credential", "accesskey"];
+
+/// Whether a setting of this name may be secret.
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace(['_', '-', '.'], "");
+    SECRET.iter().any(|part| name.contains(part))
+}
+
+/// `text` without what may be secret: the password of a URL, and values of settings, such as
+/// `url?password=value`.
+pub fn strike_secrets(text: &str) -> String {
+    let mut out = String::new();
+    for part in text.split_inclusive(['?', '&', ';', ' ']) {
+        let (pair, end) = match part.char_indices().next_back() {
+            Some((at, '?' | '&' | ';' | ' ')) => part.split_at(at),
+            _ => (part, ""),
+        };
+        match pair.split_once('=') {
+            Some((name, _)) if is_secret(name) => out.extend([name, "=***"]),
+            _ => strike_password(pair, &mut out),
+        }
+        out.push_str(end);
+    }
+    out
+}
+
+/// Appends a text without the password of the URL that it has.
+fn strike_password(text: &str, out: &mut String) {
+    let user = text.find("://").map(|scheme| scheme + 3);
+    let password = user.and_then(|user| {
+        let end = text[user..].find('/').map_or(text.len(), |at| user + at);
+        let at = user + text[user..end].rfind('@')?;
+        let colon = user + text[user..at].find(':')?;
+        Some(colon + 1..at)
+    });
+    match password {
+        Some(place) => out.extend([&text[..place.start], "***", &text[place.end..]]),
+        None => out.push_str(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_struck_out_wherever_they_are() {
+        for (text, struck) in [
+            ("", ""),
+            ("jdbc.passwd=a=b", "jdbc.passwd=***"),
+            ("jdbc:mysql://h/d?user=a&password=b&x=c", "jdbc:mysql://h/d?user=a&password=***&x=c"),
+            ("jdbc:sqlserver://h;passWord=b;x=c", "jdbc:sqlserver://h;passWord=***;x=c"),
+            ("mongodb.url=mongodb://a:b:c@h1,h2/d@e", "mongodb.url=mongodb://a:***@h1,h2/d@e"),
+            ("cp=/a:/b/*&hosts=a@b", "cp=/a:/b/*&hosts=a@b"),
+            ("table=t&aws.secretKey=x y", "table=t&aws.secretKey=*** y"),
+        ] {
+            assert_eq!(strike_secrets(text), struck);
+        }
+        assert!(is_secret("s3.accessKey") && is_secret("AUTH_TOKEN") && !is_secret("keyspace"));
+    }
+}

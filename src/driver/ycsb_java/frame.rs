@@ -1,0 +1,170 @@
+//! What goes over the wire to the Java process: frames, and texts in them. All numbers are
+//! big-endian. What comes is checked: a length that is not there is no length.
+
+use crate::op::Failure;
+use std::ops::Range;
+
+/// The longest frame, in bytes, in both directions. The Java side has the same number for rows and
+/// refuses longer requests.
+pub(super) const MOST: usize = 64_000_000;
+/// What the Java side puts around its rows, at most: the text of a failure for each record.
+pub(super) const ROOM: usize = 16_000_000;
+/// The bytes of each of the two keys.
+pub(super) const KEY: usize = 16;
+
+/// Appends a text: its length and its bytes.
+pub(super) fn put(bytes: &[u8], out: &mut Vec<u8>) {
+    put_count(bytes.len(), out);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a number. What is too large for one makes the frame too long as well, which is refused.
+pub(super) fn put_count(count: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes());
+}
+
+/// Reads the parts of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts<'a> {
+    frame: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) const fn of(frame: &'a [u8]) -> Self {
+        Self { frame, at: 0 }
+    }
+
+    fn take(&mut self, count: usize) -> Option<Range<usize>> {
+        let end = self.at.checked_add(count).filter(|&end| end <= self.frame.len())?;
+        Some(std::mem::replace(&mut self.at, end)..end)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let place = self.take(N)?;
+        self.frame[place].try_into().ok()
+    }
+
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        self.array().map(|[byte]| byte)
+    }
+
+    pub(super) fn count(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    pub(super) fn nanos(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    pub(super) fn key(&mut self) -> Option<[u8; KEY]> {
+        self.array()
+    }
+
+    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
+        let place = self.place()?;
+        Some(&self.frame[place])
+    }
+
+    /// Where a text is in the frame.
+    pub(super) fn place(&mut self) -> Option<Range<usize>> {
+        let length = self.count()?;
+        self.take(length as usize)
+    }
+
+    /// Whether nothing is left.
+    pub(super) const fn ended(&self) -> bool {
+        self.at == self.frame.len()
+    }
+}
+
+/// An answer: what the binding did, and what it returned.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// The time inside the binding, in nanoseconds.
+    pub(super) inside_ns: u64,
+    /// The result of each record, and where its text is in the frame.
+    pub(super) results: Vec<(Result<Stored, Failure>, Range<usize>)>,
+    /// The rows, as JSON objects.
+    pub(super) rows: Vec<Vec<u8>>,
+    /// The bytes of their names and values.
+    pub(super) bytes: u64,
+}
+
+/// What became of a record that the binding took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    /// The database has it.
+    Yes,
+    /// The binding keeps it, to send it with others.
+    Batched,
+}
+
+impl Answer {
+    /// Reads the answer to a request about `records`, of which no more than `most` rows were asked
+    /// for. `None` if it is not one.
+    pub(super) fn read(&mut self, frame: &[u8], records: u32, most: u32) -> Option<()> {
+        let mut parts = Parts::of(frame);
+        self.results.clear();
+        self.rows.clear();
+        self.bytes = 0;
+        self.inside_ns = parts.nanos()?;
+        if parts.count()? != records {
+            return None;
+        }
+        for _ in 0..records {
+            let result = result(parts.byte()?)?;
+            self.results.push((result, parts.place()?));
+        }
+        let rows = parts.count()?;
+        if rows > most || rows > 0 && self.results.iter().any(|(result, _)| result.is_err()) {
+            return None;
+        }
+        for _ in 0..rows {
+            let row = self.row(&mut parts)?;
+            self.rows.push(row);
+        }
+        parts.ended().then_some(())
+    }
+
+    fn row(&mut self, parts: &mut Parts<'_>) -> Option<Vec<u8>> {
+        let mut row = vec![b'{'];
+        for field in 0..parts.count()? {
+            if field > 0 {
+                row.push(b',');
+            }
+            let (name, value) = (parts.text()?, parts.text()?);
+            self.bytes += (name.len() + value.len()) as u64;
+            quote(name, &mut row)?;
+            row.push(b':');
+            quote(value, &mut row)?;
+        }
+        row.push(b'}');
+        Some(row)
+    }
+}
+
+/// Appends a JSON string. Bytes that are not text are replaced.
+fn quote(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    serde_json::to_writer(out, &String::from_utf8_lossy(text)).ok()
+}
+
+/// What the number of a result means: a status of YCSB, by its place in the list of the Java side,
+/// or what only that reports. `None` if it means nothing.
+const fn result(code: u8) -> Option<Result<Stored, Failure>> {
+    Some(match code {
+        0 => Ok(Stored::Yes),
+        8 => Ok(Stored::Batched),
+        // ERROR; a status that only this binding has; an exception.
+        1 | 9 | 10 => Err(Failure::ServerError),
+        2 => Err(Failure::NotFound),
+        // NOT_IMPLEMENTED and BAD_REQUEST.
+        3 | 5 => Err(Failure::Rejected),
+        4 => Err(Failure::UnexpectedState),
+        6 => Err(Failure::Authentication),
+        // SERVICE_UNAVAILABLE.
+        7 => Err(Failure::TooManyRequests),
+        11 => Err(Failure::TooLarge),
+        _ => return None,
+    })
+}
