@@ -13,7 +13,8 @@ status=0
 for targets in "--lib --bins --tests --examples" "--doc"; do
     # A test that hangs must not hold everything up: all of them take a few minutes.
     # shellcheck disable=SC2086 # several words on purpose
-    timeout --kill-after=10 1500 cargo test --no-fail-fast $targets -- --nocapture "$@" </dev/null 2>&1 | tee -a "$log" \
+    timeout --kill-after=10 1500 cargo test --all-features --no-fail-fast \
+        $targets -- --nocapture "$@" </dev/null 2>&1 | tee -a "$log" \
         || status=1
 done
 

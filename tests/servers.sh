@@ -1,22 +1,58 @@
 #!/usr/bin/env bash
-# Installs what the tests start, servers and what drives a browser, where a lock file is newer than
-# what is installed.
+# Installs and builds what the tests start, servers and what drives a browser, where it is not yet
+# what the lock files and sources here say. What has no tools is left out: its tests are skipped.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-if ! command -v npm >/dev/null; then
-    echo "npm is missing: tests against pouchdb-server and in a browser will be skipped." \
-        "Install Node.js." >&2
-    exit 0
+missing() { echo "$1 is missing: tests $2 will be skipped. Install $3." >&2; }
+
+# of_today STAMP FILE...: whether STAMP, written last of all, holds what these files hold.
+of_today() { [ -f "$1" ] && cat "${@:2}" | cmp -s - "$1"; }
+
+from_npm() {
+    local folder
+    for folder in servers browser; do
+        [ -f "$folder/package-lock.json" ] || continue
+        of_today "$folder/node_modules/.springload-lock" "$folder/package-lock.json" && continue
+        echo "Installing what the tests start (tests/$folder)" >&2
+        (cd "$folder" && npm ci --loglevel=error --no-audit --no-fund </dev/null)
+        mkdir -p "$folder/node_modules"
+        cp "$folder/package-lock.json" "$folder/node_modules/.springload-lock"
+    done
+}
+
+# The jars stay in Maven's own cache; tests/servers/built has the class paths and our classes.
+from_maven() {
+    local names=(hbase cassandra infinispan) name
+    local sources=(servers/pom.xml servers/{hbase,cassandra,infinispan}/{pom.xml,*.java})
+    of_today servers/built/.java "${sources[@]}" && return
+    echo "Installing HBase, Cassandra and Infinispan (tests/servers)" >&2
+    rm -rf "${names[@]/#/servers/built/}" servers/built/.java
+    mvn -q -B -Dstyle.color=never -f servers/pom.xml dependency:build-classpath </dev/null
+    for name in "${names[@]}"; do
+        javac -nowarn -proc:none -Xlint:none -XDsuppressNotes \
+            -d "servers/built/$name/classes" -cp "$(cat "servers/built/$name/classpath")" \
+            servers/"$name"/*.java
+    done
+    cat "${sources[@]}" >servers/built/.java
+}
+
+from_go() {
+    local sources=(servers/ferretdb/{go.mod,go.sum,main.go})
+    of_today servers/built/.go "${sources[@]}" && return
+    echo "Building FerretDB (tests/servers)" >&2
+    mkdir -p servers/built/ferretdb
+    (cd servers/ferretdb &&
+        go build -tags ferretdb_sqlite -o ../built/ferretdb/ferretdb . </dev/null)
+    cat "${sources[@]}" >servers/built/.go
+}
+
+if command -v npm >/dev/null; then from_npm; else
+    missing npm "against pouchdb-server and in a browser" Node.js
 fi
-for folder in servers browser; do
-    [ -f "$folder/package-lock.json" ] || continue
-    # A copy of the lock file, made last, tells that the whole of it is installed.
-    if cmp -s "$folder/package-lock.json" "$folder/node_modules/.springload-lock"; then
-        continue
-    fi
-    echo "Installing what the tests start (tests/$folder)" >&2
-    (cd "$folder" && npm ci --loglevel=error --no-audit --no-fund </dev/null)
-    mkdir -p "$folder/node_modules"
-    cp "$folder/package-lock.json" "$folder/node_modules/.springload-lock"
-done
+if command -v mvn >/dev/null && command -v javac >/dev/null; then from_maven; else
+    missing "mvn or javac" "against HBase, Cassandra and Infinispan" "Maven and a JDK, 17 or later"
+fi
+if command -v go >/dev/null; then from_go; else
+    missing go "against FerretDB" Go
+fi

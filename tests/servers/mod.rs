@@ -1,15 +1,23 @@
 //! Servers for tests, each started on a free port of this machine and ended with its value.
 //!
-//! `package.json` beside this file names the ones from npm; `make test-servers` installs them.
+//! `package.json`, `pom.xml` and `ferretdb/go.mod` beside this file name the ones from npm, Maven
+//! and Go; `make test-servers` installs them. Redis is the machine's own.
 
 #![allow(dead_code, reason = "each test binary uses its own part of the harness")]
 
+pub(crate) mod cassandra;
+pub(crate) mod database;
+pub(crate) mod ferretdb;
+pub(crate) mod hbase;
+pub(crate) mod process;
+pub(crate) mod resp;
+
 use std::io::{self, Write};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
+use process::Process;
 use springload::embedded::{Options, StandIn, bind};
 
 /// Names a CouchDB to test against; may hold `user:password@`.
@@ -18,9 +26,8 @@ const URL_VARIABLE: &str = "SPRINGLOAD_COUCHDB_URL";
 /// Set to 1, a server that is not installed is a failure and not a skip.
 const REQUIRE_VARIABLE: &str = "SPRINGLOAD_REQUIRE_SERVERS";
 
-/// How often a starting server is asked whether it is up, and how long between.
-const ASKED: u32 = 1500;
-const BETWEEN: Duration = Duration::from_millis(20);
+/// How long a server may take to start.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server under test.
 pub(crate) struct Server {
@@ -39,20 +46,6 @@ enum Running {
     Elsewhere,
 }
 
-/// A process which is killed, by its id, with its value; so is its directory.
-struct Process {
-    child: Child,
-    _directory: tempfile::TempDir,
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may be gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 impl Server {
     /// The stand-in, in this process.
     pub(crate) fn stand_in(options: Options) -> Self {
@@ -67,7 +60,7 @@ impl Server {
     pub(crate) fn pouchdb() -> Option<Self> {
         let script = installed("pouchdb-server")?;
         // Between finding a free port and using it somebody else may take it: try again.
-        let started = (0..3).find_map(|_| start_pouchdb(&script).ok());
+        let started = (0..3).find_map(|_| start_pouchdb(script.clone()).ok());
         Some(started.expect("pouchdb-server starts"))
     }
 
@@ -98,8 +91,7 @@ impl Server {
 
 /// The program of an npm package beside this file.
 fn installed(name: &str) -> Option<PathBuf> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
-    let script = here.join("node_modules").join(name).join("bin").join(name);
+    let script = here().join("node_modules").join(name).join("bin").join(name);
     if script.exists() {
         return Some(script);
     }
@@ -120,32 +112,26 @@ pub(crate) fn skipped(name: &str, reason: &str) {
     let _ = writeln!(io::stderr(), "SKIPPED {name}: {reason}");
 }
 
-fn start_pouchdb(script: &Path) -> io::Result<Server> {
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let directory = tempfile::tempdir()?;
-    let child = Command::new("node")
-        .arg(script)
-        .args(["--host", "127.0.0.1", "--port", &port.to_string()])
-        .args(["--in-memory", "--no-stdout-logs", "--dir"])
-        .arg(directory.path())
-        .arg("--config")
-        .arg(directory.path().join("config.json"))
-        .current_dir(directory.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let mut process = Process { child, _directory: directory };
+/// The folder of this file.
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers")
+}
+
+fn start_pouchdb(script: PathBuf) -> io::Result<Server> {
+    let port = process::free_ports(1)?[0];
+    let mut process = Process::start(Box::new(move |folder| {
+        let mut command = Command::new("node");
+        command
+            .arg(&script)
+            .args(["--host", "127.0.0.1", "--port", &port.to_string()])
+            .args(["--in-memory", "--no-stdout-logs", "--dir"])
+            .arg(folder)
+            .arg("--config")
+            .arg(folder.join("config.json"));
+        command
+    }))?;
     let url = format!("http://127.0.0.1:{port}");
-    for _ in 0..ASKED {
-        if let Some(status) = process.child.try_wait()? {
-            return Err(io::Error::other(format!("pouchdb-server ended: {status}")));
-        }
-        if ureq::get(&url).call().is_ok() {
-            let running = Running::Process(process);
-            return Ok(Server { name: "pouchdb-server", url, credentials: None, running });
-        }
-        std::thread::sleep(BETWEEN);
-    }
-    Err(io::Error::new(io::ErrorKind::TimedOut, "pouchdb-server does not answer"))
+    process.until(PATIENCE, |_| ureq::get(&url).call().is_ok())?;
+    let running = Running::Process(process);
+    Ok(Server { name: "pouchdb-server", url, credentials: None, running })
 }

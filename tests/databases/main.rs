@@ -1,0 +1,11 @@
+//! The binary against real databases, each started here: `cargo test --test databases hbase`.
+//!
+//! One database runs at a time. Those not installed are skipped by name.
+
+mod cassandra;
+mod guarded;
+mod hbase;
+mod mongodb;
+mod resp;
+#[path = "../servers/mod.rs"]
+mod servers;

@@ -1,0 +1,135 @@
+//! Cassandra, and its own client.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::database::{Database, Lease, Recipe, classpath, java, java_missing, output_of};
+use super::process::Process;
+
+/// The user and the password of `with_password`.
+pub(crate) const CREDENTIALS: &str = "cassandra:cassandra";
+
+/// What Cassandra's own start script opens for Java 17.
+const OPENED: [&str; 17] = [
+    "java.base/java.io",
+    "java.base/java.lang",
+    "java.base/java.lang.module",
+    "java.base/java.lang.reflect",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/jdk.internal.loader",
+    "java.base/jdk.internal.math",
+    "java.base/jdk.internal.misc",
+    "java.base/jdk.internal.module",
+    "java.base/jdk.internal.ref",
+    "java.base/jdk.internal.reflect",
+    "java.base/sun.nio.ch",
+    "java.rmi/sun.rmi.registry",
+    "java.rmi/sun.rmi.server",
+    "jdk.attach/sun.tools.attach",
+];
+
+/// Cassandra without a password.
+pub(crate) fn cassandra() -> Option<Lease> {
+    let command = |folder: &Path, ports: &[u16]| command(folder, ports, false);
+    let up = |process: &Process, _: &[u16]| process.output().contains(LISTENING);
+    recipe("Cassandra", command, up)
+}
+
+/// Cassandra which asks for `CREDENTIALS`.
+pub(crate) fn with_password() -> Option<Lease> {
+    let command = |folder: &Path, ports: &[u16]| command(folder, ports, true);
+    let up = |process: &Process, _: &[u16]| {
+        let output = process.output();
+        output.contains(LISTENING) && output.contains("Created default superuser role")
+    };
+    recipe("Cassandra-with-a-password", command, up)
+}
+
+const LISTENING: &str = "Starting listening for CQL clients";
+
+fn recipe(
+    name: &'static str,
+    command: fn(&Path, &[u16]) -> Command,
+    up: fn(&Process, &[u16]) -> bool,
+) -> Option<Lease> {
+    Recipe { name, missing: java_missing("cassandra"), ports: 2, command, up }.lease()
+}
+
+fn command(folder: &Path, ports: &[u16], password: bool) -> Command {
+    let settings = folder.join("cassandra.yaml");
+    std::fs::write(&settings, yaml(folder, ports, password)).expect("a file");
+    let classpath = classpath("cassandra");
+    // Measures objects in memory.
+    let jamm = classpath.split(':').find(|jar| jar.contains("/jamm-")).expect("its jar");
+    let mut command = java(folder, &OPENED, &classpath);
+    command
+        .args(["-Xms400m", "-Xmx400m", "-Dlevel=INFO"])
+        .arg(format!("-javaagent:{jamm}"))
+        .arg(format!("-Dcassandra.config=file://{}", settings.display()))
+        .arg(format!("-Dcassandra.storagedir={}", folder.display()))
+        .args(["-Djdk.attach.allowAttachSelf=true", "-Dcassandra-foreground=yes"])
+        // There is no other node to wait for.
+        .args(["-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=1"])
+        .args(["-Dcassandra.initial_token=0", "-Dcassandra.superuser_setup_delay_ms=0"])
+        .arg("org.apache.cassandra.service.CassandraDaemon");
+    command
+}
+
+fn yaml(folder: &Path, ports: &[u16], password: bool) -> String {
+    let folder = folder.display();
+    let (native, storage) = (ports[0], ports[1]);
+    let authenticator = if password {
+        "authenticator: PasswordAuthenticator\nauthorizer: CassandraAuthorizer"
+    } else {
+        ""
+    };
+    format!(
+        "cluster_name: springload
+num_tokens: 1
+partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+commitlog_sync: periodic
+commitlog_sync_period: 10000ms
+commitlog_segment_size: 8MiB
+data_file_directories: ['{folder}/data']
+commitlog_directory: {folder}/commitlog
+saved_caches_directory: {folder}/saved_caches
+hints_directory: {folder}/hints
+cdc_raw_directory: {folder}/cdc_raw
+listen_address: 127.0.0.1
+rpc_address: 127.0.0.1
+storage_port: {storage}
+native_transport_port: {native}
+endpoint_snitch: SimpleSnitch
+disk_access_mode: standard
+seed_provider:
+  - class_name: org.apache.cassandra.locator.SimpleSeedProvider
+    parameters:
+      - seeds: '127.0.0.1:{storage}'
+{authenticator}
+"
+    )
+}
+
+impl Database {
+    /// Runs a statement with Cassandra's own client.
+    #[track_caller]
+    pub(crate) fn cql(&self, statement: &str) {
+        self.cassandra_client(&["cql", statement]);
+    }
+
+    /// Reads a table with Cassandra's own client, and checks its values.
+    #[track_caller]
+    pub(crate) fn check_table(&self, table: &str) -> String {
+        self.cassandra_client(&["check", table])
+    }
+
+    #[track_caller]
+    fn cassandra_client(&self, words: &[&str]) -> String {
+        let mut command = java(self.folder(), &[], &classpath("cassandra"));
+        command.args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dlevel=OFF"]);
+        command.arg("Client").arg(self.port(0).to_string()).args(words);
+        output_of(command)
+    }
+}

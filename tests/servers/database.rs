@@ -1,0 +1,160 @@
+//! Databases in processes: at most one at a time, handed from test to test of this binary.
+//!
+//! The tests share a small machine with their server, and some do it harm. So a test waits until
+//! the one before is done with its database, and finds that running if it asks for the same.
+
+use std::io::ErrorKind;
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::process::{Process, free_ports};
+use super::{absent, here};
+
+/// How long a database may take to start; the slowest needs about 10 s when alone.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+static RUNNING: Mutex<Option<Database>> = Mutex::new(None);
+
+/// How a database is started.
+pub(crate) struct Recipe {
+    /// Tells it from all others, in messages too; without spaces, as tests/run.sh counts skips.
+    pub(crate) name: &'static str,
+    /// Where it is not installed: how that is mended.
+    pub(crate) missing: Option<&'static str>,
+    pub(crate) ports: usize,
+    pub(crate) command: fn(folder: &Path, ports: &[u16]) -> Command,
+    pub(crate) up: fn(&Process, ports: &[u16]) -> bool,
+}
+
+/// A database that runs, until another is asked for or this process ends.
+pub(crate) struct Database {
+    name: &'static str,
+    process: Process,
+    up: fn(&Process, &[u16]) -> bool,
+    ports: Vec<u16>,
+}
+
+/// A database, for one test alone.
+pub(crate) struct Lease(MutexGuard<'static, Option<Database>>);
+
+impl Deref for Lease {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        self.0.as_ref().expect("put there by `lease`")
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Database {
+        self.0.as_mut().expect("put there by `lease`")
+    }
+}
+
+impl Recipe {
+    /// The database, started if it does not run; `None`, and a word about it, when it is not
+    /// installed.
+    pub(crate) fn lease(self) -> Option<Lease> {
+        if let Some(cure) = self.missing {
+            absent(self.name, cure);
+            return None;
+        }
+        // What a failed test left behind is as good as any.
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.as_ref().is_none_or(|database| database.name != self.name) {
+            *running = None;
+            *running = Some(self.start());
+        }
+        Some(Lease(running))
+    }
+
+    fn start(&self) -> Database {
+        // Between finding free ports and using them somebody else may take one: try again.
+        let mut failures = Vec::new();
+        for _ in 0..3 {
+            let ports = free_ports(self.ports).expect("free ports");
+            let (command, ports_then) = (self.command, ports.clone());
+            let process = Process::start(Box::new(move |folder| command(folder, &ports_then)));
+            let mut database = Database {
+                name: self.name,
+                process: process.expect("it starts"),
+                up: self.up,
+                ports,
+            };
+            match database.until_up() {
+                Ok(()) => return database,
+                Err(error) if error.kind() == ErrorKind::TimedOut => {
+                    panic!("{}: {error}", self.name)
+                }
+                Err(error) => failures.push(error.to_string()),
+            }
+        }
+        panic!("{} does not start: {}", self.name, failures.join("\n"));
+    }
+}
+
+impl Database {
+    /// One of its ports, in the order of its recipe.
+    pub(crate) fn port(&self, index: usize) -> u16 {
+        self.ports[index]
+    }
+
+    /// Kills it as `kill -9` does.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Starts it again, after `kill`, on its data and its ports.
+    pub(crate) fn start_again(&mut self) {
+        self.process.start_again().expect("it starts");
+        self.until_up().unwrap_or_else(|error| panic!("{} again: {error}", self.name));
+    }
+
+    fn until_up(&mut self) -> std::io::Result<()> {
+        let (up, ports) = (self.up, &self.ports);
+        self.process.until(PATIENCE, |process| up(process, ports))
+    }
+
+    /// Its folder, for what a client beside it writes.
+    pub(crate) fn folder(&self) -> &Path {
+        self.process.folder()
+    }
+}
+
+/// Runs another client of a database, and hands back what it printed.
+#[track_caller]
+pub(crate) fn output_of(mut command: Command) -> String {
+    let output = command.output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{stdout}{stderr}", output.status);
+    stdout
+}
+
+/// The jars of a server that `tests/servers.sh` resolved, our classes and files for it.
+pub(crate) fn classpath(server: &str) -> String {
+    let built = here().join("built").join(server);
+    let jars = std::fs::read_to_string(built.join("classpath")).expect("tests/servers.sh made it");
+    let (classes, files) = (built.join("classes"), here().join(server));
+    format!("{}:{}:{}", classes.display(), files.display(), jars.trim())
+}
+
+/// `java` with a folder for what it leaves, and packages of the JDK opened to what runs.
+pub(crate) fn java(folder: &Path, opened: &[&str], classpath: &str) -> Command {
+    let mut command = Command::new("java");
+    command
+        .args(["-XX:+UseSerialGC", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true"])
+        .arg(format!("-Djava.io.tmpdir={}", folder.display()))
+        .args(opened.iter().map(|package| format!("--add-opens={package}=ALL-UNNAMED")))
+        .args(["-cp", classpath]);
+    command
+}
+
+/// How a server of Maven is installed, where it is not.
+pub(crate) fn java_missing(server: &str) -> Option<&'static str> {
+    let classes = here().join("built").join(server).join("classes");
+    (!classes.exists()).then_some("install Maven and a JDK, and run make test-servers")
+}

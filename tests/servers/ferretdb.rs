@@ -1,0 +1,40 @@
+//! A server of MongoDB's protocol that keeps files of `SQLite`, and MongoDB's own client.
+
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::database::{Database, Lease, Recipe, output_of};
+use super::here;
+use super::process::Process;
+
+/// `FerretDB`, which asks for no password.
+pub(crate) fn ferretdb() -> Option<Lease> {
+    let missing = (!program().exists()).then_some("install Go, and run make test-servers");
+    let command = |folder: &Path, ports: &[u16]| {
+        let mut command = Command::new(program());
+        command.env("GOMEMLIMIT", "512MiB").arg("serve").arg(address(ports[0])).arg(folder);
+        command
+    };
+    let up = |_: &Process, ports: &[u16]| TcpStream::connect(address(ports[0])).is_ok();
+    Recipe { name: "FerretDB", missing, ports: 1, command, up }.lease()
+}
+
+fn program() -> PathBuf {
+    here().join("built/ferretdb/ferretdb")
+}
+
+fn address(port: u16) -> String {
+    format!("127.0.0.1:{port}")
+}
+
+impl Database {
+    /// Reads a collection with MongoDB's own client, and checks its values.
+    #[track_caller]
+    pub(crate) fn check_collection(&self, database: &str, collection: &str) -> String {
+        let mut command = Command::new(program());
+        let url = format!("mongodb://{}", address(self.port(0)));
+        command.args(["check", &url, database, collection]);
+        output_of(command)
+    }
+}

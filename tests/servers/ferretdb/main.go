@@ -1,0 +1,111 @@
+// Serves MongoDB's wire protocol from SQLite files, and reads back what a test has written:
+//
+//	ferretdb serve ADDRESS FOLDER
+//	ferretdb check URL DATABASE COLLECTION
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/FerretDB/FerretDB/ferretdb"
+	"go.mongodb.org/mongo-driver/bson"
+	"go.mongodb.org/mongo-driver/bson/primitive"
+	"go.mongodb.org/mongo-driver/mongo"
+	"go.mongodb.org/mongo-driver/mongo/options"
+)
+
+const length = 100
+
+func main() {
+	log.SetFlags(0)
+	var err error
+	switch os.Args[1] {
+	case "serve":
+		err = serve(os.Args[2], os.Args[3])
+	case "check":
+		err = check(os.Args[2], os.Args[3], os.Args[4])
+	default:
+		err = fmt.Errorf("no command %s", os.Args[1])
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func serve(address, folder string) error {
+	server, err := ferretdb.New(&ferretdb.Config{
+		Listener:  ferretdb.ListenerConfig{TCP: address},
+		Handler:   "sqlite",
+		SQLiteURL: "file:" + folder + "/",
+	})
+	if err != nil {
+		return err
+	}
+	return server.Run(context.Background())
+}
+
+// check reads everything with MongoDB's own client. The documents are YCSB's with
+// dataintegrity=true: a value that is not of its key and field is an error.
+func check(url, database, collection string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	client, err := mongo.Connect(ctx, options.Client().ApplyURI(url))
+	if err != nil {
+		return err
+	}
+	cursor, err := client.Database(database).Collection(collection).Find(ctx, bson.D{})
+	if err != nil {
+		return err
+	}
+	rows, values := 0, 0
+	for cursor.Next(ctx) {
+		var document bson.D
+		if err := cursor.Decode(&document); err != nil {
+			return err
+		}
+		key := document.Map()["_id"].(string)
+		rows++
+		for _, element := range document {
+			if element.Key == "_id" {
+				continue
+			}
+			var found string
+			switch value := element.Value.(type) {
+			case string:
+				found = value
+			case primitive.Binary:
+				found = string(value.Data)
+			}
+			if found != value(key, element.Key) {
+				return fmt.Errorf("%s %s: %v", key, element.Key, element.Value)
+			}
+			values++
+		}
+	}
+	fmt.Printf("%d rows, %d values\n", rows, values)
+	return cursor.Err()
+}
+
+// value is YCSB's CoreWorkload.buildDeterministicValue.
+func value(key, field string) string {
+	var text strings.Builder
+	text.WriteString(key + ":" + field)
+	for text.Len() < length {
+		fmt.Fprintf(&text, ":%d", hash(text.String()))
+	}
+	return text.String()[:length]
+}
+
+// hash is Java's String.hashCode of ASCII text.
+func hash(text string) int32 {
+	var hash int32
+	for _, c := range []byte(text) {
+		hash = 31*hash + int32(c)
+	}
+	return hash
+}

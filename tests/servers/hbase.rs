@@ -1,0 +1,113 @@
+//! HBase: master, region servers and `ZooKeeper` in one process, and HBase's own client.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use super::database::{Database, Lease, Recipe, classpath, java, java_missing, output_of};
+use super::process::Process;
+
+/// What HBase asks of Java 17.
+const OPENED: [&str; 10] = [
+    "java.base/java.lang",
+    "java.base/java.lang.reflect",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/jdk.internal.misc",
+    "java.base/jdk.internal.ref",
+    "java.base/sun.net.dns",
+    "java.base/sun.net.util",
+    "java.base/sun.nio.ch",
+];
+
+/// With one region server, which has the same port after a restart.
+pub(crate) fn with_one_region_server() -> Option<Lease> {
+    recipe("HBase", |folder, ports| command(folder, ports, 1))
+}
+
+/// With two region servers, on ports which they choose anew at each start.
+pub(crate) fn with_two_region_servers() -> Option<Lease> {
+    recipe("HBase-with-two-region-servers", |folder, ports| command(folder, ports, 2))
+}
+
+fn recipe(name: &'static str, command: fn(&Path, &[u16]) -> Command) -> Option<Lease> {
+    let up = |process: &Process, _: &[u16]| {
+        process.output().contains("Master has completed initialization")
+    };
+    Recipe { name, missing: java_missing("hbase"), ports: 3, command, up }.lease()
+}
+
+fn command(folder: &Path, ports: &[u16], region_servers: u16) -> Command {
+    let [master, region_server, zookeeper] = ports else { panic!("three ports") };
+    let region_server = if region_servers == 1 { *region_server } else { 0 };
+    let site = site(folder, [*master, region_server, *zookeeper], region_servers);
+    std::fs::write(folder.join("hbase-site.xml"), site).expect("a file");
+    // HBase finds its settings on the class path.
+    let classpath = format!("{}:{}", folder.display(), classpath("hbase"));
+    let mut command = java(folder, &OPENED, &classpath);
+    command
+        .args(["-Xmx512m", "-Dlevel=INFO"])
+        .arg("org.apache.hadoop.hbase.master.HMaster")
+        .arg(format!("--localRegionServers={region_servers}"))
+        .arg("start");
+    command
+}
+
+/// `hbase-site.xml`: everything on loopback and in the folder.
+fn site(folder: &Path, [master, region_server, zookeeper]: [u16; 3], servers: u16) -> String {
+    let folder = folder.display();
+    let root = format!("file://{folder}/data");
+    let temporary = format!("{folder}/tmp");
+    let servers = servers.to_string();
+    let (master, region_server) = (master.to_string(), region_server.to_string());
+    let zookeeper = zookeeper.to_string();
+    let properties = [
+        ("hbase.rootdir", &root[..]),
+        ("hbase.tmp.dir", &temporary),
+        ("hbase.cluster.distributed", "false"),
+        ("hbase.unsafe.stream.capability.enforce", "false"),
+        ("hbase.wal.provider", "filesystem"),
+        ("hbase.master.hostname", "127.0.0.1"),
+        ("hbase.master.ipc.address", "127.0.0.1"),
+        ("hbase.master.port", &master),
+        ("hbase.master.info.port", "-1"),
+        // Else it waits 4.5 s for more of them.
+        ("hbase.master.wait.on.regionservers.mintostart", &servers),
+        ("hbase.master.wait.on.regionservers.maxtostart", &servers),
+        ("hbase.regionserver.hostname", "127.0.0.1"),
+        ("hbase.regionserver.ipc.address", "127.0.0.1"),
+        ("hbase.regionserver.port", &region_server),
+        ("hbase.regionserver.info.port", "-1"),
+        ("hbase.regionserver.handler.count", "10"),
+        ("hbase.zookeeper.quorum", "127.0.0.1"),
+        ("hbase.zookeeper.property.clientPort", &zookeeper),
+        ("hbase.zookeeper.property.clientPortAddress", "127.0.0.1"),
+        // A killed server is missed sooner.
+        ("zookeeper.session.timeout", "5000"),
+        // Regions move when a test moves them.
+        ("hbase.balancer.period", "86400000"),
+    ];
+    let mut text = String::from("<configuration>\n");
+    for (name, value) in properties {
+        writeln!(text, "<property><name>{name}</name><value>{value}</value></property>")
+            .expect("a string");
+    }
+    text + "</configuration>\n"
+}
+
+impl Database {
+    /// Where springload finds this HBase, its master.
+    pub(crate) fn hbase_address(&self) -> String {
+        format!("127.0.0.1:{}", self.port(0))
+    }
+
+    /// Runs HBase's own client; `tests/servers/hbase/Client.java` has its commands.
+    #[track_caller]
+    pub(crate) fn hbase_client(&self, words: &[&str]) -> String {
+        let mut command = java(self.folder(), &OPENED, &classpath("hbase"));
+        command.args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dlevel=OFF"]);
+        command.arg("Client").arg(self.port(2).to_string()).args(words);
+        output_of(command)
+    }
+}

@@ -1,0 +1,200 @@
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.HRegionLocation;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Admin;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
+import org.apache.hadoop.hbase.client.Connection;
+import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.Result;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.client.Table;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+
+/**
+ * HBase's own client, for what a test does beside springload: {@code Client ZOOKEEPER_PORT COMMAND
+ * TABLE ...}. Rows are those of YCSB with dataintegrity=true.
+ */
+public class Client {
+    private static final int FIELDS = 10;
+    private static final int LENGTH = 100;
+
+    private final Connection connection;
+    private final Admin admin;
+    private final TableName name;
+
+    private Client(Connection connection, String table) throws Exception {
+        this.connection = connection;
+        this.admin = connection.getAdmin();
+        this.name = TableName.valueOf(table);
+    }
+
+    public static void main(String[] args) throws Exception {
+        Configuration configuration = HBaseConfiguration.create();
+        configuration.set("hbase.zookeeper.quorum", "127.0.0.1");
+        configuration.set("hbase.zookeeper.property.clientPort", args[0]);
+        try (Connection connection = ConnectionFactory.createConnection(configuration)) {
+            new Client(connection, args[2]).run(args[1], Arrays.copyOfRange(args, 3, args.length));
+        }
+    }
+
+    private void run(String command, String[] args) throws Exception {
+        switch (command) {
+            case "create" -> create(args[0], Arrays.copyOfRange(args, 1, args.length));
+            case "drop" -> drop();
+            case "load" -> load(args[0], Long.parseLong(args[1]), Long.parseLong(args[2]));
+            case "check" -> check(args[0]);
+            case "split" -> split(args[0]);
+            case "move" -> move();
+            case "regions" -> regions();
+            default -> throw new IllegalArgumentException("no command " + command);
+        }
+    }
+
+    /** create TABLE FAMILY [SPLIT ...] */
+    private void create(String family, String[] splits) throws Exception {
+        var table = TableDescriptorBuilder.newBuilder(name)
+                .setColumnFamily(ColumnFamilyDescriptorBuilder.of(family)).build();
+        if (splits.length == 0) {
+            admin.createTable(table);
+        } else {
+            admin.createTable(table, Arrays.stream(splits).map(Client::bytes).toArray(byte[][]::new));
+        }
+    }
+
+    private void drop() throws Exception {
+        if (admin.tableExists(name)) {
+            admin.disableTable(name);
+            admin.deleteTable(name);
+        }
+    }
+
+    /** load TABLE FAMILY FIRST COUNT: as `ycsb load` with hashed keys. */
+    private void load(String family, long first, long count) throws Exception {
+        try (var mutator = connection.getBufferedMutator(name)) {
+            for (long number = first; number < first + count; number++) {
+                String key = "user" + hash(number);
+                Put put = new Put(bytes(key));
+                for (int i = 0; i < FIELDS; i++) {
+                    String field = "field" + i;
+                    put.addColumn(bytes(family), bytes(field), bytes(value(key, field)));
+                }
+                mutator.mutate(put);
+            }
+        }
+        System.out.println(count + " rows");
+    }
+
+    /** check TABLE FAMILY: reads everything; a value that is not of its key and field fails. */
+    private void check(String family) throws Exception {
+        long rows = 0;
+        long values = 0;
+        try (Table table = connection.getTable(name);
+                var results = table.getScanner(new Scan().setCaching(500))) {
+            for (Result result : results) {
+                String key = text(result.getRow());
+                rows++;
+                for (var pair : result.getFamilyMap(bytes(family)).entrySet()) {
+                    String field = text(pair.getKey());
+                    String found = text(pair.getValue());
+                    if (!found.equals(value(key, field))) {
+                        throw new IllegalStateException(key + " " + field + ": " + found);
+                    }
+                    values++;
+                }
+            }
+        }
+        System.out.println(rows + " rows, " + values + " values");
+    }
+
+    /** split TABLE KEY: returns when both halves are open. */
+    private void split(String key) throws Exception {
+        int before = locations().size();
+        admin.split(name, bytes(key));
+        await("a split", () -> locations().size() == before + 1 && admin.isTableAvailable(name));
+        regions();
+    }
+
+    /** move TABLE: each region to another region server; returns when they are there. */
+    private void move() throws Exception {
+        List<ServerName> servers = new ArrayList<>(admin.getRegionServers());
+        List<HRegionLocation> before = locations();
+        for (HRegionLocation location : before) {
+            ServerName other = servers.stream()
+                    .filter(server -> !server.equals(location.getServerName())).findFirst().orElseThrow();
+            admin.move(location.getRegion().getEncodedNameAsBytes(), other);
+        }
+        await("a move", () -> {
+            List<HRegionLocation> now = locations();
+            return now.size() == before.size()
+                    && now.stream().noneMatch(moved -> before.stream().anyMatch(was ->
+                            was.getRegion().equals(moved.getRegion())
+                                    && was.getServerName().equals(moved.getServerName())));
+        });
+        regions();
+    }
+
+    /** regions TABLE: first key and server of each. */
+    private void regions() throws Exception {
+        for (HRegionLocation location : locations()) {
+            System.out.println("region " + text(location.getRegion().getStartKey()) + " on "
+                    + location.getServerName());
+        }
+    }
+
+    private List<HRegionLocation> locations() throws Exception {
+        try (var locator = connection.getRegionLocator(name)) {
+            locator.clearRegionLocationCache();
+            return locator.getAllRegionLocations().stream()
+                    .filter(location -> !location.getRegion().isOffline()).toList();
+        }
+    }
+
+    private interface Condition {
+        boolean holds() throws Exception;
+    }
+
+    private static void await(String what, Condition condition) throws Exception {
+        for (int i = 0; i < 600; i++) {
+            if (condition.holds()) {
+                return;
+            }
+            Thread.sleep(100);
+        }
+        throw new IllegalStateException(what + " takes longer than a minute");
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static String text(byte[] bytes) {
+        return new String(bytes, StandardCharsets.UTF_8);
+    }
+
+    /** YCSB's Utils.hash: FNV-1a of eight octets, without its sign. */
+    private static long hash(long number) {
+        long hash = 0xCBF29CE484222325L;
+        for (int i = 0; i < 8; i++) {
+            hash = (hash ^ (number & 0xff)) * 1099511628211L;
+            number >>= 8;
+        }
+        return Math.abs(hash);
+    }
+
+    /** YCSB's CoreWorkload.buildDeterministicValue. */
+    private static String value(String key, String field) {
+        StringBuilder value = new StringBuilder(LENGTH).append(key).append(':').append(field);
+        while (value.length() < LENGTH) {
+            value.append(':').append(value.toString().hashCode());
+        }
+        value.setLength(LENGTH);
+        return value.toString();
+    }
+}

@@ -1,0 +1,133 @@
+//! A process with a folder of its own, both gone when the test is, however it ends.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// How often a starting server is asked whether it is up.
+const BETWEEN: Duration = Duration::from_millis(50);
+
+/// Waits for a word of the test, or for its end, which closes the pipe: then nobody else kills the
+/// server and removes its folder. A static is not dropped, nor anything of a test that is killed.
+const GUARD: &str = r#"read -r word && exit; kill -9 "$1"; rm -rf -- "$2""#;
+
+/// Spells the command line; told the folder in which it runs.
+pub(crate) type Spell = Box<dyn Fn(&Path) -> Command + Send + Sync>;
+
+/// A process that reads nothing and writes into `output` in its folder.
+pub(crate) struct Process {
+    spell: Spell,
+    folder: TempDir,
+    running: Option<Guarded>,
+}
+
+struct Guarded {
+    child: Child,
+    guard: Child,
+}
+
+impl Process {
+    /// Starts it in a new folder.
+    pub(crate) fn start(spell: Spell) -> io::Result<Self> {
+        let mut process = Self { spell, folder: tempfile::tempdir()?, running: None };
+        process.start_again()?;
+        Ok(process)
+    }
+
+    /// Starts it, after it was killed, on what it left behind.
+    pub(crate) fn start_again(&mut self) -> io::Result<()> {
+        self.kill();
+        let folder = self.folder.path();
+        let output = File::create(folder.join("output"))?;
+        let mut child = (self.spell)(folder)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stderr(output.try_clone()?)
+            .stdout(output)
+            .process_group(0)
+            .spawn()?;
+        let guard = Command::new("sh")
+            .args(["-c", GUARD, "guard", &child.id().to_string()])
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        match guard {
+            Ok(guard) => self.running = Some(Guarded { child, guard }),
+            Err(error) => {
+                child.kill()?;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills it as `kill -9` does, and waits for its end; its folder stays.
+    pub(crate) fn kill(&mut self) {
+        self.running = None;
+    }
+
+    /// Waits until it is up.
+    pub(crate) fn until(
+        &mut self,
+        patience: Duration,
+        up: impl Fn(&Self) -> bool,
+    ) -> io::Result<()> {
+        for _ in 0..patience.as_millis() / BETWEEN.as_millis() {
+            if up(self) {
+                return Ok(());
+            }
+            let running = self.running.as_mut().ok_or_else(|| io::Error::other("not running"))?;
+            if let Some(status) = running.child.try_wait()? {
+                return Err(io::Error::other(format!("{status}: {}", self.end_of_output())));
+            }
+            std::thread::sleep(BETWEEN);
+        }
+        let words = format!("not up after {patience:?}: {}", self.end_of_output());
+        Err(io::Error::new(io::ErrorKind::TimedOut, words))
+    }
+
+    /// All that it has written.
+    pub(crate) fn output(&self) -> String {
+        let bytes = std::fs::read(self.folder.path().join("output")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// What it has written last.
+    fn end_of_output(&self) -> String {
+        let output = self.output();
+        let lines: Vec<_> = output.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+
+    /// Where it runs.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Only now: until then the guard must do it where this process is killed.
+        let _ = self.guard.stdin.take().expect("a pipe").write_all(b"done\n");
+        let _ = self.guard.wait();
+    }
+}
+
+/// Ports that nobody uses, all different.
+pub(crate) fn free_ports(count: usize) -> io::Result<Vec<u16>> {
+    let listeners: io::Result<Vec<_>> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect();
+    listeners?.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
+}

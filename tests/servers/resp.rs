@@ -1,0 +1,96 @@
+//! What speaks Redis' protocol, Redis itself and Infinispan, and Redis' own client.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::database::{Database, Lease, Recipe, classpath, java, java_missing, output_of};
+use super::process::Process;
+
+/// The password that Redis may ask for.
+pub(crate) const PASSWORD: &str = "sec:ret";
+
+/// Redis without a password.
+pub(crate) fn redis() -> Option<Lease> {
+    let recipe = Recipe { name: "Redis", missing: None, ports: 1, command: redis_command, up };
+    Recipe { missing: redis_missing(), ..recipe }.lease()
+}
+
+/// Redis which asks for `PASSWORD`.
+pub(crate) fn redis_with_password() -> Option<Lease> {
+    let command = |folder: &Path, ports: &[u16]| {
+        let mut command = redis_command(folder, ports);
+        command.args(["--requirepass", PASSWORD]);
+        command
+    };
+    let missing = redis_missing();
+    Recipe { name: "Redis-with-a-password", missing, ports: 1, command, up }.lease()
+}
+
+/// Infinispan's RESP endpoint.
+pub(crate) fn infinispan() -> Option<Lease> {
+    let command = |folder: &Path, ports: &[u16]| {
+        let mut command = java(folder, &[], &classpath("infinispan"));
+        command.args(["-Xmx512m", "Main"]).arg(ports[0].to_string());
+        command
+    };
+    let missing = java_missing("infinispan");
+    Recipe { name: "Infinispan", missing, ports: 1, command, up }.lease()
+}
+
+fn redis_missing() -> Option<&'static str> {
+    let cure = "install redis-server, or redis-tools of Debian";
+    let client = program("redis-cli");
+    (client.is_none() || redis_program().is_none()).then_some(cure)
+}
+
+/// Redis and the name by which it must be called.
+fn redis_program() -> Option<PathBuf> {
+    // Debian's redis-tools has the server under the name of its checker, and starts no service.
+    program("redis-server").or_else(|| program("redis-check-rdb"))
+}
+
+fn redis_command(folder: &Path, ports: &[u16]) -> Command {
+    let program = redis_program().expect("it is not missing");
+    // It is the server when it is called by this name.
+    let named = folder.join("redis-server");
+    if !named.exists() {
+        std::os::unix::fs::symlink(program, &named).expect("a link");
+    }
+    let mut command = Command::new(named);
+    command
+        .args(["--bind", "127.0.0.1", "--port", &ports[0].to_string(), "--daemonize", "no"])
+        .args(["--save", "", "--appendonly", "no", "--maxmemory", "512mb"])
+        .arg("--dir")
+        .arg(folder);
+    command
+}
+
+/// A program on the path.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+fn up(_: &Process, ports: &[u16]) -> bool {
+    let ask = || {
+        let mut stream = TcpStream::connect(("127.0.0.1", ports[0]))?;
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        stream.write_all(b"*1\r\n$4\r\nPING\r\n")?;
+        // That it wants a password is an answer, too.
+        stream.read_exact(&mut [0; 1])
+    };
+    ask().is_ok()
+}
+
+impl Database {
+    /// Runs Redis' own client.
+    #[track_caller]
+    pub(crate) fn redis_cli(&self, words: &[&str]) -> String {
+        let mut command = Command::new("redis-cli");
+        command.args(["-e", "-p", &self.port(0).to_string()]).args(words);
+        output_of(command).trim_end().to_owned()
+    }
+}
