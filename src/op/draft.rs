@@ -14,6 +14,8 @@ pub struct Draft {
     pub line: Vec<u8>,
     /// Fields that were asked for.
     pub wanted: Vec<String>,
+    /// The document that is read will be looked at.
+    pub looks: bool,
     /// The place in a list of requests.
     pub entry: usize,
     ignores: bool,
@@ -58,6 +60,10 @@ impl Pen for Draft {
         if !self.ignores {
             fields.write(b"", &mut self.body);
         }
+    }
+
+    fn look(&mut self) {
+        self.looks = true;
     }
 
     fn want(&mut self, field: &str) {

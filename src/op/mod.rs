@@ -161,7 +161,8 @@ pub enum Part {
 pub struct Answered<'a> {
     /// The outcome of each document of a bulk operation that succeeded as a whole.
     pub rows: &'a [Result<Token, Failure>],
-    /// The document that was read, in JSON; `None`: the driver does not keep it.
+    /// The document that was read, in JSON, if [`Pen::look`] was called; `None`: the driver does
+    /// not keep it.
     pub document: Option<&'a [u8]>,
 }
 

@@ -25,6 +25,11 @@ pub trait Pen {
     #[inline]
     fn want(&mut self, _field: &str) {}
 
+    /// The document that is read will be looked at. Without this call, a driver need not make one
+    /// of what it has received.
+    #[inline]
+    fn look(&mut self) {}
+
     /// Selects a request of the driver's list, for drivers that have one.
     #[inline]
     fn entry(&mut self, _place: usize) {}

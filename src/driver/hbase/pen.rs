@@ -17,12 +17,14 @@ pub struct HBasePen {
     documents: Vec<(u32, usize)>,
     /// The columns to read; empty: all.
     pub(super) wanted: Vec<Bytes>,
+    /// The document that is read will be looked at.
+    pub(super) looks: bool,
 }
 
 impl HBasePen {
     pub(super) fn new(family: Rc<[u8]>) -> Self {
         let (names, ends, cells, documents) = Default::default();
-        Self { family, names, ends, cells, documents, wanted: Vec::new() }
+        Self { family, names, ends, cells, documents, wanted: Vec::new(), looks: false }
     }
 
     /// The name of this number, if there is one.
@@ -74,6 +76,7 @@ impl Pen for HBasePen {
         self.cells.clear();
         self.documents.clear();
         self.wanted.clear();
+        self.looks = false;
     }
 
     fn name(&mut self) -> &mut Vec<u8> {
@@ -89,6 +92,10 @@ impl Pen for HBasePen {
 
     fn changes(&mut self, fields: impl Fields) {
         self.put(fields);
+    }
+
+    fn look(&mut self) {
+        self.looks = true;
     }
 
     fn want(&mut self, field: &str) {

@@ -2,18 +2,17 @@
 
 use super::cells::{Cell, Cells};
 
-/// Writes the row of a block's cells as a JSON object. Returns the number of cells; `None` if a
-/// cell belongs to another row or family, or is none.
-pub(super) fn document(block: &[u8], row: &[u8], family: &[u8], out: &mut Vec<u8>) -> Option<u32> {
+/// The number of cells in a block; `None` if one belongs to another row or family, or is none.
+pub(super) fn count(block: &[u8], row: &[u8], family: &[u8]) -> Option<u32> {
+    let own = |cell: &Cell<'_>| cell.row == row && cell.family == family;
+    Cells::of(block).try_fold(0, |count, cell| cell.filter(own).map(|_| count + 1))
+}
+
+/// Writes the row of a block's cells as a JSON object.
+pub(super) fn document(block: &[u8], out: &mut Vec<u8>) {
     out.push(b'{');
-    let mut count = 0;
-    for cell in Cells::of(block) {
-        let cell = cell.filter(|cell| cell.row == row && cell.family == family)?;
-        member(&cell, out);
-        count += 1;
-    }
+    Cells::of(block).flatten().for_each(|cell| member(&cell, out));
     out.push(b'}');
-    Some(count)
 }
 
 /// Writes a column as a member of an object.
@@ -49,8 +48,8 @@ mod tests {
         write_put((b"r", b"cf", b"b"), b"\xff", &mut block);
         let read = |row: &[u8], family: &[u8]| {
             let mut out = Vec::new();
-            let count = document(&block, row, family, &mut out)?;
-            Some((count, String::from_utf8(out).unwrap()))
+            document(&block, &mut out);
+            Some((count(&block, row, family)?, String::from_utf8(out).unwrap()))
         };
         assert_eq!(read(b"r", b"cf"), Some((3, "{\"a\":\"x\\\"y\",\"b\":\"\u{fffd}\"}".into())));
         assert_eq!(read(b"s", b"cf"), None);

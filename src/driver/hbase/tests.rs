@@ -67,6 +67,7 @@ impl Bench {
 
     async fn run(&mut self, op: Op, documents: &[(&str, &'static str)]) -> Outcome {
         self.pen.clear();
+        self.pen.look();
         for (name, document) in documents {
             self.pen.name().extend_from_slice(name.as_bytes());
             if !document.is_empty() {

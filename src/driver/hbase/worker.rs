@@ -129,8 +129,10 @@ impl Worker {
         let said: Option<GetResponse> = answer.message();
         let count = said.map(|said| said.result.unwrap_or_default().associated_cell_count);
         let count = count.map(|count| count.unwrap_or_default().unsigned_abs());
-        let family = &self.shared.family;
-        let read = rows::document(answer.cells(), &row, family, &mut self.document);
+        let read = rows::count(answer.cells(), &row, &self.shared.family);
+        if pen.looks && read.is_some_and(|count| count > 0) {
+            rows::document(answer.cells(), &mut self.document);
+        }
         match (count, read) {
             (Some(0), Some(0)) => Err(Failure::NotFound),
             (Some(said), Some(read)) if said == read => Ok(Reply::default()),

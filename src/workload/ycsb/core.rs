@@ -247,6 +247,9 @@ impl Core {
     #[inline]
     fn read<P: Pen>(&self, key: &[u8], which: Range<usize>, pen: &mut P) {
         self.want(which.clone(), pen);
+        if self.records.spec().integrity {
+            pen.look();
+        }
         pen.line(|line| {
             self.show(("READ", key), line);
             self.show_names((which, ReadFields::All), line);

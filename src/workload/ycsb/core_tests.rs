@@ -149,6 +149,7 @@ fn what_is_verified_must_have_all_its_text() {
     let mut lane = core.run((0, 1), Some(1));
     let mut draft = Draft::default();
     let op = lane.next(&mut draft).unwrap();
+    assert!(draft.looks);
     let mut stored = Vec::new();
     let mut stream = Stream::new(0, 0);
     let (records, key) = (&core.records, &draft.name);

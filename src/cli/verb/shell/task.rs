@@ -95,6 +95,7 @@ impl Task<'_> {
         for field in fields {
             pen.want(field);
         }
+        pen.look();
         match self.command {
             ShellCommand::Insert { values, .. } => pen.document(None, Values(values)),
             ShellCommand::Update { values, .. } => pen.changes(Values(values)),

@@ -127,6 +127,9 @@ impl SeriesLane {
                 let limit =
                     if self.query.is_range() { self.query.points(&self.series.config) } else { 0 };
                 self.spell(OpKind::Read, None, pen);
+                if self.series.config.integrity {
+                    pen.look();
+                }
                 Some(Op { limit, ..Op::single(OpKind::Read, key, None) })
             }
             Action::Scan => {

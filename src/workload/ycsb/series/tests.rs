@@ -92,6 +92,20 @@ fn values_that_follow_from_the_point_hold_until_altered() {
 }
 
 #[test]
+fn reads_are_looked_at_where_their_values_follow_from_the_point() {
+    for integrity in [true, false] {
+        let text = format!(
+            "recordcount=60\nfieldcount=3\ntagcount=1\ninsertstart=9\noperationcount=20\n\
+             dataintegrity={integrity}\nvaluetype=integers\nrandomtimeseriesorder=false"
+        );
+        let run = all(&series(&text).unwrap(), None);
+        let reads: Vec<_> = run.iter().filter(|(op, _)| op.kind == OpKind::Read).collect();
+        assert!(!reads.is_empty());
+        assert!(reads.iter().all(|(_, draft)| draft.looks == integrity));
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_by_name() {
     for (text, name) in [
         ("fieldcount=2", "fieldcount"),
