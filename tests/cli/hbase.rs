@@ -186,6 +186,24 @@ fn a_table_that_cannot_be_made_is_refused() {
         .refused(3, &["cannot reach HBase at 127.0.0.1"]);
 }
 
+#[test]
+fn the_shell_takes_an_address_with_settings() {
+    let address = format!("hbase://127.0.0.1:{}/t?cf=f", free_port());
+    springload(["shell", &address]).refused(3, &["cannot reach HBase at 127.0.0.1"]);
+    springload(["shell", "hbase://h/t?cd=f"]).refused(2, &["an unknown setting \"cd\""]);
+    springload(["shell", "http://h/t?q=2"]).refused(2, &["a query has no effect"]);
+}
+
+#[test]
+fn a_property_of_the_guide_that_does_not_exist_names_the_one_that_does() {
+    let port = format!("hbase.masters=127.0.0.1:{}", free_port());
+    let run = load(&["-p", "thread=50", "-p", "recordcont=1", "-p", "x=1", "-p", &port]);
+    for note in ["thread: ignored, no such property; perhaps threadcount", "perhaps recordcount"] {
+        assert!(run.stderr.contains(note), "{}", run.stderr);
+    }
+    assert!(run.stderr.contains("-p x: ignored, no such property\n"), "{}", run.stderr);
+}
+
 /// A port on which nothing listens: something just did.
 fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0");

@@ -526,7 +526,7 @@ fn what_makes_no_sense_is_refused() {
     refused("ycsb load basic -P workloads/workloada -t", &["-t", "contradicts the command"]);
     for property in [
         "workload=x.Y",
-        "db=site.ycsb.db.MongoDbClient",
+        "db=site.ycsb.db.RiakKVClient",
         "threadcount=0",
         "target=x",
         "batchsize=0",

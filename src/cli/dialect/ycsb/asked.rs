@@ -381,20 +381,25 @@ impl Asked {
 
     /// Notes each property once that is unknown, or of another binding.
     fn note_unknown(&mut self, binding: &Binding) {
-        let known = |name: &str| {
-            OWN.contains(&name)
-                || CoreConfig::PROPERTIES.contains(&name)
-                || MeasurementPlan::PROPERTIES.contains(&name)
-                || occupancy::PROPERTIES.contains(&name)
-                || SeriesConfig::PROPERTIES.contains(&name)
-                || RestConfig::PROPERTIES.contains(&name)
-                || binding.properties.contains(&name)
-        };
-        for (name, _) in self.properties.iter().filter(|(name, _)| !known(name)) {
-            let why = Binding::reading(name).map_or_else(
-                || "no such property".to_owned(),
-                |other| format!("a property of the binding {}", other.names[0]),
-            );
+        let lists = [
+            &OWN[..],
+            &CoreConfig::PROPERTIES,
+            &MeasurementPlan::PROPERTIES,
+            &occupancy::PROPERTIES,
+            &SeriesConfig::PROPERTIES,
+            &RestConfig::PROPERTIES,
+            binding.properties,
+        ];
+        let known = lists.concat();
+        for (name, _) in self.properties.iter().filter(|(name, _)| !known.contains(name)) {
+            let near = || known.iter().find(|it| strsim::damerau_levenshtein(it, name) <= 1);
+            // As in `thread`, which a guide has.
+            let begun = || known.iter().find(|it| name.len() > 3 && it.starts_with(name));
+            let why = match (Binding::reading(name), near().or_else(begun)) {
+                (Some(other), _) => format!("a property of the binding {}", other.names[0]),
+                (None, Some(near)) => format!("no such property; perhaps {near}"),
+                (None, None) => "no such property".to_owned(),
+            };
             self.notes.push(format!("-p {name}: ignored, {why}"));
         }
     }
