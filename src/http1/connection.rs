@@ -12,7 +12,9 @@ use super::decode::{Decoder, Step};
 use super::head::header_values;
 use crate::clock::{Clock, Nanos};
 use crate::measure::Probe;
-use crate::net::{Buffers, Deadline, Endpoint, Found, ShardContext, Stream, Timestamps};
+use crate::net::{
+    Buffers, Deadline, Endpoint, Found, ShardContext, Stream, Timestamps, rest_after,
+};
 use crate::op::Failure;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -22,9 +24,6 @@ use std::time::Duration;
 
 /// The most memory allocated before the data arrives.
 const MOST_AHEAD: usize = 1 << 20;
-/// The first pause after a failed attempt to connect; it doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long to listen on a new connection to a server that has sent something unsolicited.
 const LISTEN_NS: Nanos = 100_000_000;
 
@@ -163,8 +162,10 @@ impl Connection {
 
     /// Pauses according to the failures to connect. Returns whether there were any.
     pub async fn rest(&self) -> bool {
-        let Some(doublings) = self.failures.checked_sub(1) else { return false };
-        tokio::time::sleep((FIRST_PAUSE * (1 << doublings.min(7))).min(LONGEST_PAUSE)).await;
+        if self.failures == 0 {
+            return false;
+        }
+        tokio::time::sleep(rest_after(self.failures)).await;
         true
     }
 

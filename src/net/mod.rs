@@ -6,11 +6,13 @@
 mod buffers;
 mod context;
 mod endpoint;
+mod rest;
 mod stream;
 mod timestamps;
 
 pub use buffers::Buffers;
 pub use context::{Deadline, ShardContext};
 pub use endpoint::{Endpoint, EndpointError, MAX_ANSWER, TlsOptions};
+pub use rest::rest_after;
 pub use stream::{Found, Stream};
 pub use timestamps::Timestamps;

@@ -5,15 +5,9 @@ use super::worker::{Shared, Standing, Worker};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::measure::Probe;
-use crate::net::{Deadline, ShardContext};
+use crate::net::{Deadline, ShardContext, rest_after};
 use crate::op::{Answered, Failure, Op, OpKind, Reason};
 use std::rc::Rc;
-use std::time::Duration;
-
-/// The pause after an operation that found no connection, which doubles with each further one ...
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// ... this many times.
-const DOUBLINGS: u32 = 6;
 
 /// A session on a table of HBase.
 #[derive(Debug)]
@@ -57,7 +51,7 @@ impl Session for HBaseSession {
         if self.failed == 0 {
             return None;
         }
-        tokio::time::sleep(FIRST_PAUSE * (1 << (self.failed - 1).min(DOUBLINGS))).await;
+        tokio::time::sleep(rest_after(self.failed)).await;
         Some(self.clock.now())
     }
 

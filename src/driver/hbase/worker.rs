@@ -14,17 +14,15 @@ use super::regions::{Place, Regions, Trouble};
 use super::rows;
 use super::servers::Servers;
 use crate::measure::{BodyBytes, Probe, Wire};
+use crate::net::rest_after;
 use crate::op::{Failure, Op, OpKind, Reply, Token};
 use prost::Message;
 use prost::bytes::Bytes;
 use std::cell::OnceCell;
 use std::rc::Rc;
-use std::time::Duration;
 
-/// The pause before a call is sent again, which doubles each time ...
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// ... this many times.
-const DOUBLINGS: u32 = 5;
+/// From this try on, pauses grow no longer.
+const MOST_DOUBLED: u32 = 5;
 /// The kinds of mutations.
 const PUT: i32 = 2;
 const DELETE: i32 = 3;
@@ -290,8 +288,9 @@ impl Worker {
         }
         self.wire.relocated += 1;
         self.failed(Failure::ServerError, said);
-        tokio::time::sleep(FIRST_PAUSE * (1 << (*tries).min(DOUBLINGS))).await;
-        *tries += 1;
+        // Regions are back soon: it is not worth waiting long for them.
+        *tries = (*tries + 1).min(MOST_DOUBLED);
+        tokio::time::sleep(rest_after(*tries)).await;
     }
 
     /// Nothing was sent, because no server could be reached or asked.

@@ -4,15 +4,9 @@ use super::{Call, Client, Form, Found, LibraryPen, Outcome, Trouble};
 use crate::clock::{Clock, Nanos};
 use crate::driver::Session;
 use crate::measure::{BodyBytes, Probe, Wire};
-use crate::net::{Deadline, ShardContext};
+use crate::net::{Deadline, ShardContext, rest_after};
 use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply};
 use std::rc::Rc;
-use std::time::Duration;
-
-/// The pause after a failed attempt to connect, which doubles with each further failure ...
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// ... this many times.
-const DOUBLINGS: u32 = 6;
 
 /// A session with a database, through a client library.
 pub struct LibrarySession {
@@ -97,7 +91,7 @@ impl Session for LibrarySession {
             return None;
         }
         if self.failed > 0 {
-            tokio::time::sleep(FIRST_PAUSE * (1 << (self.failed - 1).min(DOUBLINGS))).await;
+            tokio::time::sleep(rest_after(self.failed)).await;
         }
         let since = self.clock.now();
         // Rare: kept out of the future of every operation.

@@ -4,19 +4,14 @@ use super::LinePen;
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::measure::{BodyBytes, Probe, Wire};
-use crate::net::{Deadline, ShardContext};
+use crate::net::{Deadline, ShardContext, rest_after};
 use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The pause after a failed attempt to connect, which doubles with each further failure ...
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// ... this many times.
-const DOUBLINGS: u32 = 6;
 /// The longest answer that is read, in bytes.
 const MOST: usize = 64 << 20;
 
@@ -125,7 +120,7 @@ impl Session for LineSession {
             return None;
         }
         if self.failed > 0 {
-            tokio::time::sleep(FIRST_PAUSE * (1 << (self.failed - 1).min(DOUBLINGS))).await;
+            tokio::time::sleep(rest_after(self.failed)).await;
         }
         let since = self.clock.now();
         let connecting = TcpStream::connect(self.address);

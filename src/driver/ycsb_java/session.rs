@@ -6,19 +6,14 @@ use super::{JavaPen, YcsbJava};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::measure::{BodyBytes, Probe, Wire};
-use crate::net::{Deadline, ShardContext};
+use crate::net::{Deadline, ShardContext, rest_after};
 use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// The pause after a failed attempt to connect, which doubles with each further failure ...
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// ... this many times.
-const DOUBLINGS: u32 = 6;
 /// The longest greeting, in bytes: a key and the text of an exception.
 const GREETING: usize = 1_000_000;
 
@@ -164,7 +159,7 @@ impl Session for JavaSession {
             return None;
         }
         if self.failed > 0 {
-            tokio::time::sleep(FIRST_PAUSE * (1 << (self.failed - 1).min(DOUBLINGS))).await;
+            tokio::time::sleep(rest_after(self.failed)).await;
         }
         let since = self.clock.now();
         let connecting =
