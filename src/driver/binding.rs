@@ -73,6 +73,19 @@ pub struct Shown {
 }
 
 impl Binding {
+    /// The classes of a binding that is one of Java, whichever the property `db` names: it is given
+    /// all properties, and those of the two names below for Java itself.
+    pub(super) const ANY_CLASS: &[&str] = &["*"];
+    /// The class path.
+    pub const CLASS_PATH: &str = "springload.class-path";
+    /// Arguments of Java.
+    pub const JVM_ARGUMENTS: &str = "springload.jvm-args";
+
+    /// Whether it takes any class.
+    pub fn takes_any_class(&self) -> bool {
+        self.classes == Self::ANY_CLASS
+    }
+
     /// The binding of a driver to which YCSB has none: it is asked for by its own name, and
     /// `property` has its address.
     pub(super) const fn by_address<P: DriverPlan>(
@@ -94,12 +107,13 @@ impl Binding {
 
     /// The driver and the binding of this Java class.
     pub fn of_class(class: &str) -> Option<&'static (Card, Self)> {
-        super::BINDINGS.iter().find(|(_, binding)| binding.classes.contains(&class))
+        let has = |binding: &Self| binding.classes.contains(&class) && !binding.takes_any_class();
+        super::BINDINGS.iter().find(|(_, binding)| has(binding))
     }
 
     /// Refuses an address that would lead to another driver than `card`'s.
     pub fn refusal(&self, card: &Card, address: &str) -> Option<Invalid> {
-        let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
         let leads = match &scheme {
             Some(scheme) => card.schemes.contains(&scheme.as_str()),
             None => address == card.name,

@@ -194,6 +194,11 @@ pub trait Planned: Debug {
         "were answered 202: not yet on a quorum of nodes"
     }
 
+    /// YCSB's return code of such writes.
+    fn accepted_code(&self) -> &'static str {
+        "OK"
+    }
+
     /// What reports say about it: names and texts.
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()

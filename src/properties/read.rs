@@ -35,6 +35,11 @@ impl<'a> PropertyReader<'a> {
         Self { properties, errors: Vec::new() }
     }
 
+    /// All properties.
+    pub const fn all(&self) -> &'a Properties {
+        self.properties
+    }
+
     /// `value`, unless there were mistakes.
     ///
     /// # Errors

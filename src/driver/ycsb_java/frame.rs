@@ -85,7 +85,9 @@ pub(super) struct Answer {
     pub(super) inside_ns: u64,
     /// The result of each record, and where its text is in the frame.
     pub(super) results: Vec<(Result<Stored, Failure>, Range<usize>)>,
-    /// The rows, as JSON objects.
+    /// The number of rows ...
+    pub(super) count: u32,
+    /// ... and these as JSON objects, if they will be looked at.
     pub(super) rows: Vec<Vec<u8>>,
     /// The bytes of their names and values.
     pub(super) bytes: u64,
@@ -101,9 +103,14 @@ pub(super) enum Stored {
 }
 
 impl Answer {
-    /// Reads the answer to a request about `records`, of which no more than `most` rows were asked
-    /// for. `None` if it is not one.
-    pub(super) fn read(&mut self, frame: &[u8], records: u32, most: u32) -> Option<()> {
+    /// Reads the answer to a request about `records` that has at most `most` rows, and keeps those
+    /// if `looks`. `None` if it is not one.
+    pub(super) fn read(
+        &mut self,
+        frame: &[u8],
+        (records, most): (u32, u32),
+        looks: bool,
+    ) -> Option<()> {
         let mut parts = Parts::of(frame);
         self.results.clear();
         self.rows.clear();
@@ -116,32 +123,36 @@ impl Answer {
             let result = result(parts.byte()?)?;
             self.results.push((result, parts.place()?));
         }
-        let rows = parts.count()?;
-        if rows > most || rows > 0 && self.results.iter().any(|(result, _)| result.is_err()) {
+        self.count = parts.count()?;
+        if self.count > most
+            || self.count > 0 && self.results.iter().any(|(result, _)| result.is_err())
+        {
             return None;
         }
-        for _ in 0..rows {
-            let row = self.row(&mut parts)?;
-            self.rows.push(row);
+        for _ in 0..self.count {
+            let mut row = Vec::new();
+            for _ in 0..parts.count()? {
+                let (name, value) = (parts.text()?, parts.text()?);
+                self.bytes += (name.len() + value.len()) as u64;
+                if looks {
+                    member(name, value, &mut row)?;
+                }
+            }
+            if looks {
+                row.extend_from_slice(if row.is_empty() { b"{}" } else { b"}" });
+                self.rows.push(row);
+            }
         }
         parts.ended().then_some(())
     }
+}
 
-    fn row(&mut self, parts: &mut Parts<'_>) -> Option<Vec<u8>> {
-        let mut row = vec![b'{'];
-        for field in 0..parts.count()? {
-            if field > 0 {
-                row.push(b',');
-            }
-            let (name, value) = (parts.text()?, parts.text()?);
-            self.bytes += (name.len() + value.len()) as u64;
-            quote(name, &mut row)?;
-            row.push(b':');
-            quote(value, &mut row)?;
-        }
-        row.push(b'}');
-        Some(row)
-    }
+/// Appends a member of a JSON object, or begins it.
+fn member(name: &[u8], value: &[u8], row: &mut Vec<u8>) -> Option<()> {
+    row.push(if row.is_empty() { b'{' } else { b',' });
+    quote(name, row)?;
+    row.push(b':');
+    quote(value, row)
 }
 
 /// Appends a JSON string. Bytes that are not text are replaced.

@@ -1,6 +1,7 @@
 //! YCSB's Java bindings, unchanged: a Java process hosts one, with a thread and a `DB` object for
 //! each connection. `docs/ycsb-java.md` tells what is measured.
 
+mod binding;
 mod frame;
 mod host;
 mod pen;

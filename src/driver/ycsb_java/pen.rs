@@ -18,6 +18,8 @@ pub struct JavaPen {
     /// The names of wanted fields, as in the frame.
     wanted: Vec<u8>,
     wants: usize,
+    /// What is read will be looked at.
+    pub(super) looks: bool,
     /// What is sent, with its length in front.
     pub(super) frame: Vec<u8>,
     /// Why it is not sent.
@@ -85,6 +87,7 @@ impl Pen for JavaPen {
         self.bytes = 0;
         self.wanted.clear();
         self.wants = 0;
+        self.looks = false;
         self.frame.clear();
         self.refused = None;
     }
@@ -100,6 +103,10 @@ impl Pen for JavaPen {
 
     fn changes(&mut self, fields: impl Fields) {
         self.record(fields);
+    }
+
+    fn look(&mut self) {
+        self.looks = true;
     }
 
     fn want(&mut self, field: &str) {

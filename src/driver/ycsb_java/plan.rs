@@ -1,10 +1,11 @@
 //! The target as planned: a binding's class, its class path and its properties.
 
 use super::YcsbJava;
+use super::binding::BINDING;
 use super::host::Host;
 use crate::driver::{
-    Auth, Card, DriverPlan, ONLY_TABLE, Opening, Planned, ServerFacts, TargetAsked, TargetError,
-    is_secret, strike_secrets,
+    Auth, Binding, Card, DriverPlan, ONLY_TABLE, Opening, Planned, ServerFacts, TargetAsked,
+    TargetError, is_secret, strike_secrets,
 };
 use crate::mistake::Invalid;
 use crate::op::OpKind;
@@ -53,6 +54,7 @@ fn without_secrets<S: Serializer>(
 struct Options {
     class_path: Option<String>,
     jvm_args: Option<String>,
+    log: Option<String>,
     properties: BTreeMap<String, String>,
 }
 
@@ -75,6 +77,10 @@ impl Planned for YcsbJavaPlan {
     fn accepted_words(&self) -> &'static str {
         "were only batched by the binding (BATCHED_OK): not yet written, and their times are not \
          the database's"
+    }
+
+    fn accepted_code(&self) -> &'static str {
+        "BATCHED_OK"
     }
 }
 
@@ -101,12 +107,14 @@ impl DriverPlan for YcsbJavaPlan {
         phases: false,
     };
 
+    const BINDING: Option<Binding> = Some(BINDING);
+
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
         let wrong = |problem: String| {
             let cure = format!("give {}", Self::CARD.address);
             Invalid::new(asked.flag, problem, cure)
         };
-        let Options { class_path, jvm_args, properties } = asked.options(&Self::CARD)?;
+        let Options { class_path, jvm_args, log, properties } = asked.options(&Self::CARD)?;
         if asked.auth != Auth::default() || asked.tls_ca.is_some() {
             let problem = "credentials and certificates are the binding's, by its properties";
             return Err(wrong(problem.to_owned()));
@@ -124,7 +132,7 @@ impl DriverPlan for YcsbJavaPlan {
             table: asked.database.clone().unwrap_or_else(|| ONLY_TABLE.to_owned()),
             class_path,
             jvm_args,
-            log: None,
+            log,
             properties,
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {

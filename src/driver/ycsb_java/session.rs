@@ -102,17 +102,17 @@ impl JavaSession {
     }
 
     /// What the answer means.
-    fn judge(&mut self, op: &Op) -> Result<Reply, Failure> {
+    fn judge(&mut self, op: &Op, looks: bool) -> Result<Reply, Failure> {
         let most = match op.kind {
             OpKind::Scan => u32::MAX,
             OpKind::Read => 1,
             _ => 0,
         };
-        let read = self.answer.read(&self.frame[4..], op.documents, most);
+        let read = self.answer.read(&self.frame[4..], (op.documents, most), looks);
         read.ok_or(Failure::Protocol)?;
         let stored = |result: &Result<Stored, Failure>| *result == Ok(Stored::Batched);
         let accepted = self.answer.results.iter().any(|(result, _)| stored(result));
-        let reply = Reply { accepted, rows: self.answer.rows.len() as u32, ..Reply::default() };
+        let reply = Reply { accepted, rows: self.answer.count, ..Reply::default() };
         if op.kind == OpKind::BulkInsert {
             let results = self.answer.results.iter();
             self.rows.extend(results.map(|(result, _)| result.map(|_| Token::default())));
@@ -199,7 +199,7 @@ impl Session for JavaSession {
         let ended = self.deadline.within(began, exchange).await;
         let mut outside_ns = 0;
         let result = ended.unwrap_or(Err(Failure::Timeout)).and_then(|()| {
-            let result = self.judge(op);
+            let result = self.judge(op, pen.looks);
             if result == Err(Failure::Protocol) {
                 return result;
             }

@@ -4,10 +4,11 @@ use super::frame::{KEY, put, put_count};
 use super::*;
 use crate::clock::Clock;
 use crate::driver::{
-    Auth, DriverPlan as _, Existing, Outcome, Planned as _, Session as _, TargetAsked,
+    Auth, Binding, DriverPlan as _, Existing, Outcome, Planned as _, Session as _, TargetAsked,
 };
 use crate::measure::{Probe, Timing};
 use crate::op::{Failure, Fields, Op, OpKind, Pen as _, Token};
+use crate::properties::{Properties, PropertyReader};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
@@ -97,6 +98,7 @@ async fn carry_out(
     documents: &[(&str, &'static str)],
 ) -> (Outcome, Timing) {
     let mut pen = session.pen();
+    pen.look();
     for (name, text) in documents {
         pen.name().extend_from_slice(name.as_bytes());
         match op.kind {
@@ -393,4 +395,37 @@ fn what_may_be_secret_is_not_stored() {
     assert_eq!(properties["mongodb.url"], "mongodb://u:***@h/d");
     assert_eq!(properties["jdbc.user"], "ann");
     assert_eq!(plan.address().as_deref(), Some("ycsb-java:a.B"));
+}
+
+#[test]
+fn ycsbs_command_line_passes_everything_on() {
+    let mut properties = Properties::default();
+    for (name, value) in [
+        ("db", "a.B"),
+        ("x.url", "u?v=w"),
+        (Binding::CLASS_PATH, "/l/*"),
+        (Binding::JVM_ARGUMENTS, "-Xmx1g"),
+        ("springload.log", "/log"),
+    ] {
+        properties.set(name, value);
+    }
+    let (card, binding) = Binding::named("java").unwrap();
+    let mut read = PropertyReader::new(&properties);
+    let bound = (binding.read)(&mut read);
+    assert_eq!(read.end(()), Ok(()));
+    let address = bound.address.unwrap();
+    assert_eq!(binding.refusal(card, &address), None);
+    let asked =
+        TargetAsked { options: bound.options, database: Some("t".to_owned()), ..asked(&address) };
+    let plan = YcsbJavaPlan::check(&asked).unwrap();
+    assert_eq!((plan.class.as_str(), plan.table.as_str()), ("a.B", "t"));
+    assert_eq!((plan.class_path.as_deref(), plan.log.as_deref()), (Some("/l/*"), Some("/log")));
+    assert_eq!(plan.jvm_args.as_deref(), Some("-Xmx1g"));
+    let given: Vec<_> = plan.properties.iter().map(|(name, value)| (&**name, &**value)).collect();
+    assert_eq!(given, [("db", "a.B"), ("x.url", "u?v=w")]);
+    let none = Properties::default();
+    let mut read = PropertyReader::new(&none);
+    let _ = (binding.read)(&mut read);
+    assert_eq!(read.end(()).unwrap_err()[0].property, "db");
+    assert!(Binding::of_class("*").is_none());
 }

@@ -50,7 +50,7 @@ pub fn hdr_logs(record: &RunRecord) -> Vec<(String, String)> {
     };
     let mut logs: IndexMap<String, Vec<Second>> = IndexMap::new();
     for stage in record.measured() {
-        for section in sections(plan, stage, record.plan.connections) {
+        for section in sections(plan, stage, &record.plan) {
             let seconds = section.seconds.into_iter().map(|((second, seconds), times)| {
                 let (second, most_s) = (f64::from(second), f64::from(seconds));
                 let begins = Duration::from_secs_f64((stage.began_s + second).max(0.0));

@@ -130,7 +130,7 @@ fn lines_of(record: &RunRecord, stage: &StageRecord) -> Vec<Line> {
         lines.push(Line::new("TOTAL_GC_TIME", "Time(ms)", 0));
         lines.push(Line::new("TOTAL_GC_TIME_%", "Time(%)", 0.0));
     }
-    for section in sections(plan, stage, record.plan.connections) {
+    for section in sections(plan, stage, &record.plan) {
         lines::of_section(plan, &section, &mut lines);
     }
     lines

@@ -2,7 +2,7 @@
 
 use crate::measure::{Histogram, OperationSummary};
 use crate::op::{Failure, OpKind};
-use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType};
+use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType, Plan};
 use crate::record::StageRecord;
 use std::collections::BTreeMap;
 
@@ -47,6 +47,9 @@ pub(super) fn name(kind: OpKind) -> &'static str {
     NAMES.iter().find(|(named, _)| *named == kind).map_or("REQUEST", |(_, name)| name)
 }
 
+/// YCSB's return code of success.
+const OK: &str = "OK";
+
 /// YCSB's return code of a failure; `CONFLICT` is an addition.
 pub const fn return_code(class: Failure) -> &'static str {
     match class {
@@ -88,15 +91,12 @@ pub(super) fn succeeded(operations: &[OperationSummary]) -> u64 {
 }
 
 /// The sections of a stage, in YCSB's order.
-pub(super) fn sections(
-    plan: &MeasurementPlan,
-    stage: &StageRecord,
-    connections: usize,
-) -> Vec<Section> {
+pub(super) fn sections(plan: &MeasurementPlan, stage: &StageRecord, run: &Plan) -> Vec<Section> {
+    let accepted = run.target.accepted_code();
     let sections = |intended| {
-        let mut sections = of_interval(plan, stage, intended);
+        let mut sections = of_interval(plan, stage, (intended, accepted));
         let place = sections.iter().position(|it| !it.name.starts_with("READ"));
-        sections.insert(place.unwrap_or(sections.len()), cleanup(connections));
+        sections.insert(place.unwrap_or(sections.len()), cleanup(run.connections));
         sections
     };
     let mut all = sections(plan.interval == MeasuredInterval::Intended);
@@ -126,8 +126,13 @@ fn cleanup(connections: usize) -> Section {
     }
 }
 
-/// The sections of service times, or of response times if `intended`.
-fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> Vec<Section> {
+/// The sections of service times, or of response times if `intended`. Writes that were accepted but
+/// not yet stored have the code `accepted`.
+fn of_interval(
+    plan: &MeasurementPlan,
+    stage: &StageRecord,
+    (intended, accepted): (bool, &'static str),
+) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     for (kind, name) in NAMES {
         let Some(operation) = stage.operations.iter().find(|it| it.kind == kind) else { continue };
@@ -141,12 +146,17 @@ fn of_interval(plan: &MeasurementPlan, stage: &StageRecord, intended: bool) -> V
         let mut slots = split.slots(stage, kind, intended);
         let mut counts: BTreeMap<&str, u64> = BTreeMap::from([("", operation.ok)]);
         let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
+        let batched = if accepted == OK { 0 } else { operation.accepted };
+        if batched > 0 {
+            codes.insert(accepted, batched);
+        }
         for (&class, &count) in &operation.failures {
             *counts.entry(split.section(class)).or_default() += count;
             *codes.entry(return_code(class)).or_default() += count;
         }
         let wire = [operation.wire.requests.unwrap_or(0), operation.wire.retries];
-        let ok = (operation.ok > 0).then_some(("OK", operation.ok));
+        let stored = operation.ok - batched.min(operation.ok);
+        let ok = (stored > 0).then_some((OK, stored));
         for (own, operations) in counts {
             let plain = own.is_empty();
             let name = if plain { name.to_owned() } else { format!("{name}-{own}") };

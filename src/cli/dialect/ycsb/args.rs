@@ -48,10 +48,10 @@ pub(in crate::cli) struct Ycsb {
     /// The run phase; the command already says so
     #[arg(short = 't')]
     pub(super) transactions: bool,
-    /// Ignored: there are no classes to load
+    /// Folders with settings such as hbase-site.xml; with java:CLASS the class path
     #[arg(long, value_name = "PATH")]
     pub(super) cp: Option<OsString>,
-    /// Ignored: there is no Java
+    /// Arguments of Java, with java:CLASS; ignored without
     #[arg(long = "jvm-args", value_name = "ARGS", allow_hyphen_values = true)]
     pub(super) java: Option<OsString>,
     /// Name records as go-ycsb does, which uses a different hash
@@ -84,8 +84,9 @@ pub(super) enum Action {
 /// The help on bindings.
 fn bindings() -> String {
     let names = Binding::all_names();
+    let any = Binding::named("java").map_or("", |_| "; java:CLASS is any of YCSB's own, in Java");
     let more = "rest is for traces of URLs, basic sends nothing and prints the operations";
-    format!("The binding: {names}; {more}")
+    format!("The binding: {names}; {more}{any}")
 }
 
 /// An invalid property.

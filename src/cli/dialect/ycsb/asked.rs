@@ -210,8 +210,14 @@ impl Asked {
 
     /// The binding, and what it makes of the properties.
     fn bound(&mut self, args: &Ycsb, mistakes: &mut Vec<Invalid>) -> Option<(Named, Bound)> {
+        if let Some(class) = classes::named_class(&args.binding) {
+            self.properties.set("db", class);
+        }
         let named = classes::binding(&args.binding)
-            .and_then(|named| self.properties.get("db").map_or(Ok(named), classes::binding_class))
+            .and_then(|named| match self.properties.get("db") {
+                Some(class) if !named.1.takes_any_class() => classes::binding_class(class),
+                _ => Ok(named),
+            })
             .map_err(|mistake| mistakes.push(mistake))
             .ok()?;
         let (card, binding) = named;
@@ -219,6 +225,14 @@ impl Asked {
         let site::Found { properties: mut all, notes } =
             found.map_err(|mistake| mistakes.push(mistake)).unwrap_or_default();
         all.overlay(self.properties.clone());
+        if binding.takes_any_class() {
+            let options = [(Binding::CLASS_PATH, &args.cp), (Binding::JVM_ARGUMENTS, &args.java)];
+            for (name, given) in options {
+                if let Some(given) = given {
+                    all.set(name, given.to_string_lossy());
+                }
+            }
+        }
         let mut read = PropertyReader::new(&all);
         let mut bound = (binding.read)(&mut read);
         self.notes.extend(notes.into_iter().chain(std::mem::take(&mut bound.notes)));
@@ -381,6 +395,9 @@ impl Asked {
 
     /// Notes each property once that is unknown, or of another binding.
     fn note_unknown(&mut self, binding: &Binding) {
+        if binding.takes_any_class() {
+            return;
+        }
         let lists = [
             &OWN[..],
             &CoreConfig::PROPERTIES,

@@ -37,9 +37,16 @@ pub(super) fn workload(class: &str) -> Result<WorkloadClass, Invalid> {
 /// The driver that a binding names, and how it is asked for.
 pub(super) type Named = &'static (Card, Binding);
 
+/// The class in `java:CLASS`, if that is what this is.
+pub(super) fn named_class(name: &str) -> Option<&str> {
+    let (name, class) = name.split_once(':')?;
+    Binding::named(name).filter(|(_, binding)| binding.takes_any_class()).map(|_| class)
+}
+
 /// The binding of this name.
 pub(super) fn binding(name: &str) -> Result<Named, Invalid> {
-    Binding::named(name).ok_or_else(|| {
+    let own = name.split_once(':').filter(|_| named_class(name).is_some());
+    Binding::named(own.map_or(name, |(own, _)| own)).ok_or_else(|| {
         let problem = format!("no such binding: {name:?}");
         Invalid::new("BINDING", problem, format!("give one of {}", Binding::all_names()))
     })

@@ -117,7 +117,8 @@ impl Verb for Ycsb {
     }
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        if self.java.is_some() {
+        let hosts = classes::binding(&self.binding).is_ok_and(|named| named.1.takes_any_class());
+        if self.java.is_some() && !hosts {
             eprintln!("note: -jvm-args is ignored: there is no Java");
         }
         let mut mistakes = Vec::new();

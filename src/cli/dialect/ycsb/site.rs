@@ -34,7 +34,8 @@ pub(super) fn settings(
 ) -> Result<Found, Invalid> {
     let Some(site) = &binding.site else {
         let ignored = "-cp is ignored: there is no Java".to_owned();
-        let notes = class_path.map(|_| ignored).into_iter().collect();
+        let given = class_path.filter(|_| !binding.takes_any_class());
+        let notes = given.map(|_| ignored).into_iter().collect();
         return Ok(Found { notes, ..Found::default() });
     };
     let mut notes = Vec::new();
