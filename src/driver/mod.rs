@@ -19,6 +19,7 @@ list::drivers! {
     redis: Redis(RedisPlan) = "redis" if "redis",
     infinispan: Infinispan(InfinispanPlan) = "infinispan" if "redis",
     mongodb: MongoDb(MongoPlan) = "mongodb" if "mongodb",
+    cassandra: Cassandra(CassandraPlan) = "cassandra" if "cassandra",
     ycsb_java: YcsbJava(YcsbJavaPlan) = "ycsb_java" if "ycsb-java",
 }
 

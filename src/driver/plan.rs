@@ -217,6 +217,8 @@ pub struct Opening {
     pub stand_in: Option<String>,
     /// The seed of the run.
     pub seed: u64,
+    /// The fields of the documents that are going to be written, where that is known.
+    pub fields: Vec<String>,
     /// How long one operation may take, in nanoseconds.
     pub timeout_ns: u64,
     /// The largest answer that is read, in bytes.
@@ -301,6 +303,11 @@ mod tests {
                 "mongodb" => serde_json::json!({
                     "driver": "mongodb", "server": "mongodb://h", "user": null, "tls_ca": null,
                     "parent": "ycsb", "database": {"kind": "scratch", "keep": false}
+                }),
+                "cassandra" => serde_json::json!({
+                    "driver": "cassandra", "server": "cassandra://h", "user": null, "parent": "ycsb",
+                    "database": {"kind": "scratch", "keep": false}, "replication": 1, "pool": 1,
+                    "read_consistency": "ONE", "write_consistency": "LOCAL_QUORUM"
                 }),
                 name @ ("redis" | "infinispan") => serde_json::json!({
                     "driver": name, "server": "redis://h:1", "user": null, "tls_ca": null,

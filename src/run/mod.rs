@@ -5,6 +5,7 @@
 
 mod calibrate;
 mod collect;
+mod fields;
 mod http;
 mod lanes;
 mod live;
@@ -110,6 +111,7 @@ pub fn run(
     let opening = Opening {
         stand_in,
         seed: plan.seed,
+        fields: fields::fields(plan)?,
         timeout_ns: plan.timeout_ns,
         max_answer: plan.max_answer,
         exchanges: observer.exchanges(),

@@ -171,6 +171,10 @@ impl StageWork for BurstPlan {
         }
     }
 
+    fn fields(&self) -> Vec<String> {
+        vec![FIELD.to_owned()]
+    }
+
     fn operations(&self, _: usize, _: usize) -> Option<u64> {
         (self.role == Role::Prepare).then_some(1)
     }
@@ -259,7 +263,10 @@ impl Burst {
     }
 }
 
-/// The one field of a burst's document.
+/// The name of the one field of a burst's document.
+const FIELD: &str = "body";
+
+/// That field.
 struct Body<'a> {
     size: BodySize,
     filling: Filling,
@@ -271,7 +278,9 @@ impl Fields for Body<'_> {
         let start = out.len();
         out.push(b'{');
         out.extend_from_slice(first);
-        out.extend_from_slice(if first.is_empty() { b"\"body\":\"" } else { b",\"body\":\"" });
+        out.extend_from_slice(if first.is_empty() { b"\"" } else { b",\"" });
+        out.extend_from_slice(FIELD.as_bytes());
+        out.extend_from_slice(b"\":\"");
         let around = if self.size.wire { out.len() - start + 2 } else { 0 };
         let end = out.len() + (self.size.bytes as usize).saturating_sub(around);
         match self.filling {

@@ -56,6 +56,9 @@ macro_rules! workloads {
             ) -> Result<R::Output, R::Error> {
                 match self { $(Self::$Plan(it) => it.carry_out(cx, stock, runner),)* }
             }
+            fn fields(&self) -> Vec<String> {
+                match self { $(Self::$Plan(it) => it.fields(),)* }
+            }
             fn fill(&self) -> Option<Fill> {
                 match self { $(Self::$Plan(it) => it.fill(),)* }
             }

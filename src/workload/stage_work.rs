@@ -32,6 +32,11 @@ pub trait StageWork {
         runner: R,
     ) -> Result<R::Output, R::Error>;
 
+    /// The fields of the documents that it writes; none if they are those of the run.
+    fn fields(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What it fills the database with, if it does.
     fn fill(&self) -> Option<Fill> {
         None

@@ -90,6 +90,11 @@ impl StageWork for YcsbStage {
         }
     }
 
+    fn fields(&self) -> Vec<String> {
+        let fields = &self.config.fields;
+        (0..fields.count).map(|i| format!("{}{i}", fields.prefix)).collect()
+    }
+
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {
         if self.phase == YcsbPhase::Load && !self.class.is_core() {
             return Some(self.records_of(k, connections).div_ceil(u64::from(self.batch)));

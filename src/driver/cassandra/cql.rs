@@ -1,0 +1,168 @@
+//! Statements. Knows no connection.
+
+use std::fmt::Write as _;
+
+/// The key column, as YCSB names it.
+pub(super) const KEY: &str = "y_id";
+/// A table with more columns than this gets the statements for one of them when they are needed.
+const FEW: usize = 32;
+
+/// A table and its columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Table {
+    /// Its full name, quoted.
+    name: String,
+    key: String,
+    fields: Vec<String>,
+}
+
+/// A name as CQL writes those that may hold anything.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Names, separated by commas.
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut out = String::new();
+    for name in names {
+        let separator = if out.is_empty() { "" } else { ", " };
+        let _ = write!(out, "{separator}{}", quoted(name));
+    }
+    out
+}
+
+impl Table {
+    pub(super) fn new(keyspace: &str, table: &str, key: &str, fields: Vec<String>) -> Self {
+        let name = format!("{}.{}", quoted(keyspace), quoted(table));
+        Self { name, key: key.to_owned(), fields }
+    }
+
+    /// Makes it.
+    pub(super) fn create(&self) -> String {
+        let mut cql = format!("CREATE TABLE {} ({} text PRIMARY KEY", self.name, quoted(&self.key));
+        for field in &self.fields {
+            let _ = write!(cql, ", {} text", quoted(field));
+        }
+        cql.push(')');
+        cql
+    }
+
+    /// Removes it.
+    pub(super) fn drop(&self) -> String {
+        format!("DROP TABLE {}", self.name)
+    }
+
+    /// Writes a row: its key, then these fields.
+    pub(super) fn insert<'a>(&'a self, fields: impl ExactSizeIterator<Item = &'a str>) -> String {
+        let places = ", ?".repeat(fields.len());
+        let names = list(std::iter::once(self.key.as_str()).chain(fields));
+        format!("INSERT INTO {} ({names}) VALUES (?{places})", self.name)
+    }
+
+    /// Changes these fields of a row; then comes its key.
+    pub(super) fn update<'a>(&self, fields: impl Iterator<Item = &'a str>) -> String {
+        let mut cql = format!("UPDATE {} SET ", self.name);
+        for (place, field) in fields.enumerate() {
+            let separator = if place == 0 { "" } else { ", " };
+            let _ = write!(cql, "{separator}{} = ?", quoted(field));
+        }
+        let _ = write!(cql, " WHERE {} = ?", quoted(&self.key));
+        cql
+    }
+
+    /// Reads these fields of a row, or all columns.
+    pub(super) fn select<'a>(&self, fields: impl Iterator<Item = &'a str>) -> String {
+        format!("{} WHERE {} = ?", self.columns(fields), quoted(&self.key))
+    }
+
+    /// Reads these fields of rows, or all columns, from a key on in the order of the keys' hashes.
+    pub(super) fn scan<'a>(&self, fields: impl Iterator<Item = &'a str>) -> String {
+        let key = quoted(&self.key);
+        format!("{} WHERE token({key}) >= token(?) LIMIT ?", self.columns(fields))
+    }
+
+    fn columns<'a>(&self, fields: impl Iterator<Item = &'a str>) -> String {
+        let names = list(fields);
+        let names = if names.is_empty() { "*" } else { &names };
+        format!("SELECT {names} FROM {}", self.name)
+    }
+
+    /// Removes a row.
+    pub(super) fn delete(&self) -> String {
+        format!("DELETE FROM {} WHERE {} = ?", self.name, quoted(&self.key))
+    }
+
+    /// The statements that are probably needed, and whether they write.
+    pub(super) fn statements(&self) -> Vec<(String, bool)> {
+        let (none, all) = (std::iter::empty, || self.fields.iter().map(String::as_str));
+        let mut out = vec![
+            (self.insert(all()), true),
+            (self.select(none()), false),
+            (self.scan(none()), false),
+            (self.delete(), true),
+        ];
+        if self.fields.len() > FEW {
+            return out;
+        }
+        for field in all() {
+            let one = || std::iter::once(field);
+            out.push((self.update(one()), true));
+            out.push((self.select(one()), false));
+        }
+        out
+    }
+}
+
+/// Makes a keyspace with so many copies of each row.
+pub(super) fn create_keyspace(keyspace: &str, replication: u32) -> String {
+    format!(
+        "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', \
+         'replication_factor': {replication}}}",
+        quoted(keyspace)
+    )
+}
+
+/// Removes a keyspace.
+pub(super) fn drop_keyspace(keyspace: &str) -> String {
+    format!("DROP KEYSPACE {}", quoted(keyspace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_quote_names_and_bind_values() {
+        let table = Table::new("ycsb", "usertable", KEY, vec!["field0".into(), "a\"b".into()]);
+        let two = || ["field0", "a\"b"].into_iter();
+        assert_eq!(
+            table.create(),
+            r#"CREATE TABLE "ycsb"."usertable" ("y_id" text PRIMARY KEY, "field0" text, "a""b" text)"#
+        );
+        assert_eq!(
+            table.insert(two()),
+            r#"INSERT INTO "ycsb"."usertable" ("y_id", "field0", "a""b") VALUES (?, ?, ?)"#
+        );
+        assert_eq!(
+            table.update(two()),
+            r#"UPDATE "ycsb"."usertable" SET "field0" = ?, "a""b" = ? WHERE "y_id" = ?"#
+        );
+        let none = std::iter::empty;
+        assert_eq!(table.select(none()), r#"SELECT * FROM "ycsb"."usertable" WHERE "y_id" = ?"#);
+        assert_eq!(
+            table.scan(["x"].into_iter()),
+            r#"SELECT "x" FROM "ycsb"."usertable" WHERE token("y_id") >= token(?) LIMIT ?"#
+        );
+        assert_eq!(table.delete(), r#"DELETE FROM "ycsb"."usertable" WHERE "y_id" = ?"#);
+        assert_eq!(table.drop(), r#"DROP TABLE "ycsb"."usertable""#);
+        assert_eq!(drop_keyspace("k"), r#"DROP KEYSPACE "k""#);
+        assert!(create_keyspace("k", 3).ends_with("'replication_factor': 3}"));
+    }
+
+    #[test]
+    fn what_a_run_needs_is_prepared_before_it() {
+        let fields = |count| (0..count).map(|i| format!("f{i}")).collect();
+        let prepared = |count| Table::new("k", "t", KEY, fields(count)).statements().len();
+        assert_eq!((prepared(10), prepared(1_000)), (24, 4));
+    }
+}

@@ -1,0 +1,182 @@
+//! Apache Cassandra, and what speaks CQL's binary protocol, in the layout of YCSB's binding.
+//!
+//! A record is a row, whose key is text, with a text column for each field. Each load thread has a
+//! session of the library, on whose connections the requests of all its sessions travel together.
+//! Nothing is retried.
+
+mod binding;
+mod client;
+mod cql;
+mod open;
+mod plan;
+mod trouble;
+
+pub use plan::{CassandraPlan, Consistency};
+
+use super::TargetError;
+use super::library::{Client, Clients, Database, Local, Trouble};
+use crate::net::ShardContext;
+use crate::op::{Failure, Reason};
+use ::scylla::client::PoolSize;
+use ::scylla::client::execution_profile::ExecutionProfile;
+use ::scylla::client::session::Session;
+use ::scylla::client::session_builder::SessionBuilder;
+use ::scylla::policies::retry::FallthroughRetryPolicy;
+use ::scylla::statement::prepared::PreparedStatement;
+use client::CassandraClient;
+use cql::Table;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::num::NonZeroUsize;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A table, ready for load.
+#[derive(Clone)]
+pub struct Cassandra {
+    servers: Servers,
+    table: Table,
+    read: Consistency,
+    write: Consistency,
+    /// What removes what the run created, if it is not kept.
+    removal: Option<String>,
+}
+
+/// How to reach the cluster.
+#[derive(Clone)]
+struct Servers {
+    hosts: Vec<String>,
+    login: Option<(String, String)>,
+    /// The keyspace whose replicas must be known, to send requests to them.
+    keyspace: String,
+    /// Connections of each thread to each server.
+    connections: NonZeroUsize,
+    timeout: Duration,
+}
+
+impl Servers {
+    /// Connects to the cluster.
+    async fn connect(&self) -> Result<Session, Trouble> {
+        let profile = ExecutionProfile::builder()
+            .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
+            // Time is up when the session says so.
+            .request_timeout(None)
+            .build();
+        let mut builder = SessionBuilder::new()
+            .known_nodes(&self.hosts)
+            .default_execution_profile_handle(profile.into_handle())
+            .connection_timeout(self.timeout)
+            .keyspaces_to_fetch([self.keyspace.clone()])
+            .pool_size(PoolSize::PerHost(self.connections));
+        if let Some((user, password)) = &self.login {
+            builder = builder.user(user, password);
+        }
+        match tokio::time::timeout(self.timeout, builder.build()).await {
+            Ok(session) => session.map_err(|error| trouble::of_new_session(&error)),
+            Err(_) => Err(Trouble::new(Failure::Timeout, "no answer in time")),
+        }
+    }
+
+    /// Carries out a statement that brings nothing, within the timeout.
+    async fn command(&self, session: &Session, cql: &str) -> Result<(), Trouble> {
+        match tokio::time::timeout(self.timeout, session.query_unpaged(cql, ())).await {
+            Ok(done) => done.map(|_| ()).map_err(|error| trouble::of(&error)),
+            Err(_) => Err(Trouble::new(Failure::Timeout, "no answer in time")),
+        }
+    }
+}
+
+impl fmt::Debug for Cassandra {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cassandra").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+impl Database for Cassandra {
+    fn clients(&self, _: Rc<ShardContext>) -> Local<'_, io::Result<Box<dyn Clients>>> {
+        let pool = Pool {
+            target: self.clone(),
+            session: tokio::sync::Mutex::default(),
+            statements: RefCell::default(),
+        };
+        Box::pin(async { Ok(Box::new(ShardPool(Rc::new(pool))) as Box<dyn Clients>) })
+    }
+
+    fn tear_down(&self) -> Local<'_, Result<bool, TargetError>> {
+        Box::pin(async {
+            let Some(removal) = &self.removal else { return Ok(false) };
+            let removed = async {
+                let session = self.servers.connect().await?;
+                self.servers.command(&session, removal).await
+            };
+            removed.await.map_err(|trouble: Trouble| {
+                let reason = Reason::new(None, &trouble.reason).reason;
+                TargetError(format!("{removal}: {reason}"))
+            })?;
+            Ok(true)
+        })
+    }
+}
+
+/// The session of the library that the sessions of a shard share, and its statements.
+struct Pool {
+    target: Cassandra,
+    session: tokio::sync::Mutex<Option<Arc<Session>>>,
+    statements: RefCell<HashMap<String, PreparedStatement>>,
+}
+
+impl Pool {
+    /// A session that has answered. One that does not is replaced: the library would wait for long
+    /// before it looks for a server again.
+    async fn connect(&self) -> Result<Arc<Session>, Trouble> {
+        let mut shared = self.session.lock().await;
+        if let Some(session) = &*shared {
+            let ask = self.target.servers.command(session, "SELECT key FROM system.local");
+            if ask.await.is_ok() {
+                return Ok(session.clone());
+            }
+        }
+        *shared = None;
+        self.statements.borrow_mut().clear();
+        let session = Arc::new(self.target.servers.connect().await?);
+        for (cql, writes) in self.target.table.statements() {
+            // What is wrong with one is told by the operation that needs it.
+            let _ = self.statement(&session, &cql, writes).await;
+        }
+        *shared = Some(session.clone());
+        Ok(session)
+    }
+
+    /// The prepared statement, which is prepared when it is first needed.
+    async fn statement(
+        &self,
+        session: &Session,
+        cql: &str,
+        writes: bool,
+    ) -> Result<PreparedStatement, Trouble> {
+        if let Some(prepared) = self.statements.borrow().get(cql) {
+            return Ok(prepared.clone());
+        }
+        let prepared = session.prepare(cql).await;
+        let mut prepared = prepared.map_err(|error| trouble::of_prepare(&error))?;
+        let level = if writes { self.target.write } else { self.target.read };
+        prepared.set_consistency(level.into());
+        self.statements.borrow_mut().insert(cql.to_owned(), prepared.clone());
+        Ok(prepared)
+    }
+}
+
+/// The pool as the sessions of one shard see it.
+struct ShardPool(Rc<Pool>);
+
+impl Clients for ShardPool {
+    fn client(&self) -> Box<dyn Client> {
+        Box::new(CassandraClient::new(self.0.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests;
