@@ -100,6 +100,12 @@ impl Binding {
         Self { names: name, classes: &[], properties: property, flag, site: None, read }
     }
 
+    /// What to do about a name that no binding has.
+    pub fn cure(name: &str) -> String {
+        let absent = super::ABSENT.iter().find(|it| name.starts_with(it.name));
+        absent.map_or_else(|| format!("give one of {}", Self::all_names()), |it| it.cure())
+    }
+
     /// The driver and the binding of this name.
     pub fn named(name: &str) -> Option<&'static (Card, Self)> {
         super::BINDINGS.iter().find(|(_, binding)| binding.names.contains(&name))

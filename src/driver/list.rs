@@ -27,7 +27,7 @@ impl Absent {
         format!("this springload was built without {}", self.name)
     }
 
-    fn cure(self) -> String {
+    pub(super) fn cure(self) -> String {
         format!("get it with: cargo install --path . --features {}", self.feature)
     }
 }

@@ -102,6 +102,21 @@ fn settings_of_the_site_are_read_and_properties_override_them() {
 }
 
 #[test]
+fn settings_are_found_where_the_launcher_of_ycsb_looks() {
+    for folder in ["conf", "hbase12-binding/conf", "hbase12/conf"] {
+        let home = tempfile::tempdir().expect("a folder");
+        let conf = home.path().join(folder);
+        std::fs::create_dir_all(&conf).expect("a folder");
+        write(&conf, site(&[("hbase.masters", "m:1")]));
+        let mut command = assert_cmd::Command::new(crate::springload::BINARY);
+        command.current_dir(home.path()).arg("ycsb").args(LOAD).arg("--dry-run");
+        let plan = command.output().expect("it runs").stdout;
+        let plan: Value = serde_json::from_slice(&plan).expect("a plan");
+        assert_eq!(plan["target"]["servers"], serde_json::json!(["m:1"]), "{folder}");
+    }
+}
+
+#[test]
 fn a_site_that_cannot_be_read_is_told_by_its_path() {
     let folder = tempfile::tempdir().expect("a folder");
     let entity = "<!DOCTYPE c [<!ENTITY a \"&b;&b;\"><!ENTITY b \"ha\">]>\n<configuration>\n\

@@ -4,6 +4,7 @@
 
 mod cassandra;
 mod guarded;
+mod guide;
 mod hbase;
 mod mongodb;
 mod resp;

@@ -153,7 +153,8 @@ fn seeds(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) -> Vec<String> 
         let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
         let (hosts, ports) = (hosts.join(", "), ports.join(" or "));
         notes.push(format!(
-            "ZooKeeper is not asked: a master or region server is looked for on {hosts}, port {ports}"
+            "ZooKeeper is not asked: a master or region server is looked for on {hosts}, port \
+             {ports}; name others with -p {MASTERS}=HOST:PORT"
         ));
     }
     if let Some(unknown) = seeds.iter().find(|seed| seed.ends_with(":0")) {

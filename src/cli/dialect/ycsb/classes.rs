@@ -48,7 +48,7 @@ pub(super) fn binding(name: &str) -> Result<Named, Invalid> {
     let own = name.split_once(':').filter(|_| named_class(name).is_some());
     Binding::named(own.map_or(name, |(own, _)| own)).ok_or_else(|| {
         let problem = format!("no such binding: {name:?}");
-        Invalid::new("BINDING", problem, format!("give one of {}", Binding::all_names()))
+        Invalid::new("BINDING", problem, Binding::cure(name))
     })
 }
 

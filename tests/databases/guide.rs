@@ -1,0 +1,141 @@
+//! YCSB's guide to HBase, as `docs/hbase-guide.md` goes through it.
+
+use crate::servers::database::Lease;
+use crate::servers::hbase::with_one_region_server;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// An HBase, and springload in a folder with `hbase-site.xml`.
+struct Guide {
+    hbase: Lease,
+    runs: AtomicU32,
+}
+
+impl Guide {
+    fn begin(table: &str) -> Option<Self> {
+        let guide = Self { hbase: with_one_region_server()?, runs: AtomicU32::new(0) };
+        guide.hbase.hbase_client(&["drop", table]);
+        Some(guide)
+    }
+
+    fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_springload"));
+        command.current_dir(self.hbase.folder()).args(words.split(' '));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// A phase of YCSB on this table.
+    fn ycsb(&self, phase: &str, table: &str, words: &str) -> Command {
+        let site = self.hbase.folder().display();
+        let words = format!(
+            "ycsb {phase} hbase12 -P workloads/workloada -cp {site} -p table={table} \
+             -p columnfamily=cf -p dataintegrity=true {words}"
+        );
+        let mut command = self.command(&words);
+        if phase != "shell" {
+            let number = self.runs.fetch_add(1, Ordering::Relaxed);
+            command.arg("--output").arg(PathBuf::from(format!("{table}{number}")));
+        }
+        command
+    }
+
+    /// HBase's own client finds this many rows with all their values in the table.
+    #[track_caller]
+    fn finds(&self, table: &str, rows: u32) {
+        let found = self.hbase.hbase_client(&["check", table, "cf"]);
+        assert_eq!(found, format!("{rows} rows, {} values\n", rows * 10));
+    }
+}
+
+/// What a command printed. Whether a machine is busy is of no interest here.
+#[track_caller]
+fn done(output: Output) -> (String, String) {
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 5)), "{code:?}\n{stdout}\n{stderr}");
+    (stdout, stderr)
+}
+
+#[track_caller]
+fn run(mut command: Command) -> (String, String) {
+    done(command.output().expect("it runs"))
+}
+
+#[test]
+fn its_six_steps() {
+    let Some(guide) = Guide::begin("usertable") else { return };
+    let address = format!("hbase://{}/usertable", guide.hbase.hbase_address());
+    let create = format!("hbase create-table {address} --cf cf --splits 20");
+    let (created, _) = run(guide.command(&create));
+    assert_eq!(created, "created table usertable with column family cf and 21 regions\n");
+    let regions = guide.hbase.hbase_client(&["regions", "usertable"]);
+    assert_eq!(regions.lines().count(), 21, "{regions}");
+    for i in 1..=20 {
+        let point = format!("user{}", 1000 + i * (9999 - 1000) / 20);
+        assert!(regions.contains(&point), "{point}: {regions}");
+    }
+    let again = guide.command(&create).output().expect("it runs");
+    let told = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.code() == Some(3) && told.contains("exists already"), "{told}");
+    run(guide.command(&format!("{create} --if-not-exists")));
+
+    let counts = "-p recordcount=2000 -p operationcount=2000 -thread 50 -s";
+    let (report, notes) = run(guide.ycsb("load", "usertable", counts));
+    assert!(report.contains("[INSERT], Return=OK, 2000\n"), "{report}");
+    assert!(notes.contains("hbase-site.xml: hbase.master.port="), "{notes}");
+    guide.finds("usertable", 2000);
+    let (report, _) = run(guide.ycsb("run", "usertable", counts));
+    assert!(!report.contains("FAILED") && report.contains("[VERIFY], Return=OK"), "{report}");
+    guide.finds("usertable", 2000);
+}
+
+#[test]
+fn four_clients_and_buffered_writes() {
+    let Some(guide) = Guide::begin("slices") else { return };
+    let address = format!("hbase://{}/slices", guide.hbase.hbase_address());
+    run(guide.command(&format!("hbase create-table {address} --split-keys user5")));
+    let clients: Vec<_> = [0, 500, 1000, 1500]
+        .into_iter()
+        .map(|start| {
+            let slice = format!(
+                "-p recordcount=2000 -p insertstart={start} -p insertcount=500 -threads 2 \
+                 -p clientbuffering={}",
+                start >= 1000
+            );
+            guide.ycsb("load", "slices", &slice).spawn().expect("it runs")
+        })
+        .collect();
+    for client in clients {
+        let (report, _) = done(client.wait_with_output().expect("it ends"));
+        assert!(report.contains("[INSERT], Return=OK, 500\n"), "{report}");
+    }
+    guide.finds("slices", 2000);
+}
+
+#[test]
+fn its_shell_and_its_mistakes() {
+    let Some(guide) = Guide::begin("byhand") else { return };
+    guide.hbase.hbase_client(&["create", "byhand", "cf"]);
+    let mut shell = guide.ycsb("shell", "byhand", "-p debug=false");
+    let mut shell = shell.stdin(Stdio::piped()).spawn().expect("it runs");
+    let script = b"insert user1 field0=hello\nread user1\nscan user 5\ndelete user1\nread user1\n";
+    std::io::Write::write_all(&mut shell.stdin.take().expect("a pipe"), script).expect("it reads");
+    let output = shell.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(told.matches("field0=hello\n").count(), 2, "{told}");
+    assert!(output.status.code() == Some(3) && told.contains("NOT_FOUND"), "{told}");
+
+    for (table, more, wrong) in [
+        ("missing", "", "there is no table \"missing\"; create it first"),
+        ("byhand", "-p columnfamily=other", "no column family \"other\"; it has cf"),
+        ("byhand", "-p hbase.masters=127.0.0.1:1", "cannot reach HBase at 127.0.0.1:1"),
+    ] {
+        let words = format!("-p recordcount=10 {more}");
+        let output = guide.ycsb("load", table, words.trim()).output().expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(3) && told.contains(wrong), "{told}");
+    }
+}
