@@ -17,11 +17,7 @@ const KEY_FIXED: usize = 2 + 1 + 8 + 1;
 pub(super) const MOST_ROW: usize = i16::MAX as usize;
 
 /// Appends the cell that stores `value`. `row` has at most [`MOST_ROW`] bytes, `family` 127.
-pub(super) fn write_put(
-    (row, family, qualifier): (&[u8], &[u8], &[u8]),
-    value: &[u8],
-    out: &mut Vec<u8>,
-) {
+pub fn write_put((row, family, qualifier): (&[u8], &[u8], &[u8]), value: &[u8], out: &mut Vec<u8>) {
     let key = KEY_FIXED + row.len() + family.len() + qualifier.len();
     let length = 8 + key + value.len();
     out.reserve(4 + length);
@@ -40,21 +36,26 @@ pub(super) fn write_put(
 
 /// A cell of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell<'a> {
-    pub(super) row: &'a [u8],
-    pub(super) family: &'a [u8],
-    pub(super) qualifier: &'a [u8],
-    pub(super) value: &'a [u8],
+pub struct Cell<'a> {
+    /// The row that it is in.
+    pub row: &'a [u8],
+    /// The column family.
+    pub family: &'a [u8],
+    /// The name of the column within its family.
+    pub qualifier: &'a [u8],
+    /// What is stored.
+    pub value: &'a [u8],
 }
 
 /// The cells of a block. Ends with `None` inside if the rest is no cell.
 #[derive(Clone, Debug)]
-pub(super) struct Cells<'a> {
+pub struct Cells<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Cells<'a> {
-    pub(super) const fn of(block: &'a [u8]) -> Self {
+    /// Those of this block.
+    pub const fn of(block: &'a [u8]) -> Self {
         Self { rest: block }
     }
 

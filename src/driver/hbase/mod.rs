@@ -6,7 +6,7 @@
 mod admin;
 mod binding;
 mod bulk;
-mod cells;
+pub mod cells;
 mod connection;
 mod exception;
 mod frame;

@@ -17,8 +17,8 @@ use url::form_urlencoded;
 pub(super) const PORTS: [u16; 2] = [16_000, 16_020];
 /// The family of a table that springload creates, unless another is named.
 const FAMILY: &str = "cf";
-/// The most split points that HBase's master takes in reasonable time.
-const MOST_SPLITS: u32 = 10_000;
+/// The most split points that are all different: user1000 to user9999 without the first.
+pub(super) const MOST_SPLITS: u32 = 8_999;
 /// The most connections to a server.
 const MOST_CONNECTIONS: u32 = 1_000;
 

@@ -2,12 +2,10 @@
 
 use super::HBasePlan;
 use super::admin::{Admin, settings, split_points, told};
+use super::plan::MOST_SPLITS;
 use crate::driver::{DatabasePlan, DriverPlan as _, Opening, TargetAsked, TargetError};
 use crate::mistake::{Flagged, Invalid};
 use prost::bytes::Bytes;
-
-/// The most split points that are all different: user1000 to user9999 without the first.
-const MOST_SPLITS: u64 = 8_999;
 
 /// A table that does not exist yet.
 #[derive(Clone, Debug)]
@@ -38,7 +36,7 @@ impl NewTable {
         let split_points = match splits {
             None => plan.options.splits.map(split_points).unwrap_or_default(),
             Some(SplitsAsked::Count(count)) => {
-                if let Some(mistake) = count.out_of_range(1, MOST_SPLITS) {
+                if let Some(mistake) = count.out_of_range(1, MOST_SPLITS.into()) {
                     return Err(mistake);
                 }
                 split_points(count.value as u32)
