@@ -12,6 +12,8 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 const MOST_REPLACED: usize = 20;
 /// The longest value with its `${...}` replaced, in bytes.
 const LONGEST: usize = 1 << 16;
+/// The most characters of a message.
+const MOST_SHOWN: usize = 200;
 
 /// The `wanted` properties of a configuration file. In their values, `${name}` stands for another
 /// property of the file; what the file does not define is left as it is. No entity but XML's own is
@@ -30,7 +32,7 @@ pub fn parse(bytes: &[u8], wanted: &[&str]) -> Result<Properties, String> {
         let at = (reader.buffer_position().max(reader.error_position()) as usize).min(text.len());
         let lined = |problem: String| {
             let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1;
-            format!("line {line}: {problem}")
+            format!("line {line}: {}", shown(&problem))
         };
         match event.map_err(|error| lined(error.to_string()))? {
             Event::Eof if file.depth > 0 => return Err(lined("it ends too early".to_owned())),
@@ -46,6 +48,12 @@ pub fn parse(bytes: &[u8], wanted: &[&str]) -> Result<Properties, String> {
         }
     }
     Ok(found)
+}
+
+/// A message that quotes the file: short, and without characters that a terminal would obey.
+fn shown(problem: &str) -> String {
+    let plain = problem.chars().take(MOST_SHOWN);
+    plain.map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// What was read so far.
@@ -248,6 +256,8 @@ mod tests {
             let error = found(text, &["a"]).unwrap_err();
             assert!(error.contains(told), "{text}: {error}");
         }
+        let told = found(&format!("<\u{1b}[2J{}>", "x".repeat(9_000)), &[]).unwrap_err();
+        assert!(told.len() < 300 && told.contains("<\u{fffd}[2Jxx"), "{told}");
         let latin = parse(b"<configuration>\xe9</configuration>", &[]);
         assert!(latin.unwrap_err().contains("UTF-8"));
         let entities = "<!DOCTYPE x [<!ENTITY e SYSTEM \"file:///etc/passwd\">]>\n\

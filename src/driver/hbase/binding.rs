@@ -30,16 +30,20 @@ pub(super) const BINDING: Binding = Binding {
     read,
 };
 
-const PROPERTIES: [&str; 19] = [
+const PROPERTIES: [&str; 23] = [
     "clientbuffering",
     "columnfamily",
     "debug",
     "durability",
     BOOTSTRAP,
     "hbase.client.netty.tls.enabled",
+    "hbase.client.operation.timeout",
+    "hbase.client.pause",
+    "hbase.client.retries.number",
     MASTER_PORT,
     MASTERS,
     REGION_PORT,
+    "hbase.rpc.timeout",
     "hbase.security.authentication",
     "hbase.usepagefilter",
     "hbase.usescanvaluefiltering",
@@ -63,6 +67,9 @@ const MASTER_DEFAULT: u64 = 16000;
 const REGION_DEFAULT: u64 = 16020;
 const QUORUM_DEFAULT: &str = "127.0.0.1";
 const BUFFER_DEFAULT: u64 = 12 << 20;
+/// The most hosts that a list may name, and the most characters of a wrong one that are shown.
+const MOST_HOSTS: usize = 1_000;
+const MOST_SHOWN: usize = 100;
 const HOSTS: &str = "give HOST or HOST:PORT, several with commas between";
 fn read(read: &mut PropertyReader<'_>) -> Bound {
     let mut notes = Vec::new();
@@ -83,9 +90,7 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
     let bytes = read.within("writebuffersize", BUFFER_DEFAULT, 1..=1 << 40);
     // There is a limit of records in the request for a scan, whatever filter YCSB sends.
     read.flag("hbase.usepagefilter", true);
-    if read.flag("debug", false) {
-        notes.push("debug: there is nothing more to print".to_owned());
-    }
+    note(read, &mut notes);
     Bound {
         address: Some(format!("hbase://{}", seeds.join(","))),
         options,
@@ -93,6 +98,24 @@ fn read(read: &mut PropertyReader<'_>) -> Bound {
         must_exist: true,
         buffer: buffering.then_some(Buffer { property: "clientbuffering", bytes }),
         ..Bound::default()
+    }
+}
+
+/// Notes what has no effect.
+fn note(read: &mut PropertyReader<'_>, notes: &mut Vec<String>) {
+    if read.flag("debug", false) {
+        notes.push("debug: there is nothing more to print".to_owned());
+    }
+    let why = "what fails is counted, not sent again, except to a region that has moved";
+    for (name, why) in [
+        ("hbase.client.operation.timeout", "--timeout sets it"),
+        ("hbase.rpc.timeout", "--timeout sets it"),
+        ("hbase.client.pause", why),
+        ("hbase.client.retries.number", why),
+    ] {
+        if !read.text(name, "").is_empty() {
+            notes.push(format!("{name}: ignored, {why}"));
+        }
     }
 }
 
@@ -179,7 +202,12 @@ fn places(read: &mut PropertyReader<'_>, name: &str, default: &str) -> Vec<(Stri
     if found.is_empty() && !text.is_empty() {
         read.wrong(name, "names no host", HOSTS);
     }
+    if found.len() > MOST_HOSTS {
+        read.wrong(name, format!("names more than {MOST_HOSTS} hosts"), "name a few");
+        return Vec::new();
+    }
     for wrong in found.iter().filter_map(|it| it.as_ref().err()) {
+        let wrong: String = wrong.chars().take(MOST_SHOWN).collect();
         let problem = format!("{wrong:?} is no host");
         read.wrong(name, problem, HOSTS);
     }

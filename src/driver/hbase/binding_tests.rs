@@ -68,6 +68,24 @@ fn buffered_writes_have_a_size() {
 }
 
 #[test]
+fn what_has_no_effect_is_noted() {
+    let masters = "columnfamily=cf hbase.masters=m";
+    let notes = |pairs: &str| bound(&format!("{masters} {pairs}")).unwrap().notes.join("; ");
+    assert!(notes("hbase.client.retries.number=3").contains("counted, not sent again"));
+    assert!(notes("hbase.rpc.timeout=3").contains("--timeout sets it"));
+    assert!(notes("debug=true").starts_with("debug: "));
+    assert_eq!(notes("debug=false zookeeper.znode.parent=/hbase"), "");
+}
+
+#[test]
+fn a_list_of_hosts_has_an_end() {
+    let error = bound(&format!("columnfamily=cf hbase.masters={}", "h,".repeat(1_001)));
+    assert!(error.unwrap_err().contains("names more than 1000 hosts"));
+    let error = bound(&format!("columnfamily=cf hbase.masters={}", "$".repeat(9_000)));
+    assert!(error.unwrap_err().len() < 300);
+}
+
+#[test]
 fn mistakes_name_the_property() {
     for (pairs, told) in [
         ("", "columnfamily: the column family is missing; give that of the table"),
