@@ -11,6 +11,7 @@ pub(crate) mod ferretdb;
 pub(crate) mod hbase;
 pub(crate) mod process;
 pub(crate) mod resp;
+pub(crate) mod ycsb;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -101,6 +101,11 @@ impl Host {
         })
     }
 
+    /// How the process ended, if it does.
+    pub(super) async fn end_of(&self) -> Option<String> {
+        self.process.end_of().await
+    }
+
     /// How the process ended, if it has.
     pub(super) fn ended(&self) -> Option<String> {
         self.process.ended()

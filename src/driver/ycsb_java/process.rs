@@ -8,10 +8,10 @@ use crate::driver::TargetError;
 use std::collections::VecDeque;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -35,9 +35,17 @@ pub(super) struct Process {
     child: Mutex<Child>,
     /// The process ends when this is closed.
     stdin: Arc<Mutex<Option<ChildStdin>>>,
-    stderr: Arc<Mutex<VecDeque<u8>>>,
-    /// Reads stderr to its end.
-    reader: JoinHandle<()>,
+    stderr: Option<Stderr>,
+}
+
+/// What it writes to stderr.
+#[derive(Debug)]
+enum Stderr {
+    /// Its end, and who reads it.
+    Kept(Arc<Mutex<VecDeque<u8>>>, JoinHandle<()>),
+    /// A file, and what was in it before, in bytes. The process writes it itself, even if
+    /// springload is gone.
+    Log(File, u64),
 }
 
 /// Locks what a thread that panicked may have held.
@@ -53,9 +61,9 @@ impl Process {
     pub(super) fn start(
         plan: &YcsbJavaPlan,
     ) -> Result<(Self, UnboundedReceiver<String>), TargetError> {
-        let log = plan.log.as_ref().map(|path| {
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            file.map_err(|error| TargetError(format!("cannot write the log {path}: {error}")))
+        let log = plan.log.as_deref().map(|path| {
+            Log::open(path)
+                .map_err(|error| TargetError(format!("cannot write the log {path}: {error}")))
         });
         let log = log.transpose()?;
         let source = Source::write(&plan.class)
@@ -68,7 +76,14 @@ impl Process {
         command.args(plan.jvm_args.as_deref().unwrap_or_default().split_whitespace());
         // A group of its own: Ctrl-C is for springload, which ends it in its own time.
         command.arg(source.file()).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let log = log.map(|Log { file, before, written }| {
+            command.stderr(written);
+            Stderr::Log(file, before)
+        });
+        if log.is_none() {
+            command.stderr(Stdio::piped());
+        }
         let mut child = command.spawn().map_err(|error| {
             TargetError(format!(
                 "cannot start {}: {error}; install a JDK of version 11 or later, and put its java \
@@ -77,17 +92,9 @@ impl Process {
             ))
         })?;
         let stdin = Arc::new(Mutex::new(child.stdin.take()));
-        let stderr = Arc::<Mutex<VecDeque<u8>>>::default();
         let (tell, told) = unbounded_channel();
-        let (stdout, errors) = (child.stdout.take(), child.stderr.take());
-        let reader = std::thread::spawn({
-            let stderr = stderr.clone();
-            move || {
-                if let Some(errors) = errors {
-                    keep(errors, &stderr, log.as_ref());
-                }
-            }
-        });
+        let stderr = log.or_else(|| child.stderr.take().map(Stderr::keep));
+        let stdout = child.stdout.take();
         let config = config(plan);
         std::thread::spawn({
             let stdin = stdin.clone();
@@ -101,7 +108,7 @@ impl Process {
                 }
             }
         });
-        Ok((Self { child: Mutex::new(child), stdin, stderr, reader }, told))
+        Ok((Self { child: Mutex::new(child), stdin, stderr }, told))
     }
 
     /// Asks it to end.
@@ -132,7 +139,7 @@ impl Process {
     /// The same for a process that seems to be ending, with all that it wrote.
     pub(super) async fn end_of(&self) -> Option<String> {
         for _ in 0..LOOKS {
-            if self.ended().is_some() && self.reader.is_finished() {
+            if self.ended().is_some() && self.stderr.as_ref().is_none_or(Stderr::is_whole) {
                 break;
             }
             tokio::time::sleep(LOOK).await;
@@ -157,9 +164,59 @@ impl Process {
 
     /// The end of its stderr.
     fn written(&self) -> String {
-        let kept = lock(&self.stderr);
-        let (first, second) = kept.as_slices();
-        String::from_utf8_lossy(&[first, second].concat()).into_owned()
+        let end = self.stderr.as_ref().map(Stderr::end).unwrap_or_default();
+        String::from_utf8_lossy(&end).into_owned()
+    }
+}
+
+impl Stderr {
+    /// Keeps the end of what comes.
+    fn keep(from: ChildStderr) -> Self {
+        let kept = Arc::<Mutex<VecDeque<u8>>>::default();
+        let reader = std::thread::spawn({
+            let kept = kept.clone();
+            move || keep(from, &kept)
+        });
+        Self::Kept(kept, reader)
+    }
+
+    /// Nothing more will come, if the process has ended.
+    fn is_whole(&self) -> bool {
+        match self {
+            Self::Kept(_, reader) => reader.is_finished(),
+            Self::Log(..) => true,
+        }
+    }
+
+    /// The end of it.
+    fn end(&self) -> Vec<u8> {
+        match self {
+            Self::Kept(kept, _) => lock(kept).iter().copied().collect(),
+            Self::Log(file, before) => {
+                let length = file.metadata().map_or(0, |it| it.len());
+                let from = length.saturating_sub(KEPT as u64).max(*before);
+                let mut end = vec![0; length.saturating_sub(from) as usize];
+                let read = file.read_exact_at(&mut end, from);
+                if read.is_ok() { end } else { Vec::new() }
+            }
+        }
+    }
+}
+
+/// A file that the process appends to.
+struct Log {
+    file: File,
+    /// Its length before.
+    before: u64,
+    /// The same file, for the process.
+    written: File,
+}
+
+impl Log {
+    fn open(path: &str) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).create(true).append(true).open(path)?;
+        let (before, written) = (file.metadata()?.len(), file.try_clone()?);
+        Ok(Self { file, before, written })
     }
 }
 
@@ -209,14 +266,10 @@ fn listen(stdout: impl Read, source: &Source, tell: &UnboundedSender<String>) {
     }
 }
 
-/// Keeps the end of its stderr, and appends all of it to the log.
-fn keep(mut stderr: impl Read, kept: &Mutex<VecDeque<u8>>, mut log: Option<&File>) {
+/// Reads `from` to its end, of which it keeps the last part.
+fn keep(mut from: impl Read, kept: &Mutex<VecDeque<u8>>) {
     let mut part = [0; 4 * 1024];
-    while let Ok(count @ 1..) = stderr.read(&mut part) {
-        if let Some(log) = &mut log {
-            // A full disk does not end a run; what is missing in the log is seen there.
-            let _ = log.write_all(&part[..count]);
-        }
+    while let Ok(count @ 1..) = from.read(&mut part) {
         let mut kept = lock(kept);
         kept.extend(&part[..count]);
         let more = kept.len().saturating_sub(KEPT);
@@ -227,10 +280,13 @@ fn keep(mut stderr: impl Read, kept: &Mutex<VecDeque<u8>>, mut log: Option<&File
 /// The line of a stderr that tells most, behind a colon; nothing if there is none.
 fn last_words(stderr: &str) -> String {
     let lines: Vec<_> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let compiler = lines.iter().find(|line| line.contains(" error: "));
-    let thrown =
-        || lines.iter().rev().find(|line| line.contains("Exception") || line.contains("Error"));
-    let told = compiler.or_else(thrown).or(lines.last());
+    // Lines that begin like this only say that Java ends, behind one that says why.
+    let ends = |line: &str| line.starts_with("Error: ");
+    let thrown = |line: &str| (line.contains("Exception") || line.contains("Error")) && !ends(line);
+    let told = (lines.iter().find(|line| line.contains(" error: ")))
+        .or_else(|| lines.iter().rev().find(|line| thrown(line)))
+        .or_else(|| lines.first().filter(|_| lines.iter().any(|line| ends(line))))
+        .or(lines.last());
     told.map_or_else(String::new, |line| {
         format!(": {}", line.chars().take(300).collect::<String>())
     })
@@ -281,6 +337,7 @@ mod tests {
         for (stderr, told) in [
             ("", ""),
             ("a\n\nb\n", ": b"),
+            ("Unrecognized option: -x\nError: Could not\nError: A\n", ": Unrecognized option: -x"),
             ("a.B: x Exception: y\n\tat c\n\tat d\n", ": a.B: x Exception: y"),
             (
                 "S.java:1: error: one\nS.java:2: error: two\n2 errors\nerror: E",
@@ -294,10 +351,25 @@ mod tests {
     #[test]
     fn only_the_end_of_stderr_is_kept() {
         let kept = Mutex::default();
-        keep(&vec![b'a'; 3 * KEPT][..], &kept, None);
-        keep(&b"end"[..], &kept, None);
+        keep(&vec![b'a'; 3 * KEPT][..], &kept);
+        keep(&b"end"[..], &kept);
         let kept = lock(&kept).iter().copied().collect::<Vec<_>>();
         assert!(kept.len() == KEPT && kept.ends_with(b"aend"));
+    }
+
+    #[test]
+    fn the_end_of_a_log_is_what_was_written_since() {
+        let folder = Source::write("a.B").unwrap();
+        let path = folder.0.join("log").display().to_string();
+        std::fs::write(&path, "earlier\n").unwrap();
+        let Log { file, before, mut written } = Log::open(&path).unwrap();
+        let stderr = Stderr::Log(file, before);
+        assert_eq!(stderr.end(), b"");
+        written.write_all(b"now\n").unwrap();
+        assert_eq!(stderr.end(), b"now\n");
+        written.write_all(&vec![b'x'; 2 * KEPT]).unwrap();
+        assert_eq!(stderr.end(), vec![b'x'; KEPT]);
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with("earlier\nnow\n"));
     }
 
     #[test]

@@ -173,7 +173,13 @@ impl Session for JavaSession {
                 None
             }
             Some(Err(error)) => {
-                self.refusal = Some(error.to_string());
+                // It may be about to end: then it soon is known how.
+                let host = self.host.as_ref().filter(|_| self.failed == 0);
+                let ended = match host {
+                    Some(host) => host.end_of().await,
+                    None => None,
+                };
+                self.refusal = Some(ended.unwrap_or_else(|| error.to_string()));
                 None
             }
             None => None,

@@ -1,0 +1,15 @@
+//! YCSB's core with its `BasicDB`, and a binding of ours that does odd things.
+
+use super::absent;
+use super::database::{classpath, java_missing};
+
+/// The class path of both; `None`, and a word about it, when they are not installed.
+pub(crate) fn class_path() -> Option<String> {
+    match java_missing("ycsb") {
+        Some(cure) => {
+            absent("ycsb-java", cure);
+            None
+        }
+        None => Some(classpath("ycsb")),
+    }
+}
