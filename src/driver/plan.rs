@@ -183,6 +183,11 @@ pub trait Planned: Debug {
         None
     }
 
+    /// Documents can be read in ranges, in the order of their names.
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
     /// File descriptors that each connection needs.
     fn descriptors(&self) -> u64 {
         1

@@ -44,6 +44,12 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     if let Some(card) = target.as_ref().map(TargetPlan::card) {
         let done = |kind| stages.iter().any(|stage| stage.work.does(kind));
         mistakes.extend(card.refusal(spec.target_flag, done));
+        let ordered = target.as_ref().is_none_or(|target| target.is_ordered());
+        if !ordered && stages.iter().any(|stage| stage.work.needs_order()) {
+            let problem = format!("{} cannot read ranges of keys", card.summary);
+            let cure = "name another target for time series";
+            mistakes.push(Invalid::new(spec.target_flag, problem, cure));
+        }
     }
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -160,3 +160,30 @@ fn schemas_are_read_and_checked() {
     let missing = SchemaSource::File("no/such/file".into());
     assert_eq!(mistakes(|s| s.spec.schemas = vec![("--schema", missing, 1)]), ["--schema"]);
 }
+
+#[cfg(feature = "redis")]
+#[test]
+fn time_series_are_refused_where_keys_have_no_order() {
+    use crate::properties::Properties;
+    use crate::workload::ycsb::series::{Asker, SeriesConfig};
+    use crate::workload::ycsb::{Class, YcsbDemand, YcsbPhase};
+    let asker = Asker { threads: 1, now_ms: 1_500_000_000_000, queries: false };
+    let (config, series) = SeriesConfig::read(&Properties::default(), asker).unwrap();
+    let work = Arc::new(YcsbDemand {
+        config,
+        class: Class::Series(Box::new(series)),
+        phases: vec![YcsbPhase::Load],
+        batch: Flagged::new("-p batchsize", 1),
+        counts: Vec::new(),
+        paced_load: true,
+        warmup_ns: 0,
+    });
+    let refused = |target: &str| {
+        let spec = PlanSpec { target: Some(target.to_owned()), work: work.clone(), ..asked().spec };
+        let lines = check(&spec).err().unwrap_or_default();
+        lines.iter().map(ToString::to_string).any(|line| line.contains("ranges of keys"))
+    };
+    assert!(refused("redis://h"));
+    assert!(!refused("basic"));
+    assert!(!refused("http://h"));
+}

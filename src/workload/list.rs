@@ -59,6 +59,9 @@ macro_rules! workloads {
             fn fields(&self) -> Vec<String> {
                 match self { $(Self::$Plan(it) => it.fields(),)* }
             }
+            fn needs_order(&self) -> bool {
+                match self { $(Self::$Plan(it) => it.needs_order(),)* }
+            }
             fn fill(&self) -> Option<Fill> {
                 match self { $(Self::$Plan(it) => it.fill(),)* }
             }

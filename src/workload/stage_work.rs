@@ -37,6 +37,11 @@ pub trait StageWork {
         Vec::new()
     }
 
+    /// Whether it asks for ranges of documents in the order of their names.
+    fn needs_order(&self) -> bool {
+        false
+    }
+
     /// What it fills the database with, if it does.
     fn fill(&self) -> Option<Fill> {
         None

@@ -25,8 +25,8 @@ pub(in crate::cli) struct Run {
 /// What to run: all flags except those about results.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Settings {
-    /// http(s)://[user:password@]host:port[/database], or basic: no server, every operation
-    /// succeeds at once [default: the embedded stand-in]
+    /// http(s)://[user:password@]host:port[/database], the address of another kind of database,
+    /// or basic: no server, every operation succeeds at once [default: the embedded stand-in]
     pub(in crate::cli) target: Option<String>,
     /// Number of concurrent connections
     #[arg(short, long, value_name = "N", value_parser = plan::count)]

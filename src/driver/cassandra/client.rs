@@ -6,7 +6,7 @@ use crate::driver::library::{
 };
 use crate::op::{Failure, Op, OpKind, Reply};
 use ::scylla::client::session::Session;
-use ::scylla::response::query_result::QueryResult;
+use ::scylla::response::query_result::{QueryResult, QueryRowsResult};
 use ::scylla::statement::prepared::PreparedStatement;
 use ::scylla::value::{CqlValue, Row};
 use std::rc::Rc;
@@ -68,7 +68,7 @@ impl CassandraClient {
     }
 
     async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, Trouble> {
-        let Call { op, pen: _, found, probe } = call;
+        let Call { op, pen, found, probe } = call;
         let session = self.session.as_ref().ok_or(Failure::Connect)?;
         let bound = std::mem::replace(&mut self.bound, Ok(Vec::new())).inspect_err(|_| {
             found.requests = 0;
@@ -102,7 +102,7 @@ impl CassandraClient {
         probe.mark_received();
         let answer = answer.map_err(|error| trouble::of(&error))?;
         match op.kind {
-            OpKind::Read => read(answer, found),
+            OpKind::Read => read(answer, pen.looks(), found),
             OpKind::Scan => scanned(answer, found),
             _ => Ok(Reply::default()),
         }
@@ -191,51 +191,47 @@ async fn insert(
     (place, outcome)
 }
 
-/// Names of columns, and rows of values.
-type Rows = (Vec<String>, Vec<Vec<Option<CqlValue>>>);
+/// The rows of an answer, not yet taken apart.
+fn brought(answer: QueryResult) -> Result<QueryRowsResult, Trouble> {
+    answer.into_rows_result().map_err(|error| wrong(error.to_string()))
+}
 
-fn rows(answer: QueryResult) -> Result<Rows, Trouble> {
-    let wrong = |error: String| Trouble::new(Failure::Protocol, error);
-    let answer = answer.into_rows_result().map_err(|error| wrong(error.to_string()))?;
-    let names = answer.column_specs().iter().map(|spec| spec.name().to_owned()).collect();
-    let rows = answer.rows::<Row>().map_err(|error| wrong(error.to_string()))?;
-    let rows = rows.map(|row| row.map(|row| row.columns)).collect::<Result<_, _>>();
-    Ok((names, rows.map_err(|error| wrong(error.to_string()))?))
+fn wrong(error: String) -> Trouble {
+    Trouble::new(Failure::Protocol, error)
+}
+
+/// The rows as JSON objects.
+fn spelled(brought: &QueryRowsResult) -> Result<Vec<Vec<u8>>, Trouble> {
+    let names: Vec<_> = brought.column_specs().iter().map(|it| it.name().to_owned()).collect();
+    let rows = brought.rows::<Row>().map_err(|error| wrong(error.to_string()))?;
+    let spelled = |row: Row| {
+        let mut out = Vec::new();
+        write(&names, &row.columns, &mut out);
+        out
+    };
+    rows.map(|row| row.map(spelled).map_err(|error| wrong(error.to_string()))).collect()
 }
 
 /// Keeps the row that was read.
-fn read(answer: QueryResult, found: &mut Found) -> Result<Reply, Trouble> {
-    let (names, rows) = rows(answer)?;
-    let row = rows.first().ok_or(Failure::NotFound)?;
-    found.received = weight(row);
-    write(&names, row, &mut found.document);
+fn read(answer: QueryResult, looks: bool, found: &mut Found) -> Result<Reply, Trouble> {
+    let brought = brought(answer)?;
+    if brought.rows_num() == 0 {
+        return Err(Failure::NotFound.into());
+    }
+    found.received = brought.rows_bytes_size() as u64;
+    if looks {
+        found.document = spelled(&brought)?.swap_remove(0);
+    }
     Ok(Reply::default())
 }
 
 /// Keeps the rows of a scan.
 fn scanned(answer: QueryResult, found: &mut Found) -> Result<Reply, Trouble> {
-    let (names, brought) = rows(answer)?;
-    found.received = brought.iter().map(|row| weight(row)).sum();
-    let rows = brought.len() as u32;
-    found.scanned = Some(Box::new(move || {
-        let spelled = |row: &Vec<Option<CqlValue>>| {
-            let mut out = Vec::new();
-            write(&names, row, &mut out);
-            out
-        };
-        brought.iter().map(spelled).collect()
-    }));
+    let brought = brought(answer)?;
+    found.received = brought.rows_bytes_size() as u64;
+    let rows = brought.rows_num() as u32;
+    found.scanned = Some(Box::new(move || spelled(&brought).unwrap_or_default()));
     Ok(Reply { rows, ..Reply::default() })
-}
-
-/// The bytes of the values that are text or binary.
-fn weight(row: &[Option<CqlValue>]) -> u64 {
-    let bytes = |value: &Option<CqlValue>| match value {
-        Some(CqlValue::Text(text) | CqlValue::Ascii(text)) => text.len(),
-        Some(CqlValue::Blob(bytes)) => bytes.len(),
-        _ => 0,
-    };
-    row.iter().map(bytes).sum::<usize>() as u64
 }
 
 /// A row as a JSON object. Columns without a value are left out.
@@ -284,6 +280,5 @@ mod tests {
         write(&names, &row, &mut out);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text, r#"{"y_id":"k\"","b":"x{","c":7,"d":"[1]"}"#);
-        assert_eq!(weight(&row), 4);
     }
 }

@@ -132,6 +132,11 @@ impl Planned for CassandraPlan {
         self.database.name()
     }
 
+    /// Rows are in the order of hashes.
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         let level = |level: Consistency| {
             serde_json::to_value(level).ok().and_then(|it| it.as_str().map(str::to_owned))

@@ -12,7 +12,7 @@ pub type Scanned = Box<dyn Fn() -> Vec<Vec<u8>>>;
 pub struct Found {
     /// The outcome of each document of a bulk insert.
     pub rows: Vec<Result<Token, Failure>>,
-    /// The document that was read, in JSON; empty if there is none.
+    /// The document that was read, in JSON; empty if there is none, or if nobody looks.
     pub document: Vec<u8>,
     /// The documents of a scan.
     pub scanned: Option<Scanned>,

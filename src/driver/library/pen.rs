@@ -29,6 +29,7 @@ pub struct LibraryPen {
     /// How many of `wanted` are of this request.
     wants: usize,
     partial: bool,
+    looks: bool,
 }
 
 impl LibraryPen {
@@ -79,6 +80,11 @@ impl LibraryPen {
         self.partial
     }
 
+    /// Somebody will look at what is read.
+    pub const fn looks(&self) -> bool {
+        self.looks
+    }
+
     /// The bytes of all documents.
     pub const fn bytes(&self) -> u64 {
         self.text.len() as u64
@@ -108,7 +114,7 @@ impl Pen for LibraryPen {
         self.fields.clear();
         self.documents.clear();
         self.wants = 0;
-        self.partial = false;
+        (self.partial, self.looks) = (false, false);
     }
 
     fn name(&mut self) -> &mut Vec<u8> {
@@ -123,6 +129,10 @@ impl Pen for LibraryPen {
     fn changes(&mut self, fields: impl Fields) {
         self.partial = true;
         self.keep(fields);
+    }
+
+    fn look(&mut self) {
+        self.looks = true;
     }
 
     fn want(&mut self, field: &str) {

@@ -48,7 +48,10 @@ fn a_pen_keeps_names_fields_and_what_is_wanted_until_it_is_cleared() {
         pen.clear();
     }
     pen.want("long name");
+    pen.look();
+    assert!(pen.looks());
     pen.clear();
+    assert!(!pen.looks());
     pen.want("y");
     pen.changes(Text(r#"{"x":1}"#));
     assert!(pen.is_partial());

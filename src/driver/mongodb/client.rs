@@ -102,7 +102,7 @@ impl MongoClient {
             Request::Find(filter, projection) => {
                 let brought = fetch(collection, filter, projection, op.limit).await;
                 probe.mark_received();
-                return Ok(fetched(brought?, op, found)?);
+                return Ok(fetched(brought?, (op, pen.looks()), found)?);
             }
             Request::Insert(document) => collection.insert_one(document).await.map(|_| 1),
             Request::InsertAll(documents) => {
@@ -205,12 +205,18 @@ async fn fetch(
 }
 
 /// Keeps what was found.
-fn fetched(brought: Vec<RawDocumentBuf>, op: &Op, found: &mut Found) -> Result<Reply, Failure> {
+fn fetched(
+    brought: Vec<RawDocumentBuf>,
+    (op, looks): (&Op, bool),
+    found: &mut Found,
+) -> Result<Reply, Failure> {
     found.received = brought.iter().map(|it| it.as_bytes().len()).sum::<usize>() as u64;
     let rows = brought.len() as u32;
     if op.limit == 0 {
         let document = brought.first().ok_or(Failure::NotFound)?;
-        write(document, &mut found.document);
+        if looks {
+            write(document, &mut found.document);
+        }
         return Ok(Reply::default());
     }
     found.scanned = Some(Box::new(move || {

@@ -272,6 +272,7 @@ async fn carry_out(
     for field in wanted {
         pen.want(field);
     }
+    pen.look();
     session.ready().await;
     session.prepare(&op, &mut pen);
     let now = Clock::system().now();

@@ -95,8 +95,14 @@ impl RedisClient {
             OpKind::Scan => Ok(scanned(answers, pen.wanted(), found)),
             OpKind::Read => {
                 let members = members(answers.into_iter().next(), pen.wanted());
+                // No hash is empty.
+                if members.is_empty() {
+                    return Err(Failure::NotFound.into());
+                }
                 found.received = weight(&members);
-                found.document = spelled(&members).ok_or(Failure::NotFound)?;
+                if pen.looks() {
+                    found.document = spelled(&members);
+                }
                 Ok(Reply::default())
             }
             OpKind::Delete if matches!(answers.first(), Some(Value::Int(0))) => {
@@ -194,15 +200,17 @@ fn weight(members: &Members) -> u64 {
     members.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() as u64
 }
 
-/// A hash as a JSON object; `None` if there is no such hash, for none is empty.
-fn spelled(members: &Members) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
+/// A hash as a JSON object.
+fn spelled(members: &Members) -> Vec<u8> {
+    let mut out = vec![b'{'];
     for (name, value) in members {
-        out.push(if out.is_empty() { b'{' } else { b',' });
+        if out.len() > 1 {
+            out.push(b',');
+        }
         write_member(&String::from_utf8_lossy(name), value, &mut out);
     }
     out.push(b'}');
-    (!members.is_empty()).then_some(out)
+    out
 }
 
 /// Keeps the hashes of a scan. Keys of the index without a hash are not counted.
@@ -211,7 +219,7 @@ fn scanned(answers: Vec<Value>, wanted: &[String], found: &mut Found) -> Reply {
     let hashes: Vec<_> = hashes.filter(|members| !members.is_empty()).collect();
     found.received = hashes.iter().map(weight).sum();
     let rows = hashes.len() as u32;
-    found.scanned = Some(Box::new(move || hashes.iter().filter_map(spelled).collect()));
+    found.scanned = Some(Box::new(move || hashes.iter().map(spelled).collect()));
     Reply { rows, ..Reply::default() }
 }
 

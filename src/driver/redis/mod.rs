@@ -15,6 +15,7 @@ pub use plan::{Flavor, RedisPlan, RespPlan};
 use super::library::{Client, Clients, Database, Local, Trouble};
 use super::{Size, TargetError};
 use crate::net::{Endpoint, ShardContext, Stream};
+use crate::op::Failure;
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, Pipeline, RedisConnectionInfo, Value};
 use client::RedisClient;
@@ -67,7 +68,7 @@ impl Connection {
         answers.map_err(|error| trouble::of(&error))
     }
 
-    /// Sends one command.
+    /// Sends one command that is not part of the load.
     async fn ask(&mut self, words: &[&str]) -> Result<Value, Trouble> {
         let mut pipeline = Pipeline::new();
         pipeline.cmd(words[0]).arg(&words[1..]);
@@ -100,6 +101,15 @@ impl Keys {
         format!("{}{INDEX}", self.prefix)
     }
 
+    /// What `work` comes to, unless it takes too long.
+    async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, Trouble>>,
+    ) -> Result<T, Trouble> {
+        let late = |_| Err(Trouble::new(Failure::Timeout, "no answer in time"));
+        tokio::time::timeout(self.timeout, work).await.unwrap_or_else(late)
+    }
+
     async fn count(&self) -> Result<u64, Trouble> {
         let mut connection = self.connect(0).await?;
         let count = if self.indexed {
@@ -112,18 +122,18 @@ impl Keys {
 
     /// Removes all keys with the prefix, a thousand at a time.
     async fn remove(&self) -> Result<(), Trouble> {
-        let mut connection = self.connect(0).await?;
+        let mut connection = self.within(self.connect(0)).await?;
         let pattern = format!("{}*", self.prefix);
         let mut cursor = "0".to_owned();
         loop {
             let words = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", "1000"];
-            let found = connection.ask(&words).await?;
+            let found = self.within(connection.ask(&words)).await?;
             let (next, keys): (String, Vec<Vec<u8>>) =
                 ::redis::from_redis_value(found).map_err(|error| trouble::of(&error.into()))?;
             if !keys.is_empty() {
                 let mut pipeline = Pipeline::new();
                 pipeline.cmd("DEL").arg(keys);
-                connection.send(&pipeline).await?;
+                self.within(connection.send(&pipeline)).await?;
             }
             if next == "0" {
                 return Ok(());
@@ -159,7 +169,7 @@ impl Database for Keys {
 
     fn size(&self) -> Local<'_, Option<Size>> {
         Box::pin(async {
-            let count = tokio::time::timeout(self.timeout, self.count()).await.ok()?.ok()?;
+            let count = self.within(self.count()).await.ok()?;
             Some(Size { documents: Some(count), ..Size::default() })
         })
     }

@@ -112,6 +112,11 @@ impl<F: Flavor> Planned for RespPlan<F> {
         (!self.index).then_some(WITHOUT_INDEX)
     }
 
+    /// The index is in the order of hashes.
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         let auth = match (&self.user, &self.password) {
             (None, None) => "none",
@@ -178,10 +183,7 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
 
     async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
         let keys = self.keys(opening)?;
-        let greeting = tokio::time::timeout(keys.timeout, keys.greet(F::CARD.name));
-        let greeted = greeting
-            .await
-            .unwrap_or_else(|_| Err(Trouble::new(Failure::Timeout, "no answer in time")));
+        let greeted = keys.within(keys.greet(F::CARD.name)).await;
         let Greeting { name, version } = greeted.map_err(|trouble| self.unusable(&trouble))?;
         let facts = ServerFacts {
             url: self.server.clone(),

@@ -203,6 +203,7 @@ async fn carry_out(
     for field in wanted {
         pen.want(field);
     }
+    pen.look();
     session.ready().await;
     session.prepare(&op, &mut pen);
     let now = Clock::system().now();
@@ -247,6 +248,17 @@ async fn a_record_lives_and_dies_in_the_layout_of_ycsb() {
         assert_eq!(missing.result.err(), Some(Failure::NotFound), "{kind}");
         assert_eq!(document(s), "");
     }
+    // What nobody looks at is not made into a document.
+    let mut pen = s.pen();
+    pen.name().extend_from_slice(b"k1");
+    s.prepare(&op(OpKind::Read), &mut pen);
+    let now = Clock::system().now();
+    let mut probe = Probe::new(Clock::system(), now, now);
+    let unseen = s.execute(&op(OpKind::Read), &mut pen, &mut probe).await;
+    assert_eq!(
+        (unseen.result.err(), unseen.bytes.received, document(s)),
+        (None, 14, String::new())
+    );
     assert_eq!(target.size().await.unwrap().documents, Some(1));
     assert_eq!(carry_out(s, op(OpKind::Delete), &[("k1", "")], &[]).await.result.err(), None);
     assert!(kept.lock().unwrap().hashes.is_empty());

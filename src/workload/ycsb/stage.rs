@@ -95,6 +95,10 @@ impl StageWork for YcsbStage {
         (0..fields.count).map(|i| format!("{}{i}", fields.prefix)).collect()
     }
 
+    fn needs_order(&self) -> bool {
+        matches!(self.class, Class::Series(_))
+    }
+
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {
         if self.phase == YcsbPhase::Load && !self.class.is_core() {
             return Some(self.records_of(k, connections).div_ceil(u64::from(self.batch)));
