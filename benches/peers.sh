@@ -377,5 +377,7 @@ TEXT
     [ -x /usr/bin/time ] && memory
     compare_stalls
 } >"$work/table"
+# The section of another script stays as it is.
+[ ! -f "$out" ] || sed -n '/^## HBase/,$p' "$out" >>"$work/table"
 cp "$work/table" "$out"
 cat "$out"
