@@ -88,7 +88,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 fn grammar() -> Command {
     let all = Command::new("springload")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("An honest benchmark and load tester for CouchDB")
+        .about("An honest benchmark and load tester for CouchDB and other databases")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(100)

@@ -6,6 +6,7 @@ use crate::cli::exit::Exit;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::database::AuthArg;
 use crate::cli::flags::output::OutputArgs;
+use crate::cli::flags::target::addresses;
 use crate::cli::pipeline::dialect::{Dialect, deliver};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::verb::sweep::preset::document;
@@ -32,7 +33,8 @@ pub(in crate::cli) struct BulkPerf {
     /// Number of connections
     #[arg(value_parser = plan::count)]
     num_threads: u64,
-    /// http(s)://[user:password@]host:port[/database] [default: the embedded stand-in]
+    /// The address of a server, such as http://host:port [default: the embedded stand-in]
+    #[arg(long_help = addresses())]
     target: Option<String>,
     /// How long to wait for a server that goes away
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = plan::duration_ns)]

@@ -5,3 +5,4 @@ pub(in crate::cli) mod database;
 pub(in crate::cli) mod load;
 pub(in crate::cli) mod output;
 pub(in crate::cli) mod schema_source;
+pub(in crate::cli) mod target;

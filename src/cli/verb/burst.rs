@@ -5,6 +5,7 @@ use crate::cli::exit::Exit;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::output::OutputArgs;
+use crate::cli::flags::target::addresses;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
@@ -16,7 +17,8 @@ use std::sync::Arc;
 /// Flags that `burst` and `bm-couchdb` share.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct BurstArgs {
-    /// http(s)://[user:password@]host:port[/database] [default: the embedded stand-in]
+    /// The address of a server, such as http://host:port [default: the embedded stand-in]
+    #[arg(long_help = addresses())]
     pub(in crate::cli) target: Option<String>,
     /// The content of documents
     #[arg(long, value_enum, value_name = "FILLING")]

@@ -7,6 +7,7 @@ use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::load::LoadArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::schema_source;
+use crate::cli::flags::target::addresses;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, PlanSpec, check};
@@ -25,8 +26,8 @@ pub(in crate::cli) struct Run {
 /// What to run: all flags except those about results.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Settings {
-    /// http(s)://[user:password@]host:port[/database], the address of another kind of database,
-    /// or basic: no server, every operation succeeds at once [default: the embedded stand-in]
+    /// The address of a server, such as http://host:port [default: the embedded stand-in]
+    #[arg(long_help = addresses())]
     pub(in crate::cli) target: Option<String>,
     /// Number of concurrent connections
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
