@@ -56,7 +56,7 @@ impl Session for HBaseSession {
     }
 
     fn is_one_request(&self, op: &Op) -> bool {
-        !matches!(op.kind, OpKind::BulkInsert | OpKind::Scan)
+        !matches!(op.kind, OpKind::BulkInsert | OpKind::Scan) && op.limit == 0
     }
 
     async fn execute(&mut self, op: &Op, pen: &mut HBasePen, probe: &mut Probe) -> Outcome {

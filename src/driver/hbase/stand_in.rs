@@ -350,8 +350,13 @@ impl Cluster {
         let Some(held) = self.serves(server, &region) else {
             return refusal(header, NOT_SERVING);
         };
-        let from = request.scan.clone().unwrap().start_row.unwrap();
-        let within = |row: &[u8]| held.end.is_empty() || row < held.end.as_bytes();
+        let scan = request.scan.clone().unwrap();
+        let (from, last) = (scan.start_row.unwrap(), scan.stop_row);
+        assert_eq!(last.is_some(), scan.include_stop_row.unwrap_or_default());
+        let within = |row: &[u8]| {
+            (held.end.is_empty() || row < held.end.as_bytes())
+                && last.as_ref().is_none_or(|last| row <= &last[..])
+        };
         let limit = request.number_of_rows.unwrap() as usize;
         let rows = self.rows.range(from.to_vec()..).filter(|(row, _)| within(row));
         let mut rows: Vec<_> = rows.take(limit).collect();

@@ -161,6 +161,13 @@ fn a_bulk_insert_is_one_call_to_each_server_and_a_scan_crosses_regions() {
         assert_eq!(json, [&b"{}"[..], br#"{"f":"3"}"#, br#"{"f":"1"}"#]);
         assert_eq!(bench.run(scan(9), &[("c", "")]).await.result.unwrap().rows, 2);
         assert_eq!(bench.run(scan(1), &[("a", "")]).await.result.unwrap().rows, 1);
+        // A read of a range, which has a last row: as many as there are, perhaps none.
+        let range = Op { limit: 9, ..Op::single(OpKind::Read, 0, None) };
+        let found = bench.run(range, &[("b", ""), ("n", "")]).await;
+        assert_eq!(found.result.unwrap().rows, 2);
+        assert_eq!(bench.session.scanned().unwrap(), [&b"{}"[..], br#"{"f":"3"}"#]);
+        assert!(!bench.session.is_one_request(&range));
+        assert_eq!(bench.run(range, &[("c", ""), ("d", "")]).await.result.unwrap().rows, 0);
     });
 }
 

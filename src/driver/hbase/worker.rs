@@ -110,6 +110,7 @@ impl Worker {
         match op.kind {
             OpKind::BulkInsert => Box::pin(self.insert(op, pen, probe)).await,
             OpKind::Scan => Box::pin(self.scan(op, pen, probe)).await,
+            OpKind::Read if op.limit > 0 => Box::pin(self.scan(op, pen, probe)).await,
             OpKind::Read => self.get(pen, probe).await,
             _ => self.mutate(op, pen, probe).await,
         }
