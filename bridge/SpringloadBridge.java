@@ -9,20 +9,12 @@
 import java.io.*;
 import java.lang.reflect.InvocationTargetException;
 import java.math.BigInteger;
-import java.net.InetAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
+import java.net.*;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.SecureRandom;
+import java.security.*;
 import java.util.*;
-import java.util.concurrent.Callable;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.FutureTask;
-import site.ycsb.ByteArrayByteIterator;
-import site.ycsb.ByteIterator;
-import site.ycsb.DB;
-import site.ycsb.Status;
+import java.util.concurrent.*;
+import site.ycsb.*;
 import site.ycsb.measurements.Measurements;
 
 public final class SpringloadBridge {
@@ -127,6 +119,7 @@ public final class SpringloadBridge {
         db = made;
         put(hello, "");
       } catch (Throwable thrown) {
+        thrown.printStackTrace();
         put(hello, words(thrown));
       }
       OutputStream to = new BufferedOutputStream(socket.getOutputStream());

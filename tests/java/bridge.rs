@@ -137,6 +137,8 @@ fn frames_that_are_none_end_their_connection_only() {
         framed(b"r\0\0\0\x01\0\0\0\x05k"),
         framed(b"r\0\0\0\x01\0\0\0\x01k\0\0\0\0\x7f\xff\xff\xff"),
         framed(&huge_text),
+        // A value that is cut off: nothing is inserted.
+        framed(b"i\0\0\0\x01\0\0\0\x01k\0\0\0\0\0\0\0\x01\0\0\0\x01a\0\0\0\x05x"),
     ] {
         let mut stream = bridge.open();
         stream.write_all(&frame).expect("it reads");

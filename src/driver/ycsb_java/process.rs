@@ -377,7 +377,7 @@ mod tests {
         use std::os::unix::fs::MetadataExt as _;
         let source = Source::write("com.yahoo.ycsb.BasicDB").unwrap();
         let text = std::fs::read_to_string(source.file()).unwrap();
-        assert!(text.contains("import com.yahoo.ycsb.DB;") && !text.contains("site.ycsb"));
+        assert!(text.contains("import com.yahoo.ycsb.*;") && !text.contains("site.ycsb"));
         assert_eq!(std::fs::metadata(&source.0).unwrap().mode() & 0o777, 0o700);
         let folder = source.0.clone();
         drop(source);

@@ -249,6 +249,8 @@ async fn what_a_peer_does_wrong_is_told_by_its_class() {
     let cut = ok[..ok.len() - 1].to_vec();
     let longer = [&ok[..], b"x"].concat();
     let inner = framed(&[&ok[4..], b"x"].concat());
+    let mut miscounted = ok.clone();
+    miscounted[15] = 2;
     // A row whose field is said to have 4 GB.
     let mut huge = answer(1, &[(0, "")], &[row]);
     let place = huge.len() - 10;
@@ -269,7 +271,8 @@ async fn what_a_peer_does_wrong_is_told_by_its_class() {
         ("two rows", answer(1, &[(0, "")], &[row, row]), false, Read, Failure::Protocol),
         ("a row of a failure", answer(1, &[(2, "")], &[row]), false, Read, Failure::Protocol),
         ("a huge field", huge, false, Read, Failure::Protocol),
-        ("time", answer(u64::MAX, &[(0, "")], &[]), false, Read, Failure::Protocol),
+        ("results not there", miscounted, false, Create, Failure::Protocol),
+        ("time", answer(u64::MAX, &[(0, "")], &[row]), false, Read, Failure::Protocol),
     ] {
         let (address, _told) = peer(greeting(THEIRS, ""), answer, closes);
         let (mut session, context) = session(address, 300);
