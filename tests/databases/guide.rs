@@ -115,6 +115,49 @@ fn four_clients_and_buffered_writes() {
     guide.finds("slices", 2000);
 }
 
+/// The number after `[SECTION], Return=OK, ` in a report; 0 if there is none.
+fn ok(report: &str, section: &str) -> u64 {
+    let start = format!("[{section}], Return=OK, ");
+    let line = report.lines().find_map(|line| line.strip_prefix(&start));
+    line.map_or(0, |count| count.parse().expect("a count"))
+}
+
+#[test]
+fn the_standard_workloads_find_what_hbases_own_client_loaded() {
+    const RECORDS: u64 = 20_000;
+    let Some(guide) = Guide::begin("standard") else { return };
+    guide.hbase.hbase_client(&["create", "standard", "cf", "user3", "user6"]);
+    guide.hbase.hbase_client(&["load", "standard", "cf", "0", &RECORDS.to_string()]);
+    // Shares in percent, as in the files of YCSB; a read-modify-write is a read and an update.
+    for (workload, shares) in [
+        ("a", [("READ", 50), ("UPDATE", 50), ("INSERT", 0), ("SCAN", 0)]),
+        ("b", [("READ", 95), ("UPDATE", 5), ("INSERT", 0), ("SCAN", 0)]),
+        ("c", [("READ", 100), ("UPDATE", 0), ("INSERT", 0), ("SCAN", 0)]),
+        ("f", [("READ", 100), ("UPDATE", 50), ("INSERT", 0), ("SCAN", 0)]),
+        ("d", [("READ", 95), ("UPDATE", 0), ("INSERT", 5), ("SCAN", 0)]),
+        ("e", [("READ", 0), ("UPDATE", 0), ("INSERT", 5), ("SCAN", 95)]),
+    ] {
+        let words = format!(
+            "-P workloads/workload{workload} -p recordcount={RECORDS} \
+             -p operationcount={RECORDS} -threads 16 -p seed=1"
+        );
+        let (report, _) = run(guide.ycsb("run", "standard", &words));
+        for (section, percent) in shares {
+            let (found, meant) = (ok(&report, section), RECORDS * percent / 100);
+            // Four standard deviations of a binomial with p = 1/2.
+            assert!(found.abs_diff(meant) <= 283, "{workload} {section}: {found}\n{report}");
+        }
+        assert_eq!(ok(&report, "VERIFY"), ok(&report, "READ"), "{report}");
+        let returns = report.lines().filter(|line| line.contains("Return="));
+        let failed: Vec<_> = returns.filter(|line| !line.contains("Return=OK")).collect();
+        assert!(failed.is_empty() && !report.contains("FAILED"), "{workload}: {report}");
+        if workload == "f" {
+            // All values are still those of their keys and fields.
+            guide.finds("standard", RECORDS as u32);
+        }
+    }
+}
+
 #[test]
 fn its_shell_and_its_mistakes() {
     let Some(guide) = Guide::begin("byhand") else { return };
