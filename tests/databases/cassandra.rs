@@ -1,6 +1,7 @@
 //! Cassandra, with Cassandra's own client on the other side.
 
-use crate::servers::cassandra::{cassandra, with_password};
+use crate::servers::cassandra::{CREDENTIALS, cassandra, with_password};
+use crate::springload::{done, refused, shell, springload, ycsb};
 
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = \
     {'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -21,4 +22,65 @@ fn it_asks_for_a_password() {
     let refused = std::panic::catch_unwind(|| cassandra.cql(KEYSPACE)).expect_err("no password");
     let words = refused.downcast_ref::<String>().expect("a text");
     assert!(words.contains("expecting SASL_RESPONSE"), "{words}");
+}
+
+#[test]
+fn every_workload_of_ycsb() {
+    let Some(cassandra) = cassandra() else { return };
+    cassandra.cql("DROP KEYSPACE IF EXISTS ycsb");
+    let binding = format!("cassandra-cql -p hosts=127.0.0.1 -p port={}", cassandra.port(0));
+    ycsb(&cassandra, &binding, 20_000, "abcf");
+    assert_eq!(cassandra.check_table("ycsb.usertable"), "20000 rows, 200000 values\n");
+    cassandra.cql("DROP KEYSPACE ycsb");
+    ycsb(&cassandra, &binding, 5_000, "de");
+}
+
+#[test]
+fn what_one_client_writes_the_other_reads() {
+    let Some(cassandra) = cassandra() else { return };
+    cassandra.cql("DROP KEYSPACE IF EXISTS ycsb");
+    cassandra.cql(KEYSPACE);
+    cassandra.cql("CREATE TABLE ycsb.byhand (y_id text PRIMARY KEY, field0 text, field1 text)");
+    cassandra.cql("INSERT INTO ycsb.byhand (y_id, field0) VALUES ('user1', 'theirs')");
+    let words = format!("shell cassandra://127.0.0.1:{}/ycsb/byhand", cassandra.port(0));
+    let script = "read user1\nupdate user1 field1=ours\nread user1 field1\nscan user1 2\n";
+    let told = shell(&cassandra, &words, script);
+    assert_eq!(told.matches("field0=theirs\n").count(), 2, "{told}");
+    assert_eq!(told.matches("field1=ours\n").count(), 2, "{told}");
+}
+
+#[test]
+fn the_workload_of_run_and_what_it_leaves() {
+    let Some(cassandra) = cassandra() else { return };
+    cassandra.cql("DROP KEYSPACE IF EXISTS bench");
+    let address = format!("cassandra://127.0.0.1:{}", cassandra.port(0));
+    let small = "--docs 500 --ops 2000 -c 8";
+    let report = done(springload(&cassandra, &format!("run {address} {small}")));
+    assert!(report.contains("(created and removed by this run)"), "{report}");
+    done(springload(&cassandra, &format!("run {address}/bench {small} --keep")));
+    // A name that is there is not taken, and what is used is not dropped.
+    let told = refused(springload(&cassandra, &format!("run {address}/bench {small}")));
+    assert!(told.contains("table bench.usertable exists already"), "{told}");
+    done(springload(&cassandra, &format!("run {address}/bench {small} --use-existing")));
+    cassandra.cql("DROP TABLE bench.usertable");
+    let told = refused(springload(&cassandra, &format!("run {address}/bench --use-existing")));
+    assert!(told.contains("there is no table bench.usertable"), "{told}");
+    let told = refused(springload(&cassandra, &format!("run {address}/missing --use-existing")));
+    assert!(told.contains("there is no keyspace missing"), "{told}");
+}
+
+#[test]
+fn a_password_is_sent_and_a_wrong_one_is_told() {
+    let Some(cassandra) = with_password() else { return };
+    let port = cassandra.port(0);
+    let small = "--docs 50 --ops 100 -c 2";
+    done(springload(
+        &cassandra,
+        &format!("run cassandra://{CREDENTIALS}@127.0.0.1:{port} {small}"),
+    ));
+    for login in ["", "cassandra:wrong@"] {
+        let words = format!("run cassandra://{login}127.0.0.1:{port} {small}");
+        let told = refused(springload(&cassandra, &words));
+        assert!(told.contains("refuses the credentials") && !told.contains("wrong"), "{told}");
+    }
 }

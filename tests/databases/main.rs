@@ -10,3 +10,4 @@ mod mongodb;
 mod resp;
 #[path = "../servers/mod.rs"]
 mod servers;
+mod springload;

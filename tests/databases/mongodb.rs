@@ -1,9 +1,47 @@
 //! `FerretDB` in place of MongoDB, with MongoDB's own client on the other side.
 
 use crate::servers::ferretdb::ferretdb;
+use crate::springload::{done, refused, shell, springload, ycsb};
 
 #[test]
 fn its_own_client_reads() {
     let Some(ferretdb) = ferretdb() else { return };
     assert_eq!(ferretdb.check_collection("ycsb", "none"), "0 rows, 0 values\n");
+}
+
+/// It is slow: it is here for the driver's sake.
+#[test]
+fn workloads_of_ycsb() {
+    let Some(ferretdb) = ferretdb() else { return };
+    let binding =
+        format!("mongodb -p mongodb.url=mongodb://127.0.0.1:{}/ycsb?w=1", ferretdb.port(0));
+    ycsb(&ferretdb, &format!("{binding} -p table=first"), 1_000, "abcf");
+    assert_eq!(ferretdb.check_collection("ycsb", "first"), "1000 rows, 10000 values\n");
+    ycsb(&ferretdb, &format!("{binding} -p table=second"), 400, "de");
+}
+
+#[test]
+fn the_workload_of_run_and_what_it_leaves() {
+    let Some(ferretdb) = ferretdb() else { return };
+    let address = format!("mongodb://127.0.0.1:{}", ferretdb.port(0));
+    let small = "--docs 100 --ops 200 -c 4";
+    let report = done(springload(&ferretdb, &format!("run {address} {small}")));
+    assert!(report.contains("(created and removed by this run)"), "{report}");
+    done(springload(&ferretdb, &format!("run {address}/bench {small} --keep")));
+    let told = refused(springload(&ferretdb, &format!("run {address}/bench {small}")));
+    assert!(told.contains("collection bench.usertable exists already"), "{told}");
+    done(springload(&ferretdb, &format!("run {address}/bench {small} --use-existing")));
+    let told = refused(springload(&ferretdb, &format!("run {address}/none --use-existing")));
+    assert!(told.contains("there is no collection none.usertable"), "{told}");
+}
+
+#[test]
+fn by_hand() {
+    let Some(ferretdb) = ferretdb() else { return };
+    let words = format!("shell mongodb://127.0.0.1:{}/byhand", ferretdb.port(0));
+    let script =
+        "insert a f=1 g=2\ninsert a f=1\nread a g\nupdate b f=1\nscan a 5\ndelete a\nread a\n";
+    let told = shell(&ferretdb, &words, script);
+    assert!(told.contains("CONFLICT") && told.matches("NOT_FOUND").count() == 2, "{told}");
+    assert_eq!((told.matches("g=2\n").count(), told.matches("f=1\n").count()), (2, 1), "{told}");
 }

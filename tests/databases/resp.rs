@@ -1,6 +1,7 @@
 //! Redis and Infinispan, with Redis' own client on the other side.
 
 use crate::servers::resp::{PASSWORD, infinispan, redis, redis_with_password};
+use crate::springload::{done, refused, shell, springload, ycsb};
 
 #[test]
 fn infinispan_answers_the_client_of_redis() {
@@ -19,4 +20,71 @@ fn redis_answers_its_client() {
 fn redis_asks_for_its_password() {
     let Some(redis) = redis_with_password() else { return };
     assert_eq!(redis.redis_cli(&["--no-auth-warning", "-a", PASSWORD, "ping"]), "PONG");
+}
+
+#[test]
+fn every_workload_of_ycsb_on_redis() {
+    let Some(redis) = redis() else { return };
+    redis.redis_cli(&["flushall"]);
+    let binding = format!("redis -p redis.host=127.0.0.1 -p redis.port={}", redis.port(0));
+    ycsb(&redis, &binding, 20_000, "abcf");
+    // A hash for each record, and the index.
+    assert_eq!(redis.redis_cli(&["dbsize"]), "20001");
+    assert_eq!(redis.redis_cli(&["zcard", "_indices"]), "20000");
+    redis.redis_cli(&["flushall"]);
+    ycsb(&redis, &binding, 5_000, "de");
+}
+
+#[test]
+fn workloads_of_ycsb_on_infinispan() {
+    let Some(infinispan) = infinispan() else { return };
+    let url = format!("infinispan.url=infinispan://127.0.0.1:{}", infinispan.port(0));
+    ycsb(&infinispan, &format!("infinispan -p {url}"), 5_000, "abcf");
+}
+
+#[test]
+fn only_what_a_run_has_written_is_removed() {
+    let Some(redis) = redis() else { return };
+    redis.redis_cli(&["flushall"]);
+    redis.redis_cli(&["hset", "theirs", "field0", "value"]);
+    let address = format!("redis://127.0.0.1:{}", redis.port(0));
+    let small = "--docs 500 --ops 2000 -c 8";
+    let report = done(springload(&redis, &format!("run {address} {small}")));
+    assert!(report.contains("(created and removed by this run)"), "{report}");
+    assert_eq!(redis.redis_cli(&["keys", "*"]), "theirs");
+    done(springload(&redis, &format!("run {address} {small} --use-existing")));
+    assert_eq!(redis.redis_cli(&["hget", "theirs", "field0"]), "value");
+    let told = shell(&redis, &format!("shell {address}"), "read theirs\ninsert ours a=b\n");
+    assert!(told.contains("field0=value\n"), "{told}");
+    assert_eq!(redis.redis_cli(&["hget", "ours", "a"]), "b");
+}
+
+#[test]
+fn a_password_is_sent_and_a_wrong_one_is_told() {
+    let Some(redis) = redis_with_password() else { return };
+    let (port, small) = (redis.port(0), "--docs 50 --ops 100 -c 2");
+    let right = PASSWORD.replace(':', "%3A");
+    done(springload(&redis, &format!("run redis://:{right}@127.0.0.1:{port} {small}")));
+    for login in ["", ":guessed@"] {
+        let words = format!("run redis://{login}127.0.0.1:{port} {small}");
+        let told = refused(springload(&redis, &words));
+        assert!(told.contains("refuses the credentials") && !told.contains("guessed"), "{told}");
+    }
+}
+
+#[test]
+fn a_server_that_goes_and_comes_back_is_found_again() {
+    let Some(mut redis) = redis() else { return };
+    let words = format!("run redis://127.0.0.1:{} --docs 100 -d 8s -c 4", redis.port(0));
+    let run = springload(&redis, &words).spawn().expect("it runs");
+    // The fill is over at once; then there are seconds to lose.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    redis.kill();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    redis.start_again();
+    let output = run.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(5) && told.contains("nothing succeeded for"), "{told}");
+    assert!(told.contains("connect: "), "{told}");
+    assert!(!told.contains("no longer answers"), "{told}");
 }
