@@ -319,7 +319,7 @@ mod tests {
                     "database": {"kind": "existing", "name": "0"}, "index": true
                 }),
                 "ycsb_java" => serde_json::json!({
-                    "driver": "ycsb_java", "class": "a.B", "table": "t", "properties": {"a": "b"}
+                    "driver": "ycsb_java", "class": "a.B", "table": "t", "binding_properties": {"a": "b"}
                 }),
                 _ => stored,
             };

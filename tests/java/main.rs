@@ -255,7 +255,7 @@ fn secrets_are_not_on_record() {
     let address =
         format!("ycsb-java:Odd?cp={class_path}&odd.password=geheim&odd.url=x://ann:geheim@h/d");
     let run = measure(["run", &address, "--docs", "50", "-n", "60", "-c", "2"]).passed();
-    let properties = &run.record["plan"]["target"]["properties"];
+    let properties = &run.record["plan"]["target"]["binding_properties"];
     assert_eq!(properties["odd.password"], "***");
     assert_eq!(properties["odd.url"], "x://ann:***@h/d");
     assert!(!run.record.to_string().contains("geheim"));

@@ -35,7 +35,7 @@ pub struct YcsbJavaPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// The properties that the binding is given. Those that may be secret are stored as `***`.
-    #[serde(serialize_with = "without_secrets")]
+    #[serde(rename = "binding_properties", serialize_with = "without_secrets")]
     pub properties: BTreeMap<String, String>,
 }
 

@@ -393,7 +393,7 @@ fn what_may_be_secret_is_not_stored() {
     let plan = plan.unwrap();
     assert_eq!(plan.properties["jdbc.passwd"], "pw");
     let stored = serde_json::to_value(&plan).unwrap();
-    let properties = &stored["properties"];
+    let properties = &stored["binding_properties"];
     assert_eq!(properties["jdbc.passwd"], "***");
     assert_eq!(properties["mongodb.url"], "mongodb://u:***@h/d");
     assert_eq!(properties["jdbc.user"], "ann");
