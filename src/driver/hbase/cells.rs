@@ -16,7 +16,7 @@ const KEY_FIXED: usize = 2 + 1 + 8 + 1;
 /// The longest row that HBase has.
 pub(super) const MOST_ROW: usize = i16::MAX as usize;
 
-/// Appends the cell that stores `value`. `row` has at most [`MOST_ROW`] bytes, `family` 127.
+/// Appends the cell that stores `value`. `row` has at most 32,767 bytes, `family` 127.
 pub fn write_put((row, family, qualifier): (&[u8], &[u8], &[u8]), value: &[u8], out: &mut Vec<u8>) {
     let key = KEY_FIXED + row.len() + family.len() + qualifier.len();
     let length = 8 + key + value.len();
