@@ -61,12 +61,10 @@ pub(super) fn of_address(
     }
 }
 
-/// Why a stored plan of this driver cannot be read.
-pub(super) fn unknown(name: &str, absent: &[Absent]) -> String {
-    match absent.iter().find(|it| it.name == name) {
-        Some(absent) => format!("{}; {}", absent.problem(), absent.cure()),
-        None => format!("no driver {name:?}"),
-    }
+/// How to get the driver of a stored plan, if this program was built without it.
+pub(super) fn absent(name: &str, absent: &[Absent]) -> Option<String> {
+    let found = absent.iter().find(|it| it.name == name);
+    found.map(|it| format!("{}; {}", it.problem(), it.cure()))
 }
 
 /// A plan together with its driver's name.
@@ -154,6 +152,11 @@ macro_rules! drivers {
                 }
             }
 
+            /// What to do about a stored plan of this driver, if this program was built without it.
+            pub fn absent(driver: &str) -> Option<String> {
+                list::absent(driver, ABSENT)
+            }
+
             /// What is known about its driver, with the operations that this plan leaves it.
             pub fn card(&self) -> Card {
                 let card = match self {
@@ -223,7 +226,9 @@ macro_rules! drivers {
                         $(#[cfg(feature = $feature)])?
                         $tag => serde_json::from_value(plan).map(Self::$name),
                     )*
-                    other => return Err(D::Error::custom(list::unknown(other, ABSENT))),
+                    other => return Err(D::Error::custom(
+                        Self::absent(other).unwrap_or_else(|| format!("no driver {other:?}")),
+                    )),
                 }
                 .map_err(D::Error::custom)
             }
@@ -269,7 +274,7 @@ pub(super) use drivers;
 
 #[cfg(test)]
 mod tests {
-    use super::{Absent, of_address, unknown};
+    use super::{Absent, absent, of_address};
     use crate::driver::{Auth, CARDS, Existing, TargetAsked};
 
     const ABSENT: [Absent; 3] = [
@@ -321,11 +326,13 @@ mod tests {
     #[test]
     fn a_stored_plan_of_a_driver_that_is_not_there_says_how_to_get_it() {
         assert_eq!(
-            unknown("infinispan", &ABSENT),
-            "this springload was built without infinispan; get it with: cargo install --path . \
-             --features redis"
+            absent("infinispan", &ABSENT).as_deref(),
+            Some(
+                "this springload was built without infinispan; get it with: cargo install --path . \
+                 --features redis"
+            )
         );
-        assert_eq!(unknown("x", &ABSENT), "no driver \"x\"");
+        assert_eq!(absent("x", &ABSENT), None);
     }
 
     /// Otherwise a program without the driver would not know them.

@@ -2,7 +2,9 @@
 
 use super::{Format, Render};
 use crate::measure::{OperationSummary, SeriesKind};
+use crate::plan::TargetPlan;
 use crate::record::{RunRecord, SCHEMA_VERSION};
+use serde_json::Value;
 
 pub(super) const FORMAT: Format = Format {
     name: "json",
@@ -31,6 +33,9 @@ pub enum RunFileError {
         /// The parser's message.
         message: String,
     },
+    /// Of a driver that this program was built without.
+    #[error("not readable here: {0}")]
+    Absent(String),
     /// Written by a later version.
     #[error(
         "schema_version {0} is newer than this springload reads ({SCHEMA_VERSION}); update springload"
@@ -46,6 +51,8 @@ pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
     #[derive(serde::Deserialize)]
     struct Version {
         schema_version: Option<u64>,
+        #[serde(default)]
+        plan: Value,
     }
     let broken = |error: &serde_json::Error| {
         let (line, column) = (error.line(), error.column());
@@ -60,6 +67,9 @@ pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
         && version > u64::from(SCHEMA_VERSION)
     {
         return Err(RunFileError::Newer(version));
+    }
+    if let Some(told) = version.plan["target"]["driver"].as_str().and_then(TargetPlan::absent) {
+        return Err(RunFileError::Absent(told));
     }
     let mut record = serde_json::from_str(text).map_err(|error| broken(&error))?;
     if version.schema_version.is_none_or(|version| version < 2) {

@@ -5,7 +5,7 @@
 use crate::cli::pipeline::folder::RUNS;
 use crate::plan::Purpose;
 use crate::record::{RunRecord, SCHEMA_VERSION, Verdict};
-use crate::report::read_json;
+use crate::report::{RunFileError, read_json};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -220,7 +220,10 @@ pub(in crate::cli) fn read(name: &Path) -> Result<RunRecord, String> {
     let text = fs::read_to_string(&file).map_err(|error| {
         format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
     })?;
-    read_json(&text).map_err(|error| format!("RUN: {shown} is {error}; name a complete run.json"))
+    read_json(&text).map_err(|error| match error {
+        RunFileError::Absent(_) => format!("RUN: {shown} is {error}"),
+        _ => format!("RUN: {shown} is {error}; name a complete run.json"),
+    })
 }
 
 /// The `sweep.json` that `name` means: the file, or a sweep's folder by path or name.
