@@ -28,7 +28,7 @@ from_maven() {
     of_today servers/built/.java "${sources[@]}" && return
     echo "Installing HBase, Cassandra, Infinispan and YCSB (tests/servers)" >&2
     rm -rf "${names[@]/#/servers/built/}" servers/built/.java
-    mvn -q -B -Dstyle.color=never -f servers/pom.xml dependency:build-classpath </dev/null
+    mvn -q -B -Dstyle.color=never -Djansi.mode=strip -f servers/pom.xml dependency:build-classpath </dev/null
     for name in "${names[@]}"; do
         javac -nowarn -proc:none -Xlint:none -XDsuppressNotes \
             -d "servers/built/$name/classes" -cp "$(cat "servers/built/$name/classpath")" \

@@ -2,6 +2,7 @@
 //!
 //! Every `run.json` that comes by is checked against `docs/run.schema.json`.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
@@ -217,6 +218,7 @@ impl Running {
     /// Starts a verb that measures.
     pub(crate) fn start<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
+        let stderr = File::create(folder.path().join("stderr")).expect("a file");
         let child = Command::new(BINARY)
             .args(arguments)
             .arg("-q")
@@ -225,7 +227,7 @@ impl Running {
             .current_dir(folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(stderr)
             .spawn()
             .expect("it runs");
         Self { child: Some(child), folder: Some(folder) }
@@ -246,6 +248,19 @@ impl Running {
     /// The folder that `--output` names.
     pub(crate) fn output(&self) -> PathBuf {
         self.folder.as_ref().expect("a folder").path().join("out")
+    }
+
+    /// What it has said on stderr so far.
+    #[allow(dead_code, reason = "tests/databases watches its runs")]
+    pub(crate) fn stderr(&self) -> String {
+        let folder = self.folder.as_ref().expect("a folder").path();
+        std::fs::read_to_string(folder.join("stderr")).expect("UTF-8")
+    }
+
+    /// Whether it has ended by itself.
+    #[allow(dead_code, reason = "tests/databases watches its runs")]
+    pub(crate) fn ended(&mut self) -> bool {
+        self.child.as_mut().expect("a child").try_wait().expect("a child").is_some()
     }
 
     /// Presses Ctrl-C until it has left.
@@ -273,11 +288,12 @@ impl Running {
         let output = child.wait_with_output().expect("it ends");
         drop(done);
         watch.join().expect("the watch ends");
+        let stderr = std::fs::read_to_string(folder.path().join("stderr")).expect("UTF-8");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         Finished {
             code: output.status.code().expect("it ends by itself"),
             stdout: text(output.stdout),
-            stderr: text(output.stderr),
+            stderr,
             record: read_record(&folder.path().join("out/run.json")),
             folder,
         }

@@ -1,7 +1,10 @@
 //! Cassandra, with Cassandra's own client on the other side.
 
+use crate::binary::number;
 use crate::servers::cassandra::{CREDENTIALS, cassandra, with_password};
-use crate::springload::{done, refused, shell, springload, ycsb};
+use crate::servers::database::Database;
+use crate::springload::{done, refused, shell, springload};
+use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = \
     {'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -24,15 +27,30 @@ fn it_asks_for_a_password() {
     assert!(words.contains("expecting SASL_RESPONSE"), "{words}");
 }
 
+/// The command line of YCSB, for a table.
+fn ycsb(cassandra: &Database, table: &str) -> Ycsb {
+    let port = cassandra.port(0).to_string();
+    Ycsb::new("cassandra-cql", &[("hosts", "127.0.0.1"), ("port", &port), ("table", table)])
+}
+
 #[test]
-fn every_workload_of_ycsb() {
+fn workloads_and_what_its_own_client_reads_after_them() {
     let Some(cassandra) = cassandra() else { return };
     cassandra.cql("DROP KEYSPACE IF EXISTS ycsb");
-    let binding = format!("cassandra-cql -p hosts=127.0.0.1 -p port={}", cassandra.port(0));
-    ycsb(&cassandra, &binding, 20_000, "abcf");
-    assert_eq!(cassandra.check_table("ycsb.usertable"), "20000 rows, 200000 values\n");
-    cassandra.cql("DROP KEYSPACE ycsb");
-    ycsb(&cassandra, &binding, 5_000, "de");
+    let usertable = ycsb(&cassandra, "usertable");
+    usertable.load();
+    assert_eq!(cassandra.check_table("ycsb.usertable"), all_rows(None));
+    for workload in ["a", "b", "c", "f"] {
+        usertable.run(workload);
+    }
+    let inserting = usertable.run("d");
+    assert_eq!(cassandra.check_table("ycsb.usertable"), all_rows(Some(&inserting)));
+    let scans = ycsb(&cassandra, "scans");
+    scans.load();
+    let scanning = scans.run("e");
+    let scan = scanning.operation("run", "scan");
+    assert!(number(&scan["rows"]) > 10 * number(&scan["ok"]), "{scan}");
+    assert_eq!(cassandra.check_table("ycsb.scans"), all_rows(Some(&scanning)));
 }
 
 #[test]
@@ -83,4 +101,9 @@ fn a_password_is_sent_and_a_wrong_one_is_told() {
         let told = refused(springload(&cassandra, &words));
         assert!(told.contains("refuses the credentials") && !told.contains("wrong"), "{told}");
     }
+}
+
+#[test]
+fn other_peers_are_refused() {
+    refused_where_there_is_none(|port| format!("cassandra://127.0.0.1:{port}/ycsb"));
 }

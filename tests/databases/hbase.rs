@@ -1,24 +1,130 @@
 //! HBase, with HBase's own client on the other side.
 
+use crate::binary::{failures, measure, number};
+use crate::servers::database::Database;
 use crate::servers::hbase::{with_one_region_server, with_two_region_servers};
+use crate::ycsb::{
+    RECORDS, Ycsb, all_rows, done, refused, refused_where_there_is_none, until_it_reads,
+};
 
-#[test]
-fn its_own_client_writes_reads_splits_and_moves() {
-    let Some(hbase) = with_two_region_servers() else { return };
-    hbase.hbase_client(&["create", "usertable", "cf", "user5"]);
-    assert_eq!(hbase.hbase_client(&["load", "usertable", "cf", "0", "100"]), "100 rows\n");
-    hbase.hbase_client(&["split", "usertable", "user7"]);
-    hbase.hbase_client(&["move", "usertable"]);
-    assert_eq!(hbase.hbase_client(&["regions", "usertable"]).lines().count(), 3);
-    assert_eq!(hbase.hbase_client(&["check", "usertable", "cf"]), "100 rows, 1000 values\n");
+/// The command line of YCSB's guide, for a table.
+fn ycsb(hbase: &Database, table: &str) -> Ycsb {
+    let properties = [("table", table), ("columnfamily", "cf")];
+    let conf = hbase.folder().to_str().expect("UTF-8");
+    Ycsb::new("hbase12", &properties).with(&["-cp", conf])
+}
+
+/// Makes an empty table of two regions.
+fn create(hbase: &Database, table: &str) {
+    hbase.hbase_client(&["drop", table]);
+    hbase.hbase_client(&["create", table, "cf", "user5"]);
 }
 
 #[test]
-fn it_keeps_its_data_when_killed() {
+fn workloads_and_what_its_own_client_reads_after_them() {
+    let Some(hbase) = with_two_region_servers() else { return };
+    create(&hbase, "usertable");
+    let usertable = ycsb(&hbase, "usertable");
+    usertable.load();
+    assert_eq!(hbase.hbase_client(&["check", "usertable", "cf"]), all_rows(None));
+    for workload in ["a", "b", "c", "f"] {
+        usertable.run(workload);
+    }
+    let inserting = usertable.run("d");
+    assert_eq!(hbase.hbase_client(&["check", "usertable", "cf"]), all_rows(Some(&inserting)));
+    create(&hbase, "scans");
+    let scans = ycsb(&hbase, "scans");
+    scans.load();
+    let scanning = scans.run("e");
+    let scan = scanning.operation("run", "scan");
+    assert!(number(&scan["rows"]) > 10 * number(&scan["ok"]), "{scan}");
+    assert_eq!(hbase.hbase_client(&["check", "scans", "cf"]), all_rows(Some(&scanning)));
+}
+
+#[test]
+fn it_reads_what_its_own_client_wrote() {
+    let Some(hbase) = with_two_region_servers() else { return };
+    create(&hbase, "theirs");
+    let count = RECORDS.to_string();
+    hbase.hbase_client(&["load", "theirs", "cf", "0", &count]);
+    ycsb(&hbase, "theirs").run("c");
+    ycsb(&hbase, "theirs").run("f");
+    assert_eq!(hbase.hbase_client(&["check", "theirs", "cf"]), all_rows(None));
+}
+
+#[test]
+fn regions_split_and_move_under_a_run() {
+    let Some(hbase) = with_two_region_servers() else { return };
+    create(&hbase, "moving");
+    let moving = ycsb(&hbase, "moving");
+    moving.load();
+    let mut run = moving.endless("a");
+    let seen = until_it_reads(&mut run, 0);
+    hbase.hbase_client(&["split", "moving", "user7"]);
+    let seen = until_it_reads(&mut run, seen);
+    let moved = hbase.hbase_client(&["move", "moving"]);
+    assert_eq!(moved.lines().count(), 3, "{moved}");
+    until_it_reads(&mut run, seen + 1);
+    run.interrupt();
+    let run = run.finish();
+    assert_eq!((run.code, &run.record["partial"]), (130, &true.into()), "{}", run.stderr);
+    // No failure, and what is there is right.
+    let done = done(&run, "run");
+    assert!(done.iter().any(|(kind, count)| kind == "update" && *count > 0), "{done:?}");
+    assert_eq!(hbase.hbase_client(&["check", "moving", "cf"]), all_rows(None));
+}
+
+#[test]
+fn a_run_outlives_its_server() {
     let Some(mut hbase) = with_one_region_server() else { return };
-    hbase.hbase_client(&["create", "kept", "cf"]);
-    hbase.hbase_client(&["load", "kept", "cf", "0", "100"]);
+    create(&hbase, "usertable");
+    let usertable = ycsb(&hbase, "usertable");
+    usertable.load();
+    let mut run = usertable.endless("a");
+    until_it_reads(&mut run, 0);
     hbase.kill();
     hbase.start_again();
-    assert_eq!(hbase.hbase_client(&["check", "kept", "cf"]), "100 rows, 1000 values\n");
+    let seen = run.stderr().lines().filter(|line| line.contains(" sec: ")).count();
+    until_it_reads(&mut run, seen + 1);
+    run.interrupt();
+    let run = run.finish();
+    assert_eq!(run.code, 130, "{}", run.stderr);
+    for kind in ["read", "update"] {
+        let operation = run.operation("run", kind);
+        let classes = operation["failures"].as_object().expect("failures");
+        let known = ["connect", "reset", "timeout", "unanswered", "server_error"];
+        assert!(classes.keys().all(|class| known.contains(&&class[..])), "{operation}");
+        assert!(failures(&operation) > 0 && number(&operation["ok"]) > 0, "{operation}");
+    }
+    let wrong = run.operation("run", "verify")["failures"].clone();
+    assert_eq!(wrong, serde_json::json!({}));
+    // Nothing that was acknowledged is lost, nor half written.
+    assert_eq!(hbase.hbase_client(&["check", "usertable", "cf"]), all_rows(None));
+}
+
+#[test]
+fn the_mix_of_run_fills_a_table_of_its_own_and_removes_it() {
+    let Some(hbase) = with_two_region_servers() else { return };
+    let before = hbase.hbase_client(&["tables", "any"]);
+    let url = format!("hbase://{}", hbase.hbase_address());
+    let mix = ["run", &url, "--docs", "2000", "--ops", "4000", "-c", "8"];
+    let run = measure(mix).passed();
+    assert!(run.stages().all(|stage| stage["operations"].as_array().is_some_and(|operations| {
+        operations.iter().all(|operation| failures(operation) == 0)
+    })));
+    assert_eq!(hbase.hbase_client(&["tables", "any"]), before);
+}
+
+#[test]
+fn wrong_tables_and_families_are_refused() {
+    let Some(hbase) = with_two_region_servers() else { return };
+    create(&hbase, "usertable");
+    let address = hbase.hbase_address();
+    refused(&format!("hbase://{address}/absent?cf=cf"), &["absent"]);
+    refused(&format!("hbase://{address}/usertable?cf=other"), &["other", "usertable"]);
+}
+
+#[test]
+fn other_peers_are_refused() {
+    refused_where_there_is_none(|port| format!("hbase://127.0.0.1:{port}/usertable?cf=cf"));
 }

@@ -2,6 +2,9 @@
 //!
 //! One database runs at a time. Those not installed are skipped by name.
 
+#[allow(dead_code, reason = "the tests of the command line use the rest")]
+#[path = "../cli/springload.rs"]
+mod binary;
 mod cassandra;
 mod guarded;
 mod guide;
@@ -11,3 +14,4 @@ mod resp;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod springload;
+mod ycsb;

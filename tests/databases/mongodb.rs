@@ -2,6 +2,7 @@
 
 use crate::servers::ferretdb::ferretdb;
 use crate::springload::{done, refused, shell, springload, ycsb};
+use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 
 #[test]
 fn its_own_client_reads() {
@@ -9,7 +10,16 @@ fn its_own_client_reads() {
     assert_eq!(ferretdb.check_collection("ycsb", "none"), "0 rows, 0 values\n");
 }
 
-/// It is slow: it is here for the driver's sake.
+#[test]
+fn its_own_client_reads_what_was_loaded() {
+    let Some(ferretdb) = ferretdb() else { return };
+    let url = format!("mongodb://127.0.0.1:{}/loaded", ferretdb.port(0));
+    Ycsb::new("mongodb", &[("mongodb.url", &url)]).load();
+    assert_eq!(ferretdb.check_collection("loaded", "usertable"), all_rows(None));
+}
+
+/// With few documents: this server makes an index that it does not use, so each read looks at all
+/// of them, and updates wait for each other.
 #[test]
 fn workloads_of_ycsb() {
     let Some(ferretdb) = ferretdb() else { return };
@@ -44,4 +54,17 @@ fn by_hand() {
     let told = shell(&ferretdb, &words, script);
     assert!(told.contains("CONFLICT") && told.matches("NOT_FOUND").count() == 2, "{told}");
     assert_eq!((told.matches("g=2\n").count(), told.matches("f=1\n").count()), (2, 1), "{told}");
+}
+
+#[test]
+fn a_password_that_it_cannot_check_is_told() {
+    let Some(ferretdb) = ferretdb() else { return };
+    let address = format!("mongodb://ann:guessed@127.0.0.1:{}/ycsb", ferretdb.port(0));
+    let told = refused(springload(&ferretdb, &format!("run {address}")));
+    assert!(told.contains("credentials") && !told.contains("guessed"), "{told}");
+}
+
+#[test]
+fn other_peers_are_refused() {
+    refused_where_there_is_none(|port| format!("mongodb://127.0.0.1:{port}/ycsb"));
 }

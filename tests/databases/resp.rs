@@ -1,7 +1,52 @@
 //! Redis and Infinispan, with Redis' own client on the other side.
 
+use std::collections::BTreeMap;
+
+use springload::workload::ycsb::values::integrity_text;
+use springload::workload::ycsb::{KeyNames, KeyOrder};
+
+use crate::servers::database::Database;
 use crate::servers::resp::{PASSWORD, infinispan, redis, redis_with_password};
 use crate::springload::{done, refused, shell, springload, ycsb};
+use crate::ycsb::{RECORDS, Ycsb, refused_where_there_is_none};
+
+/// Reads every record with `redis-cli`, and checks its values.
+#[track_caller]
+fn check(database: &Database) {
+    let names = KeyNames { prefix: "user".to_owned(), digits: 1, order: KeyOrder::Hashed };
+    let keys: Vec<String> = (0..RECORDS)
+        .map(|number| {
+            let mut key = Vec::new();
+            names.write(number, &mut key);
+            String::from_utf8(key).expect("UTF-8")
+        })
+        .collect();
+    let commands: Vec<String> = keys.iter().map(|key| format!("HGETALL {key}\n")).collect();
+    let answers = database.redis_script(&commands.concat());
+    // Names and values in turn, without spaces: each in its line, or as a map in one.
+    let words: Vec<&str> = answers.split_whitespace().collect();
+    assert_eq!(words.len() as u64, RECORDS * 20);
+    for (key, record) in keys.iter().zip(words.chunks(20)) {
+        let found: BTreeMap<_, _> = record.chunks(2).map(|pair| (pair[0], pair[1])).collect();
+        assert_eq!(found.len(), 10, "{key}");
+        for (field, value) in found {
+            let mut wanted = Vec::new();
+            integrity_text(key, field, 100, &mut wanted);
+            assert_eq!(value.as_bytes(), wanted, "{key} {field}");
+        }
+    }
+}
+
+/// A load and workloads a, b, c and f, and what is there then.
+#[track_caller]
+fn workloads(database: &Database, ycsb: &Ycsb) {
+    ycsb.load();
+    check(database);
+    for workload in ["a", "b", "c", "f"] {
+        ycsb.run(workload);
+    }
+    check(database);
+}
 
 #[test]
 fn infinispan_answers_the_client_of_redis() {
@@ -23,23 +68,26 @@ fn redis_asks_for_its_password() {
 }
 
 #[test]
-fn every_workload_of_ycsb_on_redis() {
-    let Some(redis) = redis() else { return };
-    redis.redis_cli(&["flushall"]);
-    let binding = format!("redis -p redis.host=127.0.0.1 -p redis.port={}", redis.port(0));
-    ycsb(&redis, &binding, 20_000, "abcf");
-    // A hash for each record, and the index.
-    assert_eq!(redis.redis_cli(&["dbsize"]), "20001");
-    assert_eq!(redis.redis_cli(&["zcard", "_indices"]), "20000");
-    redis.redis_cli(&["flushall"]);
-    ycsb(&redis, &binding, 5_000, "de");
+fn workloads_on_infinispan() {
+    let Some(infinispan) = infinispan() else { return };
+    let url = format!("infinispan://127.0.0.1:{}", infinispan.port(0));
+    workloads(&infinispan, &Ycsb::new("infinispan", &[("infinispan.url", &url)]));
+    assert_eq!(infinispan.redis_cli(&["dbsize"]), RECORDS.to_string());
 }
 
 #[test]
-fn workloads_of_ycsb_on_infinispan() {
-    let Some(infinispan) = infinispan() else { return };
-    let url = format!("infinispan.url=infinispan://127.0.0.1:{}", infinispan.port(0));
-    ycsb(&infinispan, &format!("infinispan -p {url}"), 5_000, "abcf");
+fn workloads_on_redis() {
+    let Some(redis) = redis() else { return };
+    let port = redis.port(0).to_string();
+    let own = Ycsb::new("redis", &[("redis.host", "127.0.0.1"), ("redis.port", &port)]);
+    redis.redis_cli(&["flushall"]);
+    workloads(&redis, &own);
+    // The index, too.
+    assert_eq!(redis.redis_cli(&["dbsize"]), (RECORDS + 1).to_string());
+    assert_eq!(redis.redis_cli(&["zcard", "_indices"]), RECORDS.to_string());
+    redis.redis_cli(&["flushall"]);
+    let binding = format!("redis -p redis.host=127.0.0.1 -p redis.port={port}");
+    ycsb(&redis, &binding, 5_000, "de");
 }
 
 #[test]
@@ -87,4 +135,11 @@ fn a_server_that_goes_and_comes_back_is_found_again() {
     assert!(output.status.code() == Some(5) && told.contains("nothing succeeded for"), "{told}");
     assert!(told.contains("connect: "), "{told}");
     assert!(!told.contains("no longer answers"), "{told}");
+}
+
+#[test]
+fn other_peers_are_refused() {
+    for scheme in ["redis", "infinispan"] {
+        refused_where_there_is_none(|port| format!("{scheme}://127.0.0.1:{port}"));
+    }
 }

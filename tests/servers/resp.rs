@@ -1,5 +1,6 @@
 //! What speaks Redis' protocol, Redis itself and Infinispan, and Redis' own client.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -92,5 +93,16 @@ impl Database {
         let mut command = Command::new("redis-cli");
         command.args(["-e", "-p", &self.port(0).to_string()]).args(words);
         output_of(command).trim_end().to_owned()
+    }
+
+    /// The same with commands on its standard input.
+    #[track_caller]
+    pub(crate) fn redis_script(&self, commands: &str) -> String {
+        let file = self.folder().join("commands");
+        std::fs::write(&file, commands).expect("a file");
+        let mut command = Command::new("redis-cli");
+        command.args(["-e", "-p", &self.port(0).to_string()]);
+        command.stdin(File::open(file).expect("a file"));
+        output_of(command)
     }
 }

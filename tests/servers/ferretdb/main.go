@@ -82,7 +82,7 @@ func check(url, database, collection string) error {
 				found = string(value.Data)
 			}
 			if found != value(key, element.Key) {
-				return fmt.Errorf("%s %s: %v", key, element.Key, element.Value)
+				return fmt.Errorf("%s %s: %q", key, element.Key, found)
 			}
 			values++
 		}
@@ -96,7 +96,8 @@ func value(key, field string) string {
 	var text strings.Builder
 	text.WriteString(key + ":" + field)
 	for text.Len() < length {
-		fmt.Fprintf(&text, ":%d", hash(text.String()))
+		text.WriteByte(':')
+		fmt.Fprint(&text, hash(text.String()))
 	}
 	return text.String()[:length]
 }

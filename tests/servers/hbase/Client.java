@@ -53,6 +53,7 @@ public class Client {
             case "split" -> split(args[0]);
             case "move" -> move();
             case "regions" -> regions();
+            case "tables" -> tables();
             default -> throw new IllegalArgumentException("no command " + command);
         }
     }
@@ -145,6 +146,13 @@ public class Client {
         for (HRegionLocation location : locations()) {
             System.out.println("region " + text(location.getRegion().getStartKey()) + " on "
                     + location.getServerName());
+        }
+    }
+
+    /** tables ANY: the names of all of them. */
+    private void tables() throws Exception {
+        for (TableName table : admin.listTableNames()) {
+            System.out.println(table);
         }
     }
 
