@@ -15,7 +15,13 @@ const BETWEEN: Duration = Duration::from_millis(50);
 
 /// Waits for a word of the test, or for its end, which closes the pipe: then nobody else kills the
 /// server and removes its folder. A static is not dropped, nor anything of a test that is killed.
-const GUARD: &str = r#"read -r word && exit; kill -9 "$1"; rm -rf -- "$2""#;
+/// Until it is gone it may still write.
+const GUARD: &str = r#"
+    read -r word && exit
+    kill -9 "$1"
+    for i in 1 2 3 4 5 6 7 8 9; do kill -0 "$1" && sleep 0.2; done
+    rm -rf -- "$2"
+"#;
 
 /// Spells the command line; told the folder in which it runs.
 pub(crate) type Spell = Box<dyn Fn(&Path) -> Command + Send + Sync>;
