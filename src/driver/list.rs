@@ -275,7 +275,7 @@ pub(super) use drivers;
 #[cfg(test)]
 mod tests {
     use super::{Absent, absent, of_address};
-    use crate::driver::{Auth, CARDS, Existing, TargetAsked};
+    use crate::driver::{CARDS, TargetAsked};
 
     const ABSENT: [Absent; 3] = [
         Absent { name: "ycsb_java", feature: "ycsb-java" },
@@ -285,18 +285,7 @@ mod tests {
 
     #[test]
     fn an_address_leads_to_its_driver_or_to_what_this_program_was_built_without() {
-        let asked = |address: &str| TargetAsked {
-            address: Some(address.to_owned()),
-            flag: "TARGET",
-            database: None,
-            existing: Existing::No,
-            keep: false,
-            auth: Auth::default(),
-            auth_flag: "--auth",
-            tls_ca: None,
-            id_prefix: String::new(),
-            options: serde_json::Map::new(),
-        };
+        let asked = |address: &str| TargetAsked::at(address);
         let always = |name: &str| matches!(name, "couch_db" | "basic" | "http" | "line");
         let cards: Vec<_> = CARDS.iter().copied().filter(|card| always(card.name)).collect();
         for (address, driver) in [

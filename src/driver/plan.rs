@@ -85,6 +85,23 @@ pub struct TargetAsked {
 }
 
 impl TargetAsked {
+    /// What is at this address, asked for by nothing but the address: a new database, to be removed
+    /// again.
+    pub fn at(address: &str) -> Self {
+        Self {
+            address: Some(address.to_owned()),
+            flag: "TARGET",
+            database: None,
+            existing: Existing::No,
+            keep: false,
+            auth: Auth::default(),
+            auth_flag: "TARGET",
+            tls_ca: None,
+            id_prefix: String::new(),
+            options: Map::new(),
+        }
+    }
+
     /// A mistake in the address, shown without its password.
     pub fn wrong(&self, card: &Card, problem: &str) -> Invalid {
         let shown = redact(self.address.as_deref().unwrap_or_default());

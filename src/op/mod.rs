@@ -55,6 +55,9 @@ impl OpKind {
         Self::Verify,
         Self::Request,
     ];
+    /// Those that every database should have: all that is done to stored documents.
+    pub const ON_DOCUMENTS: [Self; 6] =
+        [Self::BulkInsert, Self::Create, Self::Read, Self::Update, Self::Delete, Self::Scan];
     /// The number of kinds: the length of every per-kind table.
     pub const COUNT: usize = Self::ALL.len();
 

@@ -3,7 +3,7 @@
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::print::print;
-use crate::driver::{Auth, Existing, NewTable, Opening, SplitsAsked, TargetAsked};
+use crate::driver::{NewTable, Opening, SplitsAsked, TargetAsked};
 use crate::mistake::Flagged;
 use crate::plan;
 use clap::Subcommand;
@@ -67,16 +67,9 @@ impl CreateTable {
         };
         let family = self.cf.map(|name| ("column_family".to_owned(), name.into()));
         let asked = TargetAsked {
-            address: Some(self.target),
-            flag: "TARGET",
-            database: None,
-            existing: Existing::No,
             keep: true,
-            auth: Auth::default(),
-            auth_flag: "TARGET",
-            tls_ca: None,
-            id_prefix: String::new(),
             options: Map::from_iter(family),
+            ..TargetAsked::at(&self.target)
         };
         let table = match NewTable::check(&asked, splits.as_ref()) {
             Ok(table) => table,

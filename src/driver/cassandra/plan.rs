@@ -160,14 +160,7 @@ impl DriverPlan for CassandraPlan {
         summary: "Cassandra and what speaks CQL's binary protocol",
         address: "cassandra://[user:password@]host[:port][,host...][/keyspace[/table]]\
                   [?consistency=LEVEL&replication=N]",
-        operations: &[
-            OpKind::BulkInsert,
-            OpKind::Create,
-            OpKind::Read,
-            OpKind::Update,
-            OpKind::Delete,
-            OpKind::Scan,
-        ],
+        operations: &OpKind::ON_DOCUMENTS,
         databases: true,
         server: true,
         phases: false,

@@ -2,25 +2,12 @@
 
 use super::plan::Consistency;
 use super::*;
-use crate::driver::{
-    Auth, DatabasePlan, DriverPlan as _, Existing, Opening, Planned as _, TargetAsked,
-};
+use crate::driver::{DatabasePlan, DriverPlan as _, Existing, Opening, Planned as _, TargetAsked};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 
 fn asked(address: &str, existing: Existing) -> TargetAsked {
-    TargetAsked {
-        address: Some(address.to_owned()),
-        flag: "TARGET",
-        database: None,
-        existing,
-        keep: false,
-        auth: Auth::default(),
-        auth_flag: "--auth",
-        tls_ca: None,
-        id_prefix: String::new(),
-        options: serde_json::Map::new(),
-    }
+    TargetAsked { existing, ..TargetAsked::at(address) }
 }
 
 fn plan(address: &str) -> Result<CassandraPlan, String> {

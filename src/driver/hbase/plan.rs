@@ -115,14 +115,7 @@ impl DriverPlan for HBasePlan {
         summary: "HBase",
         address: "hbase://[user@]host[:port][,host[:port]...][/table][?cf=FAMILY&splits=N\
                   &durability=SYNC_WAL&connections=N]",
-        operations: &[
-            OpKind::BulkInsert,
-            OpKind::Create,
-            OpKind::Read,
-            OpKind::Update,
-            OpKind::Delete,
-            OpKind::Scan,
-        ],
+        operations: &OpKind::ON_DOCUMENTS,
         databases: true,
         server: true,
         phases: true,

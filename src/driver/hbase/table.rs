@@ -106,22 +106,9 @@ fn in_order(rows: &Flagged<Vec<String>>) -> Result<Vec<String>, Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::{Auth, Existing};
-    use serde_json::Map;
 
     fn checked(address: &str, splits: Option<&SplitsAsked>) -> Result<NewTable, String> {
-        let asked = TargetAsked {
-            address: Some(address.to_owned()),
-            flag: "TARGET",
-            database: None,
-            existing: Existing::No,
-            keep: true,
-            auth: Auth::default(),
-            auth_flag: "TARGET",
-            tls_ca: None,
-            id_prefix: String::new(),
-            options: Map::new(),
-        };
+        let asked = TargetAsked { keep: true, ..TargetAsked::at(address) };
         NewTable::check(&asked, splits).map_err(|mistake| mistake.to_string())
     }
 

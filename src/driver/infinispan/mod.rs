@@ -50,22 +50,12 @@ impl Flavor for Infinispan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::{Auth, DriverPlan as _, Existing, Planned as _, TargetAsked};
+    use crate::driver::{DriverPlan as _, Existing, Planned as _, TargetAsked};
 
     #[test]
     fn there_is_no_index_and_no_scan() {
-        let asked = |address: &str| TargetAsked {
-            address: Some(address.to_owned()),
-            flag: "TARGET",
-            database: None,
-            existing: Existing::Yes,
-            keep: false,
-            auth: Auth::default(),
-            auth_flag: "--auth",
-            tls_ca: None,
-            id_prefix: String::new(),
-            options: serde_json::Map::new(),
-        };
+        let asked =
+            |address: &str| TargetAsked { existing: Existing::Yes, ..TargetAsked::at(address) };
         let plan = InfinispanPlan::check(&asked("infinispan://h")).unwrap();
         assert_eq!((plan.server.as_str(), plan.index), ("infinispan://h:11222", false));
         assert!(!plan.operations().unwrap().contains(&OpKind::Scan));

@@ -16,21 +16,6 @@ impl Fields for Text {
     }
 }
 
-fn asked(address: &str) -> TargetAsked {
-    TargetAsked {
-        address: Some(address.to_owned()),
-        flag: "TARGET",
-        database: None,
-        existing: Existing::No,
-        keep: false,
-        auth: crate::driver::Auth::default(),
-        auth_flag: "--auth",
-        tls_ca: None,
-        id_prefix: String::new(),
-        options: serde_json::Map::new(),
-    }
-}
-
 fn session(address: SocketAddr, timeout_ms: u64) -> (LineSession, Rc<ShardContext>) {
     let context = ShardContext::new(Clock::system(), timeout_ms * 1_000_000);
     (LineSession::new(address, &context), context)
@@ -196,7 +181,7 @@ async fn an_earlier_answer_is_no_answer_to_the_next_request() {
 
 #[test]
 fn addresses_are_a_host_and_a_port() {
-    let server = |text: &str| LinePlan::check(&asked(text)).map(|plan| plan.server);
+    let server = |text: &str| LinePlan::check(&TargetAsked::at(text)).map(|plan| plan.server);
     assert_eq!(server("line"), Ok(None));
     assert_eq!(server("line://[::1]:7"), Ok(Some("line://[::1]:7".to_owned())));
     assert_eq!(server("line://h:7/"), Ok(Some("line://h:7".to_owned())));
@@ -204,6 +189,6 @@ fn addresses_are_a_host_and_a_port() {
         let told = server(wrong).unwrap_err().to_string();
         assert!(told.starts_with("TARGET: ") && !told.contains("pw"), "{told}");
     }
-    let existing = TargetAsked { existing: Existing::Yes, ..asked("line://h:7") };
+    let existing = TargetAsked { existing: Existing::Yes, ..TargetAsked::at("line://h:7") };
     assert!(LinePlan::check(&existing).is_err());
 }

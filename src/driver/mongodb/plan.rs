@@ -91,14 +91,7 @@ impl DriverPlan for MongoPlan {
         schemes: &["mongodb", "mongodb+srv"],
         summary: "MongoDB and what speaks its protocol",
         address: "mongodb://[user:password@]host[:port][,host...][/database[/collection]][?options]",
-        operations: &[
-            OpKind::BulkInsert,
-            OpKind::Create,
-            OpKind::Read,
-            OpKind::Update,
-            OpKind::Delete,
-            OpKind::Scan,
-        ],
+        operations: &OpKind::ON_DOCUMENTS,
         databases: true,
         server: true,
         phases: false,
@@ -239,18 +232,7 @@ mod tests {
     use crate::driver::Existing;
 
     fn asked(address: &str, existing: Existing) -> TargetAsked {
-        TargetAsked {
-            address: Some(address.to_owned()),
-            flag: "TARGET",
-            database: None,
-            existing,
-            keep: false,
-            auth: Auth::default(),
-            auth_flag: "--auth",
-            tls_ca: None,
-            id_prefix: String::new(),
-            options: serde_json::Map::new(),
-        }
+        TargetAsked { existing, ..TargetAsked::at(address) }
     }
 
     fn plan(address: &str) -> Result<MongoPlan, String> {

@@ -4,8 +4,7 @@ use super::MongoPlan;
 use crate::clock::Clock;
 use crate::driver::library::{Library, LibrarySession};
 use crate::driver::{
-    Auth, DriverPlan as _, Existing, Opening, Outcome, Session as _, Shard as _, Target as _,
-    TargetAsked,
+    DriverPlan as _, Existing, Opening, Outcome, Session as _, Shard as _, Target as _, TargetAsked,
 };
 use crate::measure::Probe;
 use crate::net::ShardContext;
@@ -221,18 +220,7 @@ fn server() -> (SocketAddr, Arc<Mutex<Kept>>) {
 }
 
 fn asked(address: &str, existing: Existing) -> TargetAsked {
-    TargetAsked {
-        address: Some(address.to_owned()),
-        flag: "TARGET",
-        database: None,
-        existing,
-        keep: false,
-        auth: Auth::default(),
-        auth_flag: "--auth",
-        tls_ca: None,
-        id_prefix: String::new(),
-        options: serde_json::Map::new(),
-    }
+    TargetAsked { existing, ..TargetAsked::at(address) }
 }
 
 fn opening(as_it_is: bool) -> Opening {

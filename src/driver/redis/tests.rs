@@ -27,18 +27,7 @@ impl Fields for Text {
 }
 
 fn asked(address: &str) -> TargetAsked {
-    TargetAsked {
-        address: Some(address.to_owned()),
-        flag: "TARGET",
-        database: None,
-        existing: Existing::Yes,
-        keep: false,
-        auth: Auth::default(),
-        auth_flag: "--auth",
-        tls_ca: None,
-        id_prefix: String::new(),
-        options: serde_json::Map::new(),
-    }
+    TargetAsked { existing: Existing::Yes, ..TargetAsked::at(address) }
 }
 
 /// What the server keeps: hashes, and one sorted set.
@@ -386,7 +375,7 @@ fn addresses_name_a_server_a_number_and_an_index() {
     }
     let table = TargetAsked { database: Some("t".to_owned()), ..asked("redis://h") };
     assert!(RedisPlan::check(&table).unwrap_err().to_string().contains("a table other than"));
-    let basic = TargetAsked { auth: Auth::Basic, ..asked("redis://h") };
+    let basic = TargetAsked { auth: Auth::Basic, auth_flag: "--auth", ..asked("redis://h") };
     assert!(RedisPlan::check(&basic).unwrap_err().to_string().starts_with("--auth: "));
     let authority = TargetAsked { tls_ca: Some("ca.pem".into()), ..asked("redis://h") };
     assert!(RedisPlan::check(&authority).unwrap_err().to_string().contains("rediss://"));

@@ -3,9 +3,7 @@
 use super::frame::{KEY, put, put_count};
 use super::*;
 use crate::clock::Clock;
-use crate::driver::{
-    Auth, Binding, DriverPlan as _, Existing, Outcome, Planned as _, Session as _, TargetAsked,
-};
+use crate::driver::{Binding, DriverPlan as _, Outcome, Planned as _, Session as _, TargetAsked};
 use crate::measure::{Probe, Timing};
 use crate::op::{Failure, Fields, Op, OpKind, Pen as _, Token};
 use crate::properties::{Properties, PropertyReader};
@@ -348,24 +346,9 @@ async fn a_range_with_an_end_and_a_frame_too_long_are_not_sent() {
     assert!(told.try_recv().is_err());
 }
 
-fn asked(address: &str) -> TargetAsked {
-    TargetAsked {
-        address: Some(address.to_owned()),
-        flag: "TARGET",
-        database: None,
-        existing: Existing::No,
-        keep: false,
-        auth: Auth::default(),
-        auth_flag: "--auth",
-        tls_ca: None,
-        id_prefix: String::new(),
-        options: serde_json::Map::new(),
-    }
-}
-
 #[test]
 fn an_address_has_a_class_and_properties() {
-    let plan = YcsbJavaPlan::check(&asked(
+    let plan = YcsbJavaPlan::check(&TargetAsked::at(
         "ycsb-java:site.ycsb.db.My$1Client?cp=/a:/b/*&jvm-args=-XX:+UseG1GC%20-Xmx1g&log=/l&\
          table=t&a.url=jdbc:x://h/d?y%3D1%26z&basicdb.verbose=false",
     ));
@@ -376,18 +359,19 @@ fn an_address_has_a_class_and_properties() {
     assert_eq!((plan.log.as_deref(), plan.table.as_str()), (Some("/l"), "t"));
     assert_eq!(plan.properties["a.url"], "jdbc:x://h/d?y=1&z");
     assert_eq!(plan.properties["basicdb.verbose"], "false");
-    let bare = YcsbJavaPlan::check(&asked("ycsb-java:Db")).unwrap();
+    let bare = YcsbJavaPlan::check(&TargetAsked::at("ycsb-java:Db")).unwrap();
     assert_eq!((bare.table.as_str(), bare.class_path), ("usertable", None));
     for wrong in ["", "//h:1", "a..b", "a.1b", "a b", "a?x", "a?x=%ff", "a/b"] {
-        let told = YcsbJavaPlan::check(&asked(&format!("ycsb-java:{wrong}"))).unwrap_err();
+        let told =
+            YcsbJavaPlan::check(&TargetAsked::at(&format!("ycsb-java:{wrong}"))).unwrap_err();
         assert!(told.to_string().starts_with("TARGET: "), "{wrong}: {told}");
     }
-    assert!(YcsbJavaPlan::check(&asked("ycsb-java")).is_err());
+    assert!(YcsbJavaPlan::check(&TargetAsked::at("ycsb-java")).is_err());
 }
 
 #[test]
 fn what_may_be_secret_is_not_stored() {
-    let plan = YcsbJavaPlan::check(&asked(
+    let plan = YcsbJavaPlan::check(&TargetAsked::at(
         "ycsb-java:a.B?jdbc.passwd=pw&mongodb.url=mongodb://u:pw@h/d&jdbc.user=ann",
     ));
     let plan = plan.unwrap();
@@ -418,8 +402,11 @@ fn ycsbs_command_line_passes_everything_on() {
     assert_eq!(read.end(()), Ok(()));
     let address = bound.address.unwrap();
     assert_eq!(binding.refusal(card, &address), None);
-    let asked =
-        TargetAsked { options: bound.options, database: Some("t".to_owned()), ..asked(&address) };
+    let asked = TargetAsked {
+        options: bound.options,
+        database: Some("t".to_owned()),
+        ..TargetAsked::at(&address)
+    };
     let plan = YcsbJavaPlan::check(&asked).unwrap();
     assert_eq!((plan.class.as_str(), plan.table.as_str()), ("a.B", "t"));
     assert_eq!((plan.class_path.as_deref(), plan.log.as_deref()), (Some("/l/*"), Some("/log")));

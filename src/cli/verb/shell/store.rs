@@ -45,17 +45,13 @@ impl Store {
         }
         let user = url.is_some_and(|url| !url.username().is_empty());
         let asked = TargetAsked {
-            address: Some(args.target.clone()),
-            flag: "TARGET",
-            database: None,
             existing: Existing::Maybe,
             keep: true,
             // A session cookie would expire between commands.
             auth: if user { Auth::Basic } else { Auth::Cookie },
-            auth_flag: "TARGET",
             tls_ca: args.tls_ca.clone(),
-            id_prefix: String::new(),
             options: args.options.clone(),
+            ..TargetAsked::at(&args.target)
         };
         let plan = TargetPlan::check(&asked)?;
         let (card, named) = (plan.card(), plan.named_database().map(str::to_owned));
