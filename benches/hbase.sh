@@ -110,7 +110,8 @@ TEXT
     done
 } >"$work/section"
 touch "$out"
-{ sed '/^## HBase/,$d' "$out"; cat "$work/section"; } >"$work/whole"
+# The lines before it, without empty ones at their end.
+{ printf '%s\n\n' "$(sed '/^## HBase/,$d' "$out")"; cat "$work/section"; } >"$work/whole"
 cp "$work/whole" "$out"
 cat "$work/section"
 echo "table $table stays on the server" >&2

@@ -378,6 +378,8 @@ TEXT
     compare_stalls
 } >"$work/table"
 # The section of another script stays as it is.
-[ ! -f "$out" ] || sed -n '/^## HBase/,$p' "$out" >>"$work/table"
+if grep -qs '^## HBase' "$out"; then
+    { echo; sed -n '/^## HBase/,$p' "$out"; } >>"$work/table"
+fi
 cp "$work/table" "$out"
 cat "$out"
