@@ -61,6 +61,11 @@ impl DatabasePlan {
         self.name().map_or_else(scratch_name, str::to_owned)
     }
 
+    /// It must not exist: the run creates it.
+    pub const fn must_be_new(&self) -> bool {
+        matches!(self, Self::Scratch { .. } | Self::New { .. })
+    }
+
     /// It is removed at the end if this run created it.
     pub const fn is_removed(&self) -> bool {
         matches!(self, Self::Scratch { keep: false } | Self::New { keep: false, .. })

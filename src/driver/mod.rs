@@ -4,6 +4,7 @@
 
 mod binding;
 mod database;
+mod json;
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
 pub mod library;
 mod list;

@@ -1,9 +1,8 @@
 //! Executes the operations of one session.
 
 use super::{Pool, trouble};
-use crate::driver::library::{
-    Call, Client, Found, LibraryPen, Local, Trouble, quote, write_member,
-};
+use crate::driver::json::{quote, write_member};
+use crate::driver::library::{Call, Client, Found, LibraryPen, Local, Trouble};
 use crate::op::{Failure, Op, OpKind, Reply};
 use ::scylla::client::session::Session;
 use ::scylla::response::query_result::{QueryResult, QueryRowsResult};

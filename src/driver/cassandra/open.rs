@@ -127,8 +127,7 @@ async fn make(
         .await
         .map_err(failed)?;
     let made = || Table::new(keyspace, table, KEY, fields(opening));
-    let must_be_new = matches!(plan.database, DatabasePlan::New { .. });
-    if !columns.is_empty() && must_be_new && !opening.as_it_is {
+    if !columns.is_empty() && plan.database.must_be_new() && !opening.as_it_is {
         return Err(TargetError(format!(
             "table {keyspace}.{table} exists already; add --use-existing to use it (it will not \
              be dropped), or name another"
@@ -158,7 +157,13 @@ async fn make(
     if !known {
         admin.command(&new_keyspace).await.map_err(failed)?;
     }
-    admin.command(&made().create()).await.map_err(failed)?;
+    if let Err(trouble) = admin.command(&made().create()).await {
+        if !known {
+            // What the run cannot use is not left behind.
+            let _ = admin.command(&drop_keyspace(keyspace)).await;
+        }
+        return Err(failed(trouble));
+    }
     let removal = if known { made().drop() } else { drop_keyspace(keyspace) };
     Ok((made(), Some(removal)))
 }

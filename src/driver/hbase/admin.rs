@@ -30,7 +30,7 @@ const RUNNING: i32 = 1;
 #[derive(Debug)]
 pub(super) struct Admin<'a> {
     seeds: &'a [String],
-    settings: &'a Settings,
+    pub(super) settings: &'a Settings,
 }
 
 /// The split points of the YCSB guide's table: `count` of them between user1000 and user9999.

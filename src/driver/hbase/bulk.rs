@@ -5,7 +5,7 @@ use super::connection::Call;
 use super::exception::{Sense, first_line, sense};
 use super::messages::{Action, MultiRequest, MultiResponse, NameBytesPair, RegionAction};
 use super::regions::{Place, Trouble};
-use super::worker::{Standing, Worker, specifier};
+use super::worker::{Worker, specifier};
 use crate::measure::Probe;
 use crate::op::{Failure, Op, Reply, Token};
 use prost::bytes::Bytes;
@@ -165,7 +165,6 @@ impl Worker {
                 }
             }
         }
-        self.standing = Standing::Sent;
     }
 
     /// What follows from the exception of a row, or of a whole region.

@@ -136,10 +136,11 @@ impl Shared {
                 _ => Ok(()),
             };
         };
-        let answer = Answer::of(header, rest);
+        let answer = Answer::of(header, rest).ok_or_else(broken);
+        let whole = answer.as_ref().map(|_| ()).map_err(Lost::clone);
         call.times.set(Times { first_byte, last_byte, ..call.times.get() });
-        call.end(answer.clone().ok_or_else(broken));
-        answer.map(|_| ()).ok_or_else(broken)
+        call.end(answer);
+        whole
     }
 }
 

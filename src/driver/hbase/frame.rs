@@ -49,7 +49,7 @@ pub(super) fn read_header(frame: &[u8]) -> Option<(ResponseHeader, &[u8])> {
 }
 
 /// An answer: what one call brought.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Answer {
     /// The message with its length in front, and the cell block.
     bytes: Vec<u8>,

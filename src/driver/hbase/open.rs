@@ -8,7 +8,7 @@ use super::regions::{Region, Trouble, all, ask, locate_meta};
 use super::servers::{CLIENT, Servers};
 use super::worker::specifier;
 use super::{HBase, Opened};
-use crate::driver::{DatabasePlan, Opening, ServerFacts, TargetError};
+use crate::driver::{Opening, ServerFacts, TargetError};
 use crate::op::Failure;
 use prost::bytes::Bytes;
 use std::net::ToSocketAddrs;
@@ -37,22 +37,22 @@ pub(super) async fn open(
         .unwrap_or_else(|_| Err(Trouble::NotYet("no answer in time".to_owned())))
         .map_err(|trouble| unreachable(plan, &trouble))?;
     let table = Bytes::from(plan.database.name_or_new());
-    let created = matches!(plan.database, DatabasePlan::New { .. } | DatabasePlan::Scratch { .. })
-        && !opening.as_it_is;
+    let created = plan.database.must_be_new() && !opening.as_it_is;
+    let removed = created && plan.database.is_removed();
     if created {
         let splits = plan.options.splits.map(split_points).unwrap_or_default();
         admin.create_table(&table, plan.family_or_default(), &splits).await?;
     }
-    let family = family(plan, &admin, &table).await?;
+    let (family, regions) = match find(plan, &admin, &table, &meta).await {
+        Ok(found) => found,
+        // A table that the run cannot use is not left behind.
+        Err(error) if removed => {
+            let left = admin.remove_table(&table).await.err();
+            return Err(left.map_or(error.clone(), |left| TargetError(format!("{error}; {left}"))));
+        }
+        Err(error) => return Err(error),
+    };
     let version = admin.version().await.unwrap_or_default();
-    let looking = look(&table, &family, &meta, &settings);
-    let regions = LocalSet::new()
-        .run_until(tokio::time::timeout(timeout, looking))
-        .await
-        .unwrap_or_else(|_| Err(Trouble::NotYet("no answer in time".to_owned())))
-        .map_err(|trouble| {
-            told(&format!("use table {:?}", String::from_utf8_lossy(&table)), &trouble)
-        })?;
     let facts = ServerFacts {
         url: format!("hbase://{}", plan.servers.join(",")),
         name: "HBase".to_owned(),
@@ -69,7 +69,7 @@ pub(super) async fn open(
         connections: plan.options.connections.unwrap_or(1),
         regions,
         settings,
-        removed: created && plan.database.is_removed(),
+        removed,
     };
     Ok((HBase { opened: Arc::new(opened) }, facts))
 }
@@ -85,6 +85,26 @@ fn unreachable(plan: &HBasePlan, trouble: &Trouble) -> TargetError {
         }
         _ => told(&format!("reach HBase at {servers}"), trouble),
     }
+}
+
+/// The family and the regions of the table.
+async fn find(
+    plan: &HBasePlan,
+    admin: &Admin<'_>,
+    table: &Bytes,
+    meta: &str,
+) -> Result<(String, Vec<Region>), TargetError> {
+    let family = family(plan, admin, table).await?;
+    let timeout = Duration::from_nanos(admin.settings.timeout_ns);
+    let looking = look(table, &family, meta, admin.settings);
+    let regions = LocalSet::new()
+        .run_until(tokio::time::timeout(timeout, looking))
+        .await
+        .unwrap_or_else(|_| Err(Trouble::NotYet("no region answers in time".to_owned())))
+        .map_err(|trouble| {
+            told(&format!("use table {:?}", String::from_utf8_lossy(table)), &trouble)
+        })?;
+    Ok((family, regions))
 }
 
 /// The family that was named, or the only one of the table.

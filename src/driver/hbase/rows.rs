@@ -1,6 +1,7 @@
 //! Rows that were read, as documents in JSON.
 
 use super::cells::{Cell, Cells};
+use crate::driver::json::write_member;
 
 /// The number of cells in a block; `None` if one belongs to another row or family, or is none.
 pub(super) fn count(block: &[u8], row: &[u8], family: &[u8]) -> Option<u32> {
@@ -24,15 +25,7 @@ pub(super) fn member(cell: &Cell<'_>, out: &mut Vec<u8>) {
     if out.last() != Some(&b'{') {
         out.push(b',');
     }
-    text(cell.qualifier, out);
-    out.push(b':');
-    text(cell.value, out);
-}
-
-/// Writes bytes as a JSON string; what is no UTF-8 in them becomes U+FFFD.
-fn text(bytes: &[u8], out: &mut Vec<u8>) {
-    // Writing to a vector does not fail.
-    let _ = serde_json::to_writer(out, &String::from_utf8_lossy(bytes));
+    write_member(&String::from_utf8_lossy(cell.qualifier), cell.value, out);
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 
 use super::cells::{Cells, write_put};
 use super::messages::{
-    CellBlockMeta, ConnectionHeader, ExceptionResponse, GetRequest, GetResponse, MetaLocations,
-    MultiRequest, MultiResponse, MutateRequest, MutateResponse, Mutation, NameBytesPair,
-    RegionActionResult, RegionInfo, RegionLocation, RequestHeader, ResponseHeader,
-    ResultOrException, RowResult, ScanRequest, ScanResponse, ServerName, TableName,
+    ActiveMaster, CellBlockMeta, ColumnFamilySchema, ConnectionHeader, CreateTableRequest,
+    ExceptionResponse, GetRequest, GetResponse, MetaLocations, MultiRequest, MultiResponse,
+    MutateRequest, MutateResponse, Mutation, NameBytesPair, ProcedureStarted, RegionActionResult,
+    RegionInfo, RegionLocation, RequestHeader, ResponseHeader, ResultOrException, RowResult,
+    ScanRequest, ScanResponse, ServerName, TableDescriptors, TableName, TableRequest, TableSchema,
 };
 use prost::Message;
 use prost::bytes::Bytes;
@@ -68,6 +69,8 @@ pub(super) struct Cluster {
     /// Calls by method, those about `hbase:meta` left out.
     pub(super) calls: Vec<String>,
     pub(super) connections: usize,
+    /// Tables that were created, and not removed.
+    pub(super) tables: Vec<String>,
     /// Nothing is said about regions: the connection is closed.
     pub(super) secretive: bool,
     /// Answers are held back until there are so many, and then sent in reverse.
@@ -139,6 +142,9 @@ fn answer(
     });
     if method == "GetMetaRegionLocations" {
         return Some(reply(header, None, &cluster.meta_location(), &[]));
+    }
+    if let Some(said) = cluster.master(&method, header, message) {
+        return Some(said);
     }
     if about_meta && cluster.secretive {
         return None;
@@ -213,9 +219,49 @@ impl Cluster {
         self.waiting.drain(..).rev().flatten().collect()
     }
 
-    fn meta_location(&self) -> MetaLocations {
+    /// The first server.
+    fn first(&self) -> ServerName {
         let (host, port) = self.servers[0].rsplit_once(':').unwrap();
-        let server = ServerName { host_name: host.to_owned(), port: port.parse().ok() };
+        ServerName { host_name: host.to_owned(), port: port.parse().ok() }
+    }
+
+    /// What a master answers, to requests for one. All that takes several steps is done at once.
+    fn master(&mut self, method: &str, header: &RequestHeader, message: &[u8]) -> Option<Vec<u8>> {
+        let name = |table: Option<TableName>| {
+            String::from_utf8(table.unwrap_or_default().qualifier.to_vec()).unwrap()
+        };
+        match method {
+            "GetActiveMaster" => {
+                let server_name = Some(self.first());
+                return Some(reply(header, None, &ActiveMaster { server_name }, &[]));
+            }
+            "GetTableDescriptors" => {
+                let table = name(read::<TableRequest>(message).table_name);
+                let families = vec![ColumnFamilySchema { name: Bytes::from_static(FAMILY) }];
+                let schema = TableSchema { table_name: None, column_families: families };
+                let found = self.tables.contains(&table).then_some(schema);
+                let said = TableDescriptors { table_schema: found.into_iter().collect() };
+                return Some(reply(header, None, &said, &[]));
+            }
+            "GetClusterStatus" => {
+                return Some(refusal(header, "NobodyKnowsException"));
+            }
+            "CreateTable" => {
+                let schema = read::<CreateTableRequest>(message).table_schema;
+                self.tables.push(name(schema.table_name));
+            }
+            "DisableTable" => {}
+            "DeleteTable" => {
+                let table = name(read::<TableRequest>(message).table_name);
+                self.tables.retain(|it| *it != table);
+            }
+            _ => return None,
+        }
+        Some(reply(header, None, &ProcedureStarted { proc_id: None }, &[]))
+    }
+
+    fn meta_location(&self) -> MetaLocations {
+        let server = self.first();
         let region_info = RegionInfo::default();
         let location = RegionLocation { region_info, server_name: Some(server) };
         MetaLocations { meta_locations: vec![location] }

@@ -4,9 +4,9 @@ use super::connection::Settings;
 use super::regions::{Region, all, locate_meta};
 use super::servers::Servers;
 use super::stand_in::{Fault, Handle, Held, TABLE, start};
-use super::{HBase, HBasePen, HBaseSession, HBaseShard, Opened};
+use super::{HBase, HBasePen, HBasePlan, HBaseSession, HBaseShard, Opened};
 use crate::clock::Clock;
-use crate::driver::{Outcome, Session, Shard, Target};
+use crate::driver::{DriverPlan, Opening, Outcome, Session, Shard, Target, TargetAsked};
 use crate::measure::Probe;
 use crate::net::ShardContext;
 use crate::op::{Failure, Fields, Op, OpKind, Pen};
@@ -116,6 +116,33 @@ fn local(test: impl Future<Output = ()>) {
 }
 
 const TWO: [(&str, &str); 2] = [("", "m"), ("m", "")];
+
+#[test]
+fn a_table_that_cannot_be_used_is_not_left_behind() {
+    local(async {
+        for keep in [false, true] {
+            let cluster = start(1, &TWO).await;
+            let address = format!("hbase://{}/{TABLE}", cluster.borrow().servers[0]);
+            let asked = TargetAsked { keep, ..TargetAsked::at(&address) };
+            let plan = HBasePlan::check(&asked).unwrap();
+            let opening = Opening { timeout_ns: HASTY, max_answer: 1 << 20, ..Opening::default() };
+            let (target, facts) = plan.open(&opening).await.unwrap();
+            assert_eq!(
+                (facts.created, &cluster.borrow().tables[..]),
+                (true, &[TABLE.to_owned()][..])
+            );
+            assert_eq!(target.tear_down().await, Ok(!keep));
+            assert_eq!(cluster.borrow().tables.is_empty(), !keep);
+
+            // Its regions are never there.
+            cluster.borrow_mut().tables.clear();
+            cluster.borrow_mut().held.clear();
+            let told = plan.open(&opening).await.map(|_| ()).unwrap_err().to_string();
+            assert_eq!(told, "cannot use table \"t\": no region answers in time");
+            assert_eq!(cluster.borrow().tables.is_empty(), !keep);
+        }
+    });
+}
 
 #[test]
 fn rows_are_written_read_changed_and_removed() {

@@ -119,10 +119,8 @@ impl Worker {
     async fn get(&mut self, pen: &HBasePen, probe: &mut Probe) -> Result<Reply, Failure> {
         let row = Bytes::copy_from_slice(pen.row(0).unwrap_or_default());
         let get = Get { row: row.clone(), column: vec![self.column(pen)] };
-        let mut request = GetRequest { region: specifier(&Bytes::new()), get };
         let send = |place: &Place| {
-            request.region = specifier(&place.region.name);
-            ("Get", request.clone())
+            ("Get", GetRequest { region: specifier(&place.region.name), get: get.clone() })
         };
         let answer = self.call(&row, send, &[], probe).await?;
         let said: Option<GetResponse> = answer.message();
@@ -151,10 +149,9 @@ impl Worker {
             _ => pen.document(0),
         };
         let mutation = self.mutation(row.clone(), count);
-        let mut request = MutateRequest { region: specifier(&Bytes::new()), mutation };
         let send = |place: &Place| {
-            request.region = specifier(&place.region.name);
-            ("Mutate", request.clone())
+            let region = specifier(&place.region.name);
+            ("Mutate", MutateRequest { region, mutation: mutation.clone() })
         };
         let answer = self.call(&row, send, cells, probe).await?;
         match answer.message::<MutateResponse>() {

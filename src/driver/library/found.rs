@@ -64,21 +64,3 @@ impl Found {
         Some(self.spelled.get_or_init(scanned).iter().map(Vec::as_slice).collect())
     }
 }
-
-/// Appends a member of a JSON object. Bytes that are not UTF-8 are replaced.
-pub fn write_member(name: &str, value: &[u8], out: &mut Vec<u8>) {
-    quote(name, out);
-    out.push(b':');
-    quote(&String::from_utf8_lossy(value), out);
-}
-
-/// Appends a JSON string.
-pub fn quote(text: &str, out: &mut Vec<u8>) {
-    if text.bytes().all(|byte| byte >= b' ' && !matches!(byte, b'"' | b'\\')) {
-        out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
-    } else {
-        out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
-    }
-}

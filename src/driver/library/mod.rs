@@ -9,7 +9,7 @@ mod found;
 mod pen;
 mod session;
 
-pub use found::{Found, Scanned, quote, write_member};
+pub use found::{Found, Scanned};
 pub use pen::{Form, LibraryPen};
 pub use session::LibrarySession;
 

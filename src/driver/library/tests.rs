@@ -73,13 +73,6 @@ fn a_pen_for_json_keeps_documents_as_they_are() {
     assert_eq!(pen.bytes(), 14);
 }
 
-#[test]
-fn members_are_json_whatever_their_text() {
-    let mut out = Vec::new();
-    write_member("a\"b", b"c\n\xff", &mut out);
-    assert_eq!(String::from_utf8(out).unwrap(), "\"a\\\"b\":\"c\\n\u{fffd}\"");
-}
-
 /// What a [`Told`] client does with each call; `None`: it never answers.
 type Script = Rc<RefCell<VecDeque<Option<Result<Reply, Trouble>>>>>;
 

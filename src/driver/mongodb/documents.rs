@@ -1,6 +1,7 @@
 //! Documents between JSON and BSON.
 
-use crate::driver::library::{LibraryPen, Trouble, quote, write_member};
+use crate::driver::json::{quote, write_member};
+use crate::driver::library::{LibraryPen, Trouble};
 use crate::op::Failure;
 use ::mongodb::bson::spec::BinarySubtype;
 use ::mongodb::bson::{Binary, Bson, Document, RawBsonRef, RawDocument};

@@ -1,7 +1,7 @@
 //! Before the first stage: the servers, credentials, and the collection.
 
 use super::Mongo;
-use super::plan::{MongoPlan, must_be_new};
+use super::plan::MongoPlan;
 use crate::driver::library::{Library, Trouble};
 use crate::driver::{DatabasePlan, Opening, ServerFacts, TargetError};
 use crate::op::{Failure, Reason};
@@ -111,7 +111,7 @@ async fn make(mongo: &Mongo, plan: &MongoPlan) -> Result<bool, TargetError> {
     let listed = listed.get_document("cursor").and_then(|it| it.get_array("firstBatch"));
     let there = listed.is_ok_and(|batch| !batch.is_empty());
     match (&plan.database, there) {
-        (kind, true) if must_be_new(kind) => Err(TargetError(format!(
+        (kind, true) if kind.must_be_new() => Err(TargetError(format!(
             "collection {database}.{collection} exists already; add --use-existing to use it (it \
              will not be dropped), or name another"
         ))),

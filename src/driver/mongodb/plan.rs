@@ -221,11 +221,6 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Whether a target that is asked for in this way must be made by the run.
-pub(super) const fn must_be_new(database: &DatabasePlan) -> bool {
-    matches!(database, DatabasePlan::New { .. } | DatabasePlan::Scratch { .. })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,8 @@
 
 use super::hash::java_hash;
 use super::{Connection, Keys, trouble};
-use crate::driver::library::{Call, Client, Found, LibraryPen, Local, Trouble, write_member};
+use crate::driver::json::write_member;
+use crate::driver::library::{Call, Client, Found, LibraryPen, Local, Trouble};
 use crate::op::{Failure, Op, OpKind, Reply};
 use ::redis::{Pipeline, Value};
 use std::rc::Rc;
