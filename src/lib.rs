@@ -15,6 +15,7 @@ pub mod cores;
 pub mod driver;
 pub mod embedded;
 pub mod engine;
+pub mod fleet;
 pub mod generate;
 pub mod http1;
 pub mod measure;

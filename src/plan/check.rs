@@ -71,6 +71,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         thresholds,
         http: spec.http.clone(),
         ycsb: spec.measurement.clone(),
+        fleet: spec.fleet,
     })
 }
 

@@ -149,6 +149,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
         thresholds,
         http: Some(http),
         ycsb: None,
+        fleet: None,
     })
 }
 

@@ -2,6 +2,7 @@
 //! and a `Plan` can be run as it is.
 
 mod check;
+mod fleet;
 mod http;
 mod load;
 mod planned;
@@ -20,6 +21,7 @@ pub use crate::mistake::{Flagged, Invalid};
 pub use crate::net::MAX_ANSWER;
 pub use crate::workload::{Purpose, StageWork, WorkloadPlan, stage_title};
 pub use check::check;
+pub use fleet::FleetPlan;
 pub use http::{HttpFlags, HttpLoad, HttpSpec, check_http};
 pub use planned::{FillPlan, Plan};
 pub use schemas::{SchemaPlan, SchemaSource};

@@ -1,5 +1,6 @@
 //! A run that has been checked.
 
+use super::fleet::FleetPlan;
 use super::schemas::SchemaPlan;
 use super::stage::StagePlan;
 use super::threshold::Threshold;
@@ -50,6 +51,9 @@ pub struct Plan {
     /// How YCSB's reports show the measurements, for runs in its dialect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ycsb: Option<MeasurementPlan>,
+    /// The agents that share the load, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetPlan>,
 }
 
 const fn max_answer() -> u64 {

@@ -1,5 +1,6 @@
 //! A specification before it is checked.
 
+use super::fleet::FleetPlan;
 use super::planned::FillPlan;
 use super::schemas::SchemaSource;
 use super::ycsb_measurement::MeasurementPlan;
@@ -83,6 +84,8 @@ pub struct PlanSpec {
     pub fill: FillPlan,
     /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,
+    /// The agents that share the load, if there are any.
+    pub fleet: Option<FleetPlan>,
     /// What makes the run fail, as written.
     pub thresholds: Vec<String>,
 }
@@ -114,6 +117,7 @@ impl PlanSpec {
             load: LoadSpec::Closed { think_ns: 0 },
             fill: FillPlan::default(),
             measurement: None,
+            fleet: None,
             thresholds: Vec::new(),
         }
     }

@@ -39,6 +39,7 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
         slots: Vec::new(),
         growth: None,
         start: None,
+        agents: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@
 #[path = "fixture_tests.rs"]
 pub(crate) mod fixture;
 
+mod agents;
 mod begun;
 mod environment;
 mod fill;
@@ -12,6 +13,7 @@ mod threshold;
 mod verdict;
 mod warning;
 
+pub use agents::{AgentRecord, AgentSecond, AgentStage, Lost};
 pub use environment::{Calibration, Environment};
 pub use result::{Ended, EndedBy, ResultKind, RunResult};
 pub use threshold::{Judgement, Unit};
@@ -43,6 +45,9 @@ pub struct RunRecord {
     pub server: ServerRecord,
     /// The machine.
     pub environment: Environment,
+    /// The agents that generated the load; empty: this process did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentRecord>,
     /// The stages.
     pub stages: Vec<StageRecord>,
     /// What a reader must know before trusting the numbers.
@@ -143,6 +148,9 @@ pub struct StageRecord {
     /// How the workers of a burst started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartRecord>,
+    /// What each agent did, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentStage>,
 }
 
 /// When the workers of a burst sent their first requests, in microseconds from the common start.

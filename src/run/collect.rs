@@ -117,6 +117,7 @@ impl<W> Collected<W> {
             growth: frame
                 .growth
                 .map(|(window, sizes)| Growth { sizes, ..Growth::new(&self.fills, window) }),
+            agents: Vec::new(),
             start: stage.work.gathering().map(|_| start_record(&self.lanes)),
         };
         record.verdict = Verdict::of(&record, !frame.card.server);

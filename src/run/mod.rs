@@ -126,6 +126,7 @@ pub fn run(
         plan: plan.clone(),
         server: ServerRecord::of(facts, pinned),
         environment: Environment { calibration: Some(calibration), ..Environment::here() },
+        agents: Vec::new(),
         stages: Vec::new(),
         warnings: Vec::new(),
         thresholds: Vec::new(),

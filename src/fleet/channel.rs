@@ -1,0 +1,52 @@
+//! What carries messages between the coordinator and its agents, whatever is behind it.
+//!
+//! A transport starts threads of its own. It takes messages from an [`Outbox`] without blocking,
+//! and puts what arrives into a bounded channel: a reader that is slow holds up the senders, and
+//! no memory grows. It knows nothing of what messages say.
+
+use std::sync::mpsc::Receiver;
+
+/// Messages that may wait for their reader.
+pub const WAITING: usize = 64;
+/// The largest message, in bytes; a channel that brings a larger one is closed.
+pub const LARGEST: usize = 64 << 20;
+
+/// The receivers of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// All agents; from an agent, the coordinator.
+    All,
+    /// One agent.
+    Agent(usize),
+}
+
+/// What came through a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// A message.
+    Message(Vec<u8>),
+    /// An agent's channel is closed, and why.
+    AgentGone(usize, String),
+    /// The whole channel is closed, and why: nothing more will come.
+    Closed(String),
+}
+
+/// Where messages are sent.
+pub trait Outbox: Send {
+    /// Sends a message if that is possible without waiting. Returns whether it was taken.
+    fn send(&mut self, to: To, message: Vec<u8>) -> bool;
+}
+
+/// One end of the channel between the coordinator and its agents.
+pub struct Channel {
+    /// Where messages are sent.
+    pub outbox: Box<dyn Outbox>,
+    /// What arrives. If it disconnects, the channel is closed.
+    pub inbox: Receiver<Arrived>,
+}
+
+impl std::fmt::Debug for Channel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Channel").finish_non_exhaustive()
+    }
+}
