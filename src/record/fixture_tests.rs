@@ -89,6 +89,7 @@ pub(crate) fn record(thresholds: &[&str]) -> RunRecord {
         plan,
         server: ServerRecord { stand_in: true, ..ServerRecord::default() },
         environment: Environment::default(),
+        agents: Vec::new(),
         stages: vec![
             stage("bulk_insert", vec![(0, OpKind::BulkInsert, bulk)]),
             stage("warm_up", vec![(0, OpKind::Read, part(10_000, 5_000))]),
