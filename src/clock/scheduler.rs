@@ -2,11 +2,12 @@
 //! processor, and how often it was preempted.
 
 use super::Nanos;
+use serde::{Deserialize, Serialize};
 #[cfg(target_os = "linux")]
 use std::os::unix::fs::FileExt as _;
 
 /// The accounts of one thread so far. What the system does not provide is `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheduled {
     /// Time on the run queue: ready to run, without a processor.
     pub waited_ns: Option<Nanos>,

@@ -80,6 +80,9 @@ impl<P: Pen> Prepared<P> {
     }
 }
 
+/// When a connection sent its first request, and when that was due.
+pub(super) type FirstSent = Option<(Nanos, Nanos)>;
+
 /// Carries out the operations of one connection until its workload or the stage ends. Also returns
 /// when its first request was sent.
 pub(super) async fn drive<S: Session, W: Workload>(
@@ -88,7 +91,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
     session: &mut S,
     workload: &mut W,
     first: &mut Prepared<S::Pen>,
-) -> (ConnectionTimes, Option<Nanos>) {
+) -> (ConnectionTimes, FirstSent) {
     let mut times = ConnectionTimes::default();
     let Prepared { pen, op: next } = first;
     let mut last_done = shared.start;
@@ -118,7 +121,8 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let answered = session.answered();
         let check = workload.observe(&op, learnt(&outcome, session), &answered);
         let timing = probe.finish();
-        first_sent = first_sent.or_else(|| Some(timing.done - timing.service_ns));
+        first_sent = first_sent
+            .or_else(|| Some((timing.done - timing.service_ns, timing.done - timing.response_ns)));
         let (rows, statuses) = (answered.rows, session.statuses());
         if !record(shared, &mut times, &op, &outcome, rows, statuses, &timing) {
             tell(shared, &op, &outcome, rows, session);

@@ -9,12 +9,14 @@ mod pace;
 mod pauses;
 mod shard;
 mod share;
+mod start;
 mod stop;
 mod tickets;
 mod watch;
 
 pub use pace::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};
-pub use shard::{Lane, LaneResult, ShardPlan, ShardResult, Start, run_shard};
+pub use shard::{Lane, LaneResult, ShardPlan, ShardResult, run_shard};
+pub use start::Start;
 pub use stop::{Patience, Stop, StopReason};
 pub use tickets::{LoadCounts, Ticket, Tickets};
 pub use watch::Watched;

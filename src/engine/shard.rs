@@ -5,6 +5,7 @@ use super::beat::beat;
 use super::drive::{Prepared, Shared, drive};
 use super::pace::Pace;
 use super::share::Share;
+use super::start::Start;
 use super::stop::{Patience, Stop};
 use super::tickets::{LoadCounts, Tickets};
 use super::watch::{Watch, Watched};
@@ -14,38 +15,13 @@ use crate::measure::{ConnectionTimes, FillLog, Interval, Pulse, Recorder};
 use crate::net::ShardContext;
 use crate::op::OpKind;
 use crate::workload::Workload;
+use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
-
-/// Makes all shards start a stage at the same time, once each has connected.
-#[derive(Debug)]
-pub struct Start {
-    barrier: Barrier,
-    moment: OnceLock<Nanos>,
-}
-
-impl Start {
-    /// A start of `shards` shards.
-    pub fn new(shards: usize) -> Self {
-        Self { barrier: Barrier::new(shards), moment: OnceLock::new() }
-    }
-
-    /// Waits for all shards; all return the same time. Blocks the thread: nothing else runs in a
-    /// shard that has not started.
-    fn wait(&self, clock: Clock) -> Nanos {
-        self.barrier.wait();
-        *self.moment.get_or_init(|| clock.now())
-    }
-
-    /// When the stage started, once it has.
-    pub fn moment(&self) -> Option<Nanos> {
-        self.moment.get().copied()
-    }
-}
 
 /// The task of a shard.
 #[derive(Clone, Debug)]
@@ -123,7 +99,7 @@ pub struct Lane<W> {
 }
 
 /// One connection after the stage.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct LaneResult<W> {
     /// The connection's number in the run.
     pub connection: usize,
@@ -133,12 +109,14 @@ pub struct LaneResult<W> {
     pub times: ConnectionTimes,
     /// When its first request was sent, from the common start, in nanoseconds.
     pub first_sent_ns: Option<Nanos>,
+    /// By how much that was later than it was due, in nanoseconds.
+    pub first_late_ns: Option<Nanos>,
     /// It was not connected in time for the common start.
     pub late: bool,
 }
 
 /// The result of a shard, besides the intervals it has sent.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ShardResult<W> {
     /// The connections, in the order they were given.
     pub lanes: Vec<LaneResult<W>>,
@@ -154,6 +132,22 @@ pub struct ShardResult<W> {
     pub elapsed_ns: Nanos,
     /// CPU time of this shard's thread during the stage, in nanoseconds.
     pub cpu_ns: Nanos,
+}
+
+impl<W> ShardResult<W> {
+    /// The measurements, and the workloads by the number of their connection.
+    pub fn parted(self) -> (ShardResult<()>, Vec<(usize, W)>) {
+        let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns } = self;
+        let mut workloads = Vec::with_capacity(lanes.len());
+        let part = |lane: LaneResult<W>| {
+            let LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late } =
+                lane;
+            workloads.push((connection, workload));
+            LaneResult { connection, workload: (), times, first_sent_ns, first_late_ns, late }
+        };
+        let lanes = lanes.into_iter().map(part).collect();
+        (ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns }, workloads)
+    }
 }
 
 /// Runs one shard on the calling thread until all its connections are done.
@@ -267,9 +261,13 @@ fn run_lane<S: Session, W: Workload>(
     async move {
         let workload = &mut lane.workload;
         let (times, first_sent) = drive(&shared, seat, &mut session, workload, &mut first).await;
-        let first_sent_ns = first_sent.map(|moment| moment.saturating_sub(shared.start));
+        let since = |moment: Nanos, sent: Nanos| sent.saturating_sub(moment);
+        let first_sent_ns = first_sent.map(|(sent, _)| since(shared.start, sent));
+        let paced = shared.tickets.has_pace();
+        let first_late_ns =
+            first_sent.map(|(sent, due)| since(if paced { due } else { shared.start }, sent));
         let Lane { connection, workload } = lane;
-        LaneResult { connection, workload, times, first_sent_ns, late }
+        LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late }
     }
 }
 

@@ -9,6 +9,7 @@ use super::share::{STOP_CHECK_NS, Share};
 use super::stop::Stop;
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
 use crate::measure::OLDEST_NOTE_NS;
+use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -35,7 +36,7 @@ pub struct Ticket {
 }
 
 /// What happened to the operations that were due. offered = begun + dropped + unsent, exactly.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadCounts {
     /// Operations that were due.
     pub offered: u64,
@@ -131,6 +132,11 @@ impl Tickets {
             }
         };
         Self { clock, stop, end, pauses, counts: Cell::default(), queue }
+    }
+
+    /// Operations may be due later than their connection is free.
+    pub(super) const fn has_pace(&self) -> bool {
+        self.queue.is_some() || !self.pauses.none()
     }
 
     fn over(&self, now: Nanos) -> bool {

@@ -8,6 +8,7 @@ use crate::measure::{
     Backlog, ConnectionTimes, Histogram, OutageLog, Pause, Pulse, Spell, ThreadLoss, Timing,
 };
 use crate::op::{Failure, Part};
+use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ struct Open {
 }
 
 /// What a watch has seen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Watched {
     /// What the thread used and lost.
     pub loss: ThreadLoss,

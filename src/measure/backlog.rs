@@ -3,14 +3,15 @@
 //! with enough connections, for the server.
 
 use crate::clock::{Nanos, SECOND_NS};
+use serde::{Deserialize, Serialize};
 
 /// Sums up the time that operations were waiting or in flight in each window.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Backlog {
     windows: [Window; 2],
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Window {
     from: Nanos,
     to: Nanos,

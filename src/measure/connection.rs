@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One connection's time in each phase, in nanoseconds, and the documents it moved.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionTimes {
     /// Generating documents, encoding, decoding: everything else.
     pub local_ns: Nanos,
@@ -30,7 +30,7 @@ pub struct ConnectionTimes {
 }
 
 /// One connection's figures for one kind of operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindTimes {
     /// Waiting for the first byte of answers, in nanoseconds.
     pub remote_ns: Nanos,

@@ -5,7 +5,7 @@ use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
 
 /// One shard's log of a fill: the number of documents over time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FillLog {
     chunk: u64,
     points: Vec<(Nanos, u64)>,

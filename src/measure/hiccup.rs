@@ -5,6 +5,7 @@
 
 use super::Histogram;
 use crate::clock::{Clock, Nanos};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -22,7 +23,7 @@ pub struct HiccupMeter {
 }
 
 /// How late a sleeping thread woke.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hiccups {
     /// Lateness of each wake-up. A stall counts once for each wake-up that it prevented.
     pub late: Histogram,

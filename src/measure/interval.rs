@@ -2,6 +2,7 @@
 
 use super::counts::{BodyBytes, Wire};
 use super::histogram::{Histogram, Kept};
+use super::is_default;
 use super::probe::Timing;
 use crate::clock::Nanos;
 use crate::op::{Failure, OpKind, Reason};
@@ -18,7 +19,7 @@ pub struct FailedTimes<H> {
 }
 
 /// A single request. Only kept if the plan asks for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawRow {
     /// The kind of operation.
     pub kind: OpKind,
@@ -53,31 +54,41 @@ impl FailedTimes<Kept> {
 }
 
 /// Counts and histograms of one kind of operation in one interval.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct KindInterval {
     /// Completed requests, successful or not.
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
     /// Requests that ended after the last operation was due to begin.
+    #[serde(skip_serializing_if = "is_default")]
     pub drained: u64,
     /// Documents that succeeded in such requests.
+    #[serde(skip_serializing_if = "is_default")]
     pub drained_ok: u64,
     /// Of these, documents that were accepted but are not yet stored as they should be.
+    #[serde(skip_serializing_if = "is_default")]
     pub accepted: u64,
     /// Documents per failure class.
     pub failures: [u64; Failure::COUNT],
     /// Bytes of bodies.
+    #[serde(skip_serializing_if = "is_default")]
     pub bytes: BodyBytes,
     /// What happened on the wire.
+    #[serde(skip_serializing_if = "is_default")]
     pub wire: Wire,
     /// Documents returned by scans.
+    #[serde(skip_serializing_if = "is_default")]
     pub rows: u64,
     /// Service times of scans, divided by the documents that each returned.
+    #[serde(skip_serializing_if = "is_default")]
     pub per_row: Option<Box<Histogram>>,
     /// Answers per status, if the driver provides them.
+    #[serde(skip_serializing_if = "is_default")]
     pub statuses: BTreeMap<u16, u64>,
     /// The reason of the first failure of each class.
+    #[serde(skip_serializing_if = "is_default")]
     pub reasons: BTreeMap<Failure, Reason>,
     /// From send to the last byte of the answer, of requests that succeeded at least in part.
     pub service: Histogram,
@@ -86,6 +97,7 @@ pub struct KindInterval {
     /// From the intended start to the real one, of all requests.
     pub lag: Histogram,
     /// Times of requests that failed as a whole, per class.
+    #[serde(skip_serializing_if = "is_default")]
     pub failed_times: BTreeMap<Failure, FailedTimes<Histogram>>,
 }
 
@@ -166,11 +178,13 @@ impl KindInterval {
 }
 
 /// One second of one shard, or of all shards once merged. Kinds that did not occur are absent.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Interval {
     /// The second of the stage, counted from 0.
     pub second: u32,
     /// Every request in order of completion, if the plan asks for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<RawRow>,
     /// How long load threads waited for a processor, in nanoseconds, if the system provides it.
     pub waited_ns: Nanos,

@@ -3,12 +3,13 @@
 use super::Histogram;
 use super::spans::Spans;
 use crate::clock::{Nanos, Scheduled};
+use serde::{Deserialize, Serialize};
 
 /// A thread that is this late was paused.
 pub const PAUSE_NS: Nanos = 5_000_000;
 
 /// The time that one load thread used and lost during the time of the stage.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ThreadLoss {
     /// The length of that time.
     pub watched_ns: Nanos,

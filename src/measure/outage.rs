@@ -64,7 +64,7 @@ pub struct Spell {
 }
 
 /// The outages that one shard has seen; after merging, that all have seen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct OutageLog {
     down: Spans,
     served: Spans,
@@ -132,6 +132,22 @@ impl OutageLog {
         self.served.merge(&other.served);
         self.waits.merge(&other.waits);
         self.answered |= other.answered;
+    }
+
+    /// Adds what another process saw of the same server: nothing succeeded only when nothing did
+    /// in either.
+    pub fn join(&mut self, other: &Self) {
+        let outage = |log: &Self| log.down.without(&log.served);
+        self.down = outage(self).common(&outage(other));
+        self.served = Spans::default();
+        self.waits.merge(&other.waits);
+        self.answered |= other.answered;
+    }
+
+    /// Converts the times to another clock, on which `from` is `to`.
+    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+        self.down.convert((from, to));
+        self.served.convert((from, to));
     }
 
     /// The outages of a stage that began at `start`.

@@ -18,7 +18,7 @@ pub struct Span {
 }
 
 /// Spans of time on the clock of the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spans {
     spans: Vec<(Nanos, Nanos)>,
     close_ns: Nanos,
@@ -56,6 +56,20 @@ impl Spans {
         for &(from, to) in &other.spans {
             self.add(from, to);
         }
+    }
+
+    /// Converts the times to another clock, on which `from` is `to`.
+    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+        for (begin, end) in &mut self.spans {
+            *begin = to.saturating_add(*begin).saturating_sub(from);
+            *end = to.saturating_add(*end).saturating_sub(from);
+        }
+    }
+
+    /// The time that is in both.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        self.without(&self.without(other))
     }
 
     /// These spans without the time in `other`.

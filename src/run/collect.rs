@@ -8,7 +8,7 @@ use crate::measure::{
     SizePoint, Slot, ThreadLoss, Totals,
 };
 use crate::op::OpKind;
-use crate::plan::StagePlan;
+use crate::plan::{Plan, StagePlan};
 use crate::record::{ClientRecord, LoadRecord, StageRecord, StartRecord, Verdict};
 use crate::workload::StageWork as _;
 
@@ -16,8 +16,8 @@ use crate::workload::StageWork as _;
 const MOST_LISTED: usize = 100;
 
 /// The results of all shards of a stage.
-pub(super) struct Collected<W> {
-    pub(super) lanes: Vec<LaneResult<W>>,
+pub(super) struct Collected {
+    lanes: Vec<LaneResult<()>>,
     totals: Totals,
     series: Series,
     load: LoadCounts,
@@ -46,7 +46,22 @@ pub(super) struct Frame<'a> {
     pub(super) growth: Option<(u64, Vec<SizePoint>)>,
 }
 
-impl<W> Collected<W> {
+impl<'a> Frame<'a> {
+    /// A stage of `plan` of which nothing else is known.
+    pub(super) fn of(stage: &'a StagePlan, plan: &Plan) -> Self {
+        Self {
+            plan: stage,
+            connections: plan.connections,
+            began: [0; 2],
+            hiccups: Hiccups::default(),
+            card: plan.target.card(),
+            slots: Vec::new(),
+            growth: None,
+        }
+    }
+}
+
+impl Collected {
     /// No shards yet; `totals` and `series` are what all of them sent.
     pub(super) fn new(totals: Totals, series: Series) -> Self {
         Self {
@@ -64,7 +79,7 @@ impl<W> Collected<W> {
     }
 
     /// Adds the results of one shard.
-    pub(super) fn add(&mut self, shard: ShardResult<W>) {
+    pub(super) fn add(&mut self, shard: ShardResult<()>) {
         for (sum, part) in self.totals.issued.iter_mut().zip(shard.issued) {
             *sum += part;
         }
@@ -222,7 +237,7 @@ pub(super) fn window_ns(stage: &StagePlan, connections: usize) -> Option<Nanos> 
 }
 
 /// When the workers sent their first requests: exact, by rank.
-fn start_record<W>(lanes: &[LaneResult<W>]) -> StartRecord {
+fn start_record(lanes: &[LaneResult<()>]) -> StartRecord {
     let mut sent: Vec<Nanos> = lanes.iter().filter_map(|lane| lane.first_sent_ns).collect();
     sent.sort_unstable();
     let rank = |share: f64| {

@@ -23,7 +23,8 @@ fn stage(pace: Pace, operations: Option<u64>, length_ns: Option<Nanos>) -> Stage
 
 fn lane(connection: usize, first_sent_ns: Option<Nanos>, late: bool) -> LaneResult<()> {
     let times = ConnectionTimes { noted_answers: 3, ..ConnectionTimes::default() };
-    LaneResult { connection, workload: (), times, first_sent_ns, late }
+    let first_late_ns = first_sent_ns;
+    LaneResult { connection, workload: (), times, first_sent_ns, first_late_ns, late }
 }
 
 /// A shard that began this many operations and ran this long.
@@ -67,7 +68,7 @@ fn frame(plan: &StagePlan) -> Frame<'_> {
     }
 }
 
-fn record(collected: &Collected<()>, plan: &StagePlan) -> StageRecord {
+fn record(collected: &Collected, plan: &StagePlan) -> StageRecord {
     collected.record(frame(plan))
 }
 

@@ -1,6 +1,6 @@
 //! What the connections of a run do in a stage, and what they pass on to the next.
 
-use super::stage::Bench;
+use super::bench::Bench;
 use super::{Observer, RunError};
 use crate::engine::Pace;
 use crate::plan::StagePlan;
@@ -27,36 +27,36 @@ impl Connections {
         Ok(Self { documents, entries, stock: Stock::new(plan.connections) })
     }
 
-    /// Runs one stage.
-    pub(super) fn run_stage(
+    /// Has `runner` run one stage.
+    pub(super) fn run_stage<R: Runner<Error = RunError>>(
         &mut self,
         bench: &Bench<'_>,
         stage: &StagePlan,
-        observer: &mut dyn Observer,
-    ) -> Result<StageRecord, RunError> {
+        runner: R,
+    ) -> Result<R::Output, RunError> {
         let plan = bench.plan;
         let open = matches!(stage.pace, Pace::Open { .. });
         let cx = LaneContext {
             seed: plan.seed,
             connections: plan.connections,
-            sharing: open.then(|| stage.shards(plan.threads)),
+            sharing: open.then(|| bench.shards(stage)),
             documents: self.documents.clone(),
             naming: plan.ids.seeded(plan.seed),
             entries: self.entries.clone(),
             persists: plan.fill.wait_for_server_ns.is_some(),
         };
-        stage.work.carry_out(&cx, &mut self.stock, Carrying { bench, stage, observer })
+        stage.work.carry_out(&cx, &mut self.stock, runner)
     }
 }
 
-/// A stage to be run, with any workload.
-struct Carrying<'a> {
-    bench: &'a Bench<'a>,
-    stage: &'a StagePlan,
-    observer: &'a mut dyn Observer,
+/// A stage to be run in this process alone, with any workload.
+pub(super) struct Alone<'a> {
+    pub(super) bench: &'a Bench<'a>,
+    pub(super) stage: &'a StagePlan,
+    pub(super) observer: &'a mut dyn Observer,
 }
 
-impl Runner for Carrying<'_> {
+impl Runner for Alone<'_> {
     type Output = StageRecord;
     type Error = RunError;
 

@@ -3,12 +3,14 @@
 //! The only room that knows plan, engine, workloads and drivers together. It prints nothing: events
 //! go to an [`Observer`].
 
+mod bench;
 mod calibrate;
 mod collect;
 mod fields;
 mod http;
 mod lanes;
 mod live;
+mod load;
 mod progress;
 mod sizes;
 mod stage;
@@ -27,8 +29,8 @@ use crate::record::{
 };
 use crate::schema::{Documents, SchemaError};
 use crate::workload::StageWork as _;
-use lanes::Connections;
-use stage::Bench;
+use bench::{Bench, Part};
+use lanes::{Alone, Connections};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,7 +136,7 @@ pub fn run(
         result: None,
     };
     observer.run_begins(&record);
-    let bench = Bench { plan, target: &target, stop, began, began_wall, pinned };
+    let bench = Bench { plan, target: &target, stop, began, began_wall, pinned, part: Part::WHOLE };
     let result = stages(&bench, documents, &mut record, observer);
     let at_s = (Clock::system().now() - began) as f64 / SECOND_NS as f64;
     if stop.reason() != Some(StopReason::Aborted) {
@@ -216,7 +218,8 @@ fn stages(
             break;
         }
         observer.stage_begins(&stage.name);
-        record.add(connections.run_stage(bench, stage, observer)?);
+        let alone = Alone { bench, stage, observer: &mut *observer };
+        record.add(connections.run_stage(bench, stage, alone)?);
         observer.keep(record);
     }
     Ok(())

@@ -1,194 +1,120 @@
-//! One stage: distributes the connections to threads, and collects their measurements.
+//! One stage: collects the measurements of all threads, of this process or of agents, second by
+//! second, and makes its record.
 
-use super::collect::{Collected, Frame, window_ns};
+use super::bench::Bench;
+use super::collect::{Collected, Frame};
 use super::live::LiveStage;
+use super::load::Load;
 use super::sizes::Sizes;
 use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::{Driver, Target, WithTarget};
-use crate::engine::{Lane, Patience, ShardPlan, ShardResult, Start, Stop, StopReason, run_shard};
-use crate::measure::{HiccupMeter, Interval, Pulse, Series, SlotSums, Totals};
-use crate::plan::{MeasurementPlan, Plan, StagePlan};
+use crate::engine::{Start, StopReason};
+use crate::measure::{Interval, Series, SlotSums, Totals};
+use crate::plan::{MeasurementPlan, StagePlan};
 use crate::record::StageRecord;
 use crate::workload::{StageWork as _, Workload};
-use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// How often progress is reported.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// The work of one thread, with any driver.
-struct ShardWork<W> {
-    plan: ShardPlan,
-    lanes: Vec<Lane<W>>,
+/// Where the measurements of a stage come from.
+pub(super) trait Source {
+    /// The next second of a thread or an agent, waiting for it as long as `patience`.
+    ///
+    /// # Errors
+    /// There is none yet, or there will be none.
+    fn next(&mut self, patience: Duration) -> Result<Interval, RecvTimeoutError>;
+
+    /// When the stage started, once it has.
+    fn moment(&self) -> Option<Nanos>;
 }
 
-impl<W: Workload + 'static> WithTarget for ShardWork<W> {
-    type Output = io::Result<ShardResult<W>>;
+/// The threads of this process.
+struct Threads {
+    intervals: Receiver<Interval>,
+    start: Arc<Start>,
+}
 
-    fn with<T: Target>(self, target: &T) -> Self::Output {
-        // Known at compile time, so that the loop is not compiled for pairs that never meet.
-        if W::LISTED && T::LISTED || !W::LISTED && T::DOCUMENTS {
-            return run_shard(&self.plan, target, self.lanes);
-        }
-        Err(io::Error::other("a workload that this driver has no operations for"))
+impl Source for Threads {
+    fn next(&mut self, patience: Duration) -> Result<Interval, RecvTimeoutError> {
+        self.intervals.recv_timeout(patience)
+    }
+
+    fn moment(&self) -> Option<Nanos> {
+        self.start.moment()
     }
 }
 
-/// What the stages of a run share.
-pub(super) struct Bench<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) target: &'a Driver,
-    pub(super) stop: &'a Arc<Stop>,
-    /// When the run began.
-    pub(super) began: Nanos,
-    /// The same on the wall clock, in nanoseconds since 1970.
-    pub(super) began_wall: Nanos,
-    /// The server is in this process: each thread is pinned to its processor.
-    pub(super) pinned: bool,
+/// The measurements of a stage, second by second and in total.
+#[derive(Default)]
+pub(super) struct Measured {
+    pub(super) totals: Totals,
+    pub(super) series: Series,
+    pub(super) slots: Option<SlotSums>,
 }
 
 impl Bench<'_> {
-    /// Runs the workloads, one per connection, and returns them in the same order.
+    /// Runs the workloads, one per connection, in this process, and returns them in the same order.
     pub(super) fn run<W: Workload + Send + 'static>(
         &self,
         stage: &StagePlan,
         workloads: Vec<W>,
         observer: &mut dyn Observer,
     ) -> Result<(StageRecord, Vec<W>), RunError> {
-        let threads = stage.shards(self.plan.threads);
-        let shards = dealt(workloads, threads);
-        let window = self.window(stage);
-        let measurement = self.plan.ycsb.as_ref();
-        let raw = measurement.is_some_and(|it| it.measurement.is_raw());
-        let slots_ms = measurement.and_then(MeasurementPlan::slots_ms);
-        let mut slots = slots_ms.map(|ms| SlotSums::new(ms.into()));
-        let (sink, source) = channel();
-        let start = Arc::new(Start::new(threads));
-        let pulse = Arc::new(Pulse::new(threads));
-        let hiccups = HiccupMeter::start()?;
-        let patience = Arc::new(Patience::new(self.patience_ns()));
-        let handles: Vec<_> = shards
-            .into_iter()
-            .enumerate()
-            .map(|(shard, lanes)| {
-                let plan = ShardPlan {
-                    shard: (shard, threads),
-                    clock: Clock::system(),
-                    connections: self.plan.connections,
-                    operations: counted(stage, &lanes, self.plan.connections),
-                    pace: stage.pace.clone(),
-                    length_ns: stage.length_ns,
-                    window_ns: window_ns(stage, self.plan.connections),
-                    pulse: pulse.clone(),
-                    timeout_ns: self.plan.timeout_ns,
-                    patience: patience.clone(),
-                    gather_ns: gather_ns(stage),
-                    fill_chunk: window.map(|window| window / 100),
-                    pinned: self.pinned,
-                    raw: raw || slots.is_some(),
-                    stop: self.stop.clone(),
-                    start: start.clone(),
-                    sink: sink.clone(),
-                };
-                let target = self.target.clone();
-                let name = format!("shard-{shard}");
-                std::thread::Builder::new()
-                    .name(name)
-                    .spawn(move || target.apply(ShardWork { plan, lanes }))
-            })
-            .collect::<io::Result<_>>()?;
-        drop(sink);
-        let sizes = window.map(|_| Sizes::ask(self.target.clone(), start.clone())).transpose()?;
-        let connections = self.plan.connections;
-        let epoch_ns = self.began_wall.saturating_sub(self.began);
-        let watch =
-            StageWatch { stage, connections, start: start.clone(), stop: self.stop, epoch_ns };
-        let (totals, series) = watch.collect(&source, observer, slots.as_mut())?;
-        let mut collected = Collected::new(totals, series);
-        for handle in handles {
-            collected.add(handle.join().map_err(|_| io::Error::other("a load thread panicked"))??);
+        let start = Arc::new(Start::new(self.own_shards(stage)));
+        let (load, intervals) = Load::begin(self, stage, workloads, &start)?;
+        let sizes = self.window(stage).map(|_| Sizes::ask(self.target.clone(), start.clone()));
+        let sizes = sizes.transpose()?;
+        let mut threads = Threads { intervals, start };
+        let measured = self.collect(stage, &mut threads, observer)?;
+        let ended = load.join()?;
+        let growth = self.window(stage);
+        let growth = growth.map(|window| (window, sizes.map(Sizes::finish).unwrap_or_default()));
+        let frame = Frame {
+            began: [self.began, threads.moment().unwrap_or(self.began)],
+            hiccups: ended.hiccups,
+            slots: measured.slots.as_ref().map(SlotSums::finish).unwrap_or_default(),
+            growth,
+            ..Frame::of(stage, self.plan)
+        };
+        let mut collected = Collected::new(measured.totals, measured.series);
+        for shard in ended.shards {
+            collected.add(shard);
         }
-        let record = collected.record(Frame {
-            plan: stage,
-            connections,
-            began: [self.began, start.moment().unwrap_or(self.began)],
-            hiccups: hiccups.finish(),
-            card: self.plan.target.card(),
-            slots: slots.map(|slots| slots.finish()).unwrap_or_default(),
-            growth: window.map(|it| (it, sizes.map(Sizes::finish).unwrap_or_default())),
-        });
-        Ok((record, collected.lanes.into_iter().map(|lane| lane.workload).collect()))
-    }
-}
-
-impl Bench<'_> {
-    /// The number of documents between two points of a fill's growth: what all connections insert
-    /// at once, and at least a thousandth of all. svetlyak40wt's couchdb-performance-tests of 2008
-    /// did the same.
-    fn window(&self, stage: &StagePlan) -> Option<u64> {
-        let fill = stage.work.fill().filter(|_| self.plan.fill.growth)?;
-        let at_once = self.plan.connections as u64 * u64::from(fill.batch);
-        Some(at_once.max(fill.documents / 1_000))
+        Ok((collected.record(frame), ended.workloads))
     }
 
-    /// How long the server may be silent before it counts as gone.
-    fn patience_ns(&self) -> Nanos {
-        self.plan.fill.wait_for_server_ns.unwrap_or(self.plan.timeout_ns)
-    }
-}
-
-/// Deals the connections out to the threads, one by one.
-fn dealt<W>(workloads: Vec<W>, threads: usize) -> Vec<Vec<Lane<W>>> {
-    let mut shards: Vec<Vec<Lane<W>>> = (0..threads).map(|_| Vec::new()).collect();
-    for (connection, workload) in workloads.into_iter().enumerate() {
-        shards[connection % threads].push(Lane { connection, workload });
-    }
-    shards
-}
-
-/// How long the start waits for connections; by default, as long as connecting may take.
-fn gather_ns(stage: &StagePlan) -> Nanos {
-    stage.work.gathering().map_or(86_400 * SECOND_NS, |it| it.patience_ns)
-}
-
-/// What the main thread watches while shards work.
-struct StageWatch<'a> {
-    stage: &'a StagePlan,
-    connections: usize,
-    start: Arc<Start>,
-    stop: &'a Stop,
-    /// The offset from the clock of the run to nanoseconds since 1970.
-    epoch_ns: Nanos,
-}
-
-impl StageWatch<'_> {
-    /// Merges the measurements of the shards until they are done, and reports progress.
-    fn collect(
+    /// Merges the measurements of `source` until it ends, and reports progress.
+    pub(super) fn collect(
         &self,
-        source: &Receiver<Interval>,
+        stage: &StagePlan,
+        source: &mut dyn Source,
         observer: &mut dyn Observer,
-        mut slots: Option<&mut SlotSums>,
-    ) -> Result<(Totals, Series), RunError> {
-        let (mut totals, mut series) = (Totals::default(), Series::default());
+    ) -> Result<Measured, RunError> {
+        let connections = self.plan.connections;
+        let slots_ms = self.plan.ycsb.as_ref().and_then(MeasurementPlan::slots_ms);
+        let slots = slots_ms.map(|ms| SlotSums::new(ms.into()));
+        let mut measured = Measured { slots, ..Measured::default() };
         let mut progress = Progress {
-            planned: self.stage.work.documents(self.connections),
-            length_s: self.stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
+            planned: stage.work.documents(connections),
+            length_s: stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
             ..Progress::default()
         };
         let mut told = true;
-        let mut live = observer.watches().then(|| LiveStage::new(self.stage, self.connections));
+        let mut live = observer.watches().then(|| LiveStage::new(stage, connections));
         loop {
-            match source.recv_timeout(PROGRESS_EVERY) {
+            match source.next(PROGRESS_EVERY) {
                 Ok(interval) => {
-                    totals.add(&interval);
-                    series.add(&interval);
-                    if let (Some(slots), Some(start)) = (&mut slots, self.start.moment()) {
+                    measured.totals.add(&interval);
+                    measured.series.add(&interval);
+                    if let (Some(slots), Some(start)) = (&mut measured.slots, source.moment()) {
                         slots.add(&interval.raw, start);
                     } else if !interval.raw.is_empty() {
-                        observer.raw(&interval.raw, self.epoch_ns);
+                        let epoch_ns = self.began_wall.saturating_sub(self.began);
+                        observer.raw(&interval.raw, epoch_ns);
                     }
                     told = false;
                 }
@@ -197,23 +123,19 @@ impl StageWatch<'_> {
                         return Err(RunError::Aborted);
                     }
                     let now = Clock::system().now();
-                    let elapsed = self.start.moment().map_or(0, |start| now - start);
+                    let elapsed = source.moment().map_or(0, |start| now.saturating_sub(start));
                     progress.elapsed_s = elapsed as f64 / SECOND_NS as f64;
                     if !std::mem::replace(&mut told, true) {
-                        progress.describe(&totals, &series);
+                        progress.describe(&measured.totals, &measured.series);
                     }
                     observer.progress(&progress);
-                    if let Some(running) = live.as_mut().and_then(|it| it.look(elapsed, &totals)) {
+                    let look = live.as_mut().and_then(|it| it.look(elapsed, &measured.totals));
+                    if let Some(running) = look {
                         observer.running(running);
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok((totals, series)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(measured),
             }
         }
     }
-}
-
-/// The number of operations for these connections, if they are counted.
-fn counted<W>(stage: &StagePlan, lanes: &[Lane<W>], connections: usize) -> Option<u64> {
-    lanes.iter().map(|lane| stage.work.operations(lane.connection, connections)).sum()
 }

@@ -1,0 +1,89 @@
+//! What the stages of a run share, and which connections and threads belong to this process.
+
+use crate::clock::Nanos;
+use crate::driver::Driver;
+use crate::engine::{Lane, Stop};
+use crate::plan::{Plan, StagePlan};
+use crate::workload::StageWork as _;
+use std::sync::Arc;
+
+/// The part of a run that one process carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// The agent's number.
+    pub(super) agent: usize,
+    /// How many there are.
+    pub(super) agents: usize,
+}
+
+impl Part {
+    /// All of it.
+    pub(super) const WHOLE: Self = Self { agent: 0, agents: 1 };
+}
+
+/// What the stages of a run share.
+pub(super) struct Bench<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) target: &'a Driver,
+    pub(super) stop: &'a Arc<Stop>,
+    /// When the run began.
+    pub(super) began: Nanos,
+    /// The same on the wall clock, in nanoseconds since 1970.
+    pub(super) began_wall: Nanos,
+    /// The server is in this process: each thread is pinned to its processor.
+    pub(super) pinned: bool,
+    /// The part that this process carries out.
+    pub(super) part: Part,
+}
+
+impl Bench<'_> {
+    /// The threads that take part in a stage, over all agents. Connection c belongs to thread c
+    /// modulo their number, and thread s to agent s modulo the number of agents: so a connection
+    /// stays with its agent, however many threads a stage has.
+    pub(super) fn shards(&self, stage: &StagePlan) -> usize {
+        let agents = self.part.agents;
+        (stage.shards(self.plan.threads * agents) / agents).max(1) * agents
+    }
+
+    /// The threads of this process.
+    pub(super) fn own_shards(&self, stage: &StagePlan) -> usize {
+        self.shards(stage) / self.part.agents
+    }
+
+    /// Deals the connections out to threads, one by one. Returns those of this process's threads,
+    /// by the thread's number, and the workloads of all others, by the connection's.
+    #[allow(clippy::type_complexity, reason = "two lists, each of numbers and what they are of")]
+    pub(super) fn dealt<W>(
+        &self,
+        workloads: Vec<W>,
+        shards: usize,
+    ) -> (Vec<(usize, Vec<Lane<W>>)>, Vec<(usize, W)>) {
+        let Part { agent, agents } = self.part;
+        let own = (agent..shards).step_by(agents);
+        let mut own: Vec<(usize, Vec<Lane<W>>)> = own.map(|shard| (shard, Vec::new())).collect();
+        let mut others = Vec::new();
+        for (connection, workload) in workloads.into_iter().enumerate() {
+            let shard = connection % shards;
+            if shard % agents == agent {
+                own[shard / agents].1.push(Lane { connection, workload });
+            } else {
+                others.push((connection, workload));
+            }
+        }
+        (own, others)
+    }
+
+    /// The number of documents between two points of a fill's growth: what all connections insert
+    /// at once, and at least a thousandth of all. svetlyak40wt's couchdb-performance-tests of 2008
+    /// did the same.
+    pub(super) fn window(&self, stage: &StagePlan) -> Option<u64> {
+        let fill = stage.work.fill().filter(|_| self.plan.fill.growth)?;
+        let at_once = self.plan.connections as u64 * u64::from(fill.batch);
+        Some(at_once.max(fill.documents / 1_000))
+    }
+
+    /// How long the server may be silent before it counts as gone.
+    pub(super) fn patience_ns(&self) -> Nanos {
+        self.plan.fill.wait_for_server_ns.unwrap_or(self.plan.timeout_ns)
+    }
+}
