@@ -16,7 +16,7 @@ pub(super) fn command_line(arguments: &[OsString]) -> String {
 }
 
 /// A word of the command line without its secrets.
-fn without_secrets(word: &str) -> String {
+pub(super) fn without_secrets(word: &str) -> String {
     strike_header(&strike_property(&strike_password(&strike_settings(word))))
 }
 

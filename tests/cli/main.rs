@@ -12,6 +12,7 @@ mod endings;
 mod grammar;
 mod hbase;
 mod identities;
+mod k8s;
 mod lost;
 mod outage;
 mod proxy;

@@ -4,6 +4,7 @@ pub(in crate::cli) mod burst;
 pub(in crate::cli) mod completions;
 pub(in crate::cli) mod hbase;
 pub(in crate::cli) mod http;
+pub(in crate::cli) mod k8s;
 pub(in crate::cli) mod list;
 pub(in crate::cli) mod report;
 pub(in crate::cli) mod run;

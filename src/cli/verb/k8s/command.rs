@@ -1,0 +1,162 @@
+//! The coordinator's command line, as a container gets it.
+
+use super::manifest::BROKER;
+use crate::cli::secrets::without_secrets;
+use crate::mistake::Invalid;
+
+/// How long the coordinator waits for agents unless its command says so: nodes may have to be
+/// started, and images to be fetched.
+const READY_TIMEOUT: &str = "5m";
+/// Verbs that know agents.
+const VERBS: [&str; 5] = ["run", "burst", "sweep", "ycsb", "bm-couchdb"];
+/// Flags that are added here.
+const ADDED: [&str; 3] = ["--agents", "--broker", "--run-id"];
+
+/// What was given after `--`.
+pub(super) struct Command<'a> {
+    words: &'a [String],
+    agents: u64,
+    run: &'a str,
+}
+
+/// A part of a word.
+enum Part<'a> {
+    /// Text.
+    Literal(&'a str),
+    /// `$(NAME)`: a key of the Secret.
+    Key(&'a str),
+}
+
+impl<'a> Command<'a> {
+    pub(super) fn new(words: &'a [String], agents: u64, run: &'a str) -> Self {
+        // Its own name may be there or not.
+        let words = match words {
+            [first, rest @ ..] if first == "springload" => rest,
+            all => all,
+        };
+        Self { words, agents, run }
+    }
+
+    pub(super) fn mistakes(&self) -> Vec<Invalid> {
+        let mut all = Vec::new();
+        let verb = self.words.first().map_or("", String::as_str);
+        if !VERBS.contains(&verb) {
+            let cure = format!("begin with one of {}", VERBS.join(", "));
+            all.push(Invalid::new("COMMAND", format!("{verb:?} has no agents"), cure));
+        }
+        for word in self.words {
+            let flag = word.split('=').next().unwrap_or_default();
+            if ADDED.contains(&flag) {
+                let cure = "leave it out of the command: it is added to it";
+                all.push(Invalid::new("COMMAND", format!("{flag} is given twice"), cure));
+            }
+            if without_secrets(word) != *word {
+                let cure = "put the whole word into the Secret, and give its key as '$(KEY)'";
+                let problem = "a password would be readable in the manifest";
+                all.push(Invalid::new("COMMAND", problem, cure));
+            }
+        }
+        all
+    }
+
+    /// The arguments. Kubernetes replaces `$(NAME)` and makes `$` of `$$`: all other `$` are
+    /// doubled.
+    pub(super) fn args(&self) -> Vec<String> {
+        let escaped = |word: &String| {
+            let parts = parts(word).into_iter().map(|part| match part {
+                Part::Literal(text) => text.replace('$', "$$"),
+                Part::Key(name) => format!("$({name})"),
+            });
+            parts.collect()
+        };
+        let mut args: Vec<String> = self.words.iter().map(escaped).collect();
+        let mut add = |flag: &str, value: String| args.extend([flag.to_owned(), value]);
+        add("--agents", self.agents.to_string());
+        add("--run-id", self.run.to_owned());
+        let waits = |word: &String| word.split('=').next() == Some("--ready-timeout");
+        if !self.words.iter().any(waits) {
+            add("--ready-timeout", READY_TIMEOUT.to_owned());
+        }
+        args
+    }
+
+    /// The keys of the Secret that it needs, the broker's first.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let mut keys = vec![BROKER.to_owned()];
+        for part in self.words.iter().flat_map(|word| parts(word)) {
+            if let Part::Key(name) = part
+                && !keys.iter().any(|key| key == name)
+            {
+                keys.push(name.to_owned());
+            }
+        }
+        keys
+    }
+}
+
+/// A word in parts: its text, and each `$(NAME)` whose name can be that of a variable.
+fn parts(word: &str) -> Vec<Part<'_>> {
+    let (mut parts, mut rest) = (Vec::new(), word);
+    let mut from = 0;
+    while let Some(at) = rest[from..].find("$(").map(|at| from + at) {
+        let inner = &rest[at + 2..];
+        let name = inner.split_once(')').map(|(name, _)| name).filter(|name| variable(name));
+        let Some(name) = name else {
+            from = at + 2;
+            continue;
+        };
+        parts.extend([Part::Literal(&rest[..at]), Part::Key(name)]);
+        rest = &inner[name.len() + 1..];
+        from = 0;
+    }
+    parts.push(Part::Literal(rest));
+    parts
+}
+
+fn variable(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(words: &[&str]) -> (Vec<String>, Vec<String>, usize) {
+        let words: Vec<String> = words.iter().map(|it| (*it).to_owned()).collect();
+        let command = Command::new(&words, 3, "r1");
+        (command.args(), command.secrets(), command.mistakes().len())
+    }
+
+    #[test]
+    fn only_names_of_keys_are_left_to_kubernetes() {
+        let words = ["springload", "run", "$(TARGET)", "a$b$$(x y)$(", "p$(A)$(TARGET)q", "$"];
+        let (args, secrets, mistakes) = command(&words);
+        let added = ["--agents", "3", "--run-id", "r1", "--ready-timeout", "5m"];
+        let expected = ["run", "$(TARGET)", "a$$b$$$$(x y)$$(", "p$(A)$(TARGET)q", "$$"];
+        assert_eq!(args, [&expected[..], &added[..]].concat());
+        assert_eq!(secrets, ["SPRINGLOAD_BROKER", "TARGET", "A"]);
+        assert_eq!(mistakes, 0);
+    }
+
+    #[test]
+    fn a_time_to_wait_is_left_as_it_is() {
+        for words in [&["run", "--ready-timeout", "1s"][..], &["run", "--ready-timeout=1s"]] {
+            let (args, ..) = command(words);
+            assert_eq!(args.iter().filter(|it| it.starts_with("--ready-timeout")).count(), 1);
+        }
+    }
+
+    #[test]
+    fn what_cannot_go_there_is_refused() {
+        for words in [
+            &["serve"][..],
+            &["springload"],
+            &["run", "--agents=3"],
+            &["run", "--broker", "amqp://h"],
+            &["run", "http://ann:secret@h"],
+        ] {
+            assert_eq!(command(words).2, 1, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `springload k8s`: the manifests against Kubernetes' own schema, as its readers of YAML see them.
+
+use crate::servers::absent;
+use crate::springload::springload;
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Checks every document on stdin against the schema, in which nothing may be that it does not
+/// name; prints them as JSON.
+const CHECK: &str = "
+import json, sys, yaml, kubernetes_validate
+documents = list(yaml.safe_load_all(sys.stdin))
+for document in documents:
+    kubernetes_validate.validate(document, '1.37', strict=True)
+print(json.dumps(documents))
+";
+
+/// The Python in which the schemas are installed.
+fn python() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/built/python/bin");
+    let python = folder.join("python");
+    let installed = folder.join("kubernetes-validate").exists() && python.exists();
+    if !installed {
+        absent("kubernetes-validate", "run make test-servers");
+    }
+    installed.then_some(python)
+}
+
+/// The documents of `manifests`, or what is wrong with them.
+fn check(python: &Path, manifests: &str) -> Result<Value, String> {
+    let mut child = Command::new(python)
+        .args(["-c", CHECK])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("Python starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(manifests.as_bytes()).expect("Python reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("Python ends");
+    if output.status.success() {
+        Ok(serde_json::from_slice(&output.stdout).expect("Python printed JSON"))
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+/// The manifests that are printed with these flags.
+fn manifests(flags: &[&str]) -> String {
+    let given = ["k8s", "-n", "16", "--image", "reg:5000/springload:0.1"];
+    let finished = springload(given.iter().chain(flags).copied());
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    finished.stdout
+}
+
+#[test]
+fn the_manifests_are_what_the_schema_of_kubernetes_allows() {
+    let Some(python) = python() else { return };
+    let every = [
+        "--run-id",
+        "r.1_A",
+        "--name",
+        "load",
+        "--namespace",
+        "bench",
+        "--broker-secret",
+        "rabbit.mq",
+        "--cpu",
+        "1500m",
+        "--memory",
+        "0.5Gi",
+        "--deadline",
+        "90s",
+        "--claim",
+        "results",
+    ];
+    for spread in ["even", "one-per-node", "any"] {
+        for keep in [&[][..], &["--keep-others"]] {
+            for command in [&[][..], &["--", "run", "$(TARGET)"]] {
+                let flags = ["--spread", spread];
+                // A claim is the coordinator's.
+                let every = if command.is_empty() { &every[..14] } else { &every };
+                let all = [&flags[..], every, keep, command].concat();
+                let documents = check(&python, &manifests(&all)).expect("valid manifests");
+                let count = documents.as_array().map_or(0, Vec::len);
+                assert_eq!(count, if command.is_empty() { 1 } else { 2 });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_field_that_kubernetes_does_not_know_is_noticed() {
+    let Some(python) = python() else { return };
+    let manifests = manifests(&["--", "run", "http://h:1"]);
+    for (right, wrong) in [
+        ("podReplacementPolicy: Failed", "podReplacementPolice: Failed"),
+        ("podReplacementPolicy: Failed", "podReplacementPolicy: 1"),
+        ("secretKeyRef:", "secretKeyRefs:"),
+        ("topologyKey:", "topologyKeys:"),
+        ("emptyDir:", "emptyDirs:"),
+        ("restartPolicy: Never", "restartPolicy: [Never]"),
+    ] {
+        assert!(manifests.contains(right), "{manifests}");
+        let told = check(&python, &manifests.replace(right, wrong)).expect_err(wrong);
+        assert!(told.contains("ValidationError"), "{wrong}: {told}");
+    }
+}
+
+#[test]
+fn each_agent_runs_once_with_its_index_and_the_address_stays_in_the_secret() {
+    let Some(python) = python() else { return };
+    let documents = check(&python, &manifests(&["--run-id", "r1"])).expect("valid manifests");
+    let job = &documents[0];
+    assert_eq!(job["metadata"]["name"], "springload-r1-agents");
+    let spec = &job["spec"];
+    for (field, value) in [
+        ("completionMode", json!("Indexed")),
+        ("completions", json!(16)),
+        ("parallelism", json!(16)),
+        ("backoffLimit", json!(0)),
+        ("podReplacementPolicy", json!("Failed")),
+        ("activeDeadlineSeconds", json!(3600)),
+    ] {
+        assert_eq!(spec[field], value, "{field}");
+    }
+    let pod = &spec["template"]["spec"];
+    assert_eq!(pod["restartPolicy"], "Never");
+    let container = &pod["containers"][0];
+    assert_eq!(container["command"], json!(["springload"]));
+    let args = json!(["agent", "--run", "r1", "--index", "$(JOB_COMPLETION_INDEX)"]);
+    assert_eq!(container["args"], args);
+    let key = json!({ "name": "springload-broker", "key": "SPRINGLOAD_BROKER" });
+    let env = json!([{ "name": "SPRINGLOAD_BROKER", "valueFrom": { "secretKeyRef": key } }]);
+    assert_eq!(container["env"], env);
+    let resources = &container["resources"];
+    assert_eq!(resources["requests"], resources["limits"]);
+    assert_eq!(resources["limits"], json!({ "cpu": "2", "memory": "1Gi" }));
+
+    let kept = check(&python, &manifests(&["--keep-others"])).expect("valid manifests");
+    let spec = &kept[0]["spec"];
+    assert_eq!((&spec["backoffLimitPerIndex"], &spec["backoffLimit"]), (&json!(0), &Value::Null));
+}
+
+#[test]
+fn the_coordinators_words_arrive_as_they_were_given() {
+    let Some(python) = python() else { return };
+    let words = [
+        "run",
+        "$(TARGET)",
+        "no",
+        "NULL",
+        "1e3",
+        "0x1f",
+        "-1",
+        "~",
+        "",
+        " ",
+        "# x",
+        "a: b",
+        "- c",
+        "*d",
+        "&e",
+        "!f",
+        "%g",
+        "@h",
+        "`i",
+        "'",
+        "\"",
+        "\\",
+        "{{seq}}",
+        "[1]",
+        "2026-11-22",
+        "1:30",
+        ".inf",
+        "=",
+        "<<",
+        "a\nb\r\tc\u{85}\u{2028}\u{7f}\u{fffe}",
+        "é😀",
+    ];
+    let all = [&["--run-id", "r1", "--"][..], &words].concat();
+    let documents = check(&python, &manifests(&all)).expect("valid manifests");
+    let container = &documents[1]["spec"]["template"]["spec"]["containers"][0];
+    let added = ["--agents", "16", "--run-id", "r1", "--ready-timeout", "5m"];
+    assert_eq!(container["args"], json!([&words[..], &added].concat()));
+    let names: Vec<_> = container["env"].as_array().expect("a list").iter().collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert_eq!(names[1]["valueFrom"]["secretKeyRef"]["key"], "TARGET");
+}
+
+#[test]
+fn it_is_told_how_the_secret_is_made_without_showing_it() {
+    let finished = springload(["k8s", "-n", "2", "--image", "x", "--namespace", "bench"]);
+    let made = "printf %s \"$SPRINGLOAD_BROKER\" | kubectl -n bench create secret generic \
+                springload-broker --from-file=SPRINGLOAD_BROKER=/dev/stdin";
+    assert!(finished.stderr.contains(made), "{}", finished.stderr);
+    assert!(finished.stderr.contains(" --agents 2 --run-id "), "{}", finished.stderr);
+    let again = springload(["k8s", "-n", "2", "--image", "x", "--namespace", "bench"]);
+    assert_ne!(finished.stdout, again.stdout, "each run is another");
+}
+
+#[test]
+fn names_that_kubernetes_would_refuse_are_refused() {
+    let long = "a".repeat(52);
+    for (flags, told) in [
+        (&["--name", "Load"][..], "--name: \"Load\" is no name for Kubernetes; give at most 51"),
+        (&["--name", &long], "--name: "),
+        (&["--run-id", "a b"], "--run-id: \"a b\" cannot be a label of Kubernetes; give "),
+        (&["--run-id", "A"], "--run-id: "),
+        (&["--namespace", "a.b"], "--namespace: \"a.b\" is no name for Kubernetes; give "),
+        (&["--broker-secret", "a_b"], "--broker-secret: "),
+        (&["--cpu", "2Gi"], "--cpu: \"2Gi\" is no amount; give CPUs such as 2, or thousandths"),
+        (&["--memory", "0"], "--memory: \"0\" is no amount; give a size such as 512Mi or 2Gi"),
+        (&["--deadline", "1ms"], "--deadline: less than a second; give a time such as 1h"),
+        (&["--", "serve"], "COMMAND: \"serve\" has no agents; begin with one of run, burst"),
+        (&["--", "run", "--agents", "3"], "COMMAND: --agents is given twice; leave it out"),
+        (
+            &["--", "run", "http://ann:pw@h"],
+            "COMMAND: a password would be readable in the manifest; put the whole word into the \
+             Secret, and give its key as '$(KEY)'",
+        ),
+    ] {
+        let given = ["k8s", "-n", "16", "--image", "x"];
+        springload(given.iter().chain(flags).copied()).refused(2, &[told]);
+    }
+    springload(["k8s", "-n", "0", "--image", "x"])
+        .refused(2, &["--agents: 0 is out of range; give a number from 1 to 100000"]);
+    springload(["k8s", "-n", "1", "--image", " x"]).refused(2, &["--image: \" x\" is no image; "]);
+}
