@@ -1,6 +1,6 @@
 //! The database of a run: one that exists, or one that the run makes and perhaps removes.
 
-use super::{Existing, TargetAsked};
+use super::{Existing, Opening, TargetAsked};
 use crate::clock::{SECOND_NS, wall_ns};
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +56,10 @@ impl DatabasePlan {
         }
     }
 
-    /// The name to use: a scratch database is named after the time and this process.
-    pub fn name_or_new(&self) -> String {
-        self.name().map_or_else(scratch_name, str::to_owned)
+    /// The name to use.
+    pub fn name_or_new(&self, opening: &Opening) -> String {
+        let scratch = || opening.scratch.clone().unwrap_or_else(scratch_name);
+        self.name().map_or_else(scratch, str::to_owned)
     }
 
     /// It must not exist: the run creates it.
@@ -72,7 +73,8 @@ impl DatabasePlan {
     }
 }
 
-fn scratch_name() -> String {
+/// The name of a scratch database, after the time and this process.
+pub fn scratch_name() -> String {
     let now = wall_ns();
     let (seconds, fraction) = (now / SECOND_NS, now % SECOND_NS);
     format!("springload_{seconds}_{fraction}_{}", std::process::id())

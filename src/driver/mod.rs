@@ -28,7 +28,7 @@ pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
 /// The pen of the default driver, for tests of what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
-pub use database::DatabasePlan;
+pub use database::{DatabasePlan, scratch_name};
 pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, strike_secret};
 pub use list::WithTarget;
@@ -36,7 +36,7 @@ pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, ONLY_TABLE, Opening, Planned, ServerFacts, Size,
     TargetAsked, TargetError,
 };
-pub use secrets::{is_secret, strike_secrets};
+pub use secrets::{is_secret, strike_secrets, with_secrets};
 
 use crate::clock::Nanos;
 use crate::measure::{BodyBytes, Probe, Wire};

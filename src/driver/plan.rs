@@ -235,6 +235,8 @@ pub type Echo = Arc<dyn Fn(&[u8]) + Send + Sync>;
 pub struct Opening {
     /// The database is not touched or looked for: the operations will show whether it exists.
     pub as_it_is: bool,
+    /// The name of a scratch database; `None`: a new one.
+    pub scratch: Option<String>,
     /// The address of the stand-in that was started for the run.
     pub stand_in: Option<String>,
     /// The seed of the run.

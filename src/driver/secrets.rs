@@ -1,5 +1,25 @@
 //! Passwords in settings that springload does not interpret, such as the properties of a binding.
 
+use std::cell::Cell;
+
+thread_local! {
+    static REVEALED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does `work`, in which plans are serialised with their passwords: for the agents of a run, never
+/// for a record.
+pub fn with_secrets<T>(work: impl FnOnce() -> T) -> T {
+    let before = REVEALED.replace(true);
+    let result = work();
+    REVEALED.set(before);
+    result
+}
+
+/// Whether a secret is left out of what is serialised: everywhere but in [`with_secrets`].
+pub(super) fn is_hidden<T>(_: &T) -> bool {
+    !REVEALED.get()
+}
+
 /// Parts of the names of settings that are kept to themselves.
 const SECRET: [&str; 6] = ["pass", "pwd", "secret", "token", "credential", "accesskey"];
 

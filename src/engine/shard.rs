@@ -135,6 +135,12 @@ pub struct ShardResult<W> {
 }
 
 impl<W> ShardResult<W> {
+    /// Converts times to another clock, on which `from` is `to`.
+    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+        self.watched.outage.convert((from, to));
+        self.watched.loss.pauses.convert((from, to));
+    }
+
     /// The measurements, and the workloads by the number of their connection.
     pub fn parted(self) -> (ShardResult<()>, Vec<(usize, W)>) {
         let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns } = self;

@@ -39,6 +39,13 @@ impl Start {
         Self { gate: Some(Gate::default()), ..Self::new(shards) }
     }
 
+    /// A start that has been made, at `moment`.
+    pub fn made(moment: Nanos) -> Self {
+        let start = Self::new(1);
+        start.moment.get_or_init(|| moment);
+        start
+    }
+
     /// Waits for all shards; all return the same time. Blocks the thread: nothing else runs in a
     /// shard that has not started.
     pub(super) fn wait(&self, clock: Clock) -> Nanos {

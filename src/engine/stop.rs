@@ -1,10 +1,12 @@
 //! The stop flag, shared by all shards and those who stop them, and the patience with a server.
 
 use crate::clock::Nanos;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Why no more operations are begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum StopReason {
     /// The user asked once: drain and report.

@@ -3,8 +3,37 @@
 //! The coordinator splits the plan and merges what agents measured; an agent generates load. What
 //! carries their messages is behind [`Channel`].
 
+mod agent;
 mod broker;
 mod channel;
+mod coordinator;
+mod message;
+mod offset;
+pub mod pipe;
 
+pub use agent::{Agent, Identity, Order};
 pub use broker::Broker;
 pub use channel::{Arrived, Channel, LARGEST, Outbox, To, WAITING};
+pub use coordinator::{Event, Fleet, Member};
+pub use message::{Assignment, Facts, Opened, StageEnd};
+pub use offset::{Offset, PINGS};
+
+use crate::clock::{Nanos, SECOND_NS, wall_ns};
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
+
+/// How often coordinator and agents show that they are there.
+const TICK: Duration = Duration::from_secs(1);
+/// One that was not heard for this long, in nanoseconds, is lost.
+const SILENCE_NS: Nanos = 3 * SECOND_NS;
+
+/// A number that no other process has.
+fn nonce() -> u64 {
+    // The keys of a hasher come from the operating system's random number generator.
+    RandomState::new().hash_one((std::process::id(), wall_ns()))
+}
+
+/// A name for a run that no other has.
+pub fn run_id() -> String {
+    format!("{:08x}", nonce() as u32)
+}

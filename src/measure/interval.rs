@@ -218,6 +218,13 @@ impl Interval {
         self.waited_ns == 0 && self.kinds.iter().all(Option::is_none)
     }
 
+    /// Converts times to another clock, on which `from` is `to`.
+    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+        for row in &mut self.raw {
+            row.done = to.saturating_add(row.done).saturating_sub(from);
+        }
+    }
+
     /// Derives the histograms that were recorded only once.
     pub(super) fn complete(&mut self) {
         self.kinds.iter_mut().flatten().for_each(|kind| kind.complete());

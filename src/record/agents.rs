@@ -80,3 +80,81 @@ pub struct AgentSecond {
     /// Documents that failed.
     pub failed: u64,
 }
+
+/// The most rows of an agent. Beyond that they are joined in pairs.
+const MOST_ROWS: usize = 600;
+
+impl AgentStage {
+    /// Adds what an agent did in a second of the stage.
+    pub fn add(&mut self, second: u32, [requests, ok, failed]: [u64; 3]) {
+        self.requests += requests;
+        self.ok += ok;
+        self.failed += failed;
+        let after = self.series.partition_point(|row| row.second <= second);
+        let place = after.checked_sub(1);
+        let place = place.filter(|&at| second < self.series[at].second + self.series[at].seconds);
+        let place = place.unwrap_or_else(|| {
+            self.series.insert(after, AgentSecond { second, seconds: 1, ..AgentSecond::default() });
+            after
+        });
+        self.series[place].count([requests, ok, failed]);
+        while self.series.len() > MOST_ROWS {
+            self.join();
+        }
+    }
+
+    /// Joins rows to the next power of two of seconds.
+    fn join(&mut self) {
+        let length = self.series.iter().map(|row| row.seconds).max().unwrap_or(1) * 2;
+        let mut joined: Vec<AgentSecond> = Vec::new();
+        for row in self.series.drain(..) {
+            match joined.last_mut() {
+                Some(last) if last.second / length == row.second / length => {
+                    last.seconds = row.second + row.seconds - last.second;
+                    last.count([row.requests, row.ok, row.failed]);
+                }
+                _ => joined.push(row),
+            }
+        }
+        self.series = joined;
+    }
+}
+
+impl AgentSecond {
+    fn count(&mut self, [requests, ok, failed]: [u64; 3]) {
+        self.requests += requests;
+        self.ok += ok;
+        self.failed += failed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_of_an_agent_has_few_rows_and_all_counts() {
+        let mut stage = AgentStage::default();
+        for second in 0..86_400 {
+            stage.add(second, [5, 3, 2]);
+            stage.add(second.saturating_sub(1), [1, 1, 0]);
+        }
+        assert!(stage.series.len() <= MOST_ROWS, "{} rows", stage.series.len());
+        let sum = |of: fn(&AgentSecond) -> u64| stage.series.iter().map(of).sum::<u64>();
+        let sums = [sum(|it| it.requests), sum(|it| it.ok), sum(|it| it.failed)];
+        assert_eq!(sums, [6 * 86_400, 4 * 86_400, 2 * 86_400]);
+        assert_eq!([stage.requests, stage.ok, stage.failed], sums);
+        assert!(stage.series.windows(2).all(|it| it[0].second + it[0].seconds <= it[1].second));
+        assert_eq!(stage.series.iter().map(|row| u64::from(row.seconds)).sum::<u64>(), 86_400);
+    }
+
+    #[test]
+    fn seconds_stay_apart_and_gaps_have_no_row() {
+        let mut stage = AgentStage::default();
+        for (second, count) in [(4, 1), (2, 1), (4, 2)] {
+            stage.add(second, [count; 3]);
+        }
+        let rows: Vec<_> = stage.series.iter().map(|row| (row.second, row.ok)).collect();
+        assert_eq!(rows, [(2, 1), (4, 3)]);
+    }
+}

@@ -58,6 +58,8 @@ pub enum EndedBy {
     Authentication,
     /// The server stopped answering.
     Unreachable,
+    /// All agents were lost.
+    Agents,
     /// springload itself, or the operating system.
     Springload,
 }
@@ -112,6 +114,7 @@ fn ended(record: &RunRecord) -> Option<RunResult> {
     let (kind, exit_status) = match by {
         EndedBy::User => (ResultKind::Stopped, 130),
         EndedBy::Authentication | EndedBy::Unreachable => (ResultKind::Failed, 3),
+        EndedBy::Agents => (ResultKind::NotTrustworthy, 5),
         EndedBy::Springload => (ResultKind::Failed, 1),
     };
     Some(RunResult { kind, exit_status, reason: Some(message.clone()) })

@@ -24,7 +24,8 @@ pub(super) struct Collected {
     elapsed_ns: Nanos,
     cpu_ns: Nanos,
     threads: Vec<ThreadLoss>,
-    outage: OutageLog,
+    /// One for each process.
+    outages: Vec<OutageLog>,
     backlog: Backlog,
     fills: Vec<FillLog>,
 }
@@ -72,10 +73,38 @@ impl Collected {
             elapsed_ns: 0,
             cpu_ns: 0,
             threads: Vec::new(),
-            outage: OutageLog::default(),
+            outages: vec![OutageLog::default()],
             backlog: Backlog::default(),
             fills: Vec::new(),
         }
+    }
+
+    /// Adds the results of the shards of another process.
+    pub(super) fn add_process(&mut self, shards: Vec<ShardResult<()>>) {
+        if !self.threads.is_empty() {
+            self.outages.push(OutageLog::default());
+        }
+        shards.into_iter().for_each(|shard| self.add(shard));
+    }
+
+    /// Adds what is known of a process that was lost: `issued` documents, per kind, in so many
+    /// requests.
+    pub(super) fn add_lost(&mut self, issued: [u64; OpKind::COUNT], requests: u64) {
+        for (sum, part) in self.totals.issued.iter_mut().zip(issued) {
+            *sum += part;
+        }
+        self.load.offered += requests;
+        self.load.begun += requests;
+    }
+
+    /// When nothing succeeded on any process.
+    fn outage(&self) -> OutageLog {
+        let mut outages = self.outages.iter().cloned();
+        let first = outages.next().unwrap_or_default();
+        outages.fold(first, |mut all, next| {
+            all.join(&next);
+            all
+        })
     }
 
     /// Adds the results of one shard.
@@ -90,7 +119,9 @@ impl Collected {
         self.load.unsent += shard.load.unsent;
         self.elapsed_ns = shard.elapsed_ns.max(self.elapsed_ns);
         self.cpu_ns += shard.cpu_ns;
-        self.outage.merge(&shard.watched.outage);
+        if let Some(outage) = self.outages.last_mut() {
+            outage.merge(&shard.watched.outage);
+        }
         if let Some(backlog) = &shard.watched.backlog {
             self.backlog.merge(backlog);
         }
@@ -124,7 +155,7 @@ impl Collected {
             load: self.load(stage, (measured_s, frame.connections)),
             client: self.client((requests, &lag), start, &frame.hiccups),
             verdict: Verdict::Empty,
-            outage: self.outage.finish(start),
+            outage: self.outage().finish(start),
             connections: PhaseTable::new(&times, &self.totals.kinds(), frame.card.phases),
             operations,
             series: self.series.clone(),

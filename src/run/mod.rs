@@ -6,30 +6,35 @@
 mod bench;
 mod calibrate;
 mod collect;
+mod crew;
 mod fields;
 mod http;
 mod lanes;
 mod live;
 mod load;
 mod progress;
+mod serve;
 mod sizes;
 mod stage;
 
 pub use http::{Shown, exchange_once};
 pub use progress::{KindProgress, Progress};
+pub use serve::{Served, serve};
 
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
-use crate::driver::{Echo, Opening, TargetError};
+use crate::driver::{Echo, Opening, TargetError, scratch_name};
 use crate::engine::{Stop, StopReason};
+use crate::fleet::Fleet;
 use crate::http1::Watcher;
 use crate::measure::RawRow;
 use crate::plan::{Plan, SchemaPlan};
 use crate::record::{
-    Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION, ServerRecord,
+    Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION, ServerRecord, StageRecord,
 };
 use crate::schema::{Documents, SchemaError};
 use crate::workload::StageWork as _;
 use bench::{Bench, Part};
+use crew::Crew;
 use lanes::{Alone, Connections};
 use std::io;
 use std::sync::Arc;
@@ -75,6 +80,12 @@ pub enum RunError {
     /// The user asked twice to stop.
     #[error("left at once; a scratch database may remain")]
     Aborted,
+    /// An agent never came, or cannot carry out the plan.
+    #[error("{0}")]
+    Agents(String),
+    /// All agents were lost in the middle of the run.
+    #[error("{0}")]
+    AllLost(String),
     /// The schema in the plan is invalid.
     #[error(transparent)]
     Schema(#[from] SchemaError),
@@ -102,15 +113,28 @@ pub fn run(
     stop: &Arc<Stop>,
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, RunError> {
+    run_with(plan, stand_in, stop, observer, None)
+}
+
+/// The same, with agents to generate the load: this process opens the database, makes the record
+/// and removes what it created.
+///
+/// # Errors
+/// As [`run`]; and when an agent is missing or cannot carry out the plan.
+pub fn run_with(
+    plan: &Plan,
+    stand_in: Option<String>,
+    stop: &Arc<Stop>,
+    observer: &mut dyn Observer,
+    fleet: Option<&mut Fleet>,
+) -> Result<RunRecord, RunError> {
     let documents = SchemaPlan::documents(plan.seed, &plan.schemas)?;
     let documents = Arc::new(documents.named(plan.ids.seeded(plan.seed)));
-    let began = Clock::system().now();
-    let began_wall = wall_ns();
-    let started_at = jiff::Timestamp::from_nanosecond(i128::from(began_wall))
-        .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
+    let (began, began_wall) = (Clock::system().now(), wall_ns());
     let calibration = calibrate::calibrate(&documents, plan.threads)?;
     let pinned = stand_in.is_some();
     let opening = Opening {
+        scratch: fleet.is_some().then(scratch_name),
         stand_in,
         seed: plan.seed,
         fields: fields::fields(plan)?,
@@ -121,23 +145,18 @@ pub fn run(
         ..Opening::default()
     };
     let (target, facts) = block_on(stop, plan.target.open(&opening))?;
-    let mut record = RunRecord {
-        schema_version: SCHEMA_VERSION,
-        started_at,
-        partial: true,
-        plan: plan.clone(),
-        server: ServerRecord::of(facts, pinned),
-        environment: Environment { calibration: Some(calibration), ..Environment::here() },
-        agents: Vec::new(),
-        stages: Vec::new(),
-        warnings: Vec::new(),
-        thresholds: Vec::new(),
-        ended: None,
-        result: None,
-    };
+    let mut record = begun(plan, began_wall, ServerRecord::of(facts, pinned));
+    record.environment.calibration = Some(calibration);
     observer.run_begins(&record);
-    let bench = Bench { plan, target: &target, stop, began, began_wall, pinned, part: Part::WHOLE };
-    let result = stages(&bench, documents, &mut record, observer);
+    let part = Part::WHOLE;
+    let bench = Bench { plan, target: &target, stop, began, began_wall, pinned, part };
+    let result = match fleet {
+        None => stages(&bench, documents, &mut record, observer),
+        Some(fleet) => {
+            let given = (opening.scratch.clone(), opening.stand_in.clone());
+            Crew::new(fleet, began).run(&bench, given, &mut record, observer)
+        }
+    };
     let at_s = (Clock::system().now() - began) as f64 / SECOND_NS as f64;
     if stop.reason() != Some(StopReason::Aborted) {
         let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
@@ -147,6 +166,26 @@ pub fn run(
         observer.keep(&record);
     }
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
+}
+
+/// The record of a run that has measured nothing yet.
+fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> RunRecord {
+    let started_at = jiff::Timestamp::from_nanosecond(i128::from(began_wall))
+        .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
+    RunRecord {
+        schema_version: SCHEMA_VERSION,
+        started_at,
+        partial: true,
+        plan: plan.clone(),
+        server,
+        environment: Environment::here(),
+        agents: Vec::new(),
+        stages: Vec::new(),
+        warnings: Vec::new(),
+        thresholds: Vec::new(),
+        ended: None,
+        result: None,
+    }
 }
 
 /// Runs administrative requests on the calling thread, until they are done or the user asks twice
@@ -177,7 +216,11 @@ fn ended(
 ) -> Option<Ended> {
     let (by, message) = match why {
         (Some(error), _) => {
-            let by = if error.is_targets() { EndedBy::Unreachable } else { EndedBy::Springload };
+            let by = match error {
+                RunError::AllLost(_) => EndedBy::Agents,
+                _ if error.is_targets() => EndedBy::Unreachable,
+                _ => EndedBy::Springload,
+            };
             (by, format!("ended after {at_s:.1} s: {error}"))
         }
         (None, Some(StopReason::Authentication)) => (
@@ -207,8 +250,21 @@ fn stages(
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
     let mut connections = Connections::new(bench, documents)?;
+    each_stage(bench, record, observer, |number, observer| {
+        let stage = &bench.plan.stages[number];
+        connections.run_stage(bench, stage, Alone { bench, stage, observer })
+    })
+}
+
+/// Runs each stage of the plan with `run`, until the run is to stop.
+fn each_stage(
+    bench: &Bench<'_>,
+    record: &mut RunRecord,
+    observer: &mut dyn Observer,
+    mut run: impl FnMut(usize, &mut dyn Observer) -> Result<StageRecord, RunError>,
+) -> Result<(), RunError> {
     let mut first = None;
-    for stage in &bench.plan.stages {
+    for (number, stage) in bench.plan.stages.iter().enumerate() {
         let now = Clock::system().now();
         if let Some(gathering) = stage.work.gathering() {
             let moment = first.get_or_insert(now).saturating_add(gathering.not_before_ns);
@@ -218,8 +274,7 @@ fn stages(
             break;
         }
         observer.stage_begins(&stage.name);
-        let alone = Alone { bench, stage, observer: &mut *observer };
-        record.add(connections.run_stage(bench, stage, alone)?);
+        record.add(run(number, observer)?);
         observer.keep(record);
     }
     Ok(())

@@ -20,7 +20,7 @@ pub(super) async fn open(
     plan: &CassandraPlan,
     opening: &Opening,
 ) -> Result<(Library, ServerFacts), TargetError> {
-    let place = Place::of(plan);
+    let place = Place::of(plan, opening);
     let servers = Servers {
         hosts: plan.hosts(),
         login: plan.user.clone().zip(plan.password.clone()),
@@ -70,10 +70,13 @@ struct Place {
 
 impl Place {
     /// A scratch keyspace is named anew, and has the usual table.
-    fn of(plan: &CassandraPlan) -> Self {
+    fn of(plan: &CassandraPlan, opening: &Opening) -> Self {
         match plan.database.name() {
             Some(table) => Self { keyspace: plan.parent.clone(), table: table.to_owned() },
-            None => Self { keyspace: plan.database.name_or_new(), table: TABLE.to_owned() },
+            None => {
+                let keyspace = plan.database.name_or_new(opening);
+                Self { keyspace, table: TABLE.to_owned() }
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::binding::BINDING;
 use super::open;
 use crate::driver::library::Library;
+use crate::driver::secrets::is_hidden;
 use crate::driver::{
     Auth, Binding, Card, DatabasePlan, DriverPlan, Opening, Planned, ServerFacts, TargetAsked,
     TargetError,
@@ -27,7 +28,7 @@ pub struct CassandraPlan {
     /// The user to log in as.
     pub user: Option<String>,
     /// The password. Never stored.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "is_hidden")]
     pub password: Option<String>,
     /// The keyspace; empty for a scratch keyspace.
     pub parent: String,

@@ -33,7 +33,7 @@ pub(super) async fn open(
              name a CouchDB server"
         )));
     }
-    let name = plan.database.name_or_new();
+    let name = plan.database.name_or_new(opening);
     let path = format!("/{}", encode_segment(&name));
     let made = format!("{path}{}", plan.making.query());
     let created = match plan.database {

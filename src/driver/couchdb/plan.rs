@@ -2,6 +2,7 @@
 
 use super::Credentials;
 use super::making::Making;
+use crate::driver::secrets::is_hidden;
 use crate::driver::{Auth, Card, DatabasePlan, Existing, Planned, TargetAsked};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
@@ -18,7 +19,7 @@ pub struct CouchPlan {
     /// The user to log in as.
     pub user: Option<String>,
     /// The password. Never stored.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "is_hidden")]
     pub password: Option<String>,
     /// How the credentials are sent.
     pub auth: Auth,

@@ -36,7 +36,7 @@ pub(super) async fn open(
         .await
         .unwrap_or_else(|_| Err(Trouble::NotYet("no answer in time".to_owned())))
         .map_err(|trouble| unreachable(plan, &trouble))?;
-    let table = Bytes::from(plan.database.name_or_new());
+    let table = Bytes::from(plan.database.name_or_new(opening));
     let created = plan.database.must_be_new() && !opening.as_it_is;
     let removed = created && plan.database.is_removed();
     if created {

@@ -27,7 +27,7 @@ pub(super) async fn open(
     let mongo = Mongo {
         options,
         database: plan.parent.clone(),
-        collection: plan.database.name_or_new(),
+        collection: plan.database.name_or_new(opening),
         binary: plan.binary,
         upsert: plan.upsert,
         removed: plan.database.is_removed() && !opening.as_it_is,

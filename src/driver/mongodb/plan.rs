@@ -3,6 +3,7 @@
 use super::binding::BINDING;
 use super::open;
 use crate::driver::library::Library;
+use crate::driver::secrets::is_hidden;
 use crate::driver::{
     Auth, Binding, Card, DatabasePlan, DriverPlan, Opening, Planned, ServerFacts, TargetAsked,
     TargetError,
@@ -28,7 +29,7 @@ pub struct MongoPlan {
     /// The user to log in as.
     pub user: Option<String>,
     /// The password. Never stored.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "is_hidden")]
     pub password: Option<String>,
     /// The authorities trusted to sign a server's certificate; `None` for those built in.
     pub tls_ca: Option<PathBuf>,

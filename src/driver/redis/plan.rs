@@ -3,6 +3,7 @@
 use super::Keys;
 use super::binding::BINDING;
 use crate::driver::library::{Library, Trouble};
+use crate::driver::secrets::is_hidden;
 use crate::driver::{
     Auth, Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts,
     TargetAsked, TargetError,
@@ -68,7 +69,7 @@ pub struct RespPlan<F> {
     /// The user to log in as.
     pub user: Option<String>,
     /// The password. Never stored.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "is_hidden")]
     pub password: Option<String>,
     /// The authorities trusted to sign a server's certificate; `None` for the system's.
     pub tls_ca: Option<PathBuf>,
@@ -209,7 +210,7 @@ impl<F: Flavor> RespPlan<F> {
             info = info.set_password(password);
         }
         let prefix = match &self.database {
-            DatabasePlan::Scratch { .. } => format!("{}:", self.database.name_or_new()),
+            DatabasePlan::Scratch { .. } => format!("{}:", self.database.name_or_new(opening)),
             _ => String::new(),
         };
         Ok(Keys {

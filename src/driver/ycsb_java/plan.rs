@@ -3,6 +3,7 @@
 use super::YcsbJava;
 use super::binding::BINDING;
 use super::host::Host;
+use crate::driver::secrets::is_hidden;
 use crate::driver::{
     Auth, Binding, Card, DriverPlan, ONLY_TABLE, Opening, Planned, ServerFacts, TargetAsked,
     TargetError, is_secret, strike_secrets,
@@ -44,6 +45,9 @@ fn without_secrets<S: Serializer>(
     to: S,
 ) -> Result<S::Ok, S::Error> {
     to.collect_map(all.iter().map(|(name, value)| {
+        if !is_hidden(value) {
+            return (name, value.clone());
+        }
         (name, if is_secret(name) { "***".to_owned() } else { strike_secrets(value) })
     }))
 }

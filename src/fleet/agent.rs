@@ -1,0 +1,328 @@
+//! An agent's side: listens to the coordinator while its threads load the database, and stops them
+//! when it is no longer heard.
+
+use super::channel::{Arrived, Channel, Outbox, To};
+use super::message::{Assignment, Down, Envelope, Facts, Opened, StageEnd, Up};
+use super::{SILENCE_NS, TICK, nonce};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::engine::{Start, Stop, StopReason};
+use crate::measure::Interval;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often an agent looks whether it should still be there.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Who an agent is.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The run that it belongs to.
+    pub run: String,
+    /// Its number.
+    pub index: usize,
+    /// What it says about itself.
+    pub facts: Facts,
+    /// How long it waits for a coordinator, in nanoseconds.
+    pub patience_ns: Nanos,
+    /// How far its clock is ahead of the machine's, in nanoseconds: other than 0 only to try what
+    /// becomes of clocks that differ.
+    pub clock_ahead_ns: i64,
+}
+
+/// What an agent is to do.
+#[derive(Debug)]
+pub enum Order {
+    /// Carry out a plan.
+    Assign(Box<Assignment>),
+    /// Connect for a stage.
+    Prepare(usize),
+    /// The run is over. Another plan may follow.
+    Over,
+    /// Exit; why, if something went wrong.
+    Quit(Option<String>),
+    /// Exit: the coordinator is lost, and why.
+    Lost(String),
+}
+
+/// An agent's end of a run.
+#[derive(Debug)]
+pub struct Agent {
+    shared: Arc<Shared>,
+    orders: Receiver<Order>,
+}
+
+struct Shared {
+    who: Identity,
+    session: u64,
+    clock: Clock,
+    outbox: Mutex<Box<dyn Outbox>>,
+    now: Mutex<Now>,
+}
+
+/// What the agent is doing.
+#[derive(Default)]
+struct Now {
+    stop: Option<Arc<Stop>>,
+    stage: Option<(usize, Arc<Start>)>,
+    /// When the stage starts: on the clock of this machine, and on the coordinator's.
+    moments: Option<(Nanos, Nanos)>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("who", &self.who).finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    /// Joins the run over `channel`, and listens on a thread of its own.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn join(channel_: Channel, who: Identity) -> std::io::Result<Self> {
+        let Channel { outbox, inbox } = channel_;
+        let shared = Arc::new(Shared {
+            who,
+            session: nonce(),
+            clock: Clock::system(),
+            outbox: Mutex::new(outbox),
+            now: Mutex::default(),
+        });
+        let (told, orders) = channel();
+        let ear = Ear {
+            shared: shared.clone(),
+            told,
+            coordinator: None,
+            heard: shared.clock.now(),
+            parent: rustix::process::getppid(),
+        };
+        std::thread::Builder::new().name("ear".to_owned()).spawn(move || ear.listen(&inbox))?;
+        Ok(Self { shared, orders })
+    }
+
+    /// Its number.
+    pub fn index(&self) -> usize {
+        self.shared.who.index
+    }
+
+    /// The next order.
+    pub fn order(&self) -> Order {
+        self.orders.recv().unwrap_or_else(|_| Order::Lost("its own thread is gone".to_owned()))
+    }
+
+    /// From now on, `stop` is raised when the coordinator says so, or is no longer heard.
+    pub fn heed(&self, stop: Arc<Stop>) {
+        self.shared.now().stop = Some(stop);
+    }
+
+    /// The target is open, or why not.
+    pub fn opened(&self, result: Result<Opened, String>) {
+        self.shared.insist(match result {
+            Ok(opened) => Up::Opened(opened),
+            Err(why) => Up::Refused { why },
+        });
+    }
+
+    /// A stage begins: `start` opens when the coordinator says so.
+    pub fn begin(&self, stage: usize, start: Arc<Start>) {
+        let mut now = self.shared.now();
+        if now.stop.as_ref().is_some_and(|stop| stop.reason().is_some()) {
+            // Whoever stopped it found no start to open.
+            start.open(self.shared.clock.now());
+        }
+        (now.stage, now.moments) = (Some((stage, start)), None);
+    }
+
+    /// All connections are there, or late.
+    pub fn ready(&self, stage: usize) {
+        self.shared.insist(Up::Ready { stage });
+    }
+
+    /// When the stage starts: on the clock of this machine, and on the coordinator's.
+    pub fn moments(&self) -> Option<(Nanos, Nanos)> {
+        self.shared.now().moments
+    }
+
+    /// Sends what was measured, if that is possible without waiting. Returns whether it was.
+    pub fn snapshot(&self, stage: usize, intervals: Vec<Interval>) -> bool {
+        self.shared.say(Up::Snapshot { stage, intervals })
+    }
+
+    /// Sends the last of what was measured, and the end of a stage.
+    pub fn end(&self, intervals: Vec<Interval>, end: StageEnd) {
+        self.shared.insist(Up::Snapshot { stage: end.stage, intervals });
+        self.shared.insist(Up::Ended(Box::new(end)));
+        self.shared.now().stage = None;
+    }
+
+    /// It cannot go on, and why.
+    pub fn failed(&self, why: String) {
+        self.shared.insist(Up::Failed { why });
+    }
+}
+
+impl Shared {
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn encode(&self, body: Up) -> Vec<u8> {
+        let agent = Some(self.who.index);
+        Envelope { run: self.who.run.clone(), agent, sender: self.session, body }.encode()
+    }
+
+    fn send(&self, message: Vec<u8>) -> bool {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner).send(To::All, message)
+    }
+
+    fn say(&self, body: Up) -> bool {
+        self.send(self.encode(body))
+    }
+
+    /// Sends as soon as that is possible, unless there is nobody any more to send it to.
+    fn insist(&self, body: Up) {
+        let message = self.encode(body);
+        let gone = || {
+            let stop = self.now().stop.clone();
+            stop.is_some_and(|stop| stop.reason() == Some(StopReason::Aborted))
+        };
+        while !self.send(message.clone()) && !gone() {
+            std::thread::sleep(LOOK / 10);
+        }
+    }
+
+    /// This machine's clock as the coordinator is told.
+    fn told_clock(&self) -> Nanos {
+        self.clock.now().wrapping_add_signed(self.who.clock_ahead_ns)
+    }
+}
+
+/// What listens.
+struct Ear {
+    shared: Arc<Shared>,
+    told: Sender<Order>,
+    /// The process that coordinates, once it has said something.
+    coordinator: Option<u64>,
+    /// When it was last heard.
+    heard: Nanos,
+    parent: Option<rustix::process::Pid>,
+}
+
+impl Ear {
+    fn listen(mut self, inbox: &Receiver<Arrived>) {
+        let clock = self.shared.clock;
+        let (mut said, mut looked) = (0, clock.now());
+        let why = loop {
+            let now = clock.now();
+            if now.saturating_sub(looked) > SILENCE_NS {
+                let stood_s = (now - looked) / SECOND_NS;
+                break format!("this process stood still for {stood_s} s");
+            }
+            looked = now;
+            if now.saturating_sub(said) >= TICK.as_nanos() as Nanos {
+                said = now;
+                self.say_hello();
+            }
+            match inbox.recv_timeout(LOOK) {
+                Ok(Arrived::Message(bytes)) => {
+                    if self.hear(&bytes) {
+                        return;
+                    }
+                }
+                Ok(Arrived::Closed(why) | Arrived::AgentGone(_, why)) => break why,
+                Err(RecvTimeoutError::Disconnected) => break "its channel is closed".to_owned(),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(why) = self.alone(clock.now()) {
+                break why;
+            }
+        };
+        self.stop(StopReason::Aborted);
+        let _ = self.told.send(Order::Lost(why));
+    }
+
+    /// Says that this agent is there; while a stage runs, its snapshots do.
+    fn say_hello(&self) {
+        if self.coordinator.is_none() {
+            self.shared.say(Up::Hello(self.shared.who.facts.clone()));
+        } else if self.shared.now().stage.is_none() {
+            self.shared.say(Up::Alive);
+        }
+    }
+
+    /// Why there is nobody any more to work for, if so.
+    fn alone(&self, now: Nanos) -> Option<String> {
+        let silence = now.saturating_sub(self.heard);
+        if rustix::process::getppid() != self.parent {
+            Some("the process that started it is gone".to_owned())
+        } else if self.coordinator.is_some() && silence > SILENCE_NS {
+            Some(format!("nothing heard from the coordinator for {} s", silence / SECOND_NS))
+        } else if self.coordinator.is_none() && silence > self.shared.who.patience_ns {
+            Some(format!("no coordinator within {} s", silence / SECOND_NS))
+        } else {
+            None
+        }
+    }
+
+    /// Hears a message. Returns whether it was the last one. One that is none, or of others, is
+    /// left alone.
+    fn hear(&mut self, bytes: &[u8]) -> bool {
+        let shared = &self.shared;
+        let Ok(Envelope { run, agent, sender, body }) = Envelope::<Down>::decode(bytes) else {
+            return false;
+        };
+        let own = agent.is_none_or(|agent| agent == shared.who.index);
+        if run != shared.who.run || !own || self.coordinator.is_some_and(|it| it != sender) {
+            return false;
+        }
+        // A tick is said to whoever is there; only what is said to this agent shows that it is
+        // known.
+        if !matches!(body, Down::Tick) {
+            self.coordinator = Some(sender);
+        }
+        if self.coordinator.is_some() {
+            self.heard = shared.clock.now();
+        }
+        let order = match body {
+            Down::Tick => return false,
+            Down::Ping { id } => {
+                shared.say(Up::Pong { id, at_ns: shared.told_clock() });
+                return false;
+            }
+            Down::Start { stage, agents_ns, coordinators_ns } => {
+                let moment = agents_ns.wrapping_add_signed(-shared.who.clock_ahead_ns);
+                let mut now = shared.now();
+                if let Some((_, start)) = now.stage.clone().filter(|(it, _)| *it == stage) {
+                    now.moments = Some((moment, coordinators_ns));
+                    start.open(moment);
+                }
+                return false;
+            }
+            Down::Stop { reason } => {
+                self.stop(reason);
+                return false;
+            }
+            Down::Assign(assignment) => Order::Assign(assignment),
+            Down::Prepare { stage } => Order::Prepare(stage),
+            Down::Over => Order::Over,
+            Down::Quit { why } => {
+                self.stop(StopReason::Aborted);
+                let _ = self.told.send(Order::Quit(why));
+                return true;
+            }
+        };
+        self.told.send(order).is_err()
+    }
+
+    /// No more operations are begun. Threads that wait for their start begin none.
+    fn stop(&self, reason: StopReason) {
+        let now = self.shared.now();
+        if let Some(stop) = &now.stop {
+            stop.raise(reason);
+        }
+        if let Some((_, start)) = &now.stage {
+            start.open(self.shared.clock.now());
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The coordinator's view of its agents: who is there, what they say, who is lost.
+//!
+//! Decides nothing about a run: it reports [`Event`]s to those who do.
+
+use super::channel::{Arrived, Channel, Outbox, To};
+use super::message::{Assignment, Down, Envelope, Facts, Opened, StageEnd, Up};
+use super::offset::{Offset, PINGS};
+use super::{SILENCE_NS, TICK, nonce};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::engine::{Stop, StopReason};
+use crate::measure::Interval;
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often it is looked whether all agents have come.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long an answer to a ping may take.
+const PING_NS: Nanos = SECOND_NS;
+
+/// The agents of a run, or of several runs in turn.
+pub struct Fleet {
+    run: String,
+    session: u64,
+    outbox: Arc<Mutex<Box<dyn Outbox>>>,
+    inbox: Receiver<Arrived>,
+    /// Dropped, it ends the thread that ticks.
+    _ticking: Sender<()>,
+    members: Vec<Member>,
+    clock: Clock,
+    /// When messages were last looked for.
+    looked: Nanos,
+    pinged: u64,
+    /// Events that came while the answer to a ping was awaited.
+    kept: VecDeque<Event>,
+    /// Why the channel is closed, if it is.
+    closed: Option<String>,
+}
+
+/// What is known of one agent.
+#[derive(Clone, Debug, Default)]
+pub struct Member {
+    /// Its process, once it is there.
+    session: Option<u64>,
+    /// What it says about itself.
+    pub facts: Facts,
+    /// How far its clock is ahead.
+    pub offset: Offset,
+    /// Why it is lost, if it is.
+    pub lost: Option<String>,
+    heard: Nanos,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// An agent is there.
+    Hello,
+    /// An agent told its clock, in answer to a ping.
+    Pong {
+        /// Which ping.
+        id: u64,
+        /// Its clock.
+        at_ns: Nanos,
+    },
+    /// An agent has opened the target.
+    Opened(usize, Opened),
+    /// An agent cannot carry out the plan, and why.
+    Refused(usize, String),
+    /// An agent is ready for a stage.
+    Ready(usize, usize),
+    /// What an agent measured in a stage.
+    Snapshot(usize, usize, Vec<Interval>),
+    /// An agent has done its part of a stage.
+    Ended(usize, Box<StageEnd>),
+    /// An agent is lost, and why.
+    Lost(usize, String),
+}
+
+impl std::fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fleet").field("run", &self.run).finish_non_exhaustive()
+    }
+}
+
+impl Fleet {
+    /// `agents` agents of `run`, who are reached through `channel`.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn new(channel_: Channel, run: &str, agents: usize) -> std::io::Result<Self> {
+        let clock = Clock::system();
+        let Channel { outbox, inbox } = channel_;
+        let (outbox, session) = (Arc::new(Mutex::new(outbox)), nonce());
+        let (ticking, over) = channel::<()>();
+        let tick = Envelope { run: run.to_owned(), agent: None, sender: session, body: Down::Tick };
+        let (tick, ticks_to) = (tick.encode(), outbox.clone());
+        std::thread::Builder::new().name("ticks".to_owned()).spawn(move || {
+            while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                let mut outbox = ticks_to.lock().unwrap_or_else(PoisonError::into_inner);
+                // An agent that does not read is lost; a full outbox will be emptied.
+                let _ = outbox.send(To::All, tick.clone());
+            }
+        })?;
+        Ok(Self {
+            run: run.to_owned(),
+            session,
+            outbox,
+            inbox,
+            _ticking: ticking,
+            members: vec![Member::default(); agents],
+            clock,
+            looked: clock.now(),
+            pinged: 0,
+            kept: VecDeque::new(),
+            closed: None,
+        })
+    }
+
+    /// The agents, by number.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The numbers of the agents that are there.
+    pub fn present(&self) -> Vec<usize> {
+        let is = |member: &Member| member.session.is_some() && member.lost.is_none();
+        (0..self.members.len()).filter(|&agent| is(&self.members[agent])).collect()
+    }
+
+    /// The numbers of the agents that have not come.
+    pub fn missing(&self) -> Vec<usize> {
+        (0..self.members.len()).filter(|&agent| self.members[agent].session.is_none()).collect()
+    }
+
+    /// The next event, waiting for it as long as `patience`.
+    pub fn next(&mut self, patience: Duration) -> Option<Event> {
+        self.kept.pop_front().or_else(|| self.listen(patience))
+    }
+
+    fn listen(&mut self, patience: Duration) -> Option<Event> {
+        if self.closed.is_some() {
+            return self.lose_next().or_else(|| {
+                std::thread::sleep(patience);
+                None
+            });
+        }
+        let now = self.clock.now();
+        if now.saturating_sub(self.looked) > SECOND_NS {
+            // Nobody listened: silence of that time says nothing about agents.
+            self.members.iter_mut().for_each(|member| member.heard = now);
+        }
+        let arrived = self.inbox.recv_timeout(patience);
+        self.looked = self.clock.now();
+        match arrived {
+            Ok(Arrived::Message(bytes)) => self.heard(&bytes),
+            Ok(Arrived::AgentGone(agent, why)) => self.lose(agent, why),
+            Ok(Arrived::Closed(why)) => {
+                self.closed = Some(why);
+                self.lose_next()
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.closed = Some("its channel is closed".to_owned());
+                self.lose_next()
+            }
+            Err(RecvTimeoutError::Timeout) => self.silent(),
+        }
+    }
+
+    /// Reads a message. One that is none, or of others, is left alone.
+    fn heard(&mut self, bytes: &[u8]) -> Option<Event> {
+        let Envelope { run, agent, sender, body } = Envelope::<Up>::decode(bytes).ok()?;
+        let agent = agent.filter(|&agent| run == self.run && agent < self.members.len())?;
+        let now = self.clock.now();
+        let member = &mut self.members[agent];
+        if let (Up::Hello(facts), None) = (&body, member.session) {
+            (member.session, member.facts) = (Some(sender), facts.clone());
+        }
+        if member.session != Some(sender) {
+            return None;
+        }
+        if member.lost.is_some() {
+            let why = "the coordinator has counted this agent as lost".to_owned();
+            self.tell(agent, Down::Quit { why: Some(why) });
+            return None;
+        }
+        member.heard = now;
+        match body {
+            Up::Hello(_) => Some(Event::Hello),
+            Up::Pong { id, at_ns } => Some(Event::Pong { id, at_ns }),
+            Up::Alive => None,
+            Up::Opened(opened) => Some(Event::Opened(agent, opened)),
+            Up::Refused { why } => Some(Event::Refused(agent, why)),
+            Up::Ready { stage } => Some(Event::Ready(agent, stage)),
+            Up::Snapshot { stage, intervals } => Some(Event::Snapshot(agent, stage, intervals)),
+            Up::Ended(end) => Some(Event::Ended(agent, end)),
+            Up::Failed { why } => self.lose(agent, why),
+        }
+    }
+
+    /// Nothing came: whether an agent has been silent for too long.
+    fn silent(&mut self) -> Option<Event> {
+        let since = self.looked.saturating_sub(SILENCE_NS);
+        let silent = |member: &Member| {
+            member.session.is_some() && member.lost.is_none() && member.heard < since
+        };
+        let agent = self.members.iter().position(silent)?;
+        self.lose(agent, format!("nothing heard for {} s", SILENCE_NS / SECOND_NS))
+    }
+
+    /// The channel is closed: the next agent that is lost by that.
+    fn lose_next(&mut self) -> Option<Event> {
+        let why = self.closed.clone()?;
+        let next = self.members.iter().position(|member| member.lost.is_none())?;
+        self.lose(next, why)
+    }
+
+    fn lose(&mut self, agent: usize, why: String) -> Option<Event> {
+        let member = self.members.get_mut(agent).filter(|member| member.lost.is_none())?;
+        member.lost = Some(why.clone());
+        Some(Event::Lost(agent, why))
+    }
+
+    /// Waits for all agents as long as `patience`, and measures their clocks. `told` learns how
+    /// many are there whenever that changes.
+    ///
+    /// # Errors
+    /// Which agents are missing, or why one cannot be used; the others are dismissed.
+    pub fn gather(
+        &mut self,
+        patience: Duration,
+        stop: &Stop,
+        told: &mut dyn FnMut(usize),
+    ) -> Result<(), String> {
+        let until = self.clock.now() + patience.as_nanos() as Nanos;
+        let (mut lost, mut there) = (None, 0);
+        while !self.missing().is_empty() && lost.is_none() {
+            if self.clock.now() >= until || stop.reason().is_some() {
+                let all = self.members.len();
+                let missing = numbers(&self.missing());
+                let waited_s = patience.as_secs_f64();
+                let why = format!("of {all} agents, {missing} did not come within {waited_s} s");
+                return Err(self.dismiss(why));
+            }
+            if let Some(Event::Lost(agent, why)) = self.next(LOOK) {
+                lost = Some(format!("agent {agent} is lost: {why}"));
+            }
+            if there != self.present().len() {
+                there = self.present().len();
+                told(there);
+            }
+        }
+        let own = env!("CARGO_PKG_VERSION");
+        let other = self.members.iter().position(|it| !it.facts.version.eq(own));
+        let version = other.filter(|_| lost.is_none()).map(|agent| {
+            let theirs = &self.members[agent].facts.version;
+            format!("agent {agent} is springload {theirs}, not {own}: install the same everywhere")
+        });
+        if let Some(why) = lost.or(version) {
+            return Err(self.dismiss(why));
+        }
+        self.measure_clocks();
+        Ok(())
+    }
+
+    fn dismiss(&self, why: String) -> String {
+        self.quit(Some(why.clone()));
+        why
+    }
+
+    /// Asks each agent that is there for its clock, one after the other.
+    pub fn measure_clocks(&mut self) {
+        for agent in self.present() {
+            let offsets = (0..PINGS).filter_map(|_| self.ping(agent));
+            if let Some(best) = offsets.reduce(Offset::better) {
+                self.members[agent].offset = best;
+            }
+        }
+    }
+
+    fn ping(&mut self, agent: usize) -> Option<Offset> {
+        self.pinged += 1;
+        let (id, asked) = (self.pinged, self.clock.now());
+        self.tell(agent, Down::Ping { id });
+        while self.members[agent].lost.is_none() {
+            let left = (asked + PING_NS).checked_sub(self.clock.now())?;
+            match self.listen(Duration::from_nanos(left)) {
+                Some(Event::Pong { id: answered, at_ns }) if answered == id => {
+                    return Some(Offset::of(asked, at_ns, self.looked));
+                }
+                Some(Event::Pong { .. }) | None => {}
+                Some(other) => self.kept.push_back(other),
+            }
+        }
+        None
+    }
+
+    /// Gives all agents the plan.
+    pub fn assign(&self, assignment: Assignment) {
+        self.tell_all(Down::Assign(Box::new(assignment)));
+    }
+
+    /// Has all agents connect for a stage.
+    pub fn prepare(&self, stage: usize) {
+        self.tell_all(Down::Prepare { stage });
+    }
+
+    /// Has all agents start a stage at `moment` on this clock.
+    pub fn start(&self, stage: usize, moment: Nanos) {
+        for agent in self.present() {
+            let agents_ns = self.members[agent].offset.there(moment);
+            self.tell(agent, Down::Start { stage, agents_ns, coordinators_ns: moment });
+        }
+    }
+
+    /// Has all agents begin nothing more.
+    pub fn stop(&self, reason: StopReason) {
+        self.tell_all(Down::Stop { reason });
+    }
+
+    /// The run is over.
+    pub fn over(&self) {
+        self.tell_all(Down::Over);
+    }
+
+    /// Nothing will follow; `why`, if something went wrong.
+    pub fn quit(&self, why: Option<String>) {
+        self.tell_all(Down::Quit { why });
+    }
+
+    fn tell(&self, agent: usize, body: Down) {
+        self.send(To::Agent(agent), Some(agent), body);
+    }
+
+    fn tell_all(&self, body: Down) {
+        self.send(To::All, None, body);
+    }
+
+    fn send(&self, to: To, agent: Option<usize>, body: Down) {
+        let envelope = Envelope { run: self.run.clone(), agent, sender: self.session, body };
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        // An agent that does not get it goes on to be silent, and is lost.
+        let _ = outbox.send(to, envelope.encode());
+    }
+}
+
+/// Numbers in words, such as `1, 2 and 5`.
+fn numbers(numbers: &[usize]) -> String {
+    let text: Vec<_> = numbers.iter().take(10).map(ToString::to_string).collect();
+    match (text.as_slice(), numbers.len()) {
+        (_, more) if more > text.len() => format!("{} and {} more", text.join(", "), more - 10),
+        ([some @ .., last], _) if !some.is_empty() => format!("{} and {last}", some.join(", ")),
+        _ => text.concat(),
+    }
+}

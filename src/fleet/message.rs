@@ -1,0 +1,143 @@
+//! What coordinator and agents say to each other, as JSON.
+//!
+//! Each message names the run and the process that sent it, so that those of another run, or of an
+//! agent that was started again, are recognised and ignored.
+
+use super::channel::LARGEST;
+use crate::clock::Nanos;
+use crate::engine::{ShardResult, StopReason};
+use crate::measure::{Hiccups, Interval};
+use crate::record::Calibration;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A message with its sender.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Envelope<T> {
+    /// The run.
+    pub(super) run: String,
+    /// The agent that it is from, or for; `None`: from the coordinator to all.
+    pub(super) agent: Option<usize>,
+    /// The process that sent it: a number that no other has.
+    pub(super) sender: u64,
+    pub(super) body: T,
+}
+
+impl<T: Serialize> Envelope<T> {
+    /// The message as it travels.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("messages are plain data")
+    }
+}
+
+impl<T: DeserializeOwned> Envelope<T> {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.len() > LARGEST {
+            return Err(format!("a message of {} bytes", bytes.len()));
+        }
+        serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    }
+}
+
+/// What an agent says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Up {
+    /// It is there.
+    Hello(Facts),
+    /// The answer to [`Down::Ping`]: the agent's clock.
+    Pong { id: u64, at_ns: Nanos },
+    /// It is still there: said once a second while no stage runs.
+    Alive,
+    /// It has opened the target of the plan.
+    Opened(Opened),
+    /// It has not, and why.
+    Refused { why: String },
+    /// All of its connections are there, or late.
+    Ready { stage: usize },
+    /// What it measured since the last one; said once a second while a stage runs.
+    Snapshot { stage: usize, intervals: Vec<Interval> },
+    /// It has done its part of a stage.
+    Ended(Box<StageEnd>),
+    /// It cannot go on, and why.
+    Failed { why: String },
+}
+
+/// What is known of an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The name of its machine.
+    pub host: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its version of springload.
+    pub version: String,
+    /// The processors that it may use.
+    pub cores: usize,
+}
+
+/// What an agent found out when it opened the target.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Opened {
+    /// The server runs on its machine.
+    pub same_machine: bool,
+    /// The limits of its machine.
+    pub calibration: Calibration,
+}
+
+/// What an agent leaves behind of a stage, besides its snapshots. Times are on the coordinator's
+/// clock.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct StageEnd {
+    /// The number of the stage.
+    pub stage: usize,
+    /// The results of its threads.
+    pub shards: Vec<ShardResult<()>>,
+    /// How promptly its machine woke threads.
+    pub hiccups: Hiccups,
+    /// Why it stopped early, if it did.
+    pub stopped: Option<StopReason>,
+}
+
+/// What the coordinator says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Down {
+    /// It is still there: said once a second.
+    Tick,
+    /// Asks for the agent's clock.
+    Ping { id: u64 },
+    /// What to do: the agent opens the target.
+    Assign(Box<Assignment>),
+    /// The agent connects for a stage.
+    Prepare { stage: usize },
+    /// The time at which a stage starts: on the agent's clock, and on the coordinator's.
+    Start { stage: usize, agents_ns: Nanos, coordinators_ns: Nanos },
+    /// No more operations are begun.
+    Stop { reason: StopReason },
+    /// The run is over. Another plan may follow.
+    Over,
+    /// Nothing will follow: the agent exits.
+    Quit {
+        /// What went wrong, if something did.
+        why: Option<String>,
+    },
+}
+
+/// A plan, and an agent's part of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The plan with its passwords.
+    pub plan: Box<RawValue>,
+    /// How many agents there are.
+    pub agents: usize,
+    /// The name of the scratch database, which the coordinator has made.
+    pub scratch: Option<String>,
+    /// The address of the stand-in, if that is the target.
+    pub stand_in: Option<String>,
+}

@@ -1,0 +1,373 @@
+//! The agents of a run: what each is told, and what all of them measured, as one stage.
+
+use super::bench::Bench;
+use super::collect::{Collected, Frame};
+use super::sizes::Sizes;
+use super::stage::Source;
+use super::{Observer, RunError, each_stage};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::driver::with_secrets;
+use crate::engine::{Start, StopReason};
+use crate::fleet::{Assignment, Event, Fleet, Opened, StageEnd};
+use crate::measure::{Hiccups, Interval, SlotSums};
+use crate::op::OpKind;
+use crate::plan::{Plan, StagePlan};
+use crate::record::{AgentRecord, AgentStage, Calibration, Lost, RunRecord, StageRecord};
+use crate::workload::StageWork as _;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+/// How long before its time a start is announced ...
+const LEAD_NS: Nanos = 3 * SECOND_NS / 10;
+/// ... and how much longer for each agent.
+const LEAD_EACH_NS: Nanos = 200_000;
+/// How long agents may take to open the target or to connect, besides the time of one operation.
+const PATIENCE_NS: Nanos = 30 * SECOND_NS;
+/// How often it is looked whether the user has stopped the run.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The agents of one run.
+pub(super) struct Crew<'a> {
+    fleet: &'a mut Fleet,
+    /// When the run began.
+    began: Nanos,
+    /// The losses of this run, by agent.
+    lost: Vec<Option<Lost>>,
+}
+
+impl<'a> Crew<'a> {
+    pub(super) fn new(fleet: &'a mut Fleet, began: Nanos) -> Self {
+        let lost = vec![None; fleet.members().len()];
+        Self { fleet, began, lost }
+    }
+
+    /// Has the agents carry out the plan. `given` are the name of a scratch database and the
+    /// address of the stand-in, which are there already.
+    pub(super) fn run(
+        mut self,
+        bench: &Bench<'_>,
+        given: (Option<String>, Option<String>),
+        record: &mut RunRecord,
+        observer: &mut dyn Observer,
+    ) -> Result<(), RunError> {
+        let opened = self.assign(bench, given);
+        record.agents = self.records(bench.plan);
+        let result = opened.and_then(|opened| {
+            record.server.same_machine |= opened.same_machine;
+            record.environment.calibration = Some(opened.calibration);
+            each_stage(bench, record, observer, |number, observer| {
+                self.run_stage(bench, number, observer)
+            })
+        });
+        record.agents = self.records(bench.plan);
+        if bench.stop.reason() == Some(StopReason::Aborted) {
+            self.fleet.quit(Some("the run was aborted".to_owned()));
+        } else {
+            self.fleet.over();
+        }
+        result
+    }
+
+    /// Gives all agents the plan, and waits until each has opened the target. Returns what they
+    /// found out.
+    fn assign(
+        &mut self,
+        bench: &Bench<'_>,
+        (scratch, stand_in): (Option<String>, Option<String>),
+    ) -> Result<Opened, RunError> {
+        let agents = self.fleet.members().len();
+        let plan = portable(bench.plan)?;
+        self.fleet.assign(Assignment { plan, agents, scratch, stand_in });
+        let mut opened: Vec<Option<Opened>> = vec![None; agents];
+        let until = Clock::system().now() + bench.plan.timeout_ns + PATIENCE_NS;
+        while let Some(agent) = opened.iter().position(Option::is_none) {
+            match self.fleet.next(LOOK) {
+                Some(Event::Opened(agent, told)) => opened[agent] = Some(told),
+                Some(Event::Refused(agent, why)) => {
+                    return Err(RunError::Agents(format!("agent {agent}: {why}")));
+                }
+                Some(Event::Lost(agent, why)) => {
+                    let why = format!("agent {agent} was lost before the run began: {why}");
+                    return Err(RunError::Agents(why));
+                }
+                _ if bench.stop.reason() == Some(StopReason::Aborted) => {
+                    return Err(RunError::Aborted);
+                }
+                _ if bench.stop.reason().is_some() => break,
+                _ if Clock::system().now() >= until => {
+                    let why = format!("agent {agent} has not opened the target in time");
+                    return Err(RunError::Agents(why));
+                }
+                _ => {}
+            }
+        }
+        Ok(opened.into_iter().flatten().reduce(both).unwrap_or_default())
+    }
+
+    /// The agents as they are now.
+    fn records(&self, plan: &Plan) -> Vec<AgentRecord> {
+        let agents = self.fleet.members().len();
+        let record = |(index, member): (usize, &crate::fleet::Member)| AgentRecord {
+            index,
+            host: member.facts.host.clone(),
+            pid: member.facts.pid,
+            version: member.facts.version.clone(),
+            cores: member.facts.cores,
+            threads: plan.threads,
+            connections: (index..plan.connections).step_by(agents).count(),
+            clock_offset_us: member.offset.ahead_ns as f64 / 1e3,
+            clock_error_us: member.offset.error_ns as f64 / 1e3,
+            lost: self.lost[index].clone(),
+        };
+        self.fleet.members().iter().enumerate().map(record).collect()
+    }
+
+    /// Runs one stage on all agents that are there.
+    fn run_stage(
+        &mut self,
+        bench: &Bench<'_>,
+        number: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<StageRecord, RunError> {
+        let stage = &bench.plan.stages[number];
+        self.prepare(bench, number)?;
+        self.fleet.measure_clocks();
+        let lead_ns = LEAD_NS + LEAD_EACH_NS * self.fleet.members().len() as u64;
+        let moment = Clock::system().now() + lead_ns;
+        self.fleet.start(number, moment);
+        let start = Arc::new(Start::made(moment));
+        let sizes = bench.window(stage).map(|_| Sizes::ask(bench.target.clone(), start));
+        let sizes = sizes.transpose()?;
+        let mut shares = Shares::new(self, bench, number, moment);
+        let measured = bench.collect(stage, &mut shares, observer)?;
+        let Shares { shares, .. } = shares;
+        let mut collected = Collected::new(measured.totals, measured.series);
+        let (mut hiccups, mut rows, mut unreachable) = (Hiccups::default(), Vec::new(), 0);
+        let took_part = shares.iter().filter(|share| share.expected).count();
+        for share in shares.into_iter().filter(|share| share.expected) {
+            let Share { mut row, issued, ended, .. } = share;
+            let Some(end) = ended else {
+                row.lost = true;
+                collected.add_lost(issued, row.requests);
+                rows.push(row);
+                continue;
+            };
+            match end.stopped {
+                Some(StopReason::Authentication) => bench.stop.raise(StopReason::Authentication),
+                Some(StopReason::Unreachable) => unreachable += 1,
+                _ => {}
+            }
+            describe(&mut row, &end);
+            hiccups.late.merge(&end.hiccups.late);
+            collected.add_process(end.shards);
+            rows.push(row);
+        }
+        if unreachable == took_part && unreachable > 0 {
+            bench.stop.raise(StopReason::Unreachable);
+        }
+        let growth = bench.window(stage);
+        let growth = growth.map(|window| (window, sizes.map(Sizes::finish).unwrap_or_default()));
+        let frame = Frame {
+            began: [bench.began, moment],
+            hiccups,
+            slots: measured.slots.as_ref().map(SlotSums::finish).unwrap_or_default(),
+            growth,
+            ..Frame::of(stage, bench.plan)
+        };
+        let mut record = collected.record(frame);
+        record.agents = rows;
+        Ok(record)
+    }
+
+    /// Waits until all agents are ready for a stage.
+    fn prepare(&mut self, bench: &Bench<'_>, number: usize) -> Result<(), RunError> {
+        let stage = &bench.plan.stages[number];
+        self.fleet.prepare(number);
+        let gathering = stage.work.gathering().map_or(0, |it| it.patience_ns);
+        let patience_ns = gathering + bench.plan.timeout_ns + PATIENCE_NS;
+        let until = Clock::system().now() + patience_ns;
+        let mut ready = vec![false; self.fleet.members().len()];
+        loop {
+            let late = self.fleet.present().into_iter().find(|&agent| !ready[agent]);
+            let Some(late) = late else { break };
+            match self.fleet.next(LOOK) {
+                Some(Event::Ready(agent, stage)) if stage == number => ready[agent] = true,
+                Some(Event::Lost(agent, why)) => self.lose(agent, why, Some(stage)),
+                _ if bench.stop.reason() == Some(StopReason::Aborted) => {
+                    return Err(RunError::Aborted);
+                }
+                // The stage ends as soon as it has started.
+                _ if bench.stop.reason().is_some() => break,
+                _ if Clock::system().now() >= until => {
+                    let why = format!("agent {late} was not ready in time");
+                    return Err(RunError::Agents(why));
+                }
+                _ => {}
+            }
+        }
+        self.look_for_the_last()
+    }
+
+    /// Fails if no agent is left.
+    fn look_for_the_last(&mut self) -> Result<(), RunError> {
+        if !self.fleet.present().is_empty() {
+            return Ok(());
+        }
+        let why = self.lost.iter().flatten().last().map_or("", |lost| &lost.why);
+        Err(RunError::AllLost(format!("all agents are lost: {why}")))
+    }
+
+    fn lose(&mut self, agent: usize, why: String, stage: Option<&StagePlan>) {
+        let at_s = (Clock::system().now() - self.began) as f64 / SECOND_NS as f64;
+        let stage = stage.map(|stage| stage.name.clone());
+        self.lost[agent].get_or_insert(Lost { at_s, stage, why });
+    }
+}
+
+/// The plan as agents are given it.
+fn portable(plan: &Plan) -> Result<Box<serde_json::value::RawValue>, RunError> {
+    let text = with_secrets(|| serde_json::to_string(plan)).expect("a plan is plain data");
+    let again: Option<Plan> = serde_json::from_str(&text).ok();
+    if again.as_ref() != Some(plan) {
+        let why = "agents cannot be given this plan: lists of requests and their files stay with \
+                   the process that read them; leave out --agents";
+        return Err(RunError::Agents(why.to_owned()));
+    }
+    Ok(serde_json::value::RawValue::from_string(text).expect("it was just written"))
+}
+
+/// What two agents found out.
+fn both(one: Opened, other: Opened) -> Opened {
+    let (a, b) = (one.calibration, other.calibration);
+    Opened {
+        same_machine: one.same_machine || other.same_machine,
+        calibration: Calibration {
+            clock_ns: a.clock_ns.max(b.clock_ns),
+            timer_late_p50_us: a.timer_late_p50_us.max(b.timer_late_p50_us),
+            timer_late_max_us: a.timer_late_max_us.max(b.timer_late_max_us),
+            loop_ns: a.loop_ns.max(b.loop_ns),
+            ceiling_per_s: a.ceiling_per_s + b.ceiling_per_s,
+        },
+    }
+}
+
+/// Adds what an agent said at the end of a stage.
+fn describe(row: &mut AgentStage, end: &StageEnd) {
+    let lanes = end.shards.iter().flat_map(|shard| &shard.lanes);
+    let first = lanes.filter_map(|lane| lane.first_late_ns).min();
+    row.start_us = first.map(|ns| ns as f64 / 1e3);
+    row.cpu_s = end.shards.iter().map(|shard| shard.cpu_ns).sum::<Nanos>() as f64 / 1e9;
+    let busy = end.shards.iter().map(|shard| shard.watched.loss.busy());
+    row.busiest_thread = busy.fold(0.0, f64::max);
+}
+
+/// One agent's part of a stage, as far as it is known.
+struct Share {
+    row: AgentStage,
+    /// Documents of the operations that it reported, per kind.
+    issued: [u64; OpKind::COUNT],
+    /// It was there when the stage began.
+    expected: bool,
+    ended: Option<Box<StageEnd>>,
+}
+
+/// The agents of a stage as the source of its measurements.
+struct Shares<'a, 'b, 'c> {
+    crew: &'a mut Crew<'b>,
+    bench: &'a Bench<'c>,
+    number: usize,
+    moment: Nanos,
+    shares: Vec<Share>,
+    waiting: VecDeque<Interval>,
+    /// What agents were told of the user's wish to stop.
+    told: Option<StopReason>,
+    /// When it was last said that nothing came.
+    paused: Nanos,
+}
+
+impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
+    fn new(crew: &'a mut Crew<'b>, bench: &'a Bench<'c>, number: usize, moment: Nanos) -> Self {
+        let present = crew.fleet.present();
+        let share = |index| Share {
+            row: AgentStage { index, ..AgentStage::default() },
+            issued: [0; OpKind::COUNT],
+            expected: present.contains(&index),
+            ended: None,
+        };
+        let shares = (0..crew.fleet.members().len()).map(share).collect();
+        let (waiting, told) = (VecDeque::new(), None);
+        Self { crew, bench, number, moment, shares, waiting, told, paused: moment }
+    }
+
+    /// Whether an agent is still at work.
+    fn at_work(&self) -> bool {
+        let present = self.crew.fleet.present();
+        present.into_iter().any(|agent| self.shares[agent].ended.is_none())
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Snapshot(agent, stage, intervals) if stage == self.number => {
+                let share = &mut self.shares[agent];
+                for interval in &intervals {
+                    share.count(interval);
+                }
+                self.waiting.extend(intervals);
+            }
+            Event::Ended(agent, end) if end.stage == self.number => {
+                self.shares[agent].ended = Some(end);
+            }
+            Event::Lost(agent, why) => {
+                let stage = &self.bench.plan.stages[self.number];
+                self.crew.lose(agent, why, Some(stage));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Share {
+    fn count(&mut self, interval: &Interval) {
+        let mut sums = [0; 3];
+        for (kind, part) in interval.iter() {
+            self.issued[kind.index()] += part.ok + part.failed();
+            if kind.is_request() {
+                let counts = [part.requests, part.ok, part.failed()];
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            }
+        }
+        self.row.add(interval.second, sums);
+    }
+}
+
+impl Source for Shares<'_, '_, '_> {
+    fn next(&mut self, patience: Duration) -> Result<Interval, RecvTimeoutError> {
+        let now = Clock::system().now();
+        if now.saturating_sub(self.paused) >= patience.as_nanos() as Nanos {
+            // However much comes, whoever asks has other things to do.
+            self.paused = now;
+            return Err(RecvTimeoutError::Timeout);
+        }
+        if let Some(interval) = self.waiting.pop_front() {
+            return Ok(interval);
+        }
+        if !self.at_work() {
+            return Err(RecvTimeoutError::Disconnected);
+        }
+        let wanted = self.bench.stop.reason();
+        if wanted.is_some() && wanted != self.told {
+            self.told = wanted;
+            self.crew.fleet.stop(wanted.unwrap_or(StopReason::Interrupted));
+        }
+        if let Some(event) = self.crew.fleet.next(patience) {
+            self.take(event);
+        }
+        self.waiting.pop_front().ok_or(RecvTimeoutError::Timeout)
+    }
+
+    fn moment(&self) -> Option<Nanos> {
+        (Clock::system().now() >= self.moment).then_some(self.moment)
+    }
+}

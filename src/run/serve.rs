@@ -1,0 +1,195 @@
+//! An agent's part of a run: the plan of all, the connections of one.
+
+use super::bench::{Bench, Part};
+use super::lanes::Connections;
+use super::load::Load;
+use super::{RunError, block_on, calibrate, fields};
+use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
+use crate::driver::Opening;
+use crate::engine::{Start, Stop, StopReason};
+use crate::fleet::{Agent, Assignment, Opened, Order, StageEnd};
+use crate::measure::Interval;
+use crate::plan::{Plan, SchemaPlan, StagePlan};
+use crate::workload::{Runner, Workload};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// How often an agent looks whether its connections are there.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How an agent's work ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Served {
+    /// The coordinator has no more to do, or says what went wrong.
+    Dismissed(Option<String>),
+    /// The coordinator is lost, and why.
+    Lost(String),
+}
+
+/// What remains to be done after a plan.
+enum Next {
+    Order(Order),
+    Orders,
+}
+
+/// Carries out what the coordinator says, until it says that this is all.
+pub fn serve(agent: &Agent) -> Served {
+    let mut next = Next::Orders;
+    loop {
+        let order = match std::mem::replace(&mut next, Next::Orders) {
+            Next::Order(order) => order,
+            Next::Orders => agent.order(),
+        };
+        match order {
+            Order::Assign(assignment) => match carry_out(agent, &assignment) {
+                Ok(order) => next = Next::Order(order),
+                Err(error) => agent.failed(error.to_string()),
+            },
+            Order::Prepare(_) | Order::Over => {}
+            Order::Quit(why) => return Served::Dismissed(why),
+            Order::Lost(why) => return Served::Lost(why),
+        }
+    }
+}
+
+/// Carries out one plan. Returns the order that ended it.
+fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> {
+    let stop = Arc::new(Stop::default());
+    agent.heed(stop.clone());
+    let refuse = |why: String| {
+        agent.opened(Err(why));
+        Ok(Order::Over)
+    };
+    let plan: Plan = match serde_json::from_str(assignment.plan.get()) {
+        Ok(plan) => plan,
+        Err(error) => return refuse(format!("the plan cannot be read: {error}")),
+    };
+    let (began, began_wall) = (Clock::system().now(), wall_ns());
+    let documents = SchemaPlan::documents(plan.seed, &plan.schemas)?;
+    let documents = Arc::new(documents.named(plan.ids.seeded(plan.seed)));
+    let calibration = calibrate::calibrate(&documents, plan.threads)?;
+    let opening = Opening {
+        // The coordinator has made the database, and will remove it.
+        as_it_is: true,
+        scratch: assignment.scratch.clone(),
+        stand_in: assignment.stand_in.clone(),
+        seed: plan.seed,
+        fields: fields::fields(&plan)?,
+        timeout_ns: plan.timeout_ns,
+        max_answer: plan.max_answer,
+        ..Opening::default()
+    };
+    let (target, facts) = match block_on(&stop, plan.target.open(&opening)) {
+        Ok(opened) => opened,
+        Err(RunError::Aborted) => return Ok(agent.order()),
+        Err(error) => return refuse(error.to_string()),
+    };
+    agent.opened(Ok(Opened { same_machine: facts.same_machine, calibration }));
+    let part = Part { agent: agent.index(), agents: assignment.agents };
+    let bench =
+        Bench { plan: &plan, target: &target, stop: &stop, began, began_wall, pinned: false, part };
+    let mut connections = Connections::new(&bench, documents)?;
+    let last = loop {
+        let number = match agent.order() {
+            Order::Prepare(number) => number,
+            last => break last,
+        };
+        let Some(stage) = plan.stages.get(number) else { continue };
+        let served = Serving { bench: &bench, stage, agent, number };
+        match connections.run_stage(&bench, stage, served) {
+            Err(RunError::Aborted) => {}
+            ended => ended?,
+        }
+    };
+    if stop.reason() != Some(StopReason::Aborted) {
+        // The database stays: only its connection is closed.
+        let _ = block_on(&stop, target.tear_down());
+    }
+    Ok(last)
+}
+
+/// A stage to be run for the coordinator, with any workload.
+struct Serving<'a> {
+    bench: &'a Bench<'a>,
+    stage: &'a StagePlan,
+    agent: &'a Agent,
+    number: usize,
+}
+
+impl Runner for Serving<'_> {
+    type Output = ();
+    type Error = RunError;
+
+    fn run<W: Workload + Send + 'static>(self, lanes: Vec<W>) -> Result<((), Vec<W>), RunError> {
+        let start = Arc::new(Start::gated(self.bench.own_shards(self.stage)));
+        self.agent.begin(self.number, start.clone());
+        let (load, intervals) = Load::begin(self.bench, self.stage, lanes, &start)?;
+        let rest = self.relay(&intervals, &start)?;
+        let ended = load.join()?;
+        let mut shards = ended.shards;
+        if let Some(moments) = self.agent.moments() {
+            shards.iter_mut().for_each(|shard| shard.convert(moments));
+        }
+        let (stage, stopped) = (self.number, self.bench.stop.reason());
+        self.agent.end(rest, StageEnd { stage, shards, hiccups: ended.hiccups, stopped });
+        Ok(((), ended.workloads))
+    }
+}
+
+impl Serving<'_> {
+    /// Sends what was measured once a second. Returns what was left at the end.
+    fn relay(
+        &self,
+        intervals: &Receiver<Interval>,
+        start: &Start,
+    ) -> Result<Vec<Interval>, RunError> {
+        let clock = Clock::system();
+        let (mut ready, mut sent) = (false, clock.now());
+        let mut waiting: BTreeMap<u32, Interval> = BTreeMap::new();
+        loop {
+            if !ready && start.is_reached() {
+                self.agent.ready(self.number);
+                ready = true;
+            }
+            match intervals.recv_timeout(if ready { LOOK * 10 } else { LOOK }) {
+                Ok(mut interval) => {
+                    let second = interval.second;
+                    let sum = waiting.entry(second).or_insert_with(|| Interval::new(second));
+                    sum.merge(&interval);
+                    sum.raw.append(&mut interval.raw);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(self.converted(waiting)),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.bench.stop.reason() == Some(StopReason::Aborted) {
+                return Err(RunError::Aborted);
+            }
+            if clock.now().saturating_sub(sent) >= SECOND_NS {
+                sent = self.send(&mut waiting, clock.now());
+            }
+        }
+    }
+
+    /// Sends what is waiting. What cannot be sent waits on, together with what follows.
+    fn send(&self, waiting: &mut BTreeMap<u32, Interval>, now: Nanos) -> Nanos {
+        let intervals = self.converted(waiting.clone());
+        if self.agent.snapshot(self.number, intervals) {
+            waiting.clear();
+        }
+        now
+    }
+
+    /// The intervals, on the coordinator's clock.
+    fn converted(&self, waiting: BTreeMap<u32, Interval>) -> Vec<Interval> {
+        let moments = self.agent.moments();
+        let converted = |mut interval: Interval| {
+            if let Some(moments) = moments {
+                interval.convert(moments);
+            }
+            interval
+        };
+        waiting.into_values().map(converted).collect()
+    }
+}
