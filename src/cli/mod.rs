@@ -45,6 +45,7 @@ const VERBS: &[Entry] = &[
     Entry::of::<dialect::ycsb::Ycsb>(),
     Entry::of::<verb::hbase::HBase>(),
     Entry::of::<verb::k8s::K8s>(),
+    Entry::of::<verb::agent::AgentVerb>(),
     Entry::of::<verb::schema::Schema>(),
     Entry::of::<verb::report::Report>(),
     Entry::of::<verb::list::List>(),

@@ -40,3 +40,9 @@ impl Broker {
         Err(format!("the broker {} cannot be used", self.url))
     }
 }
+
+impl std::fmt::Display for Broker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::driver::strike_secrets(&self.url))
+    }
+}

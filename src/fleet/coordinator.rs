@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// How often it is looked whether all agents have come.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long agents are given to leave.
+const LEAVING_NS: Nanos = SECOND_NS / 2;
 /// How long an answer to a ping may take.
 const PING_NS: Nanos = SECOND_NS;
 
@@ -342,6 +344,17 @@ impl Fleet {
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
         // An agent that does not get it goes on to be silent, and is lost.
         let _ = outbox.send(to, envelope.encode());
+    }
+}
+
+impl Drop for Fleet {
+    /// Dismisses the agents, and gives those that are processes of this one time to leave.
+    fn drop(&mut self) {
+        self.quit(None);
+        let until = self.clock.now() + LEAVING_NS;
+        while !self.present().is_empty() && self.clock.now() < until {
+            self.next(LOOK / 10);
+        }
     }
 }
 

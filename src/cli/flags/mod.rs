@@ -1,5 +1,6 @@
 //! Flags that several verbs share.
 
+pub(in crate::cli) mod agents;
 pub(in crate::cli) mod client;
 pub(in crate::cli) mod database;
 pub(in crate::cli) mod load;

@@ -1,5 +1,6 @@
 //! Flags about results, and the names of formats on the command line.
 
+use super::agents::AgentsArgs;
 use crate::plan::Invalid;
 use crate::report;
 use std::io::{self, IsTerminal as _};
@@ -30,13 +31,16 @@ pub(in crate::cli) struct OutputArgs {
     /// Print the checked plan as JSON and run nothing
     #[arg(long)]
     pub(in crate::cli) dry_run: bool,
+    #[command(flatten)]
+    pub(in crate::cli) agents: AgentsArgs,
 }
 
 impl OutputArgs {
     /// The output flags of a verb that has only these two.
     pub(in crate::cli) fn bare(output: Option<PathBuf>, quiet: bool) -> Self {
         let (format, metrics, fail_if) = (None, None, Vec::new());
-        Self { output, format, fail_if, metrics, quiet, no_tui: true, dry_run: false }
+        let agents = AgentsArgs::default();
+        Self { output, format, fail_if, metrics, quiet, no_tui: true, dry_run: false, agents }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The four steps of all verbs that measure: check the plan, prepare what the run needs, measure,
 //! report. A [`Dialect`] holds what differs between verbs.
 
+pub(in crate::cli) mod agents;
 pub(in crate::cli) mod bench;
 pub(in crate::cli) mod descriptors;
 pub(in crate::cli) mod dialect;
@@ -14,10 +15,11 @@ mod view;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::{OutputArgs, fit_for_stdout};
 use crate::embedded::{Options, StandIn, bind};
+use crate::fleet::Fleet;
 use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
 use crate::report;
-use crate::run::run;
+use crate::run::run_with;
 use bench::Bench;
 use dialect::Dialect;
 use std::io;
@@ -60,7 +62,9 @@ fn steps<D: Dialect>(
     }
     let mut dialect = open(&plan).map_err(|mistake| refuse(&[mistake]))?;
     let bench = Bench::ready(output)?;
-    let measured = measure(&plan, &bench, output, &mut dialect)?;
+    let mut fleet = agents::gather(&output.agents, plan.fleet, &bench.ending, output.quiet)?;
+    let measured = measure(&plan, &bench, output, &mut dialect, fleet.as_mut())?;
+    drop(fleet);
     Ok(measured.report(&bench, output, &mut dialect))
 }
 
@@ -68,7 +72,8 @@ impl Job<'_> {
     /// The plan, if nothing is wrong; otherwise prints all mistakes.
     fn check(self) -> Result<Plan, Exit> {
         let Self { plan, mut mistakes, output } = self;
-        match plan {
+        let shared = |plan| output.agents.share(plan).map_err(|mistake| vec![mistake]);
+        match plan.and_then(shared) {
             Err(wrong) => mistakes.extend(wrong),
             Ok(plan) => {
                 // An invalid plan needs no further complaint about what it would take.
@@ -94,13 +99,15 @@ pub(in crate::cli) fn measure(
     bench: &Bench,
     output: &OutputArgs,
     dialect: &mut dyn Dialect,
+    fleet: Option<&mut Fleet>,
 ) -> Result<Measured, Exit> {
     let stand_in = start_stand_in(plan).map_err(|error| {
         eprintln!("error: the stand-in cannot start: {error}");
         Exit::Failed
     })?;
     let mut view = View::new(output, bench, dialect);
-    let result = run(plan, stand_in.as_ref().map(StandIn::url), bench.ending.stop(), &mut view);
+    let address = stand_in.as_ref().map(StandIn::url);
+    let result = run_with(plan, address, bench.ending.stop(), &mut view, fleet);
     let unsaved = view.finish();
     dialect.ended();
     result.map(|record| Measured { record, unsaved }).map_err(|error| {

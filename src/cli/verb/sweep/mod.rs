@@ -6,7 +6,9 @@ pub(in crate::cli) mod preset;
 
 use crate::cli::call::{Call, Verb};
 use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::output::OutputArgs;
+use crate::cli::pipeline::agents;
 use crate::cli::pipeline::bench::Bench;
 use crate::cli::pipeline::dialect::{Dialect, deliver};
 use crate::cli::pipeline::ending::Ending;
@@ -16,6 +18,7 @@ use crate::cli::pipeline::signals;
 use crate::cli::print::print;
 use crate::cli::secrets::strike_password;
 use crate::engine::StopReason;
+use crate::fleet::Fleet;
 use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
 use crate::report::{Format, Picture, read_json, sweep_csv, sweep_page, sweep_picture, sweep_text};
@@ -68,6 +71,8 @@ pub(in crate::cli) struct Sweep {
     /// Print the commands of all runs in order and run nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    agents: AgentsArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -162,7 +167,8 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
         CellRecord { settings, round, run: format!("cells/{place:03}/run.json"), result: None }
     });
     let fresh = SweepRecord { schema_version: SCHEMA_VERSION, cells: cells.collect(), definition };
-    let plans: Vec<Plan> = order.iter().map(|&place| plans[place].clone()).collect();
+    let plans = order.iter().map(|&place| args.agents.share(plans[place].clone()));
+    let plans: Vec<Plan> = plans.collect::<Result<_, _>>().map_err(|mistake| vec![mistake])?;
     if args.dry_run {
         for plan in plans {
             print(format!("{}\n", plan.command).as_bytes());
@@ -248,6 +254,11 @@ impl Ready {
             Ok(ending) => ending,
             Err(exit) => return exit,
         };
+        let planned = self.plans.first().and_then(|plan| plan.fleet);
+        let mut fleet = match agents::gather(&args.agents, planned, &ending, args.quiet) {
+            Ok(fleet) => fleet,
+            Err(exit) => return exit,
+        };
         let mut exits = Vec::new();
         let count = self.sweep.cells.len();
         for place in 0..count {
@@ -261,7 +272,7 @@ impl Ready {
                 let (number, round) = (place + 1, cell.round);
                 eprintln!("cell {number} of {count}: {} (round {round})", settings.join(" "));
             }
-            match self.cell(place, args.quiet, &ending) {
+            match self.cell(place, args.quiet, &ending, fleet.as_mut()) {
                 Ok(exit) => exits.push(exit),
                 Err(exit) => {
                     let folder = self.folder.display();
@@ -295,7 +306,13 @@ impl Ready {
     }
 
     /// Measures one cell and saves the result. An error ends the sweep.
-    fn cell(&mut self, place: usize, quiet: bool, ending: &Arc<Ending>) -> Result<Exit, Exit> {
+    fn cell(
+        &mut self,
+        place: usize,
+        quiet: bool,
+        ending: &Arc<Ending>,
+        fleet: Option<&mut Fleet>,
+    ) -> Result<Exit, Exit> {
         let file = self.folder.join(&self.sweep.cells[place].run);
         let failed = |error: io::Error| {
             eprintln!("error: cannot write to {}: {error}", file.display());
@@ -304,7 +321,7 @@ impl Ready {
         let folder = Folder::make(file.parent(), "").map_err(failed)?;
         let bench = Bench::new(folder, ending.clone());
         let output = OutputArgs::bare(None, quiet);
-        let measured = measure(&self.plans[place], &bench, &output, &mut Silent)?;
+        let measured = measure(&self.plans[place], &bench, &output, &mut Silent, fleet)?;
         let exit = measured.report(&bench, &output, &mut Silent);
         let record = &measured.record;
         if record.partial || ending.reason() == Some(StopReason::Interrupted) {

@@ -1,0 +1,63 @@
+//! Flags about agents, which share the load of a run.
+
+use crate::fleet::Broker;
+use crate::plan::{self, FleetPlan, Invalid, Plan};
+
+/// The variable with the address of the broker, which keeps it out of lists of processes.
+const BROKER: &str = "SPRINGLOAD_BROKER";
+
+/// Flags about agents, shared by all verbs that measure.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(in crate::cli) struct AgentsArgs {
+    /// Number of agents to share the load: processes on this machine, or elsewhere with --broker
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    pub(in crate::cli) agents: Option<u64>,
+    #[command(flatten)]
+    pub(in crate::cli) broker: BrokerArgs,
+    /// The name of the run, which agents are started with [default: a new one]
+    #[arg(long, value_name = "ID", requires = "agents")]
+    pub(in crate::cli) run_id: Option<String>,
+    /// How long to wait for the agents
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = plan::duration_ns)]
+    #[arg(requires = "agents")]
+    pub(in crate::cli) ready_timeout: u64,
+    /// Let the run pass although agents were lost
+    #[arg(long, requires = "agents")]
+    pub(in crate::cli) allow_lost: bool,
+}
+
+/// Flags about the broker.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(in crate::cli) struct BrokerArgs {
+    /// The RabbitMQ that connects agents on other machines: amqp://[user:password@]host[:port] or
+    /// amqps:// [default: $SPRINGLOAD_BROKER, which no list of processes shows]
+    #[arg(long, value_name = "URL")]
+    broker: Option<String>,
+}
+
+impl BrokerArgs {
+    /// The broker that is asked for, by the flag or the environment.
+    ///
+    /// # Errors
+    /// What is wrong with its address.
+    pub(in crate::cli) fn read(&self) -> Result<Option<Broker>, Invalid> {
+        if let Some(url) = &self.broker {
+            return Broker::parse("--broker", url).map(Some);
+        }
+        let set = std::env::var(BROKER).ok().filter(|url| !url.is_empty());
+        set.map(|url| Broker::parse(BROKER, &url)).transpose()
+    }
+}
+
+impl AgentsArgs {
+    /// `plan` for the agents that are asked for, if any.
+    ///
+    /// # Errors
+    /// Why it cannot be shared among them.
+    pub(in crate::cli) fn share(&self, plan: Plan) -> Result<Plan, Invalid> {
+        let Some(agents) = self.agents else { return Ok(plan) };
+        let local = self.broker.read()?.is_none();
+        let agents = usize::try_from(agents).unwrap_or(usize::MAX);
+        plan.shared(FleetPlan { agents, allow_lost: self.allow_lost }, local)
+    }
+}

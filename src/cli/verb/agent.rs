@@ -1,0 +1,94 @@
+//! `springload agent`: generates load for a coordinator.
+
+use crate::cli::call::{Call, Verb};
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::agents::BrokerArgs;
+use crate::fleet::{Agent, Facts, Identity, pipe};
+use crate::plan::{self, Invalid};
+use crate::record::Environment;
+use crate::run::{Served, serve};
+
+/// The variable with the index of a pod of an Indexed Job of Kubernetes.
+const POD: &str = "JOB_COMPLETION_INDEX";
+
+/// `springload agent`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct AgentVerb {
+    /// The name of the run, as its coordinator shows it
+    #[arg(long, value_name = "ID")]
+    run: String,
+    /// The number of this agent, from 0 [default: $JOB_COMPLETION_INDEX]
+    #[arg(long, value_name = "I")]
+    index: Option<usize>,
+    #[command(flatten)]
+    broker: BrokerArgs,
+    /// How long to wait for the coordinator
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = plan::duration_ns)]
+    ready_timeout: u64,
+    /// Tell the coordinator a clock that is this many milliseconds ahead, to try what becomes of
+    /// clocks that differ
+    #[arg(long, value_name = "MS", default_value_t = 0, hide = true)]
+    clock_ahead: i64,
+}
+
+impl Verb for AgentVerb {
+    const NAME: &'static str = "agent";
+    const ABOUT: &'static str = "Generate load for a run that another process coordinates";
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        // An agent that nobody looks after any more must not go on.
+        die_with_the_parent();
+        self.work().unwrap_or_else(|exit| exit)
+    }
+}
+
+impl AgentVerb {
+    fn work(self) -> Result<Exit, Exit> {
+        let broker = self.broker.read().map_err(|mistake| refuse(&[mistake]))?;
+        let index = self.index().map_err(|mistake| refuse(&[mistake]))?;
+        let failed = |exit, why: &str| {
+            eprintln!("error: agent {index}: {why}");
+            exit
+        };
+        let channel = match &broker {
+            Some(broker) => broker.join(&self.run, index),
+            None => pipe::join().map_err(|error| error.to_string()),
+        };
+        let channel = channel.map_err(|why| failed(Exit::Target, &why))?;
+        let Environment { springload: version, cores, .. } = Environment::here();
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let who = Identity {
+            run: self.run,
+            index,
+            facts: Facts { host, pid: std::process::id(), version, cores },
+            patience_ns: self.ready_timeout,
+            clock_ahead_ns: self.clock_ahead.saturating_mul(1_000_000),
+        };
+        let agent = Agent::join(channel, who);
+        let agent = agent.map_err(|error| failed(Exit::Failed, &error.to_string()))?;
+        // The coordinator of agents that it started itself tells the user.
+        let told = |exit, why: &str| if broker.is_some() { failed(exit, why) } else { exit };
+        Ok(match serve(&agent) {
+            Served::Dismissed(None) => Exit::Passed,
+            Served::Dismissed(Some(why)) => told(Exit::Failed, &why),
+            Served::Lost(why) => told(Exit::Target, &why),
+        })
+    }
+
+    fn index(&self) -> Result<usize, Invalid> {
+        let pod = || std::env::var(POD).ok()?.parse().ok();
+        self.index.or_else(pod).ok_or_else(|| {
+            let cure = "give the number of this agent, from 0";
+            Invalid::new("--index", format!("neither given nor in ${POD}"), cure)
+        })
+    }
+}
+
+/// On Linux, the kernel kills this process when the thread that started it ends.
+#[cfg(target_os = "linux")]
+fn die_with_the_parent() {
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn die_with_the_parent() {}
