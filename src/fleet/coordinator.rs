@@ -240,9 +240,10 @@ impl Fleet {
         while !self.missing().is_empty() && lost.is_none() {
             if self.clock.now() >= until || stop.reason().is_some() {
                 let all = self.members.len();
-                let missing = numbers(&self.missing());
+                let missing = self.missing();
+                let (s, numbers) = (if missing.len() == 1 { "" } else { "s" }, numbers(&missing));
                 let waited_s = patience.as_secs_f64();
-                let why = format!("of {all} agents, {missing} did not come within {waited_s} s");
+                let why = format!("agent{s} {numbers} of {all} did not come within {waited_s} s");
                 return Err(self.dismiss(why));
             }
             if let Some(Event::Lost(agent, why)) = self.next(LOOK) {

@@ -291,6 +291,41 @@ mod tests {
     }
 
     #[test]
+    fn what_travels_as_json_merges_to_what_one_recorder_has() {
+        let value = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 3_000_000_000;
+        let mut whole = Interval::new(3);
+        let mut parts: Vec<_> = (0..4).map(|_| Interval::new(3)).collect();
+        for i in 0..20_000 {
+            let own = &mut parts[(i % 4) as usize];
+            for kind in [whole.kind_mut(OpKind::Read), own.kind_mut(OpKind::Read)] {
+                (kind.requests, kind.ok) = (kind.requests + 1, kind.ok + 1);
+                kind.service.record(value(i));
+                kind.response.record(value(i) + i);
+                kind.lag.record(i);
+            }
+        }
+        for (part, n) in parts.iter_mut().zip(1..) {
+            part.kind_mut(OpKind::Update).merge(&super::tests::part(n, Some(n)));
+            whole.kind_mut(OpKind::Update).merge(&super::tests::part(n, Some(n)));
+        }
+        let mut merged = Interval::new(3);
+        for part in &parts {
+            let text = serde_json::to_string(part).unwrap();
+            let read: Interval = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, *part);
+            merged.merge(&read);
+        }
+        assert_eq!(merged, whole);
+        // The encoding also has the bounds, which depend on the order of what was recorded.
+        let encoded = |it: &Interval| {
+            let mut bounded = Histogram::default();
+            bounded.merge(&it.kind(OpKind::Read).unwrap().response);
+            bounded.encode()
+        };
+        assert!(encoded(&merged) == encoded(&whole), "bit for bit");
+    }
+
+    #[test]
     fn merging_adds_each_figure_to_its_own() {
         let mut sum = part(100, None);
         sum.merge(&part(1_000, Some(7)));

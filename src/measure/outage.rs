@@ -231,6 +231,23 @@ mod tests {
     }
 
     #[test]
+    fn processes_are_in_an_outage_only_together() {
+        let log = |down: &[(u64, u64)]| {
+            let mut log = OutageLog::default();
+            down.iter().for_each(|(from, to)| log.down.add(from * MS, to * MS));
+            log.waits.record(MS);
+            log
+        };
+        let mut cut_off = log(&[(1_000, 5_000)]);
+        cut_off.join(&OutageLog::default());
+        let outage = cut_off.finish(0);
+        assert!(outage.total_s < 1e-9 && outage.waits.is_some_and(|it| it.samples == 1));
+        let mut both = log(&[(1_000, 5_000)]);
+        both.join(&log(&[(4_000, 9_000)]));
+        assert!((both.finish(0).total_s - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
     fn an_outage_lasts_from_the_last_success_to_the_next() {
         let mut bed = Bed::new();
         bed.ok(0, 3_900, 4_000);

@@ -150,6 +150,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_common_is_in_both_and_other_clocks_keep_lengths() {
+        let (one, other) = (spans(&[(10, 50), (100, 200)]), spans(&[(40, 120), (150, 160)]));
+        let common = one.common(&other);
+        let expected = [(40 * MS, 50 * MS), (100 * MS, 120 * MS), (150 * MS, 160 * MS)];
+        assert_eq!(common.spans, expected);
+        assert_eq!(other.common(&one).spans, expected);
+        let mut converted = one.clone();
+        converted.convert((10 * MS, 1_010 * MS));
+        assert_eq!(converted.longest(1_000 * MS, 9), one.longest(0, 9));
+        converted.convert((1_010 * MS, 10 * MS));
+        assert_eq!(converted, one);
+    }
+
+    #[test]
     fn what_touches_is_one() {
         let spans = spans(&[(10, 20), (30, 40), (5, 8), (19, 31), (9, 9)]);
         assert_eq!(spans.total_ns(), 33 * MS);

@@ -371,3 +371,7 @@ impl Source for Shares<'_, '_, '_> {
         (Clock::system().now() >= self.moment).then_some(self.moment)
     }
 }
+
+#[cfg(test)]
+#[path = "crew_tests.rs"]
+mod tests;

@@ -16,8 +16,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often an agent looks whether its connections are there.
-const LOOK: Duration = Duration::from_millis(10);
+/// How often an agent looks whether its connections are there, and whether it is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a second that a thread has sent waits for those of the others, in nanoseconds.
+const TOGETHER_NS: Nanos = 50_000_000;
 
 /// How an agent's work ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -146,19 +148,21 @@ impl Serving<'_> {
         start: &Start,
     ) -> Result<Vec<Interval>, RunError> {
         let clock = Clock::system();
-        let (mut ready, mut sent) = (false, clock.now());
+        let (mut ready, mut next) = (false, clock.now() + SECOND_NS);
         let mut waiting: BTreeMap<u32, Interval> = BTreeMap::new();
         loop {
             if !ready && start.is_reached() {
                 self.agent.ready(self.number);
                 ready = true;
             }
-            match intervals.recv_timeout(if ready { LOOK * 10 } else { LOOK }) {
+            match intervals.recv_timeout(LOOK) {
                 Ok(mut interval) => {
                     let second = interval.second;
                     let sum = waiting.entry(second).or_insert_with(|| Interval::new(second));
                     sum.merge(&interval);
                     sum.raw.append(&mut interval.raw);
+                    // The other threads' are about to come.
+                    next = next.min(clock.now() + TOGETHER_NS);
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(self.converted(waiting)),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -166,19 +170,13 @@ impl Serving<'_> {
             if self.bench.stop.reason() == Some(StopReason::Aborted) {
                 return Err(RunError::Aborted);
             }
-            if clock.now().saturating_sub(sent) >= SECOND_NS {
-                sent = self.send(&mut waiting, clock.now());
+            if clock.now() >= next {
+                next = clock.now() + SECOND_NS;
+                if self.agent.snapshot(self.number, self.converted(waiting.clone())) {
+                    waiting.clear();
+                }
             }
         }
-    }
-
-    /// Sends what is waiting. What cannot be sent waits on, together with what follows.
-    fn send(&self, waiting: &mut BTreeMap<u32, Interval>, now: Nanos) -> Nanos {
-        let intervals = self.converted(waiting.clone());
-        if self.agent.snapshot(self.number, intervals) {
-            waiting.clear();
-        }
-        now
     }
 
     /// The intervals, on the coordinator's clock.

@@ -200,6 +200,7 @@ fn describe(progress: &Progress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::flags::agents::AgentsArgs;
 
     fn flags(quiet: bool, no_tui: bool) -> OutputArgs {
         OutputArgs {
@@ -210,6 +211,7 @@ mod tests {
             quiet,
             no_tui,
             dry_run: false,
+            agents: AgentsArgs::default(),
         }
     }
 
