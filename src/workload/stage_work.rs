@@ -136,8 +136,10 @@ pub trait Runner {
 pub struct LaneContext {
     /// The seed of all random choices.
     pub seed: u64,
-    /// The number of connections.
+    /// The number of connections, over all agents.
     pub connections: usize,
+    /// The number of the agent that this process is; 0 if it is alone.
+    pub agent: u64,
     /// In an open loop, the number of threads; the connections of a thread share its operations.
     /// `None`: a closed loop, in which each connection has its own share.
     pub sharing: Option<usize>,

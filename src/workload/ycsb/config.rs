@@ -224,8 +224,11 @@ impl CoreConfig {
     /// The offset of the numbers that this client gives to new records in the run phase, so that
     /// clients which loaded different slices never insert the same record. 0 for a client that
     /// loaded from record 0 on, as in YCSB, where all clients insert the same records.
-    pub fn insert_shift(&self) -> u64 {
-        let client = self.insert_start / self.insert_count;
+    ///
+    /// Connections know by their own number which records are theirs to insert; where all count
+    /// together, each of several agents counts from a place of its own.
+    pub fn insert_shift(&self, agent: u64) -> u64 {
+        let client = (self.insert_start / self.insert_count).saturating_add(agent);
         // No client inserts more records than it has operations.
         let most = if self.operations > 0 { self.operations } else { 1 << 40 };
         client.saturating_mul(most)

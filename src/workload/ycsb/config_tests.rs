@@ -110,11 +110,11 @@ fn slices_insert_apart() {
             "recordcount=100\ninsertstart={start}\ninsertcount=25\n\
                             operationcount={operations}"
         );
-        read(&text).unwrap().insert_shift()
+        read(&text).unwrap().insert_shift(0)
     };
     assert_eq!([0, 25, 50, 75].map(|start| shift(start, 1000)), [0, 1000, 2000, 3000]);
     assert_eq!(shift(25, 0), 1 << 40);
-    assert_eq!(read("recordcount=5").unwrap().insert_shift(), 0);
+    assert_eq!(read("recordcount=5").unwrap().insert_shift(0), 0);
 }
 
 #[test]

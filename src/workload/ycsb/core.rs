@@ -31,13 +31,16 @@ pub struct Core {
     chooser: Chooser,
     /// Used for YCSB's form of `latest`.
     newest: Option<Newest>,
+    /// What is added to the numbers of new records.
+    shift: u64,
     seed: u64,
 }
 
 impl Core {
-    /// The workload that `config` describes.
-    pub fn new(config: &CoreConfig, seed: u64) -> Self {
+    /// The workload that `config` describes, in process number `agent` of those that carry it out.
+    pub fn new(config: &CoreConfig, seed: u64, agent: u64) -> Self {
         Self {
+            shift: config.insert_shift(agent),
             records: Records::new(config),
             scans: Lengths::new(&config.scan_length),
             actions: Actions::new(&config.proportions),
@@ -171,7 +174,7 @@ impl CoreLane {
         if action == Action::Insert {
             let number = match &core.newest {
                 None => inserted(core, running.inserted, of),
-                Some(newest) => newest.take() + core.config.insert_shift(),
+                Some(newest) => newest.take() + core.shift,
             };
             running.inserted += 1;
             core.name(number, &mut self.key, pen);
@@ -186,7 +189,7 @@ impl CoreLane {
         let place = running.chooser.draw(stored, &mut self.stream);
         let number = match place.checked_sub(core.config.records) {
             None => place,
-            Some(_) if core.newest.is_some() => place + core.config.insert_shift(),
+            Some(_) if core.newest.is_some() => place + core.shift,
             Some(place) => inserted(core, place / self.connections, of),
         };
         core.name(number, &mut self.key, pen);
@@ -330,7 +333,7 @@ impl Loading {
 
 /// The number of the record that connection `k` of `of` inserts after `before` others of its own.
 fn inserted(core: &Core, before: u64, (k, of): (u64, u64)) -> u64 {
-    core.config.records + core.config.insert_shift() + k + before * of
+    core.config.records + core.config.insert_shift(0) + k + before * of
 }
 
 /// All fields, or one at random.
@@ -375,7 +378,7 @@ impl Workload for CoreLane {
                 if let Some(newest) =
                     self.core.newest.as_ref().filter(|_| op.kind == OpKind::Create)
                 {
-                    newest.ended(op.key - self.core.config.insert_shift());
+                    newest.ended(op.key - self.core.shift);
                 }
                 let looks = self.core.records.spec().integrity && op.kind == OpKind::Read;
                 let (Some(document), true) = (answered.document, looks && result.is_ok()) else {

@@ -13,7 +13,7 @@ fn config(text: &str) -> CoreConfig {
 }
 
 fn core(text: &str) -> Arc<Core> {
-    Arc::new(Core::new(&config(text), 7))
+    Arc::new(Core::new(&config(text), 7, 0))
 }
 
 /// All operations of a lane with their drafts; all succeed.
@@ -218,4 +218,22 @@ fn latest_as_ycsb_follows_the_inserts_of_all_connections() {
     let (others, consecutive) = run("\nspringload.latest=ycsb");
     // Three of four inserts are made by other connections.
     assert!(others > 1000 && consecutive, "{others}");
+}
+
+#[test]
+fn agents_that_count_on_their_own_never_insert_the_same_record() {
+    let text = "recordcount=100\nrequestdistribution=latest\ninsertproportion=1\n\
+                readproportion=0\nupdateproportion=0\noperationcount=500\nspringload.latest=ycsb";
+    let mut inserted = BTreeSet::new();
+    for agent in 0..3 {
+        let core = Arc::new(Core::new(&config(text), 7, agent));
+        let mut lane = core.run((agent, 3), Some(166));
+        let mut draft = Draft::default();
+        while let Some(op) = lane.next(&mut draft) {
+            assert!(op.key >= 100 && inserted.insert(op.key), "{} of agent {agent}", op.key);
+            lane.observe(&op, Ok(Reply::default()), &Answered::default());
+            draft = Draft::default();
+        }
+    }
+    assert_eq!(inserted.len(), 3 * 166);
 }

@@ -59,7 +59,7 @@ impl YcsbStage {
             let renew = |(k, lane): (_, CoreLane)| lane.with_operations(self.own_operations(k, cx));
             return warm.into_iter().enumerate().map(renew).collect();
         }
-        let core = Arc::new(Core::new(&self.config, cx.seed));
+        let core = Arc::new(Core::new(&self.config, cx.seed, cx.agent));
         let make = |k| {
             let place = (k as u64, cx.connections as u64);
             match self.phase {
