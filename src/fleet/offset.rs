@@ -46,7 +46,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_error_is_at_most_what_is_told(
-            ahead in -5_000_000_000i64..5_000_000_000, to in 0u64..9_000_000, back in 0u64..9_000_000,
+            ahead in -5_000_000_000i64..5_000_000_000,
+            to in 0u64..9_000_000,
+            back in 0u64..9_000_000,
         ) {
             let asked = 1_000_000_000_000u64;
             let told = (asked + to).checked_add_signed(ahead).unwrap();
@@ -54,7 +56,8 @@ mod tests {
             prop_assert!(offset.ahead_ns.abs_diff(ahead) <= offset.error_ns);
             prop_assert_eq!(offset.error_ns, (to + back).div_ceil(2));
             let there = offset.there(asked);
-            prop_assert!(there.abs_diff(asked.checked_add_signed(ahead).unwrap()) <= offset.error_ns);
+            let right = asked.checked_add_signed(ahead).unwrap();
+            prop_assert!(there.abs_diff(right) <= offset.error_ns);
         }
     }
 

@@ -125,7 +125,11 @@ impl Outbox for Pipes {
             !matches!(writer.try_send(message), Err(TrySendError::Full(_)))
         };
         match to {
-            To::All => self.0.iter().fold(true, |all, it| taken(it, message.clone()) && all),
+            // Each gets it, whatever the others do.
+            To::All => {
+                let full = self.0.iter().filter(|it| !taken(it, message.clone())).count();
+                full == 0
+            }
             To::Agent(agent) => self.0.get(agent).is_none_or(|it| taken(it, message)),
         }
     }

@@ -84,7 +84,9 @@ impl Collected {
         if !self.threads.is_empty() {
             self.outages.push(OutageLog::default());
         }
-        shards.into_iter().for_each(|shard| self.add(shard));
+        for shard in shards {
+            self.add(shard);
+        }
     }
 
     /// Adds what is known of a process that was lost: `issued` documents, per kind, in so many

@@ -103,7 +103,7 @@ impl<'a> Crew<'a> {
                 _ => {}
             }
         }
-        Ok(opened.into_iter().flatten().reduce(both).unwrap_or_default())
+        Ok(opened.into_iter().flatten().reduce(|one, other| both(&one, &other)).unwrap_or_default())
     }
 
     /// The agents as they are now.
@@ -142,11 +142,11 @@ impl<'a> Crew<'a> {
         let sizes = sizes.transpose()?;
         let mut shares = Shares::new(self, bench, number, moment);
         let measured = bench.collect(stage, &mut shares, observer)?;
-        let Shares { shares, .. } = shares;
+        let Shares { parts, .. } = shares;
         let mut collected = Collected::new(measured.totals, measured.series);
         let (mut hiccups, mut rows, mut unreachable) = (Hiccups::default(), Vec::new(), 0);
-        let took_part = shares.iter().filter(|share| share.expected).count();
-        for share in shares.into_iter().filter(|share| share.expected) {
+        let took_part = parts.iter().filter(|share| share.expected).count();
+        for share in parts.into_iter().filter(|share| share.expected) {
             let Share { mut row, issued, ended, .. } = share;
             let Some(end) = ended else {
                 row.lost = true;
@@ -239,7 +239,7 @@ fn portable(plan: &Plan) -> Result<Box<serde_json::value::RawValue>, RunError> {
 }
 
 /// What two agents found out.
-fn both(one: Opened, other: Opened) -> Opened {
+fn both(one: &Opened, other: &Opened) -> Opened {
     let (a, b) = (one.calibration, other.calibration);
     Opened {
         same_machine: one.same_machine || other.same_machine,
@@ -279,7 +279,7 @@ struct Shares<'a, 'b, 'c> {
     bench: &'a Bench<'c>,
     number: usize,
     moment: Nanos,
-    shares: Vec<Share>,
+    parts: Vec<Share>,
     waiting: VecDeque<Interval>,
     /// What agents were told of the user's wish to stop.
     told: Option<StopReason>,
@@ -296,28 +296,28 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
             expected: present.contains(&index),
             ended: None,
         };
-        let shares = (0..crew.fleet.members().len()).map(share).collect();
+        let parts = (0..crew.fleet.members().len()).map(share).collect();
         let (waiting, told) = (VecDeque::new(), None);
-        Self { crew, bench, number, moment, shares, waiting, told, paused: moment }
+        Self { crew, bench, number, moment, parts, waiting, told, paused: moment }
     }
 
     /// Whether an agent is still at work.
     fn at_work(&self) -> bool {
         let present = self.crew.fleet.present();
-        present.into_iter().any(|agent| self.shares[agent].ended.is_none())
+        present.into_iter().any(|agent| self.parts[agent].ended.is_none())
     }
 
     fn take(&mut self, event: Event) {
         match event {
             Event::Snapshot(agent, stage, intervals) if stage == self.number => {
-                let share = &mut self.shares[agent];
+                let share = &mut self.parts[agent];
                 for interval in &intervals {
                     share.count(interval);
                 }
                 self.waiting.extend(intervals);
             }
             Event::Ended(agent, end) if end.stage == self.number => {
-                self.shares[agent].ended = Some(end);
+                self.parts[agent].ended = Some(end);
             }
             Event::Lost(agent, why) => {
                 let stage = &self.bench.plan.stages[self.number];

@@ -132,7 +132,9 @@ impl Runner for Serving<'_> {
         let ended = load.join()?;
         let mut shards = ended.shards;
         if let Some(moments) = self.agent.moments() {
-            shards.iter_mut().for_each(|shard| shard.convert(moments));
+            for shard in &mut shards {
+                shard.convert(moments);
+            }
         }
         let (stage, stopped) = (self.number, self.bench.stop.reason());
         self.agent.end(rest, StageEnd { stage, shards, hiccups: ended.hiccups, stopped });

@@ -71,13 +71,10 @@ struct Place {
 impl Place {
     /// A scratch keyspace is named anew, and has the usual table.
     fn of(plan: &CassandraPlan, opening: &Opening) -> Self {
-        match plan.database.name() {
-            Some(table) => Self { keyspace: plan.parent.clone(), table: table.to_owned() },
-            None => {
-                let keyspace = plan.database.name_or_new(opening);
-                Self { keyspace, table: TABLE.to_owned() }
-            }
+        if let Some(table) = plan.database.name() {
+            return Self { keyspace: plan.parent.clone(), table: table.to_owned() };
         }
+        Self { keyspace: plan.database.name_or_new(opening), table: TABLE.to_owned() }
     }
 }
 
