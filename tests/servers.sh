@@ -47,6 +47,30 @@ from_go() {
     cat "${sources[@]}" >servers/built/.go
 }
 
+# RabbitMQ from Debian's package, with what would start it as a service held back meanwhile.
+from_debian() {
+    local policy=/usr/sbin/policy-rc.d status=0
+    echo "Installing RabbitMQ (the package rabbitmq-server)" >&2
+    if [ -e $policy ]; then policy=""; else
+        printf '#!/bin/sh\nexit 101\n' >$policy
+        chmod +x $policy
+    fi
+    apt-get update -q >&2 &&
+        apt-get install -y -q --no-install-recommends rabbitmq-server </dev/null >&2 || status=$?
+    [ -z "$policy" ] || rm -f "$policy"
+    return $status
+}
+
+# Only this, for who has become root for it.
+if [ "${1:-}" = rabbitmq ]; then
+    from_debian
+    exit
+fi
+if [ ! -x /usr/lib/rabbitmq/bin/rabbitmq-server ]; then
+    if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then from_debian; else
+        missing rabbitmq-server "with agents over a broker" "the package rabbitmq-server"
+    fi
+fi
 if command -v npm >/dev/null; then from_npm; else
     missing npm "against pouchdb-server and in a browser" Node.js
 fi

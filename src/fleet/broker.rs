@@ -1,48 +1,300 @@
 //! The broker through which agents on other machines are reached: its address, and what it costs
-//! to have it built in.
+//! to have it built in. Knows nothing of messages.
 
 use super::Channel;
 use crate::mistake::Invalid;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+use url::Url;
 
-/// The address of a broker. Shown without its password.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The environment's address of a broker, where no flag has one.
+const URL_VARIABLE: &str = "SPRINGLOAD_BROKER";
+/// The user, where the address has none.
+const USER_VARIABLE: &str = "SPRINGLOAD_BROKER_USER";
+/// The password, where the address has none.
+const PASSWORD_VARIABLE: &str = "SPRINGLOAD_BROKER_PASSWORD";
+/// How long an agent waits for its coordinator.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What is encoded in the name of a virtual host.
+const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+/// What addresses look like.
+const FORM: &str = "give amqp://[user@]host[:port][/vhost], or amqps:// with TLS";
+
+/// The address of a broker, and who springload is there. Shown without user and password.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Broker {
-    url: String,
+    /// With TLS.
+    pub(super) secure: bool,
+    /// The host; an IPv6 address without brackets.
+    pub(super) host: String,
+    /// The port.
+    pub(super) port: u16,
+    /// The virtual host.
+    pub(super) vhost: String,
+    /// The user; `None` for RabbitMQ's own default.
+    pub(super) user: Option<String>,
+    /// The password; `None` for RabbitMQ's own default.
+    pub(super) password: Option<String>,
+    /// A PEM file of the authorities to trust; `None` for the system's.
+    pub(super) authorities: Option<PathBuf>,
 }
 
 impl Broker {
+    /// The broker that was asked for with the flag `--broker`, or else in the environment.
+    ///
+    /// # Errors
+    /// What is wrong with its address.
+    pub fn asked(flag: Option<&str>) -> Result<Option<Self>, Invalid> {
+        Self::find(flag, &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
     /// The broker at `url`, which was given by `flag`: `amqp://` or `amqps://`.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn parse(flag: &str, url: &str) -> Result<Self, Invalid> {
-        let known = ["amqp://", "amqps://"].iter().any(|scheme| url.starts_with(scheme));
-        if !known {
-            let cure = "give amqp://[user:password@]host[:port][/vhost], or amqps://";
-            return Err(Invalid::new(flag, "not the address of a RabbitMQ", cure));
+        if cfg!(not(feature = "broker")) {
+            let problem = "this springload was built without the broker";
+            let cure = "get it with: cargo install --path . --features broker";
+            return Err(Invalid::new(flag, problem, cure));
         }
-        Ok(Self { url: url.to_owned() })
+        // No message shows the text: what is not a URL may still have a password.
+        let wrong = |problem: &str, cure: &str| Err(Invalid::new(flag, problem, cure));
+        let Ok(url) = Url::parse(url) else {
+            return wrong("not the address of a RabbitMQ", FORM);
+        };
+        let secure = match url.scheme() {
+            "amqp" => false,
+            "amqps" => true,
+            _ => return wrong("not the address of a RabbitMQ", FORM),
+        };
+        let host = match url.host() {
+            Some(url::Host::Ipv6(address)) => address.to_string(),
+            Some(host) => host.to_string(),
+            None => String::new(),
+        };
+        let path = url.path().strip_prefix('/').unwrap_or(url.path());
+        if host.is_empty() || url.fragment().is_some() || path.contains('@') {
+            let cure = "write /, @, # and ? in a user or password as %2F, %40, %23 and %3F";
+            return wrong("an address that cannot be taken apart", cure);
+        }
+        if path.contains('/') {
+            return wrong("more than one /", "write the / of a virtual host as %2F");
+        }
+        let vhost = if path.is_empty() { "/".to_owned() } else { decoded(path) };
+        // AMQP's limit.
+        if vhost.len() > 255 {
+            return wrong("a virtual host with a name of more than 255 bytes", FORM);
+        }
+        let mut authorities = None;
+        for (name, value) in url.query_pairs() {
+            if name != "cacertfile" || !secure {
+                let cure = "there is only amqps://…?cacertfile=FILE, a PEM file of authorities";
+                return wrong("an unknown parameter", cure);
+            }
+            authorities = Some(PathBuf::from(&*value));
+        }
+        Ok(Self {
+            secure,
+            host,
+            port: url.port().unwrap_or(if secure { 5671 } else { 5672 }),
+            vhost,
+            user: Some(decoded(url.username())).filter(|user| !user.is_empty()),
+            password: url.password().map(decoded),
+            authorities,
+        })
+    }
+
+    /// The broker of a flag or of what `variable` finds.
+    fn find(
+        flag: Option<&str>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, Invalid> {
+        let mut broker = match (flag, variable(URL_VARIABLE)) {
+            (Some(url), _) => Self::parse("--broker", url)?,
+            (None, Some(url)) => Self::parse(URL_VARIABLE, &url)?,
+            (None, None) => return Ok(None),
+        };
+        // Every user of the machine can list command lines.
+        if flag.is_some() && broker.password.is_some() {
+            let problem = "a password that everybody on this machine can read";
+            let cure = format!(
+                "put it into {PASSWORD_VARIABLE}, or the whole address into {URL_VARIABLE}"
+            );
+            return Err(Invalid::new("--broker", problem, cure));
+        }
+        broker.user = broker.user.or_else(|| variable(USER_VARIABLE));
+        broker.password = broker.password.or_else(|| variable(PASSWORD_VARIABLE));
+        Ok(Some(broker))
+    }
+
+    /// The user, if it is not RabbitMQ's own default.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
     }
 
     /// The coordinator's end of the channel of the run `run`.
     ///
     /// # Errors
     /// Why there is none, in a sentence that says what to do.
-    pub fn open(&self, _run: &str) -> Result<Channel, String> {
-        Err(format!("the broker {} cannot be used", self.url))
+    pub fn open(&self, run: &str) -> Result<Channel, String> {
+        amqp::open(self, run)
     }
 
-    /// The end of agent number `agent`.
+    /// The end of agent number `agent`. Waits a minute for the coordinator, if it is not there yet.
     ///
     /// # Errors
     /// Why there is none, in a sentence that says what to do.
-    pub fn join(&self, _run: &str, _agent: usize) -> Result<Channel, String> {
-        Err(format!("the broker {} cannot be used", self.url))
+    pub fn join(&self, run: &str, agent: usize) -> Result<Channel, String> {
+        self.join_within(run, agent, PATIENCE)
+    }
+
+    /// The same, waiting for so long.
+    ///
+    /// # Errors
+    /// Why there is none, in a sentence that says what to do.
+    pub fn join_within(
+        &self,
+        run: &str,
+        agent: usize,
+        patience: Duration,
+    ) -> Result<Channel, String> {
+        amqp::join(self, run, agent, patience)
     }
 }
 
-impl std::fmt::Display for Broker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&crate::driver::strike_secrets(&self.url))
+#[cfg(feature = "broker")]
+use super::amqp;
+
+/// Stands in for the transport; without it there is no [`Broker`].
+#[cfg(not(feature = "broker"))]
+mod amqp {
+    use super::{Broker, Channel, Duration};
+
+    pub(super) fn open(broker: &Broker, _: &str) -> Result<Channel, String> {
+        Err(format!("{broker} cannot be reached: this springload was built without the broker"))
+    }
+
+    pub(super) fn join(
+        broker: &Broker,
+        run: &str,
+        _: usize,
+        _: Duration,
+    ) -> Result<Channel, String> {
+        open(broker, run)
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+impl fmt::Display for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.secure { "amqps" } else { "amqp" };
+        let Self { host, port, .. } = self;
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        write!(f, "{scheme}://{host}:{port}")?;
+        if self.vhost != "/" {
+            write!(f, "/{}", utf8_percent_encode(&self.vhost, NAME))?;
+        }
+        if let Some(file) = &self.authorities {
+            write!(f, "?cacertfile={}", file.display())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Broker({self})")
+    }
+}
+
+#[cfg(feature = "broker")]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str) -> Broker {
+        Broker::parse("--broker", url).unwrap()
+    }
+
+    #[test]
+    fn addresses_have_a_default_port_and_vhost() {
+        for (url, shown) in [
+            ("amqp://h", "amqp://h:5672"),
+            ("amqp://h/", "amqp://h:5672"),
+            ("amqps://h", "amqps://h:5671"),
+            ("AMQP://127.0.0.1:1", "amqp://127.0.0.1:1"),
+            ("amqp://[::1]/a%2Fb", "amqp://[::1]:5672/a%2Fb"),
+            ("amqp://u:p@h/%2f", "amqp://h:5672"),
+            ("amqps://h?cacertfile=/a/ca.pem", "amqps://h:5671?cacertfile=/a/ca.pem"),
+        ] {
+            assert_eq!(parse(url).to_string(), shown, "{url}");
+            assert_eq!(parse(shown).to_string(), shown, "it can be given again");
+        }
+        assert_eq!(parse("amqp://[::1]").host, "::1");
+        assert_eq!(parse("amqp://h/a%2Fb").vhost, "a/b");
+    }
+
+    #[test]
+    fn user_and_password_are_decoded_and_never_shown() {
+        let broker = parse("amqp://an%40n:s%3Acr%2Fet@h/v");
+        assert_eq!(broker.user.as_deref(), Some("an@n"));
+        assert_eq!(broker.password.as_deref(), Some("s:cr/et"));
+        assert_eq!(broker.to_string(), "amqp://h:5672/v");
+        assert_eq!(format!("{broker:?}"), "Broker(amqp://h:5672/v)");
+    }
+
+    #[test]
+    fn other_addresses_are_refused_without_showing_them() {
+        for url in [
+            "",
+            "h",
+            "h:5672",
+            "http://u:secret@h",
+            "amqp:h",
+            "amqp://",
+            "amqp://:5672",
+            "amqp://h:x",
+            "amqp://u:sec/ret@h/v",
+            "amqp://u:sec#ret@h/v",
+            "amqp://u:sec?ret@h/v",
+            "amqp://h/a/b",
+            "amqp://h?heartbeat=1",
+            "amqp://h?cacertfile=x",
+            "amqps://h?heartbeat=1",
+        ] {
+            let told = Broker::parse("--broker", url).unwrap_err().to_string();
+            assert!(told.starts_with("--broker: ") && told.contains("; "), "{url}: {told}");
+            assert!(!told.contains("sec") && !told.contains("ret"), "{url}: {told}");
+        }
+    }
+
+    #[test]
+    fn the_environment_has_what_the_flag_has_not() {
+        let all = |name: &str| match name {
+            URL_VARIABLE => Some("amqp://ann:pw@env".to_owned()),
+            USER_VARIABLE => Some("eve".to_owned()),
+            PASSWORD_VARIABLE => Some("secret".to_owned()),
+            _ => None,
+        };
+        let parts = |broker: Broker| (broker.host, broker.user, broker.password);
+        let some = |text: &str| Some(text.to_owned());
+        let found = Broker::find(None, &all).unwrap().unwrap();
+        assert_eq!(parts(found), ("env".to_owned(), some("ann"), some("pw")));
+        let found = Broker::find(Some("amqp://bob@h"), &all).unwrap().unwrap();
+        assert_eq!(parts(found), ("h".to_owned(), some("bob"), some("secret")));
+        let found = Broker::find(Some("amqp://h"), &all).unwrap().unwrap();
+        assert_eq!(parts(found), ("h".to_owned(), some("eve"), some("secret")));
+        assert_eq!(Broker::find(None, &|_| None), Ok(None));
+        let told = Broker::find(Some("amqp://bob:pw@h"), &all).unwrap_err().to_string();
+        assert!(told.contains("SPRINGLOAD_BROKER_PASSWORD") && !told.contains("pw@"), "{told}");
+        let wrong = |_: &str| Some("http://h".to_owned());
+        let told = Broker::find(None, &wrong).unwrap_err().to_string();
+        assert!(told.starts_with("SPRINGLOAD_BROKER: "), "{told}");
     }
 }

@@ -4,6 +4,8 @@
 //! carries their messages is behind [`Channel`].
 
 mod agent;
+#[cfg(feature = "broker")]
+mod amqp;
 mod broker;
 mod channel;
 mod coordinator;

@@ -63,7 +63,7 @@ impl Endpoint {
         let tls = match url.scheme() {
             "https" => {
                 let server = ServerName::try_from(name).map_err(|_| wrong())?;
-                Some((tls_config(tls)?, server))
+                Some((tls_config(tls, "--tls-ca")?, server))
             }
             "http" => None,
             _ => return Err(wrong()),
@@ -94,7 +94,14 @@ fn host_header(url: &Url, host: &Host<&str>) -> String {
     url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"))
 }
 
-fn tls_config(options: &TlsOptions) -> Result<Arc<rustls::ClientConfig>, EndpointError> {
+/// TLS as all of springload speaks it. `flag` is what names a file of authorities.
+///
+/// # Errors
+/// When no authority can be read.
+pub fn tls_config(
+    options: &TlsOptions,
+    flag: &str,
+) -> Result<Arc<rustls::ClientConfig>, EndpointError> {
     let mut roots = rustls::RootCertStore::empty();
     if let Some(file) = &options.authorities {
         let certificates = rustls::pki_types::CertificateDer::pem_file_iter(file)
@@ -106,9 +113,8 @@ fn tls_config(options: &TlsOptions) -> Result<Arc<rustls::ClientConfig>, Endpoin
         roots.add_parsable_certificates(native.certs);
     }
     if roots.is_empty() {
-        return Err(EndpointError::Certificates(
-            "found none: name a PEM file with --tls-ca".to_owned(),
-        ));
+        let problem = format!("found none: name a PEM file with {flag}");
+        return Err(EndpointError::Certificates(problem));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)

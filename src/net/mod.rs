@@ -12,7 +12,7 @@ mod timestamps;
 
 pub use buffers::Buffers;
 pub use context::{Deadline, ShardContext};
-pub use endpoint::{Endpoint, EndpointError, MAX_ANSWER, TlsOptions};
+pub use endpoint::{Endpoint, EndpointError, MAX_ANSWER, TlsOptions, tls_config};
 pub use rest::rest_after;
 pub use stream::{Found, Stream};
 pub use timestamps::Timestamps;

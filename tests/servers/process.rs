@@ -114,6 +114,11 @@ impl Process {
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
 
+    /// Its number, while it runs.
+    pub(crate) fn pid(&self) -> u32 {
+        self.running.as_ref().expect("it runs").child.id()
+    }
+
     /// Where it runs.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()

@@ -3,9 +3,6 @@
 use crate::fleet::Broker;
 use crate::plan::{self, FleetPlan, Invalid, Plan};
 
-/// The variable with the address of the broker, which keeps it out of lists of processes.
-const BROKER: &str = "SPRINGLOAD_BROKER";
-
 /// Flags about agents, shared by all verbs that measure.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct AgentsArgs {
@@ -26,12 +23,15 @@ pub(in crate::cli) struct AgentsArgs {
     pub(in crate::cli) allow_lost: bool,
 }
 
+/// The environment has the password because lists of processes show command lines.
+const BROKER_HELP: &str = "The RabbitMQ that connects agents on other machines: \
+    amqp://[user@]host[:port][/vhost], or amqps:// with TLS; the password belongs into \
+    SPRINGLOAD_BROKER_PASSWORD [default: SPRINGLOAD_BROKER of the environment]";
+
 /// Flags about the broker.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct BrokerArgs {
-    /// The RabbitMQ that connects agents on other machines: amqp://[user:password@]host[:port] or
-    /// amqps:// [default: $SPRINGLOAD_BROKER, which no list of processes shows]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = BROKER_HELP)]
     broker: Option<String>,
 }
 
@@ -41,11 +41,7 @@ impl BrokerArgs {
     /// # Errors
     /// What is wrong with its address.
     pub(in crate::cli) fn read(&self) -> Result<Option<Broker>, Invalid> {
-        if let Some(url) = &self.broker {
-            return Broker::parse("--broker", url).map(Some);
-        }
-        let set = std::env::var(BROKER).ok().filter(|url| !url.is_empty());
-        set.map(|url| Broker::parse(BROKER, &url)).transpose()
+        Broker::asked(self.broker.as_deref())
     }
 }
 

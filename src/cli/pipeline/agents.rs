@@ -58,8 +58,12 @@ fn started(agents: usize, run: &str) -> Result<Channel, String> {
 /// Says how to start agents.
 fn invite(broker: &Broker, run: &str, agents: usize) {
     let last = agents - 1;
+    let who = broker.user().map_or(
+        "",
+        |_| "\n  with SPRINGLOAD_BROKER_USER and SPRINGLOAD_BROKER_PASSWORD in its environment",
+    );
     eprintln!(
         "run {run}: waiting for {agents} agents at {broker}; start each, with an index from 0 to \
-         {last}:\n  SPRINGLOAD_BROKER={broker} springload agent --run {run} --index 0"
+         {last}:\n  springload agent --broker '{broker}' --run {run} --index 0{who}"
     );
 }

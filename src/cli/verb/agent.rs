@@ -7,9 +7,13 @@ use crate::fleet::{Agent, Facts, Identity, pipe};
 use crate::plan::{self, Invalid};
 use crate::record::Environment;
 use crate::run::{Served, serve};
+use std::time::Duration;
 
 /// The variable with the index of a pod of an Indexed Job of Kubernetes.
 const POD: &str = "JOB_COMPLETION_INDEX";
+
+const INDEX_HELP: &str =
+    "The number of this agent, from 0 [default: JOB_COMPLETION_INDEX of the environment]";
 
 /// `springload agent`.
 #[derive(Debug, clap::Args)]
@@ -17,8 +21,7 @@ pub(in crate::cli) struct AgentVerb {
     /// The name of the run, as its coordinator shows it
     #[arg(long, value_name = "ID")]
     run: String,
-    /// The number of this agent, from 0 [default: $JOB_COMPLETION_INDEX]
-    #[arg(long, value_name = "I")]
+    #[arg(long, value_name = "I", help = INDEX_HELP)]
     index: Option<usize>,
     #[command(flatten)]
     broker: BrokerArgs,
@@ -51,7 +54,9 @@ impl AgentVerb {
             exit
         };
         let channel = match &broker {
-            Some(broker) => broker.join(&self.run, index),
+            Some(broker) => {
+                broker.join_within(&self.run, index, Duration::from_nanos(self.ready_timeout))
+            }
             None => pipe::join().map_err(|error| error.to_string()),
         };
         let channel = channel.map_err(|why| failed(Exit::Target, &why))?;

@@ -1,0 +1,310 @@
+//! One end of a channel while it is connected: sends what is posted, hands over what arrives, and
+//! notices when the other end is gone.
+
+use super::connect::lost;
+use super::post::{Inbox, Posted, Weight};
+use super::{GLANCE, Names, Seat, take_seat};
+use crate::fleet::{Arrived, Broker, LARGEST, To};
+use futures_core::Stream;
+use lapin::message::Delivery;
+use lapin::options::{BasicAckOptions, BasicPublishOptions};
+use lapin::protocol::BasicProperties;
+use lapin::{Confirmation, Consumer, Error, PublisherConfirm};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
+use std::future::poll_fn;
+use std::ops::Bound;
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+/// How often the other side is looked for.
+const PROBE: Duration = Duration::from_secs(1);
+/// Agents that are looked for at once.
+const PROBED: usize = 256;
+/// Messages of a coordinator that the broker may have not confirmed.
+const UNCONFIRMED: usize = 512;
+/// When a message is sent again that the coordinator's queue had no room for.
+const AGAIN: Duration = Duration::from_millis(50);
+/// How long leaving may take.
+const LEAVING: Duration = Duration::from_secs(2);
+/// Marks the last message of one end.
+const BYE: &str = "bye";
+
+/// One end of a channel.
+pub(super) struct Link {
+    broker: Broker,
+    names: Names,
+    /// The agent's number; `None` at the coordinator.
+    agent: Option<usize>,
+    seat: Seat,
+    weight: Weight,
+    /// The agents that the coordinator has heard of, and not yet missed.
+    heard: RefCell<BTreeSet<usize>>,
+}
+
+/// Why an end is given up.
+enum End {
+    /// Its user is done with it.
+    Left,
+    /// This went wrong.
+    Lost(String),
+}
+
+/// A message that the broker has not confirmed.
+struct Sent {
+    to: To,
+    message: Vec<u8>,
+    confirm: PublisherConfirm,
+}
+
+impl Link {
+    /// Connects. As an agent, waits until the coordinator is there.
+    pub(super) async fn new(
+        broker: Broker,
+        names: Names,
+        agent: Option<usize>,
+        weight: Weight,
+        patience: Duration,
+    ) -> Result<Self, String> {
+        let seat = take_seat(&broker, &names, agent).await?;
+        let link = Self { broker, names, agent, seat, weight, heard: RefCell::default() };
+        if agent.is_some() {
+            let found = tokio::time::timeout(patience, link.find_coordinator());
+            found.await.unwrap_or_else(|_| Err(link.no_coordinator(patience)))?;
+        }
+        Ok(link)
+    }
+
+    async fn find_coordinator(&self) -> Result<(), String> {
+        let lost = |error: Error| lost(&self.broker, &error);
+        loop {
+            let sent = self.publish(To::All, Vec::new(), "").await.map_err(lost)?;
+            let confirmed = sent.confirm.await.map_err(lost)?;
+            if confirmed.take_message().is_none() {
+                return Ok(());
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+    }
+
+    fn no_coordinator(&self, patience: Duration) -> String {
+        let (broker, run, waited) = (&self.broker, &self.names.0, patience.as_secs_f64());
+        format!(
+            "no coordinator of the run {run} came to the broker {broker} in {waited} s; start it \
+             with --broker and --run-id {run}"
+        )
+    }
+
+    /// Works until either side is gone.
+    pub(super) async fn serve(mut self, posted: mpsc::Receiver<Posted>, inbox: Inbox) {
+        // The library closes the queue with its consumer: that must not be before the end.
+        let mut consumer = self.seat.consumer.clone();
+        let end = tokio::select! {
+            end = self.send_all(posted, &inbox) => end,
+            end = self.receive(&mut consumer, &inbox) => end,
+        };
+        match end {
+            End::Left => self.leave().await,
+            End::Lost(why) => {
+                tokio::join!(self.close(), inbox.put(Arrived::Closed(why)));
+            }
+        }
+    }
+
+    /// Tells the other side, and closes the connection.
+    async fn leave(&mut self) {
+        let bye = async { self.publish(To::All, Vec::new(), BYE).await?.confirm.await };
+        // Whoever does not hear of it will miss us.
+        let _ = tokio::time::timeout(LEAVING, bye).await;
+        self.close().await;
+    }
+
+    async fn close(&self) {
+        let close = self.seat.connection.close(200, "OK".into());
+        // What cannot be closed any more is lost anyway.
+        let _ = tokio::time::timeout(LEAVING, close).await;
+    }
+
+    async fn publish(&self, to: To, message: Vec<u8>, kind: &str) -> Result<Sent, Error> {
+        let (exchange, queue) = match (self.agent, to) {
+            (Some(_), _) => (String::new(), self.names.up()),
+            (None, To::All) => (self.names.down(), String::new()),
+            (None, To::Agent(agent)) => (String::new(), self.names.agent(agent)),
+        };
+        let from = self.agent.map_or_else(String::new, |agent| agent.to_string());
+        let properties = BasicProperties::default().with_app_id(from.into()).with_type(kind.into());
+        // What reaches no queue comes back.
+        let options = BasicPublishOptions { mandatory: true, immediate: false };
+        let (exchange, queue) = (exchange.into(), queue.into());
+        let channel = &self.seat.channel;
+        let sent = channel.basic_publish(exchange, queue, options, &message, properties);
+        Ok(Sent { to, confirm: sent.await?, message })
+    }
+
+    /// Sends what is posted, in its order, until that ends.
+    async fn send_all(&self, mut posted: mpsc::Receiver<Posted>, inbox: &Inbox) -> End {
+        // An agent's message may have to be sent again, before the next one.
+        let most = if self.agent.is_some() { 1 } else { UNCONFIRMED };
+        let mut unconfirmed = VecDeque::new();
+        let mut probes = tokio::time::interval(PROBE);
+        probes.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut done, mut last_probed) = (false, None);
+        while !done || !unconfirmed.is_empty() {
+            let room = unconfirmed.len() < most;
+            let step = tokio::select! {
+                confirmed = confirmation(&mut unconfirmed) => {
+                    self.confirmed(confirmed, &mut unconfirmed, inbox).await
+                }
+                next = posted.recv(), if room && !done => match next {
+                    Some(Posted::Message(to, message)) => {
+                        if self.agent.is_some() {
+                            probes.reset();
+                        }
+                        self.publish(to, message, "").await.map(|sent| unconfirmed.push_back(sent))
+                            .map_err(|error| self.lost(&error))
+                    }
+                    Some(Posted::TooLarge(bytes)) => Err(too_large(bytes)),
+                    None => {
+                        done = true;
+                        Ok(())
+                    }
+                },
+                _ = probes.tick(), if room && !done => {
+                    let probed = self.probe(&mut last_probed, &mut unconfirmed).await;
+                    probed.map_err(|error| self.lost(&error))
+                }
+            };
+            if let Err(why) = step {
+                return End::Lost(why);
+            }
+        }
+        End::Left
+    }
+
+    /// Sends nothing, to see whether it is taken.
+    async fn probe(
+        &self,
+        last: &mut Option<usize>,
+        unconfirmed: &mut VecDeque<Sent>,
+    ) -> Result<(), Error> {
+        if self.agent.is_some() {
+            unconfirmed.push_back(self.publish(To::All, Vec::new(), "").await?);
+            return Ok(());
+        }
+        let next: Vec<_> = {
+            let heard = self.heard.borrow();
+            let after = last.map_or(Bound::Unbounded, Bound::Excluded);
+            heard.range((after, Bound::Unbounded)).take(PROBED).copied().collect()
+        };
+        // After the last one, the first one.
+        *last = next.last().copied().filter(|_| next.len() == PROBED);
+        for agent in next {
+            unconfirmed.push_back(self.publish(To::Agent(agent), Vec::new(), "").await?);
+        }
+        Ok(())
+    }
+
+    /// Deals with what the broker said of the oldest message.
+    async fn confirmed(
+        &self,
+        confirmed: Result<Confirmation, Error>,
+        unconfirmed: &mut VecDeque<Sent>,
+        inbox: &Inbox,
+    ) -> Result<(), String> {
+        let Some(sent) = unconfirmed.pop_front() else { return Ok(()) };
+        let confirmed = confirmed.map_err(|error| self.lost(&error))?;
+        if confirmed.is_nack() {
+            if self.agent.is_none() {
+                return Err(format!("the broker {} has lost a message", self.broker));
+            }
+            // The coordinator is slow. Until it is not, nothing else is sent.
+            tokio::time::sleep(AGAIN).await;
+            let again = self.publish(sent.to, sent.message, "").await;
+            unconfirmed.push_front(again.map_err(|error| self.lost(&error))?);
+            return Ok(());
+        }
+        self.weight.remove(sent.message.len());
+        match (confirmed.take_message(), self.agent, sent.to) {
+            (None, ..) | (Some(_), None, To::All) => {}
+            (Some(_), Some(_), _) => {
+                return Err(format!("the coordinator of the run {} is gone", self.names.0));
+            }
+            (Some(_), None, To::Agent(agent)) => {
+                if self.heard.borrow_mut().remove(&agent) {
+                    let why = "its connection to the broker is gone".to_owned();
+                    inbox.put(Arrived::AgentGone(agent, why)).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over what arrives, until nothing more can.
+    async fn receive(&self, consumer: &mut Consumer, inbox: &Inbox) -> End {
+        loop {
+            let delivery =
+                match poll_fn(|context| Pin::new(&mut *consumer).poll_next(context)).await {
+                    Some(Ok(delivery)) => delivery,
+                    Some(Err(error)) => return End::Lost(self.lost(&error)),
+                    None => return End::Lost(format!("the broker {} took its queue", self.broker)),
+                };
+            let acker = delivery.acker.clone();
+            let arrived = match self.arrived(delivery) {
+                Err(why) => return End::Lost(why),
+                Ok(arrived) => arrived,
+            };
+            if let Some(arrived) = arrived
+                && !inbox.put(arrived).await
+            {
+                return End::Left;
+            }
+            if let Err(error) = acker.ack(BasicAckOptions::default()).await {
+                return End::Lost(self.lost(&error));
+            }
+        }
+    }
+
+    /// What a delivery is for the user of this end.
+    fn arrived(&self, delivery: Delivery) -> Result<Option<Arrived>, String> {
+        let Delivery { properties, data, .. } = delivery;
+        let bye = properties.kind().as_ref().is_some_and(|kind| kind.as_str() == BYE);
+        let from = properties.app_id().as_ref().and_then(|id| id.as_str().parse().ok());
+        match (self.agent, from) {
+            (Some(_), _) if bye => {
+                return Err(format!("the coordinator of the run {} has left", self.names.0));
+            }
+            (None, Some(agent)) if bye => {
+                let new = self.heard.borrow_mut().remove(&agent);
+                let gone = || Arrived::AgentGone(agent, "it has left".to_owned());
+                return Ok(new.then(gone));
+            }
+            (None, Some(agent)) => {
+                self.heard.borrow_mut().insert(agent);
+            }
+            _ => {}
+        }
+        match data.len() {
+            0 => Ok(None),
+            bytes if bytes > LARGEST => Err(too_large(bytes)),
+            _ => Ok(Some(Arrived::Message(data))),
+        }
+    }
+
+    fn lost(&self, error: &Error) -> String {
+        lost(&self.broker, error)
+    }
+}
+
+/// What the broker says of the oldest message; never, if there is none.
+async fn confirmation(unconfirmed: &mut VecDeque<Sent>) -> Result<Confirmation, Error> {
+    match unconfirmed.front_mut() {
+        Some(sent) => (&mut sent.confirm).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn too_large(bytes: usize) -> String {
+    format!("a message of {bytes} bytes; the largest that is sent has {LARGEST}")
+}

@@ -1,0 +1,180 @@
+//! Channels over RabbitMQ, each with a thread and a connection of its own.
+//!
+//! A run has these names at the broker, all gone when it ends, however it ends:
+//!
+//! | name | is |
+//! |---|---|
+//! | `springload.RUN.up` | the coordinator's queue, which no second one can have |
+//! | `springload.RUN.agent.I` | the queue of agent number I, likewise |
+//! | `springload.RUN.down` | a fanout exchange to the queues of all agents |
+//! | `springload.RUN.hold` | the coordinator's hold on that exchange: a queue that keeps nothing |
+//!
+//! A connection that is lost stays lost. Nothing here knows what messages say.
+
+mod connect;
+mod link;
+mod post;
+mod wire;
+
+use super::{Broker, Channel, LARGEST, WAITING};
+use connect::{connect, refused};
+use lapin::options::{
+    BasicConsumeOptions, BasicQosOptions, ConfirmSelectOptions, ExchangeDeclareOptions,
+    QueueBindOptions, QueueDeclareOptions,
+};
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{Connection, Consumer, Error, ExchangeKind};
+use link::Link;
+use post::{Inbox, Post};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Two beats without a sign of life, 4 to 5 s, and the other side is gone. Both sides count.
+const HEARTBEAT_S: u16 = 2;
+/// Messages that the broker may send ahead of their acknowledgement.
+const AHEAD: u16 = 32;
+/// How often it looks.
+const GLANCE: Duration = Duration::from_millis(250);
+/// The longest ID of a run: the broker's names have at most 255 bytes.
+const LONGEST_ID: usize = 128;
+
+/// The names of a run at the broker.
+struct Names(String);
+
+impl Names {
+    fn up(&self) -> String {
+        format!("springload.{}.up", self.0)
+    }
+
+    fn down(&self) -> String {
+        format!("springload.{}.down", self.0)
+    }
+
+    fn hold(&self) -> String {
+        format!("springload.{}.hold", self.0)
+    }
+
+    fn agent(&self, agent: usize) -> String {
+        format!("springload.{}.agent.{agent}", self.0)
+    }
+}
+
+/// The coordinator's end.
+pub(super) fn open(broker: &Broker, run: &str) -> Result<Channel, String> {
+    start(broker, run, None, Duration::ZERO)
+}
+
+/// An agent's end.
+pub(super) fn join(
+    broker: &Broker,
+    run: &str,
+    agent: usize,
+    patience: Duration,
+) -> Result<Channel, String> {
+    start(broker, run, Some(agent), patience)
+}
+
+/// Starts the thread of one end, and waits until it is connected.
+fn start(
+    broker: &Broker,
+    run: &str,
+    agent: Option<usize>,
+    patience: Duration,
+) -> Result<Channel, String> {
+    if run.is_empty() || run.len() > LONGEST_ID {
+        return Err(format!("the ID of the run has {} bytes; give 1 to {LONGEST_ID}", run.len()));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("no thread for the broker: {error}"))?;
+    let (ended_tx, ended) = mpsc::channel();
+    let (begun_tx, begun) = mpsc::channel();
+    let (inbox_tx, inbox) = mpsc::sync_channel(WAITING);
+    let (post, posted, weight) = Post::new(ended);
+    let (broker, names) = (broker.clone(), Names(run.to_owned()));
+    let work = move || {
+        // Disconnects when this thread has ended.
+        let _ended = ended_tx;
+        runtime.block_on(async {
+            match Link::new(broker, names, agent, weight, patience).await {
+                Ok(link) => {
+                    let _ = begun_tx.send(Ok(()));
+                    link.serve(posted, Inbox(inbox_tx)).await;
+                }
+                // Who waits for this may be gone.
+                Err(why) => drop(begun_tx.send(Err(why))),
+            }
+        });
+        // A search for an address may still be under way.
+        runtime.shutdown_background();
+    };
+    let thread = std::thread::Builder::new().name("springload-broker".to_owned()).spawn(work);
+    thread.map_err(|error| format!("no thread for the broker: {error}"))?;
+    begun.recv().unwrap_or_else(|_| Err("the thread for the broker has ended".to_owned()))?;
+    Ok(Channel { outbox: Box::new(post), inbox })
+}
+
+/// A connection with its queue.
+struct Seat {
+    connection: Connection,
+    channel: lapin::Channel,
+    consumer: Consumer,
+}
+
+/// Connects, and takes the place of the coordinator or of an agent.
+async fn take_seat(broker: &Broker, names: &Names, agent: Option<usize>) -> Result<Seat, String> {
+    let run = &names.0;
+    let (queue, taken) = match agent {
+        None => {
+            (names.up(), format!("the run {run} has a coordinator already; give another --run-id"))
+        }
+        Some(agent) => (
+            names.agent(agent),
+            format!("the run {run} has an agent {agent} already; give each its own --index"),
+        ),
+    };
+    let connection = connect(broker, &queue).await?;
+    let refused = |error: Error| refused(broker, &error, &taken);
+    let channel = connection.create_channel().await.map_err(refused)?;
+    // From agents nothing may be dropped; they are told, and try again. What agents do not take is
+    // out of date: they have been stopped.
+    let overflow = if agent.is_none() { "reject-publish" } else { "drop-head" };
+    // A queue must have room for the largest message.
+    let most = i64::try_from(2 * LARGEST).unwrap_or(i64::MAX);
+    declare(&channel, &queue, "x-max-length-bytes", most, overflow).await.map_err(refused)?;
+    let down = names.down();
+    let kind = ExchangeDeclareOptions { auto_delete: true, ..Default::default() };
+    let (fanout, none) = (ExchangeKind::Fanout, FieldTable::default);
+    let declared = channel.exchange_declare(down.clone().into(), fanout, kind, none());
+    declared.await.map_err(refused)?;
+    let mut bound = queue.clone();
+    if agent.is_none() {
+        // The exchange goes with the last queue that is bound to it, but not before the first one.
+        bound = names.hold();
+        declare(&channel, &bound, "x-max-length", 0, "drop-head").await.map_err(refused)?;
+    }
+    let bind = QueueBindOptions::default();
+    let bind = channel.queue_bind(bound.into(), down.into(), "".into(), bind, none());
+    bind.await.map_err(refused)?;
+    channel.confirm_select(ConfirmSelectOptions::default()).await.map_err(refused)?;
+    channel.basic_qos(AHEAD, BasicQosOptions::default()).await.map_err(refused)?;
+    let consume = BasicConsumeOptions { exclusive: true, ..Default::default() };
+    let consume = channel.basic_consume(queue.into(), "".into(), consume, none());
+    let consumer = consume.await.map_err(refused)?;
+    Ok(Seat { connection, channel, consumer })
+}
+
+/// Declares a queue that is gone with its connection, and that nobody else can use.
+async fn declare(
+    channel: &lapin::Channel,
+    name: &str,
+    limit: &str,
+    most: i64,
+    overflow: &str,
+) -> lapin::Result<()> {
+    let mut arguments = FieldTable::default();
+    arguments.insert(limit.into(), AMQPValue::LongLongInt(most));
+    arguments.insert("x-overflow".into(), AMQPValue::LongString(overflow.into()));
+    let options = QueueDeclareOptions { exclusive: true, ..Default::default() };
+    channel.queue_declare(name.into(), options, arguments).await?;
+    Ok(())
+}

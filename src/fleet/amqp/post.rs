@@ -1,0 +1,147 @@
+//! What lies between a channel's thread and its users: bounded both ways.
+
+use crate::fleet::{Arrived, LARGEST, Outbox, To, WAITING};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long messages may take to leave when the outbox is dropped.
+const LEAVING: Duration = Duration::from_secs(5);
+/// How often a full inbox is looked at.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// What was given to an outbox.
+pub(super) enum Posted {
+    /// A message.
+    Message(To, Vec<u8>),
+    /// A message of so many bytes, which are too many.
+    TooLarge(usize),
+}
+
+/// The bytes of messages that the broker has not confirmed.
+#[derive(Clone, Default)]
+pub(super) struct Weight(Arc<AtomicUsize>);
+
+impl Weight {
+    /// Adds a message, unless it would be too much. A message alone never is.
+    fn add(&self, bytes: usize) -> bool {
+        let add = |weight: usize| Some(weight + bytes).filter(|sum| *sum <= LARGEST);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+    }
+
+    /// Takes a message off.
+    pub(super) fn remove(&self, bytes: usize) {
+        self.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The outbox. Dropping it waits until messages have left, within bounds.
+pub(super) struct Post {
+    /// `None` once it is dropped.
+    messages: Option<mpsc::Sender<Posted>>,
+    weight: Weight,
+    /// Disconnects when the thread has ended.
+    ended: Receiver<()>,
+}
+
+impl Post {
+    /// An outbox for a thread that keeps the other end of `ended`.
+    pub(super) fn new(ended: Receiver<()>) -> (Self, mpsc::Receiver<Posted>, Weight) {
+        let (sender, posted) = mpsc::channel(WAITING);
+        let weight = Weight::default();
+        (Self { messages: Some(sender), weight: weight.clone(), ended }, posted, weight)
+    }
+}
+
+impl Outbox for Post {
+    fn send(&mut self, to: To, message: Vec<u8>) -> bool {
+        let Some(messages) = &self.messages else { return false };
+        let bytes = message.len();
+        if bytes > LARGEST {
+            // If even that does not fit, nothing is sent either way.
+            let _ = messages.try_send(Posted::TooLarge(bytes));
+            return false;
+        }
+        if !self.weight.add(bytes) {
+            return false;
+        }
+        let taken = messages.try_send(Posted::Message(to, message)).is_ok();
+        if !taken {
+            self.weight.remove(bytes);
+        }
+        taken
+    }
+}
+
+impl Drop for Post {
+    fn drop(&mut self) {
+        self.messages = None;
+        // What does not leave in time stays.
+        let _ = self.ended.recv_timeout(LEAVING);
+    }
+}
+
+/// Where the thread puts what arrives.
+pub(super) struct Inbox(pub(super) SyncSender<Arrived>);
+
+impl Inbox {
+    /// Waits until there is room. Returns whether somebody still reads.
+    pub(super) async fn put(&self, mut arrived: Arrived) -> bool {
+        loop {
+            arrived = match self.0.try_send(arrived) {
+                Ok(()) => return true,
+                Err(TrySendError::Disconnected(_)) => return false,
+                Err(TrySendError::Full(arrived)) => arrived,
+            };
+            // Blocking would hold up heartbeats.
+            tokio::time::sleep(GLANCE).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{channel, sync_channel};
+
+    #[test]
+    fn an_outbox_takes_so_many_messages_and_so_many_bytes() {
+        let (alive, ended) = channel();
+        let (mut post, mut posted, weight) = Post::new(ended);
+        for _ in 0..WAITING {
+            assert!(post.send(To::All, Vec::new()));
+        }
+        assert!(!post.send(To::All, Vec::new()), "so many messages");
+        posted.try_recv().unwrap();
+        assert!(post.send(To::All, vec![0; LARGEST]));
+        posted.try_recv().unwrap();
+        assert!(!post.send(To::All, vec![0]), "so many bytes, as none are confirmed");
+        assert!(post.send(To::All, Vec::new()));
+        posted.try_recv().unwrap();
+        weight.remove(LARGEST);
+        assert!(post.send(To::All, vec![0]));
+        posted.try_recv().unwrap();
+        assert!(!post.send(To::All, vec![0; LARGEST + 1]), "too large");
+        let last = std::iter::from_fn(|| posted.try_recv().ok()).last();
+        assert!(matches!(last, Some(Posted::TooLarge(bytes)) if bytes == LARGEST + 1));
+        drop(posted);
+        assert!(!post.send(To::All, Vec::new()), "the channel is closed");
+        drop(alive);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_inbox_holds_up_who_fills_it() {
+        let (sender, read) = sync_channel(1);
+        let inbox = Inbox(sender);
+        let arrived = || Arrived::Message(vec![1]);
+        assert!(inbox.put(arrived()).await);
+        let put = tokio::time::timeout(Duration::from_secs(60), inbox.put(arrived()));
+        assert!(put.await.is_err());
+        read.recv().unwrap();
+        assert!(inbox.put(arrived()).await);
+        drop(read);
+        assert!(!inbox.put(arrived()).await);
+    }
+}

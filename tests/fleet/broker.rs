@@ -1,0 +1,241 @@
+//! Channels over a real RabbitMQ: what arrives, who is refused, and what is noticed when something
+//! is gone.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use springload::clock::{Clock, Nanos};
+use springload::fleet::{Arrived, Broker, Channel, To};
+
+use crate::servers::rabbitmq::{PASSWORD, RabbitMq};
+
+/// How long anything may take that is not timed.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// In which the loss of a broker must be noticed: its 4 to 5 s, and 2 s to leave.
+const NOTICED: Duration = Duration::from_secs(8);
+
+/// The ID of a run that no other test has.
+fn run() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn now() -> Nanos {
+    Clock::system().now()
+}
+
+fn since(begun: Nanos) -> Duration {
+    Duration::from_nanos(now() - begun)
+}
+
+fn at(url: &str) -> Broker {
+    Broker::parse("SPRINGLOAD_BROKER", url).expect("an address")
+}
+
+#[track_caller]
+fn next(channel: &Channel) -> Arrived {
+    channel.inbox.recv_timeout(PATIENCE).expect("something arrives")
+}
+
+#[track_caller]
+fn next_text(channel: &Channel) -> String {
+    match next(channel) {
+        Arrived::Message(bytes) => String::from_utf8(bytes).expect("text"),
+        other => panic!("no message: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn why_closed(channel: &Channel) -> String {
+    loop {
+        match next(channel) {
+            Arrived::Closed(why) => return why,
+            Arrived::Message(_) | Arrived::AgentGone(..) => {}
+        }
+    }
+}
+
+#[track_caller]
+fn send(channel: &mut Channel, to: To, text: &str) {
+    let begun = now();
+    while !channel.outbox.send(to, text.as_bytes().to_vec()) {
+        assert!(since(begun) < PATIENCE, "it is not taken");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Why there is no channel: a line that shows no password.
+#[track_caller]
+fn refusal(refused: Result<Channel, String>) -> String {
+    let told = refused.expect_err("it is refused");
+    assert!(!told.contains('\n') && !told.contains(PASSWORD) && told.len() < 400, "{told}");
+    told
+}
+
+/// A coordinator and its agents.
+fn fleet(broker: &Broker, agents: usize) -> (Channel, Vec<Channel>, String) {
+    let run = run();
+    let coordinator = broker.open(&run).expect("a coordinator");
+    let join = |agent| broker.join(&run, agent).expect("an agent");
+    (coordinator, (0..agents).map(join).collect(), run)
+}
+
+#[test]
+fn messages_go_both_ways_in_their_order() {
+    let Some(server) = RabbitMq::shared() else { return };
+    for url in [server.full_url(), server.tls_url()] {
+        let (mut coordinator, mut agents, _) = fleet(&at(&url), 3);
+        for number in 0..200 {
+            send(&mut coordinator, To::All, &format!("all {number}"));
+            send(&mut coordinator, To::Agent(1), &format!("one {number}"));
+            send(&mut agents[2], To::All, &format!("up {number}"));
+        }
+        for number in 0..200 {
+            for (index, agent) in agents.iter().enumerate() {
+                assert_eq!(next_text(agent), format!("all {number}"));
+                if index == 1 {
+                    assert_eq!(next_text(agent), format!("one {number}"));
+                }
+            }
+            assert_eq!(next_text(&coordinator), format!("up {number}"));
+        }
+        let large = "x".repeat(3 << 20);
+        send(&mut agents[0], To::All, &large);
+        send(&mut coordinator, To::Agent(0), &large);
+        assert!(next_text(&coordinator) == large && next_text(&agents[0]) == large);
+    }
+}
+
+#[test]
+fn runs_do_not_hear_of_each_other() {
+    let Some(server) = RabbitMq::shared() else { return };
+    let broker = at(&server.full_url());
+    let (mut first, mut agents, _) = fleet(&broker, 1);
+    let (mut second, others, _) = fleet(&broker, 1);
+    send(&mut first, To::All, "first");
+    send(&mut second, To::All, "second");
+    send(&mut agents[0], To::All, "up");
+    assert_eq!((next_text(&agents[0]), next_text(&others[0])), ("first".into(), "second".into()));
+    assert_eq!(next_text(&first), "up");
+    assert!(second.inbox.try_recv().is_err());
+}
+
+#[test]
+fn nobody_takes_a_place_that_is_taken() {
+    let Some(server) = RabbitMq::shared() else { return };
+    let broker = at(&server.full_url());
+    let (mut coordinator, mut agents, run) = fleet(&broker, 1);
+    let told = refusal(broker.join(&run, 0));
+    assert!(told.contains("has an agent 0 already") && told.contains("--index"), "{told}");
+    let told = refusal(broker.open(&run));
+    assert!(told.contains("has a coordinator already") && told.contains("--run-id"), "{told}");
+    // Those who were there notice nothing.
+    send(&mut coordinator, To::All, "down");
+    send(&mut agents[0], To::All, "up");
+    assert_eq!((next_text(&agents[0]), next_text(&coordinator)), ("down".into(), "up".into()));
+    let told = refusal(broker.open(&"x".repeat(129)));
+    assert!(told.contains("129 bytes"), "{told}");
+}
+
+#[test]
+fn an_agent_waits_for_its_coordinator_but_not_for_ever() {
+    let Some(server) = RabbitMq::shared() else { return };
+    let broker = at(&server.full_url());
+    let told = refusal(broker.join_within(&run(), 0, Duration::from_millis(600)));
+    assert!(told.contains("no coordinator") && told.contains("--run-id"), "{told}");
+
+    let run = run();
+    let early = {
+        let (broker, run) = (broker.clone(), run.clone());
+        std::thread::spawn(move || broker.join_within(&run, 0, PATIENCE).expect("an agent"))
+    };
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(!early.is_finished());
+    let mut coordinator = broker.open(&run).expect("a coordinator");
+    let mut agent = early.join().expect("it joins");
+    send(&mut agent, To::All, "ready");
+    assert_eq!(next_text(&coordinator), "ready");
+    send(&mut coordinator, To::All, "go");
+    assert_eq!(next_text(&agent), "go");
+}
+
+#[test]
+fn who_leaves_is_missed_and_what_was_sent_before_arrives() {
+    let Some(server) = RabbitMq::shared() else { return };
+    let (mut coordinator, mut agents, _) = fleet(&at(&server.full_url()), 2);
+    let mut first = agents.remove(0);
+    for number in 0..30 {
+        send(&mut first, To::All, &number.to_string());
+    }
+    drop(first);
+    for number in 0..30 {
+        assert_eq!(next_text(&coordinator), number.to_string());
+    }
+    let Arrived::AgentGone(0, why) = next(&coordinator) else { panic!("agent 0 is missed") };
+    assert!(why.contains("left"), "{why}");
+
+    send(&mut coordinator, To::All, "stop");
+    drop(coordinator);
+    assert_eq!(next_text(&agents[0]), "stop");
+    let why = why_closed(&agents[0]);
+    assert!(why.contains("coordinator") && why.contains("left"), "{why}");
+    assert!(agents[0].inbox.recv_timeout(PATIENCE).is_err(), "nothing comes after that");
+    assert!(!agents[0].outbox.send(To::All, vec![1]));
+}
+
+#[test]
+fn who_loses_its_connection_is_missed() {
+    let Some(server) = RabbitMq::own() else { return };
+    let broker = at(&server.full_url());
+    let (mut coordinator, mut agents, run) = fleet(&broker, 2);
+    for agent in &mut agents {
+        send(agent, To::All, "ready");
+        assert_eq!(next_text(&coordinator), "ready");
+    }
+    let cut = |queue: &str| {
+        let find = format!(
+            "[rabbit_networking:close_connection(pget(pid, C), \"cut\") || \
+             C <- rabbit_networking:connection_info_all([pid, client_properties]), \
+             lists:keyfind(<<\"connection_name\">>, 1, pget(client_properties, C)) \
+             == {{<<\"connection_name\">>, longstr, <<\"{queue}\">>}}]."
+        )
+        .replace("pget(", "rabbit_misc:pget(");
+        server.control(&["eval", &find]);
+    };
+    cut(&format!("springload.{run}.agent.1"));
+    let why = why_closed(&agents[1]);
+    assert!(why.contains("is lost") && why.contains("cut"), "{why}");
+    let Arrived::AgentGone(1, why) = next(&coordinator) else { panic!("agent 1 is missed") };
+    assert!(why.contains("connection"), "{why}");
+    send(&mut coordinator, To::All, "still there");
+    assert_eq!(next_text(&agents[0]), "still there");
+
+    cut(&format!("springload.{run}.up"));
+    let why = why_closed(&coordinator);
+    assert!(why.contains("is lost"), "{why}");
+    let why = why_closed(&agents[0]);
+    assert!(why.contains("coordinator") && why.contains("is gone"), "{why}");
+}
+
+#[test]
+fn a_broker_that_is_killed_or_stopped_closes_both_ends() {
+    for signal in ["KILL", "STOP"] {
+        let Some(mut server) = RabbitMq::own() else { return };
+        let (coordinator, agents, _) = fleet(&at(&server.full_url()), 2);
+        let begun = now();
+        let signalled =
+            Command::new("kill").args([format!("-{signal}"), server.pid().to_string()]).status();
+        assert!(signalled.expect("kill runs").success());
+        for channel in agents.iter().chain([&coordinator]) {
+            let why = why_closed(channel);
+            assert!(why.contains("is lost"), "{why}");
+            let after = since(begun);
+            assert!(after < NOTICED, "{signal} noticed after {after:?}");
+        }
+        let begun = now();
+        drop((coordinator, agents));
+        assert!(since(begun) < NOTICED, "nothing waits for a broker that is lost");
+        server.kill();
+    }
+}

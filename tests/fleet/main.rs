@@ -1,0 +1,8 @@
+//! Many load machines: a coordinator and its agents, here as processes of this machine.
+//!
+//! `cargo test --all-features --test fleet broker` runs the tests of one file.
+
+#[cfg(feature = "broker")]
+mod broker;
+#[path = "../servers/mod.rs"]
+mod servers;

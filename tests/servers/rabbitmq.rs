@@ -1,0 +1,187 @@
+//! RabbitMQ, one for all tests of a binary, or one for a test that does it harm.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+use super::process::{Process, free_ports};
+use super::{PATIENCE, absent};
+
+/// What Debian's package has; its `rabbitmq-server` on the path insists on a user of its own.
+const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+/// The user that may use the names of springload, and nothing else.
+pub(crate) const USER: &str = "ann@load";
+/// Its password.
+pub(crate) const PASSWORD: &str = "s3cret:/?#";
+
+/// A broker that runs.
+pub(crate) struct RabbitMq {
+    server: Process,
+    /// Where its node is named: gone with it.
+    _names: Process,
+    ports: [u16; 2],
+    epmd: u16,
+}
+
+/// Only this binary ends it: the guard of its process does.
+static SHARED: Mutex<Option<&'static RabbitMq>> = Mutex::new(None);
+
+impl RabbitMq {
+    /// The broker of all tests of this binary, which none may harm; `None`, and a word about it,
+    /// when it is not installed.
+    pub(crate) fn shared() -> Option<&'static Self> {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared.is_none() {
+            *shared = Some(Box::leak(Box::new(Self::own()?)));
+        }
+        *shared
+    }
+
+    /// A broker for one test.
+    pub(crate) fn own() -> Option<Self> {
+        if !Path::new(PROGRAM).exists() {
+            absent("RabbitMQ", "install the package rabbitmq-server");
+            return None;
+        }
+        // Between finding free ports and using them somebody else may take one: try again.
+        let started = (0..3).map(|_| start()).find_map(Result::ok);
+        Some(started.unwrap_or_else(|| start().expect("RabbitMQ starts")))
+    }
+
+    /// Its address for [`USER`], without the password.
+    pub(crate) fn url(&self) -> String {
+        format!("amqp://ann%40load@127.0.0.1:{}/load%2Ftest", self.ports[0])
+    }
+
+    /// Its address with user and password.
+    pub(crate) fn full_url(&self) -> String {
+        self.url().replace("@127", ":s3cret%3A%2F%3F%23@127")
+    }
+
+    /// The same with TLS, trusting its authority.
+    pub(crate) fn tls_url(&self) -> String {
+        format!("{}?cacertfile={}", self.strange_url(), self.file("ca.pem"))
+    }
+
+    /// The same without knowing its authority.
+    pub(crate) fn strange_url(&self) -> String {
+        let [plain, tls] = self.ports.map(|port| format!(":{port}/"));
+        self.full_url().replace("amqp:", "amqps:").replace(&plain, &tls)
+    }
+
+    /// The port without TLS, and the one with it.
+    pub(crate) fn ports(&self) -> [u16; 2] {
+        self.ports
+    }
+
+    /// Its process, for `kill`.
+    pub(crate) fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    /// Kills it as `kill -9` does.
+    pub(crate) fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Tells it something with `rabbitmqctl`.
+    pub(crate) fn control(&self, words: &[&str]) {
+        let folder = self.server.folder();
+        let mut command = Command::new(PROGRAM.replace("-server", "ctl"));
+        surroundings(&mut command, folder, self.epmd);
+        command.args(words);
+        let output = command.output().expect("rabbitmqctl runs");
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.server.folder().join(name).display().to_string()
+    }
+}
+
+fn start() -> std::io::Result<RabbitMq> {
+    let ports = free_ports(4)?;
+    let [plain, tls, distribution, epmd] = ports[..] else { unreachable!("four ports") };
+    // Without one, the server would start one that outlives it.
+    let mut names = Process::start(Box::new(move |_| {
+        let mut command = Command::new("epmd");
+        command.args(["-port", &epmd.to_string(), "-address", "127.0.0.1"]);
+        command
+    }))?;
+    names.until(PATIENCE, |_| std::net::TcpStream::connect(("127.0.0.1", epmd)).is_ok())?;
+    let mut server = Process::start(Box::new(move |folder| {
+        write_settings(folder, plain, tls);
+        let mut command = Command::new(PROGRAM);
+        surroundings(&mut command, folder, epmd);
+        // Allowed input, the script becomes the server, which then has the process ID known here.
+        let arguments = "-noinput -kernel inet_dist_use_interface {127,0,0,1} +S 2:2 +sbwt none";
+        command
+            .env("RABBITMQ_ALLOW_INPUT", "1")
+            .env("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", arguments)
+            .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
+            .env("RABBITMQ_DIST_PORT", distribution.to_string())
+            .env("RABBITMQ_LOGS", "-")
+            .env("RABBITMQ_MNESIA_BASE", folder.join("data"))
+            .env("RABBITMQ_GENERATED_CONFIG_DIR", folder.join("generated"));
+        command
+    }))?;
+    server.until(PATIENCE, |process| process.output().contains("Server startup complete"))?;
+    Ok(RabbitMq { server, _names: names, ports: [plain, tls], epmd })
+}
+
+/// What server and `rabbitmqctl` share.
+fn surroundings(command: &mut Command, folder: &Path, epmd: u16) {
+    command
+        .env("HOME", folder)
+        .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+        .env("ERL_EPMD_PORT", epmd.to_string())
+        .env("RABBITMQ_NODENAME", "springload@localhost")
+        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+        .env("RABBITMQ_CONFIG_FILE", folder.join("rabbitmq.conf"))
+        .env("RABBITMQ_ENABLED_PLUGINS_FILE", folder.join("plugins"))
+        .env("RABBITMQ_LOG_BASE", folder.join("log"));
+}
+
+fn write_settings(folder: &Path, plain: u16, tls: u16) {
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.join(name), text).expect("a file");
+    };
+    write("plugins", "[].");
+    let mut authority = CertificateParams::new(Vec::new()).expect("no names");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(authority, KeyPair::generate().expect("a key"));
+    let issuer = issuer.expect("a certificate");
+    let key = KeyPair::generate().expect("a key");
+    let parameters = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a name");
+    let certificate = parameters.signed_by(&key, &issuer).expect("a certificate");
+    write("ca.pem", &issuer.pem());
+    write("server.pem", &certificate.pem());
+    write("key.pem", &key.serialize_pem());
+    let file = |name: &str| folder.join(name).display().to_string();
+    let settings = format!(
+        "listeners.tcp.1 = 127.0.0.1:{plain}\n\
+         listeners.ssl.1 = 127.0.0.1:{tls}\n\
+         ssl_options.cacertfile = {}\n\
+         ssl_options.certfile = {}\n\
+         ssl_options.keyfile = {}\n\
+         load_definitions = {}\n\
+         disk_free_limit.absolute = 1MB\n",
+        file("ca.pem"),
+        file("server.pem"),
+        file("key.pem"),
+        file("definitions.json"),
+    );
+    write("rabbitmq.conf", &settings);
+    let only = "^(springload\\..*|amq\\.default)$";
+    let definitions = serde_json::json!({
+        "users": [{ "name": USER, "password": PASSWORD, "tags": [] }],
+        "vhosts": [{ "name": "load/test" }, { "name": "closed" }, { "name": "mute" }],
+        "permissions": [
+            { "user": USER, "vhost": "load/test", "configure": only, "write": only, "read": only },
+            { "user": USER, "vhost": "mute", "configure": "", "write": "", "read": "" },
+        ],
+    });
+    write("definitions.json", &definitions.to_string());
+}
