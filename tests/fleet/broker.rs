@@ -16,30 +16,30 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const NOTICED: Duration = Duration::from_secs(8);
 
 /// The ID of a run that no other test has.
-fn run() -> String {
+pub(crate) fn run() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn now() -> Nanos {
+pub(crate) fn now() -> Nanos {
     Clock::system().now()
 }
 
-fn since(begun: Nanos) -> Duration {
+pub(crate) fn since(begun: Nanos) -> Duration {
     Duration::from_nanos(now() - begun)
 }
 
-fn at(url: &str) -> Broker {
+pub(crate) fn at(url: &str) -> Broker {
     Broker::parse("SPRINGLOAD_BROKER", url).expect("an address")
 }
 
 #[track_caller]
-fn next(channel: &Channel) -> Arrived {
+pub(crate) fn next(channel: &Channel) -> Arrived {
     channel.inbox.recv_timeout(PATIENCE).expect("something arrives")
 }
 
 #[track_caller]
-fn next_text(channel: &Channel) -> String {
+pub(crate) fn next_text(channel: &Channel) -> String {
     match next(channel) {
         Arrived::Message(bytes) => String::from_utf8(bytes).expect("text"),
         other => panic!("no message: {other:?}"),
@@ -47,7 +47,7 @@ fn next_text(channel: &Channel) -> String {
 }
 
 #[track_caller]
-fn why_closed(channel: &Channel) -> String {
+pub(crate) fn why_closed(channel: &Channel) -> String {
     loop {
         match next(channel) {
             Arrived::Closed(why) => return why,
@@ -57,7 +57,7 @@ fn why_closed(channel: &Channel) -> String {
 }
 
 #[track_caller]
-fn send(channel: &mut Channel, to: To, text: &str) {
+pub(crate) fn send(channel: &mut Channel, to: To, text: &str) {
     let begun = now();
     while !channel.outbox.send(to, text.as_bytes().to_vec()) {
         assert!(since(begun) < PATIENCE, "it is not taken");
@@ -67,14 +67,14 @@ fn send(channel: &mut Channel, to: To, text: &str) {
 
 /// Why there is no channel: a line that shows no password.
 #[track_caller]
-fn refusal(refused: Result<Channel, String>) -> String {
+pub(crate) fn refusal(refused: Result<Channel, String>) -> String {
     let told = refused.expect_err("it is refused");
     assert!(!told.contains('\n') && !told.contains(PASSWORD) && told.len() < 400, "{told}");
     told
 }
 
 /// A coordinator and its agents.
-fn fleet(broker: &Broker, agents: usize) -> (Channel, Vec<Channel>, String) {
+pub(crate) fn fleet(broker: &Broker, agents: usize) -> (Channel, Vec<Channel>, String) {
     let run = run();
     let coordinator = broker.open(&run).expect("a coordinator");
     let join = |agent| broker.join(&run, agent).expect("an agent");

@@ -4,5 +4,9 @@
 
 #[cfg(feature = "broker")]
 mod broker;
+#[cfg(feature = "broker")]
+mod broker_bounds;
+#[cfg(feature = "broker")]
+mod broker_refused;
 #[path = "../servers/mod.rs"]
 mod servers;
