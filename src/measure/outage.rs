@@ -234,7 +234,9 @@ mod tests {
     fn processes_are_in_an_outage_only_together() {
         let log = |down: &[(u64, u64)]| {
             let mut log = OutageLog::default();
-            down.iter().for_each(|(from, to)| log.down.add(from * MS, to * MS));
+            for (from, to) in down {
+                log.down.add(from * MS, to * MS);
+            }
             log.waits.record(MS);
             log
         };

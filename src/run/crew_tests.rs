@@ -217,7 +217,7 @@ fn a_run_without_agents_ends_with_what_was_measured() {
 fn what_is_no_message_or_of_another_run_changes_nothing() {
     let mut bed = Bed::new(&[0; 2]);
     let strange = [
-        "".to_owned(),
+        String::new(),
         "{}".to_owned(),
         "\u{0}".repeat(9),
         r#"{"run":"other","agent":0,"sender":1,"body":{"failed":{"why":"x"}}}"#.to_owned(),
