@@ -47,6 +47,18 @@ from_go() {
     cat "${sources[@]}" >servers/built/.go
 }
 
+# Lithops, maturin and what checks manifests of Kubernetes, in an environment of their own.
+from_pypi() {
+    local built=servers/built/python lock=servers/python/requirements.txt
+    of_today "$built/.springload-lock" "$lock" && return
+    echo "Installing Lithops and maturin (tests/servers)" >&2
+    rm -rf "$built"
+    python3 -m venv "$built"
+    "$built/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+        -r "$lock" </dev/null
+    cp "$lock" "$built/.springload-lock"
+}
+
 # RabbitMQ from Debian's package, with what would start it as a service held back meanwhile.
 from_debian() {
     local policy=/usr/sbin/policy-rc.d status=0
@@ -79,4 +91,9 @@ if command -v mvn >/dev/null && command -v javac >/dev/null; then from_maven; el
 fi
 if command -v go >/dev/null; then from_go; else
     missing go "against FerretDB" Go
+fi
+if python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+    from_pypi
+else
+    missing "Python 3.10 with venv" "with Lithops, and of the Python package" "python3 and python3-venv"
 fi

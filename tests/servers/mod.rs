@@ -1,7 +1,7 @@
 //! Servers for tests, each started on a free port of this machine and ended with its value.
 //!
-//! `package.json`, `pom.xml` and `ferretdb/go.mod` beside this file name the ones from npm, Maven
-//! and Go; `make test-servers` installs them. Redis and RabbitMQ are
+//! `package.json`, `pom.xml`, `ferretdb/go.mod` and `python/requirements.txt` beside this file name
+//! the ones from npm, Maven, Go and PyPI; `make test-servers` installs them. Redis and RabbitMQ are
 //! the machine's own.
 
 #![allow(dead_code, reason = "each test binary uses its own part of the harness")]
@@ -11,6 +11,7 @@ pub(crate) mod database;
 pub(crate) mod ferretdb;
 pub(crate) mod hbase;
 pub(crate) mod process;
+pub(crate) mod python;
 pub(crate) mod rabbitmq;
 pub(crate) mod resp;
 pub(crate) mod ycsb;

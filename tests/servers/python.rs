@@ -1,0 +1,20 @@
+//! Python with what `python/requirements.txt` names, in an environment of its own.
+
+use std::path::PathBuf;
+
+use super::{absent, here};
+
+/// Its interpreter; `None`, and a word about it, when it is not installed.
+pub(crate) fn python() -> Option<PathBuf> {
+    program("python")
+}
+
+/// A program of one of its packages.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let program = here().join("built/python/bin").join(name);
+    if program.exists() {
+        return Some(program);
+    }
+    absent("Python", "install Python 3.10 or later with venv, and run make test-servers");
+    None
+}
