@@ -8,5 +8,7 @@ mod broker;
 mod broker_bounds;
 #[cfg(feature = "broker")]
 mod broker_refused;
+#[cfg(all(feature = "broker", target_os = "linux"))]
+mod lithops;
 #[path = "../servers/mod.rs"]
 mod servers;

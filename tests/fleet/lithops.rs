@@ -1,0 +1,260 @@
+//! Agents that Lithops starts: its localhost backend, RabbitMQ and the program under test.
+
+use std::fs::{File, read_to_string};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use springload::embedded::Options;
+
+use crate::servers::Server;
+use crate::servers::python::python;
+use crate::servers::rabbitmq::RabbitMq;
+
+/// How long a launcher may take; it needs some seconds.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How long anything else may take.
+const SOON: Duration = Duration::from_secs(30);
+
+/// A launcher that runs, with places of its own for all that Lithops leaves.
+struct Launcher {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+/// What a launcher left behind.
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+    record: Value,
+}
+
+impl Launcher {
+    fn start(python: &Path, broker: &RabbitMq, words: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = |name: &str| {
+            let place = folder.path().join(name);
+            std::fs::create_dir(&place).expect("a folder");
+            place
+        };
+        let settings = folder.path().join("lithops.yaml");
+        let text = "lithops: {backend: localhost, storage: localhost}\n";
+        std::fs::write(&settings, text).expect("a file");
+        let output = |name: &str| File::create(folder.path().join(name)).expect("a file");
+        let child = Command::new(python)
+            .args(["-m", "springload.lithops"])
+            .args(words)
+            .current_dir(&folder)
+            .env("HOME", place("home"))
+            .env("TMPDIR", place("tmp"))
+            .env("LITHOPS_CONFIG_FILE", settings)
+            .env("PYTHONPATH", Path::new(env!("CARGO_MANIFEST_DIR")).join("python"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("SPRINGLOAD_BIN", env!("CARGO_BIN_EXE_springload"))
+            .env("SPRINGLOAD_BROKER", broker.full_url())
+            .stdin(Stdio::null())
+            .stdout(output("stdout"))
+            .stderr(output("stderr"))
+            .spawn()
+            .expect("it starts");
+        Self { child, folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// Waits for something, and tells what was said if it does not come.
+    #[track_caller]
+    fn until<T>(&self, what: &str, patience: Duration, mut found: impl FnMut() -> Option<T>) -> T {
+        for _ in 0..patience.as_millis() / 20 {
+            if let Some(found) = found() {
+                return found;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("not soon: {what}\n{}\n{}", self.text("stdout"), self.text("stderr"));
+    }
+
+    /// Its end, and that nothing of it is left.
+    #[track_caller]
+    fn end(mut self) -> Ended {
+        let mut status = None;
+        for _ in 0..PATIENCE.as_millis() / 20 {
+            status = self.child.try_wait().expect("it is ours");
+            if status.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let Some(status) = status else {
+            panic!("it does not end\n{}\n{}", self.text("stdout"), self.text("stderr"));
+        };
+        // That of Lithops which deletes its data stays for some seconds.
+        let rest = || {
+            let found = processes(&self.path("tmp")).into_iter();
+            found.filter(|(_, words)| !words.contains("lithops.scripts.cleaner")).count()
+        };
+        self.until("its processes end", SOON, || (rest() == 0).then_some(()));
+        // What Lithops copies of itself, what it knows of runtimes and its logs stay for next time.
+        let stored = self.path("tmp").join("lithops-root/storage/lithops.jobs");
+        let stored = stored.to_str().expect("UTF-8").replace("root", &user());
+        self.until("its data is deleted", SOON, || (files(Path::new(&stored)) == 0).then_some(()));
+        let folder = self.folder.path();
+        let spread = Command::new("grep").args(["-rl", "s3cret"]).arg(folder).output();
+        let spread = String::from_utf8(spread.expect("grep").stdout).expect("UTF-8");
+        assert_eq!(spread, "", "the password was written");
+        let record = self.text("out/run.json");
+        Ended {
+            code: status.code(),
+            stdout: self.text("stdout"),
+            stderr: self.text("stderr"),
+            record: serde_json::from_str(&record).unwrap_or_default(),
+        }
+    }
+
+    /// An agent, and the processes of Python around it from the inside out, once they are there.
+    fn agent(&self, index: usize) -> [Pid; 3] {
+        let word = format!("--index\0{index}\0");
+        self.until("an agent starts", SOON, || {
+            let found = processes(&self.path("tmp"));
+            let (agent, _) = found.into_iter().find(|(_, words)| words.contains(&word))?;
+            let host = parent(agent)?;
+            Some([agent, host, parent(host)?])
+        })
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for (pid, _) in processes(&self.path("tmp")) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+fn user() -> String {
+    std::env::var("USER").unwrap_or_else(|_| "root".to_owned())
+}
+
+/// How many files are in a folder and those below.
+fn files(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| if entry.path().is_dir() { files(&entry.path()) } else { 1 }).sum()
+}
+
+/// The processes whose temporary folder is this, with their command lines.
+fn processes(temporary: &Path) -> Vec<(Pid, String)> {
+    let wanted = format!("TMPDIR={}", temporary.display());
+    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let found = entries.filter_map(|entry| {
+        let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+        let text = |name: &str| {
+            let bytes = std::fs::read(entry.path().join(name)).ok()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let ours = text("environ")?.split('\0').any(|variable| variable == wanted);
+        let words = text("cmdline")?;
+        (ours && !words.is_empty()).then_some((pid, words))
+    });
+    found.collect()
+}
+
+fn parent(pid: Pid) -> Option<Pid> {
+    let status = read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    Pid::from_raw(line.trim().parse().ok()?)
+}
+
+/// The sum of a count over all operations of all stages.
+fn sum(record: &Value, key: &str) -> u64 {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let operations =
+        list(&record["stages"]).into_iter().flat_map(|stage| list(&stage["operations"]));
+    operations.filter_map(|operation| operation[key].as_u64()).sum()
+}
+
+/// The numbers of agents that were lost.
+fn lost(record: &Value) -> Vec<u64> {
+    let agents = record["agents"].as_array().expect("agents").iter();
+    agents.filter(|it| !it["lost"].is_null()).filter_map(|it| it["index"].as_u64()).collect()
+}
+
+#[test]
+fn eight_functions_write_at_one_instant() {
+    let (Some(python), Some(broker)) = (python(), RabbitMq::shared()) else { return };
+    let server = Server::stand_in(Options::default());
+    let words = ["-n", "8", "--", "bm-couchdb", "-n", "16", "-t", "2", "-s", "250", "-q"];
+    let words = [&words[..], &["--output", "out", &server.url]].concat();
+    let launcher = Launcher::start(&python, broker, &words);
+    launcher.agent(7);
+    for (_, words) in processes(&launcher.path("tmp")) {
+        assert!(!words.contains("s3cret"), "{words}");
+    }
+    let written = launcher.path("out/csv/couchdb_16writers_2sec_250bytes_sum.csv");
+    let table = std::cell::OnceCell::new();
+    launcher.until("a table", PATIENCE, || {
+        let text = read_to_string(&written).ok().filter(|text| text.ends_with('\n'))?;
+        table.set(text).ok()
+    });
+    let ended = launcher.end();
+    // A busy machine makes agents client-bound, which is no concern of this test.
+    assert!(matches!(ended.code, Some(0 | 5)), "{}\n{}", ended.stdout, ended.stderr);
+    assert_eq!(lost(&ended.record), [0; 0]);
+    let pids = ended.record["agents"].as_array().expect("agents").iter().map(|it| &it["pid"]);
+    let mut pids: Vec<_> = pids.filter_map(Value::as_u64).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    assert_eq!(pids.len(), 8);
+    let counted = server.as_stand_in().expect("a stand-in").counters();
+    assert_eq!(counted.documents_created, 16);
+    let written = counted.documents_created + counted.documents_updated;
+    assert_eq!(sum(&ended.record, "ok"), written);
+    let rows = table.get().expect("it was read").lines().skip(1);
+    let sums = rows.filter_map(|row| row.split_once(',')?.1.parse::<u64>().ok());
+    assert_eq!(sums.sum::<u64>(), written);
+}
+
+#[test]
+fn a_killed_host_is_a_lost_agent_and_a_killed_runner_is_not() {
+    let (Some(python), Some(broker)) = (python(), RabbitMq::shared()) else { return };
+    let server = Server::stand_in(Options::default());
+    let words = ["-n", "4", "--", "burst", "-n", "8", "-t", "6s", "--rate", "400", "-q"];
+    let words = [&words[..], &["--output", "out", &server.url]].concat();
+    let launcher = Launcher::start(&python, broker, &words);
+    let [[killed, host, _], [left, _, runner]] = [launcher.agent(1), launcher.agent(2)];
+    let updated = || server.as_stand_in().expect("a stand-in").counters().documents_updated;
+    launcher.until("the burst is under way", PATIENCE, || (updated() > 1000).then_some(()));
+    for process in [host, runner] {
+        kill_process(process, Signal::KILL).expect("it runs");
+    }
+    let gone = || rustix::process::test_kill_process(killed).err();
+    launcher.until("the agent ends with its host", Duration::from_secs(5), gone);
+    assert!(rustix::process::test_kill_process(left).is_ok());
+    let ended = launcher.end();
+    let told = |text: &str| assert!(ended.stderr.contains(text), "{text}: {}", ended.stderr);
+    assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+    assert_eq!(lost(&ended.record), [1]);
+    told("agent 1: its Python process was killed by SIGKILL");
+    // Three agents to the end, and what the fourth had reported.
+    assert!(sum(&ended.record, "ok") > 6 * 300, "{}", ended.record["stages"][0]["agents"]);
+}
+
+#[test]
+fn a_coordinator_without_agents_is_stopped() {
+    let (Some(python), Some(broker)) = (python(), RabbitMq::shared()) else { return };
+    let words = ["-n", "2", "--runtime", "/nowhere/python", "--", "run", "basic", "-q"];
+    let ended = Launcher::start(&python, broker, &words).end();
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let told = "Lithops did not start the agents: FileNotFoundError: ";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+}
