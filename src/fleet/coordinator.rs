@@ -153,7 +153,15 @@ impl Fleet {
             // Nobody listened: silence of that time says nothing about agents.
             self.members.iter_mut().for_each(|member| member.heard = now);
         }
-        let arrived = self.inbox.recv_timeout(patience);
+        let waiting = self.inbox.try_recv();
+        self.looked = self.clock.now();
+        if waiting.is_err()
+            && let Some(lost) = self.silent()
+        {
+            // All that has come was heard.
+            return Some(lost);
+        }
+        let arrived = waiting.or_else(|_| self.inbox.recv_timeout(patience));
         self.looked = self.clock.now();
         match arrived {
             Ok(Arrived::Message(bytes)) => self.heard(&bytes),
@@ -166,7 +174,7 @@ impl Fleet {
                 self.closed = Some("its channel is closed".to_owned());
                 self.lose_next()
             }
-            Err(RecvTimeoutError::Timeout) => self.silent(),
+            Err(RecvTimeoutError::Timeout) => None,
         }
     }
 
@@ -201,7 +209,7 @@ impl Fleet {
         }
     }
 
-    /// Nothing came: whether an agent has been silent for too long.
+    /// Nothing waits to be heard: whether an agent has been silent for too long.
     fn silent(&mut self) -> Option<Event> {
         let since = self.looked.saturating_sub(SILENCE_NS);
         let silent = |member: &Member| {
@@ -366,5 +374,53 @@ fn numbers(numbers: &[usize]) -> String {
         (_, more) if more > text.len() => format!("{} and {} more", text.join(", "), more - 10),
         ([some @ .., last], _) if !some.is_empty() => format!("{} and {last}", some.join(", ")),
         _ => text.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::{Channel, WAITING};
+    use std::sync::mpsc::sync_channel;
+
+    struct Nowhere;
+
+    impl Outbox for Nowhere {
+        fn send(&mut self, _: To, _: Vec<u8>) -> bool {
+            true
+        }
+    }
+
+    fn said(agent: usize, body: Up) -> Arrived {
+        let envelope = Envelope { run: "r".to_owned(), agent: Some(agent), sender: 7, body };
+        Arrived::Message(envelope.encode())
+    }
+
+    #[test]
+    fn an_agent_is_missed_though_the_others_never_pause() {
+        let (arrived, inbox) = sync_channel(WAITING);
+        let channel_ = Channel { outbox: Box::new(Nowhere), inbox };
+        let mut fleet = Fleet::new(channel_, "r", 2).unwrap();
+        for agent in 0..2 {
+            arrived.send(said(agent, Up::Hello(Facts::default()))).unwrap();
+        }
+        // More often than the coordinator is patient.
+        let talking = std::thread::spawn(move || {
+            while arrived.send(said(0, Up::Alive)).is_ok() {
+                std::thread::sleep(LOOK / 5);
+            }
+        });
+        let until = fleet.clock.now() + 2 * SILENCE_NS;
+        let lost = loop {
+            match fleet.next(LOOK) {
+                Some(Event::Lost(agent, why)) => break Some((agent, why)),
+                _ if fleet.clock.now() > until => break None,
+                _ => {}
+            }
+        };
+        assert_eq!(lost, Some((1, "nothing heard for 3 s".to_owned())));
+        assert_eq!(fleet.present(), [0]);
+        drop(fleet);
+        talking.join().unwrap();
     }
 }
