@@ -149,7 +149,7 @@ fn each_agent_runs_once_with_its_index_and_the_address_stays_in_the_secret() {
 fn the_coordinators_words_arrive_as_they_were_given() {
     let Some(python) = python() else { return };
     let words = [
-        "run",
+        "ycsb",
         "$(TARGET)",
         "no",
         "NULL",
@@ -217,6 +217,8 @@ fn names_that_kubernetes_would_refuse_are_refused() {
         (&["--deadline", "1ms"], "--deadline: less than a second; give a time such as 1h"),
         (&["--", "serve"], "COMMAND: \"serve\" has no agents; begin with one of run, burst"),
         (&["--", "run", "--agents", "3"], "COMMAND: --agents is given twice; leave it out"),
+        (&["--", "run", "--duraton", "1m"], "COMMAND: unexpected argument '--duraton' found; see"),
+        (&["--", "burst", "--size", "x"], "COMMAND: invalid value 'x' for '--size <SIZE>'"),
         (
             &["--", "run", "http://ann:pw@h"],
             "COMMAND: a password would be readable in the manifest; put the whole word into the \
@@ -226,6 +228,8 @@ fn names_that_kubernetes_would_refuse_are_refused() {
         let given = ["k8s", "-n", "16", "--image", "x"];
         springload(given.iter().chain(flags).copied()).refused(2, &[told]);
     }
+    let later = ["k8s", "-n", "1", "--image", "x", "--", "run", "--docs", "$(DOCS)"];
+    assert_eq!(springload(later).code, 0, "Kubernetes will know the number");
     springload(["k8s", "-n", "0", "--image", "x"])
         .refused(2, &["--agents: 0 is out of range; give a number from 1 to 100000"]);
     springload(["k8s", "-n", "1", "--image", " x"]).refused(2, &["--image: \" x\" is no image; "]);

@@ -3,6 +3,7 @@
 use super::manifest::BROKER;
 use crate::cli::secrets::without_secrets;
 use crate::mistake::Invalid;
+use clap::error::ErrorKind;
 
 /// How long the coordinator waits for agents unless its command says so: nodes may have to be
 /// started, and images to be fetched.
@@ -59,6 +60,25 @@ impl<'a> Command<'a> {
         all
     }
 
+    /// What is wrong with its flags, if `grammar` can tell: a mistake is better found here than in
+    /// a container.
+    pub(super) fn misspelt(&self, grammar: fn() -> clap::Command) -> Option<Invalid> {
+        let verb = self.words.first()?;
+        if verb == "ycsb" {
+            // Its flags are YCSB's, which the grammar does not know.
+            return None;
+        }
+        let line = ["springload".to_owned()].into_iter().chain(self.plain_args());
+        let error = grammar().try_get_matches_from(line).err()?;
+        // `$(NAME)` is not yet the number that it will be.
+        if error.kind() == ErrorKind::DisplayHelp || error.to_string().contains("$(") {
+            return None;
+        }
+        let problem = error.to_string();
+        let problem = problem.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        Some(Invalid::new("COMMAND", problem, format!("see springload {verb} --help")))
+    }
+
     /// The arguments. Kubernetes replaces `$(NAME)` and makes `$` of `$$`: all other `$` are
     /// doubled.
     pub(super) fn args(&self) -> Vec<String> {
@@ -69,7 +89,15 @@ impl<'a> Command<'a> {
             });
             parts.collect()
         };
-        let mut args: Vec<String> = self.words.iter().map(escaped).collect();
+        self.with_agents(self.words.iter().map(escaped).collect())
+    }
+
+    /// The arguments as the program will read them.
+    fn plain_args(&self) -> Vec<String> {
+        self.with_agents(self.words.to_vec())
+    }
+
+    fn with_agents(&self, mut args: Vec<String>) -> Vec<String> {
         let mut add = |flag: &str, value: String| args.extend([flag.to_owned(), value]);
         add("--agents", self.agents.to_string());
         add("--run-id", self.run.to_owned());

@@ -76,7 +76,9 @@ impl Verb for K8s {
         };
         let mut mistakes = self.mistakes(&run, &name);
         if let Some(command) = &command {
-            mistakes.extend(command.mistakes());
+            let wrong = command.mistakes();
+            let misspelt = command.misspelt(call.grammar).filter(|_| wrong.is_empty());
+            mistakes.extend(wrong.into_iter().chain(misspelt));
         }
         if !mistakes.is_empty() {
             return refuse(&mistakes);
