@@ -1,6 +1,6 @@
 //! Why fewer operations of a stage were begun than planned.
 
-use super::{RunRecord, StageRecord};
+use super::{RunRecord, StageRecord, fleet};
 use crate::plan::{StagePlan, StageWork as _};
 
 /// A stage that lasted less than this share of its planned time ended early.
@@ -26,6 +26,9 @@ fn reason(
     if record.partial && last {
         let ended = record.ended.as_ref();
         return ended.map_or_else(|| "the run was stopped".to_owned(), |it| it.message.clone());
+    }
+    if let Some(lost) = fleet::named(&record.lost_by(stage)) {
+        return format!("{lost} lost");
     }
     let length_s = plan.and_then(|plan| plan.length_ns).map(|ns| ns as f64 / 1e9);
     if let Some(length_s) = length_s.filter(|length_s| stage.elapsed_s >= length_s * LASTED) {

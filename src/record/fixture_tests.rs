@@ -1,12 +1,12 @@
 //! A record made by hand, for the tests of what reads records.
 
 use super::{
-    ClientRecord, Environment, LoadRecord, RunRecord, SCHEMA_VERSION, ServerRecord, StageRecord,
-    Verdict,
+    AgentRecord, AgentSecond, AgentStage, ClientRecord, Environment, LoadRecord, Lost, RunRecord,
+    SCHEMA_VERSION, ServerRecord, StageRecord, Verdict,
 };
 use crate::measure::{Interval, KindInterval, PhaseTable, Series, Totals};
 use crate::op::{Failure, OpKind};
-use crate::plan::{Plan, Threshold};
+use crate::plan::{FleetPlan, Plan, Threshold};
 use serde_json::json;
 
 /// A stage from its seconds; each part is a second, a kind and what was measured.
@@ -102,4 +102,61 @@ pub(crate) fn record(thresholds: &[&str]) -> RunRecord {
     };
     record.conclude();
     record
+}
+
+/// The same measured by agents, each with a connection and 100 documents a second for 10 s; agent
+/// n began n times 0.1 ms after the first.
+pub(crate) fn fleet(agents: usize) -> RunRecord {
+    let mut record = record(&[]);
+    record.environment.springload = "1.2.3".to_owned();
+    (record.plan.connections, record.plan.threads) = (agents, agents);
+    record.plan.fleet = Some(FleetPlan { agents, allow_lost: false });
+    let agent = |index| AgentRecord {
+        index,
+        host: format!("load-{}", index / 2),
+        pid: 100 + index as u32,
+        version: "1.2.3".to_owned(),
+        cores: 2,
+        threads: 1,
+        connections: 1,
+        clock_offset_us: 1_600_000.0,
+        clock_error_us: 100.0,
+        lost: None,
+    };
+    record.agents = (0..agents).map(agent).collect();
+    let second = |second| AgentSecond { second, seconds: 1, requests: 101, ok: 100, failed: 1 };
+    let done = |index| AgentStage {
+        index,
+        start_us: Some(250.0 + index as f64 * 100.0),
+        requests: 1_010,
+        ok: 1_000,
+        failed: 10,
+        cpu_s: 1.5,
+        busiest_thread: 0.15,
+        lost: false,
+        series: (0..10).map(second).collect(),
+    };
+    let crud = record.stages.last_mut().expect("a stage");
+    (crud.elapsed_s, crud.measured_s, crud.load.open) = (10.0, 10.0, false);
+    crud.agents = (0..agents).map(done).collect();
+    for operation in &mut crud.operations {
+        operation.failures.clear();
+        operation.ok = operation.issued;
+    }
+    record.conclude();
+    record
+}
+
+/// Loses an agent in the stage that counts, so many seconds after that stage's start.
+pub(crate) fn lose(record: &mut RunRecord, index: usize, after_s: u32) {
+    let crud = record.stages.last_mut().expect("a stage");
+    let done = &mut crud.agents[index];
+    (done.lost, done.start_us, done.cpu_s, done.busiest_thread) = (true, None, 0.0, 0.0);
+    done.series.truncate(after_s as usize);
+    let seconds = done.series.len() as u64;
+    (done.requests, done.ok, done.failed) = (101 * seconds, 100 * seconds, seconds);
+    let at_s = crud.began_s + f64::from(after_s) + 3.0;
+    let (stage, why) = (Some(crud.name.clone()), "nothing heard for 3 s".to_owned());
+    record.agents[index].lost = Some(Lost { at_s, stage, why });
+    record.conclude();
 }

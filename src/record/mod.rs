@@ -8,6 +8,7 @@ mod agents;
 mod begun;
 mod environment;
 mod fill;
+mod fleet;
 mod result;
 mod threshold;
 mod verdict;
@@ -15,6 +16,7 @@ mod warning;
 
 pub use agents::{AgentRecord, AgentSecond, AgentStage, Lost};
 pub use environment::{Calibration, Environment};
+pub use fleet::{AgentStarts, numbers as agent_numbers};
 pub use result::{Ended, EndedBy, ResultKind, RunResult};
 pub use threshold::{Judgement, Unit};
 pub use verdict::Verdict;
@@ -299,8 +301,16 @@ impl RunRecord {
         stage.plan.as_ref().or_else(|| self.plan.stages.iter().find(same))
     }
 
-    /// Computes the warnings again from the record.
+    /// Computes the warnings again from the record, after what the loss of agents makes of the
+    /// verdicts.
     pub fn refresh_warnings(&mut self) {
+        if !self.allows_losses() {
+            let agents = self.agents.len();
+            let lost: Vec<usize> = self.stages.iter().map(|it| self.lost_by(it).len()).collect();
+            for (stage, lost) in self.stages.iter_mut().zip(lost) {
+                stage.verdict = stage.verdict.with_lost(lost, agents);
+            }
+        }
         self.warnings = warning::all(self);
     }
 

@@ -1,6 +1,6 @@
 //! The result of a run, worded the same in every report, and its exit status.
 
-use super::{Code, RunRecord, StageRecord};
+use super::{Code, RunRecord, StageRecord, Verdict, fleet};
 use crate::measure::failure_words;
 use crate::op::Failure;
 use crate::plan::{Metric, StageWork as _};
@@ -112,9 +112,10 @@ fn ended(record: &RunRecord) -> Option<RunResult> {
         return record.partial.then(stopped);
     };
     let (kind, exit_status) = match by {
+        // What was measured until then may be wrong for reasons that come first.
+        EndedBy::Agents => return None,
         EndedBy::User => (ResultKind::Stopped, 130),
         EndedBy::Authentication | EndedBy::Unreachable => (ResultKind::Failed, 3),
-        EndedBy::Agents => (ResultKind::NotTrustworthy, 5),
         EndedBy::Springload => (ResultKind::Failed, 1),
     };
     Some(RunResult { kind, exit_status, reason: Some(message.clone()) })
@@ -128,7 +129,9 @@ fn unusable(record: &RunRecord) -> Option<RunResult> {
     if let Some((stage, missing, records)) = not_loaded(record) {
         let why = stage.failures();
         let reason = format!("{missing} of {records} records were not loaded: {why}");
-        return Some(RunResult::failed(3, reason.trim_end_matches(": ").to_owned()));
+        let reason = reason.trim_end_matches(": ").to_owned();
+        let lost = fleet::lost_words(record).map_or_else(String::new, |lost| format!("; {lost}"));
+        return Some(RunResult::failed(3, reason + &lost));
     }
     if let Some(stage) = record.measured().find(none_ok) {
         let reason =
@@ -153,7 +156,19 @@ fn data_wrong(record: &RunRecord) -> Option<RunResult> {
 
 /// Comes before thresholds, which say little if the numbers cannot be trusted.
 fn not_trustworthy(record: &RunRecord) -> Option<RunResult> {
-    let stage = record.measured().find(|stage| !stage.verdict.trustworthy())?;
+    let lost = fleet::lost_words(record).filter(|_| !record.allows_losses());
+    let reasons = lost.map(|lost| format!("degraded: {lost}")).into_iter();
+    let reasons: Vec<String> = reasons.chain(doubtful(record)).collect();
+    let reason = Some(reasons.join("; ")).filter(|reason| !reason.is_empty())?;
+    Some(RunResult { kind: ResultKind::NotTrustworthy, exit_status: 5, reason: Some(reason) })
+}
+
+/// Why the numbers of a stage cannot be trusted, other than by the loss of agents.
+fn doubtful(record: &RunRecord) -> Option<String> {
+    let doubtful = |stage: &&StageRecord| {
+        !stage.verdict.trustworthy() && !matches!(stage.verdict, Verdict::AgentsLost { .. })
+    };
+    let stage = record.measured().find(doubtful)?;
     let why =
         super::warning::of_verdict(stage).map_or("nothing was measured".to_owned(), |it| it.1);
     let mut reason = format!("{}: {why}", stage.title());
@@ -164,8 +179,7 @@ fn not_trustworthy(record: &RunRecord) -> Option<RunResult> {
         let _ =
             write!(reason, "; {failed} of {issued} operations failed for other reasons: {words}");
     }
-    let reason = Some(reason);
-    Some(RunResult { kind: ResultKind::NotTrustworthy, exit_status: 5, reason })
+    Some(reason)
 }
 
 fn threshold(record: &RunRecord) -> Option<RunResult> {

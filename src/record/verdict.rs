@@ -53,6 +53,13 @@ pub enum Verdict {
         #[serde(default)]
         outage_s: f64,
     },
+    /// Agents were lost, so part of the load was missing.
+    AgentsLost {
+        /// Those that were lost in this stage or before it.
+        lost: usize,
+        /// All agents of the run.
+        agents: usize,
+    },
     /// Less was served than was offered.
     NotSustained {
         /// Requests offered per second.
@@ -119,12 +126,18 @@ impl Verdict {
         }
     }
 
+    /// The same of a stage from which so many agents were lost: what would be trustworthy is not.
+    pub(super) const fn with_lost(self, lost: usize, agents: usize) -> Self {
+        if lost > 0 && self.trustworthy() { Self::AgentsLost { lost, agents } } else { self }
+    }
+
     /// The name used in tables.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Empty => "empty",
             Self::ClientBound { .. } => "client_bound",
             Self::Degraded { .. } => "degraded",
+            Self::AgentsLost { .. } => "agents_lost",
             Self::NotSustained { .. } => "not_sustained",
             Self::Sustained => "sustained",
             Self::Closed => "closed",

@@ -1,7 +1,7 @@
 //! Warnings: what a reader must know before trusting the numbers. Derived once from the record.
 
 use super::begun::{LASTED, not_all_begun};
-use super::{ClientRecord, RunRecord, StageRecord, Verdict};
+use super::{ClientRecord, RunRecord, StageRecord, Verdict, fleet};
 use crate::measure::{OperationSummary, Outage, Span};
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,16 @@ pub enum Code {
     BasicAuth,
     /// Much of the time went by on the way to a process that hosts the database's client.
     Outside,
+    /// An agent was lost.
+    AgentLost,
+    /// An agent's clock is known too little.
+    AgentClock,
+    /// The agents did not begin together.
+    AgentsLate,
+    /// An agent has another version of springload.
+    AgentVersion,
+    /// An agent was much slower than the others.
+    AgentSlow,
 }
 
 /// A warning.
@@ -114,7 +124,9 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     if let Some(message) = record.server.left_words() {
         warnings.push(Warning { code: Code::NotRemoved, stage: None, message });
     }
+    fleet::of_run(record, &mut warnings);
     for stage in &record.stages {
+        fleet::of_stage(record, stage, &mut warnings);
         of_stage(stage, record.plan.target.accepted_words(), &mut warnings);
         if let Some(message) = not_all_begun(record, stage) {
             let stage = Some(stage.name.clone());
@@ -127,6 +139,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         let planned = record.plan_of(stage);
         if let Some(length_ns) = planned.and_then(|planned| planned.length_ns)
             && !record.partial
+            && record.lost_by(stage).is_empty()
         {
             ran_dry(stage, length_ns as f64 / 1e9, &mut warnings);
         }
@@ -255,12 +268,18 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
         Verdict::ClientBound { busiest_thread, late_p99_us } => (
             Code::ClientBound,
             format!(
-                "client-bound, result not valid: springload's busiest thread computed {:.0} % of \
-                 the time{}{}; use {}a quieter machine, or another one",
+                "client-bound, result not valid: springload's busiest thread{} computed {:.0} % of \
+                 the time{}{}; use {}{}",
+                fleet::busiest(stage),
                 busiest_thread * 100.0,
                 kept_waiting(&stage.client),
                 begun_late(stage.load.open, late_p99_us),
                 if busiest_thread >= BUSY { "more --threads, " } else { "" },
+                if stage.agents.is_empty() {
+                    "a quieter machine, or another one"
+                } else {
+                    "quieter machines, or more of them"
+                },
             ),
         ),
         Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => (
@@ -289,7 +308,12 @@ pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
             }
             (Code::Degraded, words)
         }
-        Verdict::Empty | Verdict::Sustained | Verdict::Closed | Verdict::TooShort => return None,
+        // Lost agents have warnings of their own.
+        Verdict::AgentsLost { .. }
+        | Verdict::Empty
+        | Verdict::Sustained
+        | Verdict::Closed
+        | Verdict::TooShort => return None,
     })
 }
 

@@ -69,17 +69,26 @@ pub(super) enum Standing {
 /// How good a stage's numbers are, by its verdict and its failures.
 pub(super) fn standing(record: &RunRecord, stage: &StageRecord) -> Standing {
     match stage.verdict {
-        Verdict::ClientBound { .. } | Verdict::Degraded { .. } => Standing::Bad,
+        Verdict::ClientBound { .. } | Verdict::Degraded { .. } | Verdict::AgentsLost { .. } => {
+            Standing::Bad
+        }
         _ if record.failing(stage) => Standing::Bad,
         Verdict::NotSustained { .. } => Standing::Fair,
         Verdict::Empty | Verdict::TooShort => Standing::Unknown,
+        Verdict::Sustained | Verdict::Closed if !record.lost_by(stage).is_empty() => Standing::Fair,
         Verdict::Sustained | Verdict::Closed => Standing::Good,
     }
 }
 
 /// A stage's verdict in a few words; if it is trustworthy but too many operations failed, the
-/// failures.
+/// failures. Then how many agents were lost.
 pub(super) fn verdict_words(record: &RunRecord, stage: &StageRecord) -> String {
+    let (lost, of) = (record.lost_by(stage).len(), record.agents.len());
+    let words = words_of_verdict(record, stage);
+    if lost == 0 { words } else { format!("{words} · {lost} of {of} agents lost") }
+}
+
+fn words_of_verdict(record: &RunRecord, stage: &StageRecord) -> String {
     let words = trusted_words(record, stage);
     if !(stage.verdict.trustworthy() && record.failing(stage)) {
         return words.to_owned();
@@ -94,7 +103,7 @@ fn trusted_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
     match stage.verdict {
         Verdict::Empty => "nothing measured",
         Verdict::ClientBound { .. } => "client-bound, result not valid",
-        Verdict::Degraded { .. } => "degraded, result not valid",
+        Verdict::Degraded { .. } | Verdict::AgentsLost { .. } => "degraded, result not valid",
         Verdict::NotSustained { .. } => "not sustained",
         Verdict::Sustained => "sustained",
         Verdict::TooShort => "too short to judge",
@@ -147,8 +156,9 @@ mod tests {
         let record = fixture::record(&[]);
         let lines: Vec<_> = trust_lines(&record).collect();
         assert!(!lines.is_empty());
-        // Siege's JSON has siege's keys and no others.
-        for format in super::super::FORMATS.iter().filter(|it| it.name != "siege-json") {
+        // Siege's JSON has siege's keys and no others, and there are no agents to tell of.
+        let silent = ["siege-json", "agents-csv"];
+        for format in super::super::FORMATS.iter().filter(|it| !silent.contains(&it.name)) {
             let Ok(bytes) = format.render(std::slice::from_ref(&record), None) else { continue };
             let Ok(rendered) = String::from_utf8(bytes) else { continue };
             for (line, stage) in lines.iter().zip(record.measured()) {

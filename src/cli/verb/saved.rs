@@ -120,6 +120,7 @@ impl Outline {
             None | Some(Verdict::Empty) => "nothing measured",
             Some(Verdict::ClientBound { .. }) => "client-bound",
             Some(Verdict::Degraded { .. }) => "degraded",
+            Some(Verdict::AgentsLost { .. }) => "agents lost",
             Some(Verdict::NotSustained { .. }) => "not sustained",
             _ if self.thresholds.iter().any(|it| it.broken) => "threshold missed",
             Some(Verdict::Sustained) => "sustained",

@@ -1,0 +1,319 @@
+//! What must be known of a run's agents before its numbers are trusted: which were lost, began
+//! late, were slow, or measure with another clock or another version.
+
+use super::{AgentRecord, AgentStage, Code, EndedBy, Lost, RunRecord, StageRecord, Warning};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The most by which an agent's clock may be wrong, in microseconds.
+const CLOCK_US: f64 = 5_000.0;
+/// The longest time in which 99 % of the agents should begin, in microseconds.
+const SPREAD_US: f64 = 5_000.0;
+/// An agent of a closed loop is slow if each of its connections does less than this share of what
+/// is usual.
+const SLOW: f64 = 0.5;
+/// Fewer documents of the usual agent, or a shorter stage, in seconds, say nothing of who is slow.
+const LEAST_OK: u64 = 100;
+const LEAST_S: f64 = 1.0;
+/// The most losses that the reason of a result has in full.
+const MOST_TOLD: usize = 3;
+
+/// When the agents of a stage sent their first requests: exact, by rank, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AgentStarts {
+    /// The agents that told.
+    pub agents: usize,
+    /// The first one, from the time at which all should have sent theirs.
+    pub first_us: f64,
+    /// From the first one, until half of them had sent theirs.
+    pub p50_us: f64,
+    /// From the first one, until 99 % of them had.
+    pub p99_us: f64,
+    /// From the first one, until all of them had.
+    pub last_us: f64,
+}
+
+impl AgentStage {
+    /// Documents that succeeded per second, while it reported.
+    pub fn ok_per_s(&self) -> f64 {
+        self.ok as f64 / self.reported_s().max(1.0)
+    }
+
+    /// The seconds of the stage that its series reaches to.
+    pub fn reported_s(&self) -> f64 {
+        let ends = self.series.iter().map(|row| row.second.saturating_add(row.seconds));
+        f64::from(ends.max().unwrap_or(0))
+    }
+}
+
+impl StageRecord {
+    /// When its agents began; `None`: there are none, or none told.
+    pub fn agent_starts(&self) -> Option<AgentStarts> {
+        let mut starts: Vec<f64> = self.agents.iter().filter_map(|agent| agent.start_us).collect();
+        starts.sort_unstable_by(f64::total_cmp);
+        let first_us = *starts.first()?;
+        let rank = |share: f64| {
+            let place = (share * starts.len() as f64).ceil() as usize;
+            starts[place.max(1) - 1] - first_us
+        };
+        Some(AgentStarts {
+            agents: starts.len(),
+            first_us,
+            p50_us: rank(0.5),
+            p99_us: rank(0.99),
+            last_us: rank(1.0),
+        })
+    }
+
+    /// What the agent of that number did.
+    pub fn agent(&self, index: usize) -> Option<&AgentStage> {
+        self.agents.iter().find(|agent| agent.index == index)
+    }
+}
+
+impl RunRecord {
+    /// The agents that were lost in this stage or before it.
+    pub fn lost_by(&self, stage: &StageRecord) -> Vec<&AgentRecord> {
+        let lost = |agent: &&AgentRecord| {
+            let told = stage.agent(agent.index).is_some_and(|it| it.lost);
+            let before = |lost: &Lost| match &lost.stage {
+                Some(name) if *name == stage.name => true,
+                _ => lost.at_s <= stage.began_s,
+            };
+            told || agent.lost.as_ref().is_some_and(before)
+        };
+        self.agents.iter().filter(lost).collect()
+    }
+
+    /// The plan allows for lost agents, and at least one was left.
+    pub fn allows_losses(&self) -> bool {
+        self.plan.fleet.is_some_and(|fleet| fleet.allow_lost)
+            && self.agents.iter().any(|agent| agent.lost.is_none())
+    }
+}
+
+/// Numbers of agents in words: `3, 5–9 and 12`. They must be in order.
+pub fn numbers(agents: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &agent in agents {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == agent => *last = agent,
+            _ => ranges.push((agent, agent)),
+        }
+    }
+    let mut words: Vec<String> = Vec::new();
+    for (first, last) in ranges {
+        match last - first {
+            0 => words.push(first.to_string()),
+            1 => words.extend([first.to_string(), last.to_string()]),
+            _ => words.push(format!("{first}–{last}")),
+        }
+    }
+    match words.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+/// `agent 3 was` or `agents 3 and 5 were`; `None`: there are none.
+pub(super) fn named(agents: &[&AgentRecord]) -> Option<String> {
+    let all: Vec<usize> = agents.iter().map(|agent| agent.index).collect();
+    let numbers = numbers(&all);
+    match all.len() {
+        0 => None,
+        1 => Some(format!("agent {numbers} was")),
+        _ => Some(format!("agents {numbers} were")),
+    }
+}
+
+/// One agent with its machine and process, or the numbers of several; of how many.
+fn who(record: &RunRecord, agents: &[&AgentRecord]) -> String {
+    let of = record.agents.len();
+    match agents {
+        [one] => format!("agent {} of {of} (host {}, pid {})", one.index, one.host, one.pid),
+        all if all.len() == of => format!("all {of} agents"),
+        all => {
+            let indices: Vec<usize> = all.iter().map(|agent| agent.index).collect();
+            format!("agents {} of {of}", numbers(&indices))
+        }
+    }
+}
+
+/// Lost agents, those together that were lost in one stage and for one reason.
+fn losses(record: &RunRecord) -> Vec<(Option<&str>, Vec<&AgentRecord>)> {
+    let mut losses: BTreeMap<_, Vec<&AgentRecord>> = BTreeMap::new();
+    for agent in &record.agents {
+        let Some(lost) = &agent.lost else { continue };
+        losses.entry((lost.stage.as_deref(), &lost.why)).or_default().push(agent);
+    }
+    let mut losses: Vec<_> =
+        losses.into_iter().map(|((stage, _), agents)| (stage, agents)).collect();
+    losses.sort_by(|(_, one), (_, other)| span_s(one).0.total_cmp(&span_s(other).0));
+    losses
+}
+
+/// When the first and the last of them were lost.
+fn span_s(agents: &[&AgentRecord]) -> (f64, f64) {
+    let at_s = agents.iter().filter_map(|agent| agent.lost.as_ref()).map(|lost| lost.at_s);
+    at_s.fold((f64::MAX, 0.0), |(from, to), at_s| (at_s.min(from), at_s.max(to)))
+}
+
+/// The loss of agents for one reason, with what of theirs is in the numbers.
+fn loss(record: &RunRecord, agents: &[&AgentRecord]) -> String {
+    let (from_s, to_s) = span_s(agents);
+    let one = agents.len() == 1;
+    let mut words = format!("{} {} lost ", who(record, agents), if one { "was" } else { "were" });
+    let _ = match to_s - from_s {
+        apart if apart < 0.05 => write!(words, "after {from_s:.1} s"),
+        _ => write!(words, "between {from_s:.1} and {to_s:.1} s"),
+    };
+    let why = agents.first().and_then(|agent| agent.lost.as_ref()).map_or("", |it| &it.why);
+    let done = record.stages.iter().flat_map(|stage| &stage.agents);
+    let theirs = |stage: &&AgentStage| agents.iter().any(|agent| agent.index == stage.index);
+    let requests: u64 = done.filter(theirs).map(|stage| stage.requests).sum();
+    let _ = match (requests, one) {
+        (0, true) => write!(words, ": {why}; nothing of it is included"),
+        (0, false) => write!(words, ": {why}; nothing of them is included"),
+        (_, one) => {
+            let whose = if one { "its" } else { "their" };
+            write!(
+                words,
+                ": {why}; {whose} {requests} requests until then are included, later ones are not"
+            )
+        }
+    };
+    words
+}
+
+/// All losses in one sentence; `None`: no agent was lost.
+pub(super) fn lost_words(record: &RunRecord) -> Option<String> {
+    let losses = losses(record);
+    let told = losses.iter().take(MOST_TOLD).map(|(_, agents)| loss(record, agents));
+    let mut told: Vec<String> = told.collect();
+    let more: usize = losses.iter().skip(MOST_TOLD).map(|(_, agents)| agents.len()).sum();
+    if more > 0 {
+        told.push(format!("{more} more were lost"));
+    }
+    // Whoever ended the run so knows best.
+    let ended = record.ended.as_ref().filter(|it| told.is_empty() && it.by == EndedBy::Agents);
+    told.extend(ended.map(|it| it.message.clone()));
+    Some(told.join("; ")).filter(|words| !words.is_empty())
+}
+
+/// Warnings about agents of the whole run.
+pub(super) fn of_run(record: &RunRecord, warnings: &mut Vec<Warning>) {
+    for (stage, agents) in losses(record) {
+        let stage = stage.map(str::to_owned);
+        warnings.push(Warning { code: Code::AgentLost, stage, message: loss(record, &agents) });
+    }
+    let mut add = |code, message| warnings.push(Warning { code, stage: None, message });
+    let vague: Vec<_> = record.agents.iter().filter(|it| it.clock_error_us > CLOCK_US).collect();
+    if !vague.is_empty() {
+        let most_us = vague.iter().map(|agent| agent.clock_error_us).fold(0.0, f64::max);
+        add(
+            Code::AgentClock,
+            format!(
+                "{} {} known to ±{:.1} ms only, half of the least round trip: when they began, and \
+             which second an operation counts in, may be wrong by as much",
+                who(record, &vague),
+                if vague.len() == 1 { "has a clock that is" } else { "have clocks that are" },
+                most_us / 1e3,
+            ),
+        );
+    }
+    let mut versions: BTreeMap<&str, Vec<&AgentRecord>> = BTreeMap::new();
+    let own = &record.environment.springload;
+    for agent in record.agents.iter().filter(|agent| agent.version != *own) {
+        versions.entry(&agent.version).or_default().push(agent);
+    }
+    for (version, agents) in versions {
+        add(
+            Code::AgentVersion,
+            format!(
+                "{} {} springload {version}, the coordinator {own}: they may measure differently; \
+             install one version everywhere",
+                who(record, &agents),
+                if agents.len() == 1 { "has" } else { "have" },
+            ),
+        );
+    }
+}
+
+/// Warnings about agents of a stage that counts.
+pub(super) fn of_stage(record: &RunRecord, stage: &StageRecord, warnings: &mut Vec<Warning>) {
+    if stage.is_preparation() {
+        return;
+    }
+    let mut add = |code, message| {
+        warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
+    };
+    if let Some(starts) = stage.agent_starts().filter(|starts| starts.p99_us > SPREAD_US) {
+        let latest = stage.agents.iter().filter(|agent| agent.start_us.is_some());
+        let latest =
+            latest.max_by(|a, b| a.start_us.unwrap_or(0.0).total_cmp(&b.start_us.unwrap_or(0.0)));
+        let latest =
+            latest.and_then(|latest| record.agents.iter().find(|it| it.index == latest.index));
+        add(
+            Code::AgentsLate,
+            format!(
+                "the agents did not begin together: the last of {} came {:.1} ms after the first \
+             (p99 {:.1} ms){}; until then there was less load than planned",
+                starts.agents,
+                starts.last_us / 1e3,
+                starts.p99_us / 1e3,
+                latest.map_or_else(String::new, |it| format!(
+                    ": agent {}, host {}",
+                    it.index, it.host
+                )),
+            ),
+        );
+    }
+    let (slow, usual) = slow(record, stage);
+    if !slow.is_empty() {
+        let least = slow.iter().map(|(_, rate)| *rate).fold(f64::MAX, f64::min);
+        let agents: Vec<&AgentRecord> = slow.iter().map(|(agent, _)| *agent).collect();
+        let at_least = if slow.len() == 1 { "" } else { "as little as " };
+        add(
+            Code::AgentSlow,
+            format!(
+                "{} did {at_least}{least:.0} documents per second and connection, less than half of the \
+             median of {usual:.0}: the machine or the way to the server is slower there, so the \
+             percentiles mix clients that differ",
+                who(record, &agents),
+            ),
+        );
+    }
+}
+
+/// Agents of a closed loop that did less than half as much as usual, each with what a connection
+/// of it did per second, and what is usual.
+fn slow<'a>(record: &'a RunRecord, stage: &StageRecord) -> (Vec<(&'a AgentRecord, f64)>, f64) {
+    let mut rates: Vec<(&AgentRecord, f64)> = Vec::new();
+    let mut most = Vec::new();
+    for agent in record.agents.iter().filter(|agent| agent.connections > 0) {
+        let Some(done) = stage.agent(agent.index).filter(|it| !it.lost) else { continue };
+        rates.push((agent, done.ok_per_s() / agent.connections as f64));
+        most.push(done.ok);
+    }
+    most.sort_unstable();
+    let enough = most.get(most.len() / 2).is_some_and(|ok| *ok >= LEAST_OK);
+    if stage.load.open || stage.elapsed_s < LEAST_S || !enough || rates.len() < 2 {
+        return (Vec::new(), 0.0);
+    }
+    let mut sorted: Vec<f64> = rates.iter().map(|(_, rate)| *rate).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    let median = f64::midpoint(sorted[half], sorted[(sorted.len() - 1) / 2]);
+    rates.retain(|(_, rate)| *rate < median * SLOW);
+    (rates, median)
+}
+
+/// The agent whose thread was the busiest: ` of agent 3`; empty without agents.
+pub(super) fn busiest(stage: &StageRecord) -> String {
+    let busiest = stage.agents.iter().max_by(|a, b| a.busiest_thread.total_cmp(&b.busiest_thread));
+    busiest.map_or_else(String::new, |agent| format!(", of agent {},", agent.index))
+}
+
+#[cfg(test)]
+#[path = "fleet_tests.rs"]
+mod tests;

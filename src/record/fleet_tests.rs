@@ -1,0 +1,269 @@
+//! Which warnings, verdicts and results follow from what became of agents.
+
+use super::*;
+use crate::plan::FleetPlan;
+use crate::record::fixture::{fleet, lose};
+use crate::record::{AgentStarts, Ended, Lost, ResultKind, Verdict};
+
+fn told(record: &RunRecord, code: Code) -> Vec<String> {
+    let warnings = record.warnings.iter().filter(|it| it.code == code);
+    warnings.map(|it| it.message.clone()).collect()
+}
+
+/// Such a record, changed and judged again.
+fn changed(agents: usize, change: impl FnOnce(&mut RunRecord)) -> RunRecord {
+    let mut record = fleet(agents);
+    change(&mut record);
+    record.conclude();
+    record
+}
+
+fn crud(record: &mut RunRecord) -> &mut StageRecord {
+    record.stages.last_mut().expect("a stage")
+}
+
+fn allow(record: &mut RunRecord) {
+    let agents = record.agents.len();
+    record.plan.fleet = Some(FleetPlan { agents, allow_lost: true });
+    record.conclude();
+}
+
+const AGENTS: [Code; 5] =
+    [Code::AgentLost, Code::AgentClock, Code::AgentsLate, Code::AgentVersion, Code::AgentSlow];
+
+#[test]
+fn numbers_are_told_in_ranges() {
+    for (agents, words) in [
+        (&[][..], ""),
+        (&[3], "3"),
+        (&[3, 4], "3 and 4"),
+        (&[0, 1, 2], "0–2"),
+        (&[3, 5, 6, 7, 8, 9, 12], "3, 5–9 and 12"),
+    ] {
+        assert_eq!(numbers(agents), words);
+    }
+}
+
+#[test]
+fn nothing_is_said_of_agents_that_did_as_they_should() {
+    let record = fleet(8);
+    assert_eq!(record.result().kind, ResultKind::Passed, "{:?}", record.result());
+    assert!(record.warnings.iter().all(|it| !AGENTS.contains(&it.code)), "{:?}", record.warnings);
+    assert_eq!(record.stages[2].verdict, Verdict::Closed);
+}
+
+#[test]
+fn a_lost_agent_degrades_the_run_with_what_is_left_of_it() {
+    let mut record = fleet(8);
+    lose(&mut record, 3, 7);
+    let words = "agent 3 of 8 (host load-1, pid 103) was lost after 12.8 s: nothing heard for 3 s; \
+                 its 707 requests until then are included, later ones are not";
+    assert_eq!(told(&record, Code::AgentLost), [words]);
+    let result = record.result();
+    assert_eq!((result.kind, result.exit_status), (ResultKind::NotTrustworthy, 5));
+    assert_eq!(result.words(), format!("not trustworthy: degraded: {words}"));
+    // Earlier stages are as good as they were.
+    let verdicts: Vec<Verdict> = record.stages.iter().map(|stage| stage.verdict).collect();
+    let lost = Verdict::AgentsLost { lost: 1, agents: 8 };
+    assert_eq!(verdicts, [Verdict::Closed, Verdict::Closed, lost]);
+    let again = {
+        record.conclude();
+        record.result()
+    };
+    assert_eq!(again, result, "the record can be judged again");
+}
+
+#[test]
+fn losses_that_are_allowed_are_told_and_no_more() {
+    let mut record = fleet(8);
+    allow(&mut record);
+    lose(&mut record, 3, 7);
+    assert_eq!(told(&record, Code::AgentLost).len(), 1);
+    assert_eq!((record.result().exit_status, record.stages[2].verdict), (0, Verdict::Closed));
+    // Something else that is wrong still is.
+    crud(&mut record).verdict = Verdict::Empty;
+    record.conclude();
+    assert_eq!(record.result().words(), "not trustworthy: mixed: nothing was measured");
+}
+
+#[test]
+fn if_no_agent_is_left_the_run_is_not_trustworthy_whatever_is_allowed() {
+    let mut record = fleet(3);
+    allow(&mut record);
+    (0..3).for_each(|agent| lose(&mut record, agent, 7));
+    let message = "all agents were lost".to_owned();
+    record.close(Some(Ended { by: EndedBy::Agents, at_s: 12.75, message }), Ok(true));
+    let words = "degraded: all 3 agents were lost after 12.8 s: nothing heard for 3 s; their 2121 \
+                 requests until then are included, later ones are not";
+    let result = record.result();
+    assert_eq!((result.exit_status, result.reason.as_deref()), (5, Some(words)));
+    // Without a word about any of them, the reason is that of the end.
+    record.agents.clear();
+    record.conclude();
+    assert_eq!(record.result().words(), "not trustworthy: degraded: all agents were lost");
+}
+
+#[test]
+fn what_comes_before_a_lost_agent_does_so() {
+    let lost = |change: fn(&mut RunRecord)| {
+        let mut record = fleet(8);
+        lose(&mut record, 0, 2);
+        change(&mut record);
+        record.conclude();
+        record.result()
+    };
+    let result = lost(|it| it.partial = true);
+    assert_eq!((result.kind, result.exit_status), (ResultKind::Stopped, 130));
+    let result = lost(|it| crud(it).operations.iter_mut().for_each(|it| it.ok = 0));
+    assert_eq!(result.exit_status, 3);
+    let result = lost(|it| {
+        it.plan.thresholds = vec!["read.max > 1us".parse().unwrap()];
+        let (busiest_thread, late_p99_us) = (1.0, 0.0);
+        crud(it).verdict = Verdict::ClientBound { busiest_thread, late_p99_us };
+    });
+    assert_eq!(result.exit_status, 5);
+    let reason = result.reason.unwrap();
+    assert!(reason.starts_with("degraded: agent 0 of 8 ("), "{reason}");
+    assert!(reason.contains("; mixed: client-bound, result not valid: "), "{reason}");
+    assert!(reason.contains("busiest thread, of agent 7, computed 100 %"), "{reason}");
+}
+
+#[test]
+fn losses_for_one_reason_are_told_together_and_of_many_reasons_the_first() {
+    let mut record = fleet(20);
+    for (agent, after_s) in [(2, 5), (3, 5), (4, 6), (9, 5)] {
+        lose(&mut record, agent, after_s);
+    }
+    let words = "agents 2–4 and 9 of 20 were lost between 10.8 and 11.8 s: nothing heard for 3 s; \
+                 their 2121 requests until then are included, later ones are not";
+    assert_eq!(told(&record, Code::AgentLost), [words]);
+    for (agent, why) in [(2, "killed"), (3, "broken pipe"), (4, "its clock jumped")] {
+        record.agents[agent].lost.as_mut().unwrap().why = why.to_owned();
+    }
+    record.conclude();
+    assert_eq!(told(&record, Code::AgentLost).len(), 4);
+    let reason = record.result().reason.unwrap();
+    assert!(reason.ends_with("; 1 more were lost") && reason.len() < 600, "{reason}");
+}
+
+#[test]
+fn an_agent_that_was_lost_before_a_stage_is_missing_in_it() {
+    let mut record = fleet(4);
+    record.agents[1].lost =
+        Some(Lost { at_s: 1.0, stage: None, why: "nothing heard for 3 s".to_owned() });
+    crud(&mut record).agents.remove(1);
+    record.conclude();
+    assert_eq!(record.stages[2].verdict, Verdict::AgentsLost { lost: 1, agents: 4 });
+    let words = "agent 1 of 4 (host load-0, pid 101) was lost after 1.0 s: nothing heard for 3 s; \
+                 nothing of it is included";
+    assert_eq!(told(&record, Code::AgentLost), [words]);
+    let planned = crud(&mut record).load.begun + 100;
+    crud(&mut record).load.planned = Some(planned);
+    record.conclude();
+    let words = "3100 of 3200 planned requests were begun: agent 1 was lost";
+    assert_eq!(told(&record, Code::NotAllBegun), [words]);
+}
+
+#[test]
+fn clocks_are_told_from_where_they_matter() {
+    let of = |errors: [f64; 3]| {
+        let record = changed(3, |record| {
+            for (agent, us) in record.agents.iter_mut().zip(errors) {
+                agent.clock_error_us = us;
+            }
+        });
+        told(&record, Code::AgentClock)
+    };
+    assert!(of([5_000.0; 3]).is_empty());
+    let words = of([5_001.0, 80.0, 12_340.0]);
+    assert!(
+        words[0].starts_with("agents 0 and 2 of 3 have clocks that are known to ±12.3 ms only"),
+        "{words:?}"
+    );
+    let words = of([80.0, 7_000.0, 80.0]);
+    assert!(words[0].contains("pid 101) has a clock that is known to ±7.0 ms only"), "{words:?}");
+}
+
+#[test]
+fn a_start_is_told_by_rank() {
+    let starts = fleet(8).stages[2].agent_starts().unwrap();
+    assert_eq!(
+        starts,
+        AgentStarts { agents: 8, first_us: 250.0, p50_us: 300.0, p99_us: 700.0, last_us: 700.0 }
+    );
+    // Of 100 agents, one may be late.
+    let of = |late: usize, us: f64| {
+        let record = changed(100, |record| {
+            for agent in &mut crud(record).agents {
+                agent.start_us = Some(if agent.index < late { us } else { -30.0 });
+            }
+        });
+        told(&record, Code::AgentsLate)
+    };
+    assert!(of(1, 9_000.0).is_empty() && of(2, 4_970.0).is_empty());
+    assert_eq!(
+        of(2, 4_971.0),
+        [
+            "the agents did not begin together: the last of 100 came 5.0 ms after the first (p99 5.0 \
+         ms): agent 1, host load-0; until then there was less load than planned"
+        ]
+    );
+    let none = changed(2, |it| crud(it).agents.iter_mut().for_each(|it| it.start_us = None));
+    assert_eq!(none.stages[2].agent_starts(), None);
+}
+
+#[test]
+fn another_version_is_told_once() {
+    let record = changed(4, |record| {
+        for agent in [0, 2] {
+            record.agents[agent].version = "1.2.2".to_owned();
+        }
+    });
+    let words = told(&record, Code::AgentVersion);
+    assert!(
+        words.len() == 1
+            && words[0]
+                .starts_with("agents 0 and 2 of 4 have springload 1.2.2, the coordinator 1.2.3"),
+        "{words:?}"
+    );
+}
+
+#[test]
+fn a_straggler_is_told_by_what_its_connections_do() {
+    let of = |change: fn(&mut RunRecord)| told(&changed(5, change), Code::AgentSlow);
+    let does = |record: &mut RunRecord, ok| crud(record).agents[2].ok = ok;
+    assert!(of(|it| crud(it).agents[2].ok = 500).is_empty());
+    let words = of(|it| crud(it).agents[2].ok = 499);
+    let expected = "agent 2 of 5 (host load-1, pid 102) did 50 documents per second and \
+                    connection, less than half of the median of 100";
+    assert!(words[0].starts_with(expected), "{words:?}");
+    // With twice the connections it should do twice as much.
+    let words = of(|it| it.agents[2].connections = 3);
+    assert!(words[0].contains(" did 33 documents"), "{words:?}");
+    // The same number in more time.
+    let words = of(|it| {
+        for agent in [0, 1, 3, 4] {
+            crud(it).agents[agent].series.truncate(4);
+        }
+    });
+    assert!(
+        words[0].contains(
+            "did 100 documents per second and connection, less than half of the \
+                               median of 250"
+        ),
+        "{words:?}"
+    );
+    // In an open loop each does what it is told to, and a lost agent has its own warning.
+    for quiet in [
+        |it: &mut RunRecord| crud(it).load.open = true,
+        |it: &mut RunRecord| crud(it).elapsed_s = 0.9,
+        |it: &mut RunRecord| lose(it, 2, 1),
+        |it: &mut RunRecord| crud(it).agents.iter_mut().for_each(|it| it.ok = 99),
+    ] {
+        let record = changed(5, |record| {
+            does(record, 10);
+            quiet(record);
+        });
+        assert!(told(&record, Code::AgentSlow).is_empty(), "{:?}", record.warnings);
+    }
+}
