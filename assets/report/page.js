@@ -22,13 +22,18 @@
   // --- from our charts to plotly's -----------------------------------------------------------
 
   const number = (value) => value.toLocaleString('en');
+  // More names do not fit an axis.
+  const MOST_NAMES = 30;
 
   const axis = ({ title, scale, names }, lines = []) => {
     const common = {
       title: { text: title, font: { size: 12 } }, automargin: true, gridcolor: colour('line'),
       zerolinecolor: colour('line'), linecolor: colour('line'), tickfont: { size: 11 },
     };
-    if (names) return { ...common, tickvals: [...names.keys()], ticktext: names };
+    if (names) {
+      const told = [...names.keys()].filter((at) => at % Math.ceil(names.length / MOST_NAMES) === 0);
+      return { ...common, tickvals: told, ticktext: told.map((at) => names[at]) };
+    }
     // Where few values were chosen, these are the ticks.
     const chosen = [...new Set(lines.flatMap((line) => line.x))];
     if (scale === 'log' && chosen.length > 0 && chosen.length <= 12) {
@@ -75,6 +80,22 @@
     outlinewidth: 0, tickangle: 0, tickfont: { size: 11 },
     title: { text: title, side: 'top', font: { size: 11 } },
   });
+
+  // Rates of rows over time, such as those of agents.
+  const rows = ({ map: { rates, edges, rows: names } }) => [{
+    type: 'heatmap',
+    x: edges,
+    y: [...rates.keys()],
+    z: rates,
+    customdata: rates.map((row, at) => row.map(() => names[at])),
+    hovertemplate: '%{customdata}, around %{x:,.1f} s<br>%{z:,.4~r} /s<extra></extra>',
+    hoverongaps: false,
+    colorscale: shades(),
+    zmin: 0,
+    zmax: Math.max(1e-9, ...rates.flat()),
+    ygap: rates.length > 60 ? 0 : 1,
+    colorbar: { ...bar('documents per second'), nticks: 5, tickformat: ',~r' },
+  }];
 
   const map = ({ x, y, map: { rates } }) => [{
     type: 'heatmap',
@@ -175,7 +196,8 @@
 
   const draw = (plot) => {
     const { chart, node } = plot;
-    const traces = chart.map ? map(chart) : chart.cells ? cells(chart) : lines(chart);
+    const traces = chart.cells ? cells(chart) : !chart.map ? lines(chart)
+      : chart.map.edges ? rows(chart) : map(chart);
     return Plotly.react(node, traces, layout(chart), config);
   };
 

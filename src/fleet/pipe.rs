@@ -78,11 +78,11 @@ fn watch(agent: usize, mut child: Child, stdout: impl Read, arrived: &SyncSender
 fn ended(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return format!("its process was killed by signal {signal}");
+        return format!("killed by signal {signal}");
     }
     status.code().map_or_else(
-        || "its process ended".to_owned(),
-        |code| format!("its process ended with exit status {code}"),
+        || "the process ended".to_owned(),
+        |code| format!("ended with exit status {code}"),
     )
 }
 

@@ -1,6 +1,8 @@
 //! Formats: pure functions of a [`RunRecord`], or of several. The same records give the same
 //! bytes, whenever and wherever they are rendered.
 
+mod agents;
+mod agents_csv;
 mod burst;
 mod chart;
 mod csv;
@@ -101,10 +103,11 @@ impl Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 14] = [
+pub const FORMATS: [Format; 15] = [
     text::FORMAT,
     json::FORMAT,
     csv::FORMAT,
+    agents_csv::FORMAT,
     hlog::FORMAT,
     openmetrics::FORMAT,
     cushion::FORMAT,

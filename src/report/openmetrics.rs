@@ -4,7 +4,7 @@
 use super::exposition::{Exposition, Family, Kind, Writer};
 use super::{Format, Render};
 use crate::measure::{Latency, OperationSummary};
-use crate::record::{ClientRecord, LoadRecord, RunRecord, Running, StageRecord};
+use crate::record::{AgentStage, ClientRecord, LoadRecord, RunRecord, Running, StageRecord};
 use std::borrow::Cow;
 
 pub(super) const FORMAT: Format = Format {
@@ -52,6 +52,7 @@ pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition
     counts(&stages, &mut out);
     times(&stages, &mut out);
     load(&stages, &mut out);
+    agents(record, &mut out);
     judgements(record, &mut out);
     out.finish()
 }
@@ -231,6 +232,38 @@ fn load(stages: &[Stage<'_>], out: &mut Writer) {
     of_client(counter("springload_client_cpu_seconds", "seconds", help), |client| client.cpu_s);
     let help = "The share of the stage that the busiest load thread was computing.";
     of_client(gauge("springload_client_busy_ratio", "ratio", help), |client| client.busiest_thread);
+}
+
+/// What each agent did in the stages that have ended.
+fn agents(record: &RunRecord, out: &mut Writer) {
+    let name =
+        |index: usize| (index.to_string(), record.agents.iter().find(|it| it.index == index));
+    let mut each = |family: Family, value: fn(&AgentStage) -> Option<f64>| {
+        out.family(family);
+        for stage in &record.stages {
+            for agent in &stage.agents {
+                let Some(value) = value(agent) else { continue };
+                let (index, known) = name(agent.index);
+                let host = known.map_or("", |it| it.host.as_str());
+                out.sample(&[("stage", &stage.name), ("agent", &index), ("host", host)], value);
+            }
+        }
+    };
+    let help = "Completed requests of an agent, successful or not.";
+    each(counter("springload_agent_requests", "", help), |it| Some(it.requests as f64));
+    let help = "Documents of an agent that succeeded.";
+    each(counter("springload_agent_ok", "", help), |it| Some(it.ok as f64));
+    let help = "Documents of an agent that failed.";
+    each(counter("springload_agent_failed", "", help), |it| Some(it.failed as f64));
+    let help = "From the time that was set to the agent's first request.";
+    let start: fn(&AgentStage) -> Option<f64> = |it| it.start_us.map(|us| us / 1e6);
+    each(gauge("springload_agent_start_seconds", "seconds", help), start);
+    let help = "1 if the agent was lost.";
+    out.family(gauge("springload_agent_lost", "", help));
+    for agent in &record.agents {
+        let labels = [("agent", &*agent.index.to_string()), ("host", &agent.host)];
+        out.sample(&labels, u8::from(agent.lost.is_some()));
+    }
 }
 
 fn judgements(record: &RunRecord, out: &mut Writer) {

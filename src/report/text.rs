@@ -1,11 +1,11 @@
 //! The report for people.
 
-use super::burst::section;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
 use super::words::{fate, loop_words, place, result_line, trust_lines, warning_lines};
 use super::{Format, Render};
+use super::{agents, burst};
 use crate::measure::{Latency, OperationSummary, Wire};
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
@@ -19,7 +19,8 @@ fn render(record: &RunRecord) -> String {
     for stage in &record.stages {
         out.push('\n');
         self::stage(stage, &mut out);
-        section(record, stage, &mut out);
+        burst::section(record, stage, &mut out);
+        agents::section(record, stage, &mut out);
     }
     warnings(record, &mut out);
     threshold_block(record, &mut out);
@@ -66,10 +67,13 @@ fn head(record: &RunRecord, out: &mut String) {
     }
     let ids =
         if plan.ids.is_sequential() { String::new() } else { format!(" · ids {}", plan.ids) };
+    let crew = agents::crew(record).map(|crew| crew + ", ");
+    let each = if crew.is_some() { " each" } else { "" };
     let _ = writeln!(
         out,
-        "{} connections on {} {} · seed {}{ids} · {} · {} {}, {} cores",
+        "{} connections on {}{} {}{each} · seed {}{ids} · {} · {} {}, {} cores",
         plan.connections,
+        crew.as_deref().unwrap_or_default(),
         plan.threads,
         if plan.threads == 1 { "thread" } else { "threads" },
         plan.seed,

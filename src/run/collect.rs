@@ -5,7 +5,7 @@ use crate::driver::Card;
 use crate::engine::{LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
     Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, OutageLog, PhaseTable, Series,
-    SizePoint, Slot, ThreadLoss, Totals,
+    SeriesRow, SizePoint, Slot, ThreadLoss, Totals,
 };
 use crate::op::OpKind;
 use crate::plan::{Plan, StagePlan};
@@ -132,10 +132,19 @@ impl Collected {
         self.lanes.sort_by_key(|lane| lane.connection);
     }
 
+    /// The length of the stage; if all processes were lost, of the seconds that they reported.
+    fn elapsed_ns(&self) -> Nanos {
+        if self.elapsed_ns > 0 {
+            return self.elapsed_ns;
+        }
+        let seconds = self.series.rows.last().map_or(0, SeriesRow::end);
+        Nanos::from(seconds) * SECOND_NS
+    }
+
     /// The complete record of the stage, with its verdict.
     pub(super) fn record(&self, frame: Frame<'_>) -> StageRecord {
         let stage = frame.plan;
-        let elapsed_s = seconds(self.elapsed_ns);
+        let elapsed_s = seconds(self.elapsed_ns());
         let measured_s = window_ns(stage, frame.connections).map_or(elapsed_s, seconds);
         let measured_s = measured_s.min(elapsed_s);
         let operations = self.totals.summarise(measured_s);

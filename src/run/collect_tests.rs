@@ -250,3 +250,18 @@ fn a_start_is_told_by_rank_of_those_that_sent() {
     assert_eq!((none.workers, none.late), (0, 1));
     close(none.last_us, 0.0);
 }
+
+#[test]
+fn a_stage_of_which_all_processes_were_lost_lasted_as_long_as_they_told() {
+    let (mut totals, mut series) = (Totals::default(), Series::default());
+    for second in 0..3 {
+        let mut interval = Interval::new(second);
+        let part = interval.kind_mut(OpKind::Read);
+        (part.requests, part.ok) = (100, 100);
+        totals.add(&interval);
+        series.add(&interval);
+    }
+    let mut collected = Collected::new(totals, series);
+    collected.add_lost([0; OpKind::COUNT], 300);
+    assert_eq!(collected.elapsed_ns(), 3 * SECOND_NS);
+}

@@ -4,6 +4,7 @@
 //! wanted change look at the new snapshots and accept them with `INSTA_UPDATE=always`.
 
 mod assets;
+mod fleet;
 mod numbers;
 
 use std::collections::BTreeMap;
@@ -261,7 +262,7 @@ fn json_is_the_stored_record_to_the_byte() {
 
 #[test]
 fn every_record_survives_storage_in_every_format() {
-    for record in [closed(), with_failures(), not_sustained(), the_blog()] {
+    for record in [closed(), with_failures(), not_sustained(), the_blog(), fleet::lost()] {
         let read = read_json(&render("json", &record)).expect("what is written can be read");
         assert_eq!(read, record);
         for format in FORMATS {
@@ -316,12 +317,12 @@ fn the_stored_record_keeps_the_schema_and_a_stray_key_does_not() {
         serde_json::from_str(include_str!("../../docs/run.schema.json")).expect("JSON");
     jsonschema::meta::validate(&schema).expect("a JSON Schema");
     let schema = jsonschema::draft202012::new(&schema).expect("a JSON Schema");
-    for record in [closed(), with_failures(), not_sustained(), the_blog()] {
+    for record in [closed(), with_failures(), not_sustained(), the_blog(), fleet::lost()] {
         let value = serde_json::to_value(&record).expect("plain data");
         let wrong: Vec<_> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(wrong.is_empty(), "{wrong:?}");
     }
-    let whole: Value = serde_json::from_str(STORED).expect("JSON");
+    let whole = serde_json::to_value(fleet::lost()).expect("plain data");
     for place in [
         "",
         "/plan",
@@ -338,6 +339,12 @@ fn the_stored_record_keeps_the_schema_and_a_stray_key_does_not() {
         "/stages/0/series/0",
         "/plan/stages/0",
         "/plan/stages/1/pace",
+        "/plan/fleet",
+        "/agents/0",
+        "/agents/1/lost",
+        "/stages/2/verdict",
+        "/stages/2/agents/0",
+        "/stages/2/agents/0/series/0",
     ] {
         let mut stray = whole.clone();
         let object = stray.pointer_mut(place).and_then(Value::as_object_mut);

@@ -5,7 +5,7 @@ use super::*;
 use crate::op::OpKind;
 use crate::plan::StagePlan;
 use crate::record::RunRecord;
-use crate::record::fixture::{part, record, stage};
+use crate::record::fixture::{fleet, lose, part, record, stage};
 use serde_json::json;
 
 /// A run whose CRUD stage is made of these seconds: reads, of which some fail.
@@ -152,4 +152,52 @@ fn numbers_are_as_long_as_they_mean_something() {
         (&value["x"], &value["y"]),
         (&json!([0, 1.5, 12_346]), &json!([null, 0.001_234_6, 3]))
     );
+}
+
+#[test]
+fn each_agent_has_a_row_that_ends_where_it_was_lost() {
+    let mut run = fleet(3);
+    lose(&mut run, 1, 4);
+    let series = &mut run.stages[2].agents[2].series;
+    // Two seconds in one row, and one in which nothing ended.
+    series[4].ok += series.remove(5).ok;
+    series[4].seconds = 2;
+    series.remove(7);
+    let chart = crud(&[run.clone()], ChartKind::Agents);
+    let map = chart.map.unwrap();
+    assert_eq!(map.edges, (0..=10).map(f64::from).collect::<Vec<_>>());
+    assert_eq!(
+        (chart.y.names, &*map.rows[1]),
+        (vec!["0".into(), "1".into(), "2".into()], "agent 1 on load-0")
+    );
+    let full = Some(100.0);
+    assert_eq!(map.rates[0], [full; 10]);
+    assert_eq!(map.rates[1], [[full; 4].as_slice(), &[None; 6]].concat());
+    assert_eq!(map.rates[2], [[full; 8].as_slice(), &[Some(0.0), full]].concat());
+    // Of one kind of operation agents do not tell, and runs without them have no such chart.
+    let stages = stages(&[run, record(&[])], true);
+    let agents = |view: &OfKind| {
+        view.charts
+            .iter()
+            .filter(|it| it.kind == ChartKind::Agents)
+            .map(|it| it.title.clone())
+            .collect::<Vec<_>>()
+    };
+    let found: Vec<_> = foremost(&stages).unwrap().views.iter().map(agents).collect();
+    assert_eq!(found, [vec!["A Agents".to_owned()], vec![], vec![]]);
+}
+
+#[test]
+fn a_thousand_agents_of_a_long_stage_fit_a_page() {
+    let mut run = fleet(1_000);
+    run.stages[2].elapsed_s = 3_000.0;
+    for agent in &mut run.stages[2].agents {
+        agent.series[9].seconds = 2_991;
+        agent.series[9].ok = 299_100;
+    }
+    run.stages[2].agents[7].lost = true;
+    let map = crud(&[run], ChartKind::Agents).map.unwrap();
+    let (rows, columns) = (map.rates.len(), map.rates[0].len());
+    assert_eq!((rows, columns, &*map.rows[1]), (200, 150, "agents 5–9, mean"));
+    assert!(map.rates.iter().flatten().all(|rate| *rate == Some(100.0)), "{:?}", map.rates[1]);
 }

@@ -3,6 +3,7 @@
 //!
 //! A new chart is a file with a function from [`View`] to [`Chart`], and an entry in `charts`.
 
+mod agents;
 mod bands;
 mod errors;
 mod heatmap;
@@ -35,12 +36,20 @@ pub enum ChartKind {
     Heatmap,
     /// Failures over time.
     Errors,
+    /// What each agent did, over time.
+    Agents,
 }
 
 impl ChartKind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 5] =
-        [Self::Throughput, Self::Latency, Self::Percentiles, Self::Heatmap, Self::Errors];
+    pub const ALL: [Self; 6] = [
+        Self::Throughput,
+        Self::Latency,
+        Self::Percentiles,
+        Self::Heatmap,
+        Self::Errors,
+        Self::Agents,
+    ];
 
     /// The name used in flags and data.
     pub const fn name(self) -> &'static str {
@@ -50,6 +59,7 @@ impl ChartKind {
             Self::Percentiles => "percentiles",
             Self::Heatmap => "heatmap",
             Self::Errors => "errors",
+            Self::Agents => "agents",
         }
     }
 }
@@ -163,11 +173,17 @@ pub(super) struct Cells {
     pub(super) counts: Vec<Vec<u64>>,
 }
 
-/// A rate at each pair of two settings' values, which the axes name.
+/// A rate at each pair of two settings' values, which the axes name; or of several rows over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Map {
     /// By the value on y, then by that on x; `None`: not measured.
     pub(super) rates: Vec<Vec<Option<f64>>>,
+    /// The columns' edges, if x is time.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short")]
+    pub(super) edges: Vec<f64>,
+    /// The full names of the rows, if x is time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) rows: Vec<String>,
 }
 
 impl Axis {
@@ -186,6 +202,7 @@ fn charts(view: &View<'_>) -> Vec<Chart> {
     charts.extend(seconds::chart(view));
     charts.extend(heatmap::charts(view));
     charts.push(errors::chart(view));
+    charts.extend(agents::charts(view));
     let bands = bands::of(view);
     for chart in charts.iter_mut().filter(|chart| chart.x.scale == Scale::Time) {
         chart.bands.clone_from(&bands);

@@ -168,7 +168,11 @@ fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
         y: axis(down),
         lines: Vec::new(),
         cells: None,
-        map: Some(Map { rates: down.values.iter().map(row).collect() }),
+        map: Some(Map {
+            rates: down.values.iter().map(row).collect(),
+            edges: Vec::new(),
+            rows: Vec::new(),
+        }),
         bands: Vec::new(),
     })
 }

@@ -7,7 +7,7 @@ use crate::record::StageRecord;
 use std::collections::BTreeMap;
 
 /// Widths of intervals, in seconds, that are easy to read off an axis.
-const WIDTHS_S: [u32; 13] = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
+pub(super) const WIDTHS_S: [u32; 13] = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
 /// If intervals have too few samples for a percentile, it is taken from intervals longer by these
 /// factors. Each is a multiple of the one before, so that it can be merged from that.
 const LONGER: [u32; 5] = [1, 5, 10, 30, 60];
@@ -18,26 +18,28 @@ pub(super) const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
 /// How a stage's time is divided.
 #[derive(Clone, Copy, Debug)]
-struct Cuts {
+pub(super) struct Cuts {
     width_s: u32,
-    count: usize,
+    pub(super) count: usize,
     end_s: f64,
 }
 
 impl Cuts {
     /// A last interval of less than half the width is joined to the one before: a rate over a few
     /// milliseconds means nothing.
-    fn new(end_s: f64, width_s: u32) -> Self {
+    pub(super) fn new(end_s: f64, width_s: u32) -> Self {
         let stretches = end_s / f64::from(width_s);
         let count = if stretches.fract() < 0.5 { stretches.floor() } else { stretches.ceil() };
         Self { width_s, count: (count as usize).max(1), end_s }
     }
 
-    fn of(self, second: u32) -> usize {
+    /// The number of the interval that a second is in.
+    pub(super) fn of(self, second: u32) -> usize {
         ((second / self.width_s) as usize).min(self.count - 1)
     }
 
-    fn span(self, index: usize) -> (f64, f64) {
+    /// Start and end of an interval, in seconds.
+    pub(super) fn span(self, index: usize) -> (f64, f64) {
         let edge = |index: usize| index as f64 * f64::from(self.width_s);
         let to = if index + 1 == self.count { self.end_s } else { edge(index + 1) };
         (edge(index), to)

@@ -4,7 +4,7 @@ use super::timeline::Timeline;
 use super::{Chart, charts};
 use crate::op::OpKind;
 use crate::plan::{Purpose, StagePlan, stage_title};
-use crate::record::{RunRecord, StageRecord};
+use crate::record::{AgentRecord, RunRecord, StageRecord};
 use serde::Serialize;
 
 /// The most runs that can be distinguished in one chart.
@@ -22,6 +22,8 @@ pub(super) struct Part<'a> {
     /// The plan of the stage.
     pub(super) plan: Option<&'a StagePlan>,
     pub(super) connections: usize,
+    /// The agents of the run.
+    pub(super) agents: &'a [AgentRecord],
     pub(super) timeline: Timeline,
 }
 
@@ -56,6 +58,7 @@ impl View<'_> {
                 stage: found,
                 plan: record.plan_of(found),
                 connections: record.plan.connections,
+                agents: &record.agents,
                 timeline: Timeline::new(found, kind, most),
             }));
         }

@@ -3,6 +3,7 @@
 use super::escape::Html;
 use crate::plan::{StagePlan, StageWork as _, stage_title};
 use crate::record::RunRecord;
+use crate::report::agents::crew;
 use crate::report::chart::label;
 use crate::report::number::{bytes, decimal, grouped};
 use crate::report::words::{fate, place};
@@ -59,6 +60,7 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
         facts.push(("database", format!("{} ({})", server.database, fate(server))));
     }
     facts.extend(plan.target.facts());
+    facts.extend(crew(record).map(|crew| ("agents", crew)));
     facts.extend([
         ("connections", grouped(plan.connections as u64)),
         ("threads", grouped(plan.threads as u64)),

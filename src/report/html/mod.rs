@@ -2,6 +2,7 @@
 //! charts as data for the library that draws them. The page's own parts are in `assets/report`, the
 //! library in `assets/plotly`.
 
+mod agents;
 mod burst;
 mod escape;
 mod facts;
@@ -50,7 +51,7 @@ fn render(runs: &[RunRecord]) -> String {
         head: parts::head(runs),
         trust: parts::trust(runs),
         summary: parts::summary(runs),
-        more: burst::section(runs),
+        more: [burst::section(runs), agents::section(runs)].into_iter().collect(),
         settings: facts::table(runs),
         reproduce: parts::reproduce(runs),
         source: "run.json",

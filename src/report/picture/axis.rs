@@ -9,12 +9,23 @@ use std::ops::Range;
 pub(super) struct Places {
     scale: Scale,
     range: Range<f64>,
+    /// The names of rows, each as high as 1; empty: values are numbers.
+    names: Vec<String>,
 }
+
+/// The most names that fit an axis.
+const MOST_NAMES: usize = 16;
 
 impl Places {
     /// An axis that has room for the values.
     pub(super) fn new(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
-        Self { scale, range: range(scale, values) }
+        Self { scale, range: range(scale, values), names: Vec::new() }
+    }
+
+    /// An axis of rows, named in their middle.
+    pub(super) fn rows(names: &[String]) -> Self {
+        let range = 0.0..names.len().max(1) as f64;
+        Self { scale: Scale::Linear, range, names: names.to_vec() }
     }
 
     fn evenly(&self) -> RangedCoordf64 {
@@ -32,6 +43,10 @@ impl Ranged for Places {
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         match self.scale {
+            _ if !self.names.is_empty() => {
+                let step = self.names.len().div_ceil(MOST_NAMES);
+                (0..self.names.len()).step_by(step).map(|row| row as f64 + 0.5).collect()
+            }
             Scale::Time | Scale::Linear => self.evenly().key_points(hint),
             Scale::Log | Scale::Nines => keys(self.scale, &self.range),
         }
@@ -48,7 +63,8 @@ impl ValueFormatter<f64> for Places {
     }
 
     fn format_ext(&self, place: &f64) -> String {
-        label(self.scale, *place)
+        let name = self.names.get(*place as usize).cloned();
+        name.unwrap_or_else(|| label(self.scale, *place))
     }
 }
 

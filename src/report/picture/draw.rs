@@ -2,7 +2,8 @@
 
 use super::axis::{Places, place};
 use super::{CHART_HEIGHT, LINE_HEIGHT, Sheet, WIDTH};
-use crate::report::chart::{Cells, Chart, Line, Scale, Stroke, What};
+use crate::report::chart::{Cells, Chart, Line, Map, Scale, Stroke, What};
+use crate::report::number::decimal;
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
@@ -78,7 +79,10 @@ fn chart<DB: DrawingBackend>(chart: &Chart, end_s: f64, area: &Area<DB>) -> Draw
     let end = (chart.x.scale == Scale::Time).then_some(end_s);
     let x = Places::new(chart.x.scale, lines_x.chain(cell_x).chain(end));
     let y = chart.lines.iter().flat_map(|it| it.y.iter().flatten().copied()).chain(cell_y);
-    let y = Places::new(chart.y.scale, y);
+    let y = match &chart.map {
+        Some(_) => Places::rows(&chart.y.names),
+        None => Places::new(chart.y.scale, y),
+    };
     let mut context = ChartBuilder::on(&area)
         .caption(&chart.title, ("sans-serif", 18).into_font().color(&INK))
         .margin_left(14)
@@ -98,6 +102,9 @@ fn chart<DB: DrawingBackend>(chart: &Chart, end_s: f64, area: &Area<DB>) -> Draw
         .draw()?;
     if let Some(cells) = &chart.cells {
         self::cells(cells, (chart.x.scale, chart.y.scale), (&mut context, &side))?;
+    }
+    if let Some(map) = &chart.map {
+        self::map(map, (&mut context, &side))?;
     }
     bands(chart, &mut context)?;
     for line in chart.lines.iter().filter(|line| !line.hidden) {
@@ -192,7 +199,29 @@ fn cells<'a, DB: DrawingBackend + 'a>(
         }
     }
     context.draw_series(filled)?;
-    let captions = [format!("{most} requests per cell"), "1 request per cell".to_owned()];
+    captions([format!("{most} requests per cell"), "1 request per cell".to_owned()], side)
+}
+
+/// Rates of rows over time.
+fn map<'a, DB: DrawingBackend + 'a>(
+    map: &Map,
+    (context, side): (&mut Context<'a, DB>, &Area<DB>),
+) -> Drawn<DB> {
+    let most = map.rates.iter().flatten().flatten().copied().fold(1e-9, f64::max);
+    let mut filled = Vec::new();
+    for (row, rates) in (0u32..).zip(&map.rates) {
+        for (edges, rate) in map.edges.windows(2).zip(rates) {
+            let Some(rate) = rate else { continue };
+            let corners = [(edges[0], f64::from(row)), (edges[1], f64::from(row + 1))];
+            filled.push(Rectangle::new(corners, shade(rate / most).filled()));
+        }
+    }
+    context.draw_series(filled)?;
+    captions([format!("{}/s", decimal(most, 0)), "0/s".to_owned()], side)
+}
+
+/// The meaning of the darkest and the brightest colour.
+fn captions<DB: DrawingBackend>(captions: [String; 2], side: &Area<DB>) -> Drawn<DB> {
     for (y, (text, share)) in rows(44).zip(captions.into_iter().zip([1.0, 0.0])) {
         side.draw(&Rectangle::new([(0, y), (24, y + 12)], shade(share).filled()))?;
         let font = ("sans-serif", 13).into_font().color(&INK);
