@@ -9,5 +9,5 @@ agents=${1:-600} seconds=${2:-20} size=${3:-250}
 launcher=()
 # Where there is none, Lithops uses its own places, and without any the processes of this machine.
 [ -f lithops.yaml ] && launcher+=(--config lithops.yaml)
-exec springload-lithops -n "$agents" "${launcher[@]}" -- \
+exec springload-lithops -n "$agents" ${launcher[@]+"${launcher[@]}"} -- \
     bm-couchdb -n "$agents" -t "$seconds" -s "$size" "${@:4}" "$COUCHDB"

@@ -1,6 +1,7 @@
 //! Agents that Lithops starts: its localhost backend, RabbitMQ and the program under test.
 
-use std::fs::{File, read_to_string};
+use std::fs::{File, Permissions, read_to_string};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -34,6 +35,13 @@ struct Ended {
 
 impl Launcher {
     fn start(python: &Path, broker: &RabbitMq, words: &[&str]) -> Self {
+        let mut command = Command::new(python);
+        command.args(["-m", "springload.lithops"]).args(words);
+        Self::of(command, broker)
+    }
+
+    /// A launcher that a command starts, in a folder of its own.
+    fn of(mut command: Command, broker: &RabbitMq) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let place = |name: &str| {
             let place = folder.path().join(name);
@@ -44,9 +52,7 @@ impl Launcher {
         let text = "lithops: {backend: localhost, storage: localhost}\n";
         std::fs::write(&settings, text).expect("a file");
         let output = |name: &str| File::create(folder.path().join(name)).expect("a file");
-        let child = Command::new(python)
-            .args(["-m", "springload.lithops"])
-            .args(words)
+        let child = command
             .current_dir(&folder)
             .env("HOME", place("home"))
             .env("TMPDIR", place("tmp"))
@@ -85,7 +91,7 @@ impl Launcher {
 
     /// Its end, and that nothing of it is left.
     #[track_caller]
-    fn end(mut self) -> Ended {
+    fn end(&mut self) -> Ended {
         let mut status = None;
         for _ in 0..PATIENCE.as_millis() / 20 {
             status = self.child.try_wait().expect("it is ours");
@@ -193,34 +199,44 @@ fn lost(record: &Value) -> Vec<u64> {
 fn eight_functions_write_at_one_instant() {
     let (Some(python), Some(broker)) = (python(), RabbitMq::shared()) else { return };
     let server = Server::stand_in(Options::default());
-    let words = ["-n", "8", "--", "bm-couchdb", "-n", "16", "-t", "2", "-s", "250", "-q"];
-    let words = [&words[..], &["--output", "out", &server.url]].concat();
-    let launcher = Launcher::start(&python, broker, &words);
+    // The script of the example, with the launcher on its path.
+    let programs = tempfile::tempdir().expect("a folder");
+    let program = programs.path().join("springload-lithops");
+    let text = format!("#!/bin/sh\nexec '{}' -m springload.lithops \"$@\"\n", python.display());
+    std::fs::write(&program, text).expect("a file");
+    std::fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("it is ours");
+    let path = std::env::var("PATH").expect("a path");
+    let example = "examples/burst-lithops/run.sh";
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join(example));
+    command
+        .args(["8", "2", "250", "-q", "--output"])
+        .arg(programs.path().join("out"))
+        .env("PATH", format!("{}:{path}", programs.path().display()))
+        .env("COUCHDB", &server.url);
+    let mut launcher = Launcher::of(command, broker);
     launcher.agent(7);
     for (_, words) in processes(&launcher.path("tmp")) {
         assert!(!words.contains("s3cret"), "{words}");
     }
-    let written = launcher.path("out/csv/couchdb_16writers_2sec_250bytes_sum.csv");
-    let table = std::cell::OnceCell::new();
-    launcher.until("a table", PATIENCE, || {
-        let text = read_to_string(&written).ok().filter(|text| text.ends_with('\n'))?;
-        table.set(text).ok()
-    });
     let ended = launcher.end();
     // A busy machine makes agents client-bound, which is no concern of this test.
     assert!(matches!(ended.code, Some(0 | 5)), "{}\n{}", ended.stdout, ended.stderr);
-    assert_eq!(lost(&ended.record), [0; 0]);
-    let pids = ended.record["agents"].as_array().expect("agents").iter().map(|it| &it["pid"]);
+    let out = programs.path().join("out");
+    let record = read_to_string(out.join("run.json")).expect("a record");
+    let record: Value = serde_json::from_str(&record).expect("JSON");
+    assert_eq!(lost(&record), [0; 0]);
+    let pids = record["agents"].as_array().expect("agents").iter().map(|it| &it["pid"]);
     let mut pids: Vec<_> = pids.filter_map(Value::as_u64).collect();
     pids.sort_unstable();
     pids.dedup();
     assert_eq!(pids.len(), 8);
     let counted = server.as_stand_in().expect("a stand-in").counters();
-    assert_eq!(counted.documents_created, 16);
+    assert_eq!(counted.documents_created, 8);
     let written = counted.documents_created + counted.documents_updated;
-    assert_eq!(sum(&ended.record, "ok"), written);
-    let rows = table.get().expect("it was read").lines().skip(1);
-    let sums = rows.filter_map(|row| row.split_once(',')?.1.parse::<u64>().ok());
+    assert_eq!(sum(&record, "ok"), written);
+    let table = read_to_string(out.join("csv/couchdb_8writers_2sec_250bytes_sum.csv"));
+    let table = table.expect("a table");
+    let sums = table.lines().skip(1).filter_map(|row| row.split_once(',')?.1.parse::<u64>().ok());
     assert_eq!(sums.sum::<u64>(), written);
 }
 
@@ -230,7 +246,7 @@ fn a_killed_host_is_a_lost_agent_and_a_killed_runner_is_not() {
     let server = Server::stand_in(Options::default());
     let words = ["-n", "4", "--", "burst", "-n", "8", "-t", "6s", "--rate", "400", "-q"];
     let words = [&words[..], &["--output", "out", &server.url]].concat();
-    let launcher = Launcher::start(&python, broker, &words);
+    let mut launcher = Launcher::start(&python, broker, &words);
     let [[killed, host, _], [left, _, runner]] = [launcher.agent(1), launcher.agent(2)];
     let updated = || server.as_stand_in().expect("a stand-in").counters().documents_updated;
     launcher.until("the burst is under way", PATIENCE, || (updated() > 1000).then_some(()));

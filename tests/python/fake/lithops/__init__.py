@@ -52,6 +52,8 @@ class FunctionExecutor:
         if MODE == "fails":
             raise ConnectionError("no such backend here")
         if MODE == "hangs":
+            # Lithops has such threads, which the interpreter would wait for.
+            threading.Thread(target=time.sleep, args=(1000,), daemon=False).start()
             time.sleep(1000)
         os.environ.update(settings["extra_env"])
         return [Future(function, arguments) for arguments in data]
