@@ -186,7 +186,7 @@ fn who_leaves_is_missed_and_what_was_sent_before_arrives() {
 
 #[test]
 fn who_loses_its_connection_is_missed() {
-    let Some(server) = RabbitMq::own() else { return };
+    let Some(server) = RabbitMq::shared() else { return };
     let broker = at(&server.full_url());
     let (mut coordinator, mut agents, run) = fleet(&broker, 2);
     for agent in &mut agents {

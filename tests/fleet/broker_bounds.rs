@@ -30,24 +30,43 @@ fn number_of(arrived: &Arrived) -> usize {
 
 #[test]
 fn a_slow_coordinator_holds_up_agents_and_loses_nothing() {
-    let Some(server) = RabbitMq::own() else { return };
+    let Some(server) = RabbitMq::shared() else { return };
     let (coordinator, mut agents, _) = fleet(&at(&server.full_url()), 1);
+    // The inbox, what the broker sends ahead, its queue, the outbox, and one on each way.
+    let most = WAITING + 32 + 2 * LARGEST / SIZE + WAITING + 2;
     let (mut taken, mut last) = (0, now());
-    while since(last) < STUCK {
+    while since(last) < STUCK && taken <= most {
         if agents[0].outbox.send(To::All, numbered(taken)) {
             (taken, last) = (taken + 1, now());
         } else {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
-    // The inbox, what the broker sends ahead, its queue, the outbox, and one on each way.
-    let most = WAITING + 32 + 2 * LARGEST / SIZE + WAITING + 2;
     assert!((most / 2..=most).contains(&taken), "{taken} messages were taken, {most} are bearable");
     for number in 0..taken {
         assert_eq!(number_of(&next(&coordinator)), number);
     }
     assert!(agents[0].outbox.send(To::All, numbered(taken)));
     assert_eq!(number_of(&next(&coordinator)), taken);
+}
+
+#[test]
+fn an_agent_that_reads_nothing_holds_up_nobody() {
+    let Some(server) = RabbitMq::shared() else { return };
+    let (mut coordinator, agents, _) = fleet(&at(&server.full_url()), 2);
+    // More than the silent one's queue holds.
+    let count = WAITING + 32 + 2 * LARGEST / SIZE + 100;
+    let (mut sent, mut read, mut last) = (0, 0, now());
+    while read < count {
+        let due = sent < count && sent < read + WAITING;
+        if due && coordinator.outbox.send(To::All, numbered(sent)) {
+            (sent, last) = (sent + 1, now());
+        } else if let Ok(arrived) = agents[0].inbox.recv_timeout(Duration::from_millis(2)) {
+            assert_eq!(number_of(&arrived), read);
+            (read, last) = (read + 1, now());
+        }
+        assert!(since(last) < 5 * STUCK, "{sent} messages were sent, {read} read");
+    }
 }
 
 #[test]
@@ -79,7 +98,7 @@ fn a_broker_that_takes_nothing_fills_outboxes_and_they_empty_again() {
 
 #[test]
 fn a_message_that_is_too_large_closes_its_channel() {
-    let Some(server) = RabbitMq::own() else { return };
+    let Some(server) = RabbitMq::shared() else { return };
     let (coordinator, mut agents, run) = fleet(&at(&server.full_url()), 2);
     assert!(!agents[0].outbox.send(To::All, vec![0; LARGEST + 1]));
     let why = why_closed(&agents[0]);

@@ -8,6 +8,8 @@ mod broker;
 mod broker_bounds;
 #[cfg(feature = "broker")]
 mod broker_refused;
+#[cfg(feature = "broker")]
+mod broker_runs;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod lithops;
 #[path = "../servers/mod.rs"]

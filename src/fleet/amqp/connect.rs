@@ -161,8 +161,8 @@ pub(super) fn refused(broker: &Broker, error: &Error, taken: &str) -> String {
     match refusal(error) {
         Some((RESOURCE_LOCKED, _)) => taken.to_owned(),
         Some((ACCESS_REFUSED, why)) => format!(
-            "the broker {broker} does not let this user do it: {why}; allow configure, write and \
-             read for ^(springload\\..*|amq\\.default)$ with rabbitmqctl set_permissions"
+            "the broker {broker} does not let this user do it: {why}; docs/broker.md has the \
+             permissions for rabbitmqctl set_permissions"
         ),
         Some((NOT_FOUND, why)) => format!("the broker {broker}: {why}; try again"),
         _ => lost(broker, error),

@@ -1,0 +1,243 @@
+//! Whole runs whose agents are reached through a real RabbitMQ.
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use springload::embedded::Options;
+
+use crate::broker::{now, run, since};
+use crate::servers::Server;
+use crate::servers::process::free_ports;
+use crate::servers::rabbitmq::{PASSWORD, RabbitMq, USER};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_springload");
+/// No run here takes that long; a hang is a failure with a name.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// springload with these arguments; nobody but it has this environment.
+fn springload(arguments: &[&str], environment: &[(&str, &str)]) -> Child {
+    let mut command = Command::new(BINARY);
+    command.args(arguments).envs(environment.iter().copied());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("it starts")
+}
+
+/// Children that do not outlive a test that fails.
+struct Children(Vec<Child>);
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It may be gone already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Children {
+    /// Waits until all have ended, and does `meanwhile` again and again.
+    fn end(&mut self, mut meanwhile: impl FnMut()) -> Vec<Output> {
+        let begun = now();
+        let ended = |child: &mut Child| child.try_wait().expect("a child").is_some();
+        while !self.0.iter_mut().all(ended) {
+            assert!(since(begun) < PATIENCE, "they do not end");
+            meanwhile();
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let output = |child: Child| child.wait_with_output().expect("an output");
+        self.0.drain(..).map(output).collect()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A password of the broker in any of its spellings.
+fn shows_a_password(text: &str) -> bool {
+    [PASSWORD, "s3cret", "S3CRET"].iter().any(|secret| text.contains(secret))
+}
+
+/// The command lines of all processes, as everybody may list them.
+fn processes() -> String {
+    let listed = Command::new("ps").args(["-e", "-o", "args"]).output();
+    let listed = text(&listed.expect("ps runs").stdout);
+    assert!(listed.contains(BINARY), "{listed}");
+    listed
+}
+
+#[test]
+fn eight_agents_do_what_was_asked_and_nobody_sees_the_password() {
+    let Some(broker) = RabbitMq::shared() else { return };
+    let server = Server::stand_in(Options::default());
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let run = run();
+    let url = broker.full_url();
+    let coordinator = [
+        "run",
+        &server.url,
+        "-c",
+        "16",
+        "--docs",
+        "4000",
+        "--batch",
+        "50",
+        "--ops",
+        "4000",
+        "--agents",
+        "8",
+        "--run-id",
+        &run,
+        "--output",
+        out.to_str().expect("a path"),
+    ];
+    let mut children = Children(vec![springload(&coordinator, &[("SPRINGLOAD_BROKER", &url)])]);
+    let tls = broker.tls_url();
+    let user = [("SPRINGLOAD_BROKER_USER", USER), ("SPRINGLOAD_BROKER_PASSWORD", PASSWORD)];
+    for index in 0..8 {
+        let (number, address) = (index.to_string(), broker.url());
+        let agent = ["agent", "--run", &run, "--index", &number];
+        children.0.push(match index % 4 {
+            0 => springload(&agent, &[("SPRINGLOAD_BROKER", &url)]),
+            1 => springload(&agent, &[("SPRINGLOAD_BROKER", &tls)]),
+            2 => {
+                let password = ("SPRINGLOAD_BROKER_PASSWORD", PASSWORD);
+                springload(&[&agent[..], &["--broker", &address]].concat(), &[password])
+            }
+            _ => {
+                let address = address.replace("ann%40load@", "");
+                springload(&[&agent[..], &["--broker", &address]].concat(), &user)
+            }
+        });
+    }
+    let ended = children.end(|| assert!(!shows_a_password(&processes())));
+    for (place, output) in ended.iter().enumerate() {
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        // A debug build on a busy machine may be what limits the run.
+        let code = output.status.code();
+        assert!(code == Some(0) || (place == 0 && code == Some(5)), "{place}: {code:?} {stderr}");
+        assert!(!shows_a_password(&stdout) && !shows_a_password(&stderr), "{place}");
+    }
+    let record = std::fs::read_to_string(out.join("run.json")).expect("a record");
+    assert!(!shows_a_password(&record));
+    let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
+    assert!(!shows_a_password(&page));
+    let record: Value = serde_json::from_str(&record).expect("JSON");
+    same_as_the_server_counted(&record, &server);
+    starts_are_close(&record);
+}
+
+/// Totals, and what each agent adds to them, are what the stand-in counted.
+fn same_as_the_server_counted(record: &Value, server: &Server) {
+    let count = |value: &Value| value.as_u64().expect("a count");
+    let stages = record["stages"].as_array().expect("stages");
+    let operations = || stages.iter().flat_map(|it| it["operations"].as_array().expect("a list"));
+    let sum = |kind: &str| -> u64 {
+        operations().filter(|it| it["kind"] == kind).map(|it| count(&it["ok"])).sum()
+    };
+    let counters = server.as_stand_in().expect("a stand-in").counters();
+    assert_eq!(sum("bulk_insert"), 4_000);
+    assert_eq!(counters.documents_bulk, 4_000);
+    let single = ["create", "read", "update", "delete"].map(sum);
+    assert_eq!(single.iter().sum::<u64>(), 4_000);
+    let [created, read] = [counters.documents_created, counters.documents_read];
+    assert_eq!(single, [created, read, counters.documents_updated, counters.documents_deleted]);
+    assert_eq!(record["agents"].as_array().map(Vec::len), Some(8));
+    for stage in stages {
+        let agents = stage["agents"].as_array().expect("agents");
+        let all: u64 = agents.iter().map(|it| count(&it["ok"])).sum();
+        assert_eq!((agents.len(), all), (8, 4_000), "{}", stage["name"]);
+    }
+}
+
+/// All agents send their first request at about one time; how close is the machine's affair, so
+/// the bound is a wide one.
+fn starts_are_close(record: &Value) {
+    for stage in record["stages"].as_array().expect("stages") {
+        let agents = stage["agents"].as_array().expect("agents");
+        let starts: Vec<_> = agents.iter().map(|it| it["start_us"].as_f64()).collect();
+        let starts: Vec<f64> = starts.into_iter().flatten().collect();
+        assert_eq!(starts.len(), 8);
+        let [first, last] = [f64::min, f64::max].map(|of| starts.iter().copied().reduce(of));
+        let spread_us = last.expect("starts") - first.expect("starts");
+        assert!(spread_us < 250_000.0, "{}: {spread_us} µs apart", stage["name"]);
+    }
+}
+
+/// Exit status and stderr of a command that fails before anything was sent.
+#[track_caller]
+fn fails(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut children = Children(vec![springload(arguments, environment)]);
+    let output = children.end(|| ()).remove(0);
+    let told = text(&output.stderr);
+    assert!(!shows_a_password(&told), "{told}");
+    (output.status.code(), told)
+}
+
+#[test]
+fn a_broker_that_cannot_be_used_is_told_before_anything_is_sent() {
+    let Some(broker) = RabbitMq::shared() else { return };
+    let verbs: [&[&str]; 2] =
+        [&["run", "--agents", "2", "--run-id", "r"], &["agent", "--run", "r", "--index", "0"]];
+    let nobody = format!("amqp://127.0.0.1:{}", free_ports(1).expect("a port")[0]);
+    for verb in verbs {
+        let with = |flags: &[&str], environment: &[(&str, &str)]| {
+            fails(&[verb, flags].concat(), environment)
+        };
+        let (code, told) = with(&["--broker", &broker.full_url()], &[]);
+        assert_eq!(code, Some(2), "{told}");
+        assert!(told.contains("--broker") && told.contains("SPRINGLOAD_BROKER_PASSWORD"), "{told}");
+        let (code, told) = with(&[], &[("SPRINGLOAD_BROKER", "http://ann:s3cret@h")]);
+        assert_eq!(code, Some(2), "{told}");
+        assert!(told.contains("SPRINGLOAD_BROKER: ") && told.contains("give amqp://"), "{told}");
+        let (code, told) = with(&["--broker", &nobody], &[]);
+        assert_eq!(code, Some(3), "{told}");
+        assert!(told.contains("cannot reach the broker"), "{told}");
+        let wrong = [("SPRINGLOAD_BROKER_PASSWORD", "S3CRET")];
+        let (code, told) = with(&["--broker", &broker.url()], &wrong);
+        assert_eq!(code, Some(3), "{told}");
+        assert!(told.contains("refuses the user ann@load"), "{told}");
+    }
+}
+
+#[test]
+fn a_second_agent_of_the_same_number_is_refused_and_the_run_goes_on() {
+    let Some(broker) = RabbitMq::shared() else { return };
+    let server = Server::stand_in(Options::default());
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let run = run();
+    let environment = [("SPRINGLOAD_BROKER", &broker.full_url()[..])];
+    let coordinator = [
+        "run",
+        &server.url,
+        "-c",
+        "2",
+        "--docs",
+        "200",
+        "--ops",
+        "200",
+        "--agents",
+        "2",
+        "--run-id",
+        &run,
+        "--output",
+        out.to_str().expect("a path"),
+    ];
+    let agent = ["agent", "--run", &run, "--index"];
+    let start = |words: &[&str]| springload(words, &environment);
+    let number = |index: &'static str| start(&[&agent[..], &[index]].concat());
+    let mut children = Children(vec![start(&coordinator), number("0")]);
+    let mut twins = Children(vec![number("1"), number("1")]);
+    let mut codes: Vec<_> = twins.end(|| ()).iter().map(|it| it.status.code()).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [Some(0), Some(3)]);
+    for output in children.end(|| ()) {
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 5)), "{code:?}: {}", text(&output.stderr));
+    }
+    assert_eq!(server.as_stand_in().expect("a stand-in").counters().documents_bulk, 200);
+}
