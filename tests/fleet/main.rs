@@ -2,6 +2,8 @@
 //!
 //! `cargo test --all-features --test fleet broker` runs the tests of one file.
 
+#[cfg(all(feature = "broker", target_os = "linux"))]
+mod broken;
 #[cfg(feature = "broker")]
 mod broker;
 #[cfg(feature = "broker")]
@@ -12,5 +14,13 @@ mod broker_refused;
 mod broker_runs;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod lithops;
+#[cfg(target_os = "linux")]
+mod load;
+#[cfg(target_os = "linux")]
+mod losses;
+#[cfg(all(feature = "broker", target_os = "linux"))]
+mod many;
 #[path = "../servers/mod.rs"]
 mod servers;
+#[cfg(all(feature = "broker", target_os = "linux"))]
+mod simulated;

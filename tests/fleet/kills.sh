@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# kills.sh [TIMES]: kills agents, coordinators and brokers in the middle of runs, TIMES (20) times
+# each, and says how often all went as it should. A hang is a failure: each round has 5 minutes.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+times=${1:-20}
+cargo test -q --all-features --test fleet --no-run || exit 1
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+failed=0
+for round in $(seq "$times"); do
+    if timeout --kill-after=10 300 \
+        cargo test -q --all-features --test fleet -- killed --test-threads 8 </dev/null >"$log" 2>&1
+    then
+        echo "round $round: $(grep -o '[0-9]* passed' "$log") in $(grep -o '[0-9.]*s$' "$log")"
+    else
+        failed=$((failed + 1))
+        echo "round $round failed"
+        cat "$log"
+    fi
+done
+echo "$times rounds, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,119 @@
+//! Agents and coordinators that are killed, stopped, full or interrupted: who is left stops, what
+//! was measured is saved, and it is said what was lost. Agents here are children of their
+//! coordinator, over pipes.
+
+use crate::load::{Ended, Load, documents, kill, lost, runs, until};
+use rustix::process::Signal;
+use std::time::Duration;
+
+/// What an agent of three may have done since it last said something.
+pub(crate) const UNREPORTED: u64 = 250;
+
+/// The flags of a run that lasts this long, with at most 300 requests a second of all agents.
+pub(crate) const fn long(time: &str) -> [&str; 4] {
+    ["--think", "20ms", "-d", time]
+}
+
+/// Asserts that the run ended as one that lost agent 1 of 3, for this reason.
+#[track_caller]
+pub(crate) fn lost_one(ended: &Ended, why: &str) {
+    let lost = lost(&ended.record);
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert_eq!(lost[0].0, 1, "{lost:?}");
+    assert!(lost[0].1.contains(why), "{lost:?}");
+    let result = &ended.record["result"];
+    assert!(ended.stdout.contains("agent 1"), "{result}: {}", ended.stdout);
+    // The others went on to the end.
+    let stage = ended.record["stages"].as_array().and_then(|it| it.last()).expect("a stage");
+    let rows = stage["agents"].as_array().expect("agents");
+    let of = |key: &str| rows.iter().map(|row| row[key].as_u64().unwrap_or(0)).collect::<Vec<_>>();
+    let (requests, is_lost) = (of("requests"), rows.iter().map(|row| row["lost"] == true));
+    assert_eq!(is_lost.collect::<Vec<_>>(), [false, true, false]);
+    assert!(requests[1] > 0, "what it reported is kept: {requests:?}");
+    assert!(requests[0] > requests[1] && requests[2] > requests[1], "{requests:?}");
+}
+
+#[test]
+fn a_killed_agent_is_lost_and_the_others_go_on() {
+    for allowed in [false, true] {
+        let allow: &[&str] = if allowed { &["--allow-lost"] } else { &[] };
+        let mut load = Load::start(3, &[&long("6s")[..], allow].concat(), None);
+        load.under_way();
+        kill(load.coordinator.children()[1], Signal::KILL);
+        let ended = load.end();
+        lost_one(&ended, "killed by signal 9");
+        let status = if allowed { ended.status() } else { ended.code };
+        assert_eq!(status, Some(if allowed { 0 } else { 5 }), "{}", ended.stderr);
+        load.agrees(&ended, UNREPORTED);
+    }
+}
+
+#[test]
+fn agents_of_a_killed_coordinator_stop() {
+    let mut load = Load::start(3, &long("60s"), None);
+    load.under_way();
+    let agents = load.coordinator.children();
+    assert_eq!(agents.len(), 3);
+    load.coordinator.signal(Signal::KILL);
+    load.falls_silent();
+    let gone = until(Duration::from_secs(1), || !agents.iter().any(|&id| runs(id)));
+    assert!(gone, "agents are left");
+    // The stage that had ended is saved; the coordinator did not live to save the other.
+    let ended = load.end();
+    assert_eq!((ended.code, &ended.record["partial"]), (None, &true.into()));
+    assert_eq!(documents(&ended.record, "bulk_insert"), 60);
+}
+
+#[test]
+fn an_agent_that_stands_still_is_lost() {
+    let mut load = Load::start(3, &long("10s"), None);
+    load.under_way();
+    let stopped = load.coordinator.children()[1];
+    kill(stopped, Signal::STOP);
+    let ended = load.end();
+    lost_one(&ended, "nothing heard for 3 s");
+    assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+    load.agrees(&ended, UNREPORTED);
+    assert!(until(Duration::from_secs(2), || !runs(stopped)), "it is left behind");
+}
+
+#[test]
+fn the_user_stops_a_run_of_agents() {
+    let mut load = Load::start(3, &long("60s"), None);
+    load.under_way();
+    let agents = load.coordinator.children();
+    load.coordinator.signal(Signal::INT);
+    let ended = load.coordinator.end_within(Duration::from_secs(10));
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert_eq!(ended.record["partial"], true);
+    assert_eq!(lost(&ended.record), []);
+    // What was under way is waited for, and counted.
+    load.agrees(&ended, 0);
+    assert!(!agents.into_iter().any(runs), "agents are left");
+}
+
+#[test]
+fn a_user_in_a_hurry_leaves_no_agents_behind() {
+    let mut load = Load::start(3, &long("60s"), None);
+    load.under_way();
+    let agents = load.coordinator.children();
+    load.coordinator.signal(Signal::INT);
+    load.coordinator.signal(Signal::INT);
+    let ended = load.coordinator.end_within(Duration::from_secs(5));
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    load.falls_silent();
+    assert!(!agents.into_iter().any(runs), "agents are left");
+    assert_eq!(documents(&ended.record, "bulk_insert"), 60);
+}
+
+#[test]
+fn a_full_disk_is_told_and_leaves_no_agents_behind() {
+    // Files may have 8 blocks; without the trap, the coordinator would be killed.
+    let full = Some("trap '' XFSZ && ulimit -f 8");
+    let mut load = Load::start_after(full, 3, &long("2s"), None);
+    let ended = load.end();
+    // A busy machine takes precedence.
+    assert!(matches!(ended.code, Some(1 | 5)), "{}", ended.stderr);
+    assert!(ended.stderr.contains("cannot write out/run.json: "), "{}", ended.stderr);
+    load.falls_silent();
+}

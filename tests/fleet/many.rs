@@ -1,0 +1,59 @@
+//! Many agents over RabbitMQ, played by this process: what they cost their coordinator.
+//! `benches/agents.rs` has four times as many, for a minute.
+
+use crate::load::{Spring, lost, until};
+use crate::servers::rabbitmq::RabbitMq;
+use crate::simulated::{KINDS, Part, flags, play, usage};
+use springload::clock::Clock;
+use springload::fleet::Broker;
+use std::time::Duration;
+
+const AGENTS: usize = 50;
+const SECONDS: u32 = 6;
+/// Requests of each kind, per agent and second.
+const REQUESTS: u64 = 100;
+/// Memory that may be added from the second second to the last: rows of agents, and noise.
+const MOST_GROWTH: u64 = 24 << 20;
+
+#[test]
+fn many_agents_take_less_than_a_processor_and_no_more_memory_by_the_second() {
+    let Some(server) = RabbitMq::shared() else { return };
+    let url = server.full_url();
+    let broker = Broker::parse("--broker", &url).expect("an address");
+    let run = format!("many-{}", std::process::id());
+    let words = flags(AGENTS, SECONDS, &run);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut coordinator = Spring::start(&words, Some(&url));
+    let part = Part { run, seconds: vec![1, SECONDS], requests: REQUESTS };
+    let played = play(&broker, AGENTS, &part);
+
+    // The first stage is saved: the second has begun.
+    let begun = until(Duration::from_secs(150), || !coordinator.record().is_null());
+    assert!(begun, "{}", coordinator.stderr());
+    std::thread::sleep(Duration::from_millis(1_500));
+    let (clock, id) = (Clock::system(), coordinator.id());
+    let (from, first) = (clock.now(), usage(id).expect("it runs"));
+    std::thread::sleep(Duration::from_secs(u64::from(SECONDS) - 2));
+    let (took_s, last) = ((clock.now() - from) as f64 / 1e9, usage(id).expect("it runs"));
+    let share = (last.cpu_s - first.cpu_s) / took_s;
+    assert!(share < 1.0, "{share} processors");
+    let growth = last.resident.saturating_sub(first.resident);
+    assert!(growth < MOST_GROWTH, "{growth} bytes more");
+
+    let ended = coordinator.end();
+    let troubles: Vec<_> =
+        played.into_iter().filter_map(|agent| agent.join().expect("no panic")).collect();
+    let mut why = lost(&ended.record).into_iter().map(|(_, why)| why).collect::<Vec<_>>();
+    let missed = why.len();
+    why.dedup();
+    assert_eq!(missed, 0, "{share:.2} processors, {} troubles, {why:?}", troubles.len());
+    assert!(troubles.is_empty(), "{troubles:?}");
+    // Nothing of what they measured is lost.
+    let stage = &ended.record["stages"][1];
+    assert_eq!(stage["agents"].as_array().map_or(0, Vec::len), AGENTS, "{}", ended.stderr);
+    let each = AGENTS as u64 * u64::from(SECONDS) * REQUESTS;
+    for operation in stage["operations"].as_array().expect("operations") {
+        assert_eq!(operation["requests"].as_u64(), Some(each), "{operation}");
+    }
+    assert_eq!(stage["operations"].as_array().map(Vec::len), Some(KINDS.len()));
+}

@@ -1,0 +1,256 @@
+//! Agents that generate no load: they say what agents say, and their measurements are drawn. One
+//! process can play hundreds.
+
+#![allow(dead_code, reason = "each program uses its own part")]
+
+use serde_json::Value;
+use springload::clock::{Clock, Nanos, SECOND_NS};
+use springload::engine::{LaneResult, LoadCounts, ShardResult, Watched};
+use springload::fleet::{Arrived, Broker, Channel, Opened, StageEnd, To};
+use springload::generate::Stream;
+use springload::measure::{ConnectionTimes, FillLog, Hiccups, Interval, Recorder, Sample, Timing};
+use springload::op::{OpKind, Reply};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The kinds of operations that they measure.
+pub(crate) const KINDS: [OpKind; 4] =
+    [OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete];
+/// How often one looks what is due.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A second of one agent with `requests` of each kind, in an open loop: service time, response
+/// time and lag all differ.
+pub(crate) fn second(seed: u64, requests: u64) -> Interval {
+    let mut stream = Stream::new(seed, 0);
+    // From 0.25 ms to 4 ms, each power of two as likely, and one in a hundred up to 32 ms.
+    let mut times = || {
+        let power = if stream.draw().is_multiple_of(100) { 24 } else { 18 + stream.draw() % 4 };
+        ((1u64 << power) + stream.draw() % (1 << power), stream.draw() % 100_000)
+    };
+    let (sink, intervals) = channel();
+    let mut recorder = Recorder::new((0, u64::MAX), false, sink);
+    for kind in KINDS {
+        for _ in 0..requests {
+            let (service_ns, lag_ns) = times();
+            let timing = Timing::between(0, service_ns);
+            let timing = Timing { done: 1, lag_ns, response_ns: service_ns + lag_ns, ..timing };
+            recorder.record(&Sample::single(kind, &timing, Ok(Reply::default())));
+        }
+    }
+    recorder.finish();
+    intervals.recv().expect("a recorder sends what it has")
+}
+
+/// What they play.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// The run.
+    pub(crate) run: String,
+    /// How long each stage takes, in seconds.
+    pub(crate) seconds: Vec<u32>,
+    /// Requests of each kind, per agent and second.
+    pub(crate) requests: u64,
+}
+
+/// Joins the run over `broker` as `agents` agents. Each thread returns what the coordinator found
+/// wrong, or why it was lost.
+pub(crate) fn play(broker: &Broker, agents: usize, part: &Part) -> Vec<JoinHandle<Option<String>>> {
+    // Written once: what agents compute is nothing of the coordinator's.
+    let written = |seed| serde_json::to_string(&second(seed, part.requests)).expect("plain data");
+    let snapshots: Vec<Arc<str>> = (0..8).map(|seed| written(seed).into()).collect();
+    let places: Arc<[Mutex<()>; 4]> = Arc::default();
+    let one = |index: usize| {
+        let (broker, part, places) = (broker.clone(), part.clone(), places.clone());
+        let snapshot = snapshots[index % snapshots.len()].clone();
+        std::thread::spawn(move || {
+            // A few at a time: a broker that is asked for all at once keeps some waiting too long.
+            let place = places[index % places.len()].lock().expect("no panic");
+            let channel = broker.join(&part.run, index).expect("a channel");
+            drop(place);
+            let clock = Clock::system();
+            let said = clock.now();
+            Player { channel, part, index, snapshot, clock, heard: false, said, stage: None }.play()
+        })
+    };
+    (0..agents).map(one).collect()
+}
+
+struct Player {
+    channel: Channel,
+    part: Part,
+    index: usize,
+    snapshot: Arc<str>,
+    clock: Clock,
+    /// The coordinator has spoken to it.
+    heard: bool,
+    /// When it last said that it is there.
+    said: Nanos,
+    stage: Option<Stage>,
+}
+
+/// What it plays.
+struct Stage {
+    number: u64,
+    /// When it starts, once that is known.
+    moment: Option<Nanos>,
+    /// The seconds that were sent.
+    sent: u32,
+    stopped: bool,
+}
+
+impl Player {
+    fn play(mut self) -> Option<String> {
+        self.hello();
+        loop {
+            match self.channel.inbox.recv_timeout(LOOK) {
+                Ok(Arrived::Message(bytes)) => {
+                    let message: Value = serde_json::from_slice(&bytes).expect("JSON");
+                    if self.obey(&message) {
+                        return message["body"]["quit"]["why"].as_str().map(str::to_owned);
+                    }
+                }
+                Ok(Arrived::Closed(why) | Arrived::AgentGone(_, why)) => return Some(why),
+                Err(RecvTimeoutError::Disconnected) => return Some("closed".to_owned()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            self.show_up();
+            self.go_on();
+        }
+    }
+
+    fn say(&mut self, body: &str) {
+        let (run, index) = (&self.part.run, self.index);
+        let message =
+            format!(r#"{{"run":"{run}","agent":{index},"sender":{index},"body":{body}}}"#);
+        while !self.channel.outbox.send(To::All, message.clone().into_bytes()) {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn hello(&mut self) {
+        let version = env!("CARGO_PKG_VERSION");
+        let facts = format!(r#"{{"host":"host-{}","pid":1,"version":"{version}""#, self.index);
+        self.say(&format!(r#"{{"hello":{facts},"cores":2}}}}"#));
+    }
+
+    /// Says once a second that it is there, unless what it measures does.
+    fn show_up(&mut self) {
+        if self.clock.now() - self.said < SECOND_NS {
+            return;
+        }
+        self.said = self.clock.now();
+        match (self.heard, &self.stage) {
+            (false, _) => self.hello(),
+            (true, None | Some(Stage { moment: None, .. })) => self.say(r#""alive""#),
+            _ => {}
+        }
+    }
+
+    /// Does what the coordinator says. Returns whether that was all; the message says why.
+    fn obey(&mut self, message: &Value) -> bool {
+        let body = &message["body"];
+        self.heard |= body != "tick";
+        if let Some(ping) = body.get("ping") {
+            let (id, now) = (&ping["id"], self.clock.now());
+            self.say(&format!(r#"{{"pong":{{"id":{id},"at_ns":{now}}}}}"#));
+        } else if body.get("assign").is_some() {
+            let opened = serde_json::to_string(&Opened::default()).expect("plain data");
+            self.say(&format!(r#"{{"opened":{opened}}}"#));
+        } else if let Some(prepare) = body.get("prepare") {
+            let number = prepare["stage"].as_u64().expect("a number");
+            self.stage = Some(Stage { number, moment: None, sent: 0, stopped: false });
+            self.say(&format!(r#"{{"ready":{{"stage":{number}}}}}"#));
+        } else if let (Some(start), Some(stage)) = (body.get("start"), &mut self.stage) {
+            stage.moment = start["agents_ns"].as_u64();
+        } else if let (Some(_), Some(stage)) = (body.get("stop"), &mut self.stage) {
+            stage.stopped = true;
+        }
+        body.get("quit").is_some()
+    }
+
+    /// Sends what a second has brought, and the end.
+    fn go_on(&mut self) {
+        let Some(Stage { number, moment: Some(moment), sent, stopped }) = self.stage else {
+            return;
+        };
+        let seconds = self.part.seconds.get(number as usize).copied().unwrap_or_default();
+        if self.clock.now() < moment + (u64::from(sent) + 1) * SECOND_NS && !stopped {
+            return;
+        }
+        if sent < seconds && !stopped {
+            let interval =
+                self.snapshot.replacen(r#""second":0"#, &format!(r#""second":{sent}"#), 1);
+            let snapshot = format!(r#"{{"stage":{number},"intervals":[{interval}]}}"#);
+            self.say(&format!(r#"{{"snapshot":{snapshot}}}"#));
+        }
+        if let Some(stage) = &mut self.stage {
+            stage.sent += 1;
+        }
+        if sent + 1 >= seconds || stopped {
+            let shards = vec![shard(self.index, u64::from(seconds), self.part.requests)];
+            let (stage, hiccups) = (number as usize, Hiccups::default());
+            let end = StageEnd { stage, shards, hiccups, stopped: None };
+            let end = serde_json::to_string(&end).expect("plain data");
+            self.say(&format!(r#"{{"ended":{end}}}"#));
+            self.stage = None;
+        }
+    }
+}
+
+/// The end of a stage of one thread with one connection.
+fn shard(connection: usize, seconds: u64, requests: u64) -> ShardResult<()> {
+    let mut issued = [0; OpKind::COUNT];
+    for kind in KINDS {
+        issued[kind.index()] = seconds * requests;
+    }
+    let lane = LaneResult {
+        connection,
+        workload: (),
+        times: ConnectionTimes::default(),
+        first_sent_ns: Some(0),
+        first_late_ns: Some(0),
+        late: false,
+    };
+    ShardResult {
+        lanes: vec![lane],
+        issued,
+        load: LoadCounts::default(),
+        watched: Watched::default(),
+        fill: FillLog::default(),
+        elapsed_ns: seconds * SECOND_NS,
+        cpu_ns: 1,
+    }
+}
+
+/// What a process has used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    /// Processor time, in seconds.
+    pub(crate) cpu_s: f64,
+    /// Memory that it occupies now, in bytes.
+    pub(crate) resident: u64,
+}
+
+/// What a process has used, if it is there; on Linux.
+pub(crate) fn usage(id: u32) -> Option<Usage> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // After the name, which may have spaces and brackets in it: user and system time, in 0.01 s.
+    let mut rest = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut ticks = || rest.next()?.parse::<f64>().ok();
+    let cpu_s = (ticks()? + ticks()?) / 100.0;
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(Usage { cpu_s, resident: kib << 10 })
+}
+
+/// The command line of a coordinator of simulated agents whose second stage takes `seconds`.
+pub(crate) fn flags(agents: usize, seconds: u32, run: &str) -> Vec<String> {
+    let (agents, seconds) = (agents.to_string(), format!("{seconds}s"));
+    let all = ["run", "basic", "-q", "-o", "out", "--run-id", run, "--agents", &agents];
+    let rest = ["-c", &agents, "--docs", &agents, "-d", &seconds];
+    all.into_iter().chain(rest).map(str::to_owned).collect()
+}
