@@ -226,17 +226,19 @@ impl Link {
             return Ok(());
         }
         self.weight.remove(sent.message.len());
-        match (confirmed.take_message(), self.agent, sent.to) {
-            (None, ..) | (Some(_), None, To::All) => {}
-            (Some(_), Some(_), _) => {
-                return Err(format!("the coordinator of the run {} is gone", self.names.0));
-            }
-            (Some(_), None, To::Agent(agent)) => {
-                if self.heard.borrow_mut().remove(&agent) {
-                    let why = "its connection to the broker is gone".to_owned();
-                    inbox.put(Arrived::AgentGone(agent, why)).await;
-                }
-            }
+        let Some(returned) = confirmed.take_message() else { return Ok(()) };
+        if self.agent.is_some() {
+            return Err(format!("the coordinator of the run {} is gone", self.names.0));
+        }
+        // The library hands over what came back with whichever message is confirmed next: only the
+        // address on it says whose it was.
+        let address = returned.delivery.routing_key.as_str();
+        let agent = address.strip_prefix(&self.names.agents()).and_then(|it| it.parse().ok());
+        if let Some(agent) = agent
+            && self.heard.borrow_mut().remove(&agent)
+        {
+            let why = "its connection to the broker is gone".to_owned();
+            inbox.put(Arrived::AgentGone(agent, why)).await;
         }
         Ok(())
     }

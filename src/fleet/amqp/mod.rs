@@ -55,7 +55,12 @@ impl Names {
     }
 
     fn agent(&self, agent: usize) -> String {
-        format!("springload.{}.agent.{agent}", self.0)
+        format!("{}{agent}", self.agents())
+    }
+
+    /// What the names of the agents' queues begin with.
+    fn agents(&self) -> String {
+        format!("springload.{}.agent.", self.0)
     }
 }
 
