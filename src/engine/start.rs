@@ -48,7 +48,7 @@ impl Start {
 
     /// Waits for all shards; all return the same time. Blocks the thread: nothing else runs in a
     /// shard that has not started.
-    pub(super) fn wait(&self, clock: Clock) -> Nanos {
+    pub fn wait(&self, clock: Clock) -> Nanos {
         self.barrier.wait();
         let Some(gate) = &self.gate else { return *self.moment.get_or_init(|| clock.now()) };
         let mut state = gate.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -139,21 +139,33 @@ impl Agent {
         self.shared.insist(Up::Ready { stage });
     }
 
-    /// When the stage starts: on the clock of this machine, and on the coordinator's.
-    pub fn moments(&self) -> Option<(Nanos, Nanos)> {
-        self.shared.now().moments
-    }
-
     /// Sends what was measured, if that is possible without waiting. Returns whether it was.
     pub fn snapshot(&self, stage: usize, intervals: Vec<Interval>) -> bool {
+        let intervals = self.converted(intervals);
         self.shared.say(Up::Snapshot { stage, intervals })
     }
 
     /// Sends the last of what was measured, and the end of a stage.
-    pub fn end(&self, intervals: Vec<Interval>, end: StageEnd) {
+    pub fn end(&self, intervals: Vec<Interval>, mut end: StageEnd) {
+        let intervals = self.converted(intervals);
+        if let Some(moments) = self.shared.now().moments {
+            for shard in &mut end.shards {
+                shard.convert(moments);
+            }
+        }
         self.shared.insist(Up::Snapshot { stage: end.stage, intervals });
         self.shared.insist(Up::Ended(Box::new(end)));
         self.shared.now().stage = None;
+    }
+
+    /// The intervals with times on the coordinator's clock.
+    fn converted(&self, mut intervals: Vec<Interval>) -> Vec<Interval> {
+        if let Some(moments) = self.shared.now().moments {
+            for interval in &mut intervals {
+                interval.convert(moments);
+            }
+        }
+        intervals
     }
 
     /// It cannot go on, and why.
@@ -326,3 +338,7 @@ impl Ear {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "agent_tests.rs"]
+mod tests;

@@ -35,12 +35,14 @@ pub(super) struct Crew<'a> {
     began: Nanos,
     /// The losses of this run, by agent.
     lost: Vec<Option<Lost>>,
+    /// Sentences that the user has not been told.
+    news: VecDeque<String>,
 }
 
 impl<'a> Crew<'a> {
     pub(super) fn new(fleet: &'a mut Fleet, began: Nanos) -> Self {
         let lost = vec![None; fleet.members().len()];
-        Self { fleet, began, lost }
+        Self { fleet, began, lost, news: VecDeque::new() }
     }
 
     /// Has the agents carry out the plan. `given` are the name of a scratch database and the
@@ -57,11 +59,12 @@ impl<'a> Crew<'a> {
         let result = opened.and_then(|opened| {
             record.server.same_machine |= opened.same_machine;
             record.environment.calibration = Some(opened.calibration);
-            each_stage(bench, record, observer, |number, observer| {
-                self.run_stage(bench, number, observer)
+            each_stage(bench, record, observer, |number, record, observer| {
+                let stage = self.run_stage(bench, number, observer);
+                record.agents = self.records(bench.plan);
+                stage
             })
         });
-        record.agents = self.records(bench.plan);
         if bench.stop.reason() == Some(StopReason::Aborted) {
             self.fleet.quit(Some("the run was aborted".to_owned()));
         } else {
@@ -222,6 +225,7 @@ impl<'a> Crew<'a> {
     fn lose(&mut self, agent: usize, why: String, stage: Option<&StagePlan>) {
         let at_s = (Clock::system().now() - self.began) as f64 / SECOND_NS as f64;
         let stage = stage.map(|stage| stage.name.clone());
+        self.news.push_back(format!("agent {agent} is lost, the others go on: {why}"));
         self.lost[agent].get_or_insert(Lost { at_s, stage, why });
     }
 }
@@ -365,6 +369,10 @@ impl Source for Shares<'_, '_, '_> {
             self.take(event);
         }
         self.waiting.pop_front().ok_or(RecvTimeoutError::Timeout)
+    }
+
+    fn news(&mut self) -> Option<String> {
+        self.crew.news.pop_front()
     }
 
     fn moment(&self) -> Option<Nanos> {

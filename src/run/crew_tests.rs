@@ -93,7 +93,7 @@ fn plan(connections: u64, agents: usize, operations: Option<u64>, seconds: u64) 
 }
 
 /// Does something at each report of progress in the measured stage, with the seconds so far.
-struct Watching<F>(F, bool);
+struct Watching<F>(F, bool, Vec<String>);
 
 impl<F: FnMut(f64)> Observer for Watching<F> {
     fn stage_begins(&mut self, stage: &str) {
@@ -104,7 +104,13 @@ impl<F: FnMut(f64)> Observer for Watching<F> {
             self.0(progress.elapsed_s);
         }
     }
-    fn keep(&mut self, _: &RunRecord) {}
+    fn news(&mut self, sentence: &str) {
+        self.2.push(sentence.to_owned());
+    }
+    fn keep(&mut self, record: &RunRecord) {
+        let lost = record.agents.iter().filter(|it| it.lost.is_some()).count();
+        assert!(record.stages.is_empty() || self.2.len() >= lost, "{:?}", self.2);
+    }
 }
 
 struct Bed {
@@ -129,7 +135,13 @@ impl Bed {
         doing: impl FnMut(f64),
     ) -> Result<RunRecord, RunError> {
         let address = Some(self.server.url());
-        run_with(plan, address, stop, &mut Watching(doing, false), Some(&mut self.fleet))
+        run_with(
+            plan,
+            address,
+            stop,
+            &mut Watching(doing, false, Vec::new()),
+            Some(&mut self.fleet),
+        )
     }
 }
 

@@ -63,6 +63,8 @@ pub trait Observer {
     fn stage_begins(&mut self, stage: &str);
     /// The progress of a stage, a few times a second.
     fn progress(&mut self, progress: &Progress);
+    /// Something that the user should know before the run has ended, in a sentence.
+    fn news(&mut self, _sentence: &str) {}
     /// Single requests, if the plan asks for them: those of one thread in one second at a time. The
     /// sum of `done` and `epoch_ns` is in nanoseconds since 1970.
     fn raw(&mut self, _rows: &[RawRow], _epoch_ns: Nanos) {}
@@ -250,7 +252,7 @@ fn stages(
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
     let mut connections = Connections::new(bench, documents)?;
-    each_stage(bench, record, observer, |number, observer| {
+    each_stage(bench, record, observer, |number, _, observer| {
         let stage = &bench.plan.stages[number];
         connections.run_stage(bench, stage, Alone { bench, stage, observer })
     })
@@ -261,7 +263,7 @@ fn each_stage(
     bench: &Bench<'_>,
     record: &mut RunRecord,
     observer: &mut dyn Observer,
-    mut run: impl FnMut(usize, &mut dyn Observer) -> Result<StageRecord, RunError>,
+    mut run: impl FnMut(usize, &mut RunRecord, &mut dyn Observer) -> Result<StageRecord, RunError>,
 ) -> Result<(), RunError> {
     let mut first = None;
     for (number, stage) in bench.plan.stages.iter().enumerate() {
@@ -274,7 +276,8 @@ fn each_stage(
             break;
         }
         observer.stage_begins(&stage.name);
-        record.add(run(number, observer)?);
+        let stage = run(number, record, observer)?;
+        record.add(stage);
         observer.keep(record);
     }
     Ok(())

@@ -130,14 +130,9 @@ impl Runner for Serving<'_> {
         let (load, intervals) = Load::begin(self.bench, self.stage, lanes, &start)?;
         let rest = self.relay(&intervals, &start)?;
         let ended = load.join()?;
-        let mut shards = ended.shards;
-        if let Some(moments) = self.agent.moments() {
-            for shard in &mut shards {
-                shard.convert(moments);
-            }
-        }
         let (stage, stopped) = (self.number, self.bench.stop.reason());
-        self.agent.end(rest, StageEnd { stage, shards, hiccups: ended.hiccups, stopped });
+        self.agent
+            .end(rest, StageEnd { stage, shards: ended.shards, hiccups: ended.hiccups, stopped });
         Ok(((), ended.workloads))
     }
 }
@@ -166,7 +161,7 @@ impl Serving<'_> {
                     // The other threads' are about to come.
                     next = next.min(clock.now() + TOGETHER_NS);
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok(self.converted(waiting)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(waiting.into_values().collect()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if self.bench.stop.reason() == Some(StopReason::Aborted) {
@@ -174,22 +169,11 @@ impl Serving<'_> {
             }
             if clock.now() >= next {
                 next = clock.now() + SECOND_NS;
-                if self.agent.snapshot(self.number, self.converted(waiting.clone())) {
+                let intervals = waiting.values().cloned().collect();
+                if self.agent.snapshot(self.number, intervals) {
                     waiting.clear();
                 }
             }
         }
-    }
-
-    /// The intervals, on the coordinator's clock.
-    fn converted(&self, waiting: BTreeMap<u32, Interval>) -> Vec<Interval> {
-        let moments = self.agent.moments();
-        let converted = |mut interval: Interval| {
-            if let Some(moments) = moments {
-                interval.convert(moments);
-            }
-            interval
-        };
-        waiting.into_values().map(converted).collect()
     }
 }

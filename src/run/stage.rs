@@ -30,6 +30,11 @@ pub(super) trait Source {
 
     /// When the stage started, once it has.
     fn moment(&self) -> Option<Nanos>;
+
+    /// What the user should know at once, if there is something.
+    fn news(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// The threads of this process.
@@ -128,14 +133,25 @@ impl Bench<'_> {
                     if !std::mem::replace(&mut told, true) {
                         progress.describe(&measured.totals, &measured.series);
                     }
+                    tell(source, observer);
                     observer.progress(&progress);
                     let look = live.as_mut().and_then(|it| it.look(elapsed, &measured.totals));
                     if let Some(running) = look {
                         observer.running(running);
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok(measured),
+                Err(RecvTimeoutError::Disconnected) => {
+                    tell(source, observer);
+                    return Ok(measured);
+                }
             }
         }
+    }
+}
+
+/// Tells the user what `source` says.
+fn tell(source: &mut dyn Source, observer: &mut dyn Observer) {
+    while let Some(sentence) = source.news() {
+        observer.news(&sentence);
     }
 }

@@ -141,6 +141,16 @@ impl Observer for View<'_> {
         }
     }
 
+    fn news(&mut self, sentence: &str) {
+        match &self.mode {
+            Mode::Quiet => {}
+            Mode::Lines { .. } => eprintln!("{}: {sentence}", self.stage),
+            Mode::Bar(bar) => bar.println(format!("{}: {sentence}", self.stage)),
+            // Its rates and the report show it.
+            Mode::Tui(_) => {}
+        }
+    }
+
     fn run_begins(&mut self, record: &RunRecord) {
         if let Mode::Tui(tui) = &mut self.mode {
             tui.run_begins(record);
