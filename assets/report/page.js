@@ -163,11 +163,11 @@
     shapes: (chart.bands || []).map(band),
   });
 
-  // What the server or springload did not do, behind what was measured meanwhile.
+  // What the server, springload or an agent did not do, behind what was measured meanwhile.
   const band = ({ from_s: x0, to_s: x1, what, text }) => ({
     type: 'rect', xref: 'x', yref: 'paper', x0, x1, y0: 0, y1: 1, layer: 'below',
     line: { width: 0 },
-    fillcolor: fade(colour(what === 'outage' ? 'bad' : 'fair'), 0.18),
+    fillcolor: fade(colour({ outage: 'bad', pause: 'fair', lost: 'tone-8' }[what]), 0.18),
     label: { text, textposition: 'top left', font: { size: 11, color: colour('ink') } },
   });
 

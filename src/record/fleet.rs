@@ -1,5 +1,5 @@
 //! What must be known of a run's agents before its numbers are trusted: which were lost, began
-//! late, were slow, or measure with another clock or another version.
+//! late, were slow, or have a clock that is known too little.
 
 use super::{AgentRecord, AgentStage, Code, EndedBy, Lost, RunRecord, StageRecord, Warning};
 use std::collections::BTreeMap;
@@ -218,22 +218,6 @@ pub(super) fn of_run(record: &RunRecord, warnings: &mut Vec<Warning>) {
                 who(record, &vague),
                 if vague.len() == 1 { "has a clock that is" } else { "have clocks that are" },
                 most_us / 1e3,
-            ),
-        );
-    }
-    let mut versions: BTreeMap<&str, Vec<&AgentRecord>> = BTreeMap::new();
-    let own = &record.environment.springload;
-    for agent in record.agents.iter().filter(|agent| agent.version != *own) {
-        versions.entry(&agent.version).or_default().push(agent);
-    }
-    for (version, agents) in versions {
-        add(
-            Code::AgentVersion,
-            format!(
-                "{} {} springload {version}, the coordinator {own}: they may measure differently; \
-             install one version everywhere",
-                who(record, &agents),
-                if agents.len() == 1 { "has" } else { "have" },
             ),
         );
     }

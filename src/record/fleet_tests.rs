@@ -28,8 +28,7 @@ fn allow(record: &mut RunRecord) {
     record.conclude();
 }
 
-const AGENTS: [Code; 5] =
-    [Code::AgentLost, Code::AgentClock, Code::AgentsLate, Code::AgentVersion, Code::AgentSlow];
+const AGENTS: [Code; 4] = [Code::AgentLost, Code::AgentClock, Code::AgentsLate, Code::AgentSlow];
 
 #[test]
 fn numbers_are_told_in_ranges() {
@@ -210,22 +209,6 @@ fn a_start_is_told_by_rank() {
     );
     let none = changed(2, |it| crud(it).agents.iter_mut().for_each(|it| it.start_us = None));
     assert_eq!(none.stages[2].agent_starts(), None);
-}
-
-#[test]
-fn another_version_is_told_once() {
-    let record = changed(4, |record| {
-        for agent in [0, 2] {
-            record.agents[agent].version = "1.2.2".to_owned();
-        }
-    });
-    let words = told(&record, Code::AgentVersion);
-    assert!(
-        words.len() == 1
-            && words[0]
-                .starts_with("agents 0 and 2 of 4 have springload 1.2.2, the coordinator 1.2.3"),
-        "{words:?}"
-    );
 }
 
 #[test]

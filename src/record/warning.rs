@@ -61,8 +61,6 @@ pub enum Code {
     AgentClock,
     /// The agents did not begin together.
     AgentsLate,
-    /// An agent has another version of springload.
-    AgentVersion,
     /// An agent was much slower than the others.
     AgentSlow,
 }

@@ -95,6 +95,7 @@ pub fn burst_text(record: &RunRecord, actions: &str) -> String {
             let _ = writeln!(out, "status {status}{what}: {count}");
         }
         let _ = start_line(stage).map(|line| writeln!(out, "{line}"));
+        super::agents::section(record, stage, &mut out);
     }
     for warning in &record.warnings {
         let _ = writeln!(out, "! {}", warning.message);

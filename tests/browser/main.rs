@@ -12,7 +12,7 @@ const REQUIRE_VARIABLE: &str = "SPRINGLOAD_REQUIRE_SERVERS";
 /// Where pictures go, if anywhere.
 const PICTURES_VARIABLE: &str = "SPRINGLOAD_PICTURES";
 /// As many checks as `page.js` has.
-const CHECKS: usize = 12;
+const CHECKS: usize = 13;
 
 /// Chromium, and what drives it; `None`, and a word about it, where one is missing.
 fn browser() -> Option<PathBuf> {
@@ -64,11 +64,13 @@ fn a_page_shows_what_it_should_in_a_browser() {
     let axes = ["sweep", "-L", "batch=10,100", "-L", "connections=1,2", "--x", "docs"];
     springload(&[&axes[..], &["--docs", "2k", "-q", "--format", "csv", "-o", &sweep]].concat());
     springload(&["burst", "-n", "8", "-t", "2s", "-q", "--format", "csv", "-o", &burst]);
+    let agents = place("agents");
+    springload(&[&["run"], &load[..], &[&agents, "-d", "3s", "--agents", "3"]].concat());
     let output = Command::new("node")
         .arg(here().join("page.js"))
         .arg(browser)
         .args([place("profile"), format!("{open}/report.html"), both])
-        .args([sweep, burst].map(|folder| format!("{folder}/report.html")))
+        .args([sweep, burst, agents].map(|folder| format!("{folder}/report.html")))
         .args(std::env::var_os(PICTURES_VARIABLE))
         .current_dir(folder.path())
         .stdin(Stdio::null())

@@ -1,13 +1,13 @@
 // Opens reports in a browser and checks what a reader would see. Arguments: the browser, a folder
-// of its own, pages of one run, of two runs, of a sweep over two settings by size and of a burst,
-// a folder for pictures or nothing.
+// of its own, pages of one run, of two runs, of a sweep over two settings by size, of a burst and
+// of a run with three agents, a folder for pictures or nothing.
 // Prints a line for each check: `ok NAME` or `not ok NAME: why`; in the end nothing is left running.
 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const [browser, profile, single, several, sweep, burst, pictures] = process.argv.slice(2);
+const [browser, profile, single, several, sweep, burst, agents, pictures] = process.argv.slice(2);
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const LIMIT_MS = 30_000;
@@ -256,6 +256,20 @@ const checks = {
   'it prints': async () => {
     const paper = await page.pdf({ format: 'A4', path: pictures && join(pictures, 'paper.pdf') });
     ensure(paper.length > 20_000, `the paper has ${paper.length} bytes`);
+  },
+
+  'agents have a row each, in a map and in a table': async () => {
+    await open(agents);
+    const map = (await plots()).find((it) => it.kind === 'agents');
+    ensure(map && map.points[0] >= 9 && map.drawn > 0, `a map of ${map && map.points}`);
+    equal(await page.locator('#agents tbody tr').count(), 6, 'rows of two stages');
+    ensure(/3 agents began within/.test(await page.textContent('#agents')), 'no start');
+    await picture('agents', { fullPage: true });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await open(agents);
+    await narrow();
+    await page.setViewportSize({ width: 1200, height: 900 });
+    await quiet();
   },
 };
 

@@ -8,7 +8,7 @@ use crate::cli::verb::burst::{BurstArgs, spec};
 use crate::clock::SECOND_NS;
 use crate::plan::{self, Flagged, Invalid, LoadSpec, check};
 use crate::record::RunRecord;
-use crate::report::{Format, burst_csv, burst_picture, burst_seconds, burst_text};
+use crate::report::{self, Format, burst_csv, burst_picture, burst_seconds, burst_text};
 use crate::workload::burst::{BodySize, BurstDemand, Filling, Role};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -114,6 +114,14 @@ impl Files<'_> {
             let picture = burst_picture(&seconds, (&title, self.actions), per_worker, &warnings);
             fs::write(&plot, picture)?;
             files.extend([table, plot]);
+        }
+        // Without agents, the files are those of the original.
+        if let Some(format) = report::format("agents-csv").filter(|_| !record.agents.is_empty())
+            && let Ok(csv) = format.render(std::slice::from_ref(record), None)
+        {
+            let table = tables.join(format!("{name}_agents.csv"));
+            fs::write(&table, csv)?;
+            files.push(table);
         }
         Ok(files)
     }

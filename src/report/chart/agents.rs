@@ -39,10 +39,9 @@ fn chart(view: &View<'_>, part: &Part<'_>) -> Chart {
     Chart {
         kind: ChartKind::Agents,
         title: view.name(part, "Agents"),
-        note:
-            "Documents of each agent that succeeded, over time. A row that is darker or brighter \
-        than the others is an agent that did less or more; one that ends early was lost."
-                .to_owned(),
+        note: "Documents of each agent that succeeded, over time. A row of another shade than the \
+        others is an agent that did more or less; one that ends early was lost."
+            .to_owned(),
         x: Axis::time(),
         y: Axis { names, ..Axis::new("agent", Scale::Linear) },
         lines: Vec::new(),

@@ -173,6 +173,8 @@ fn each_agent_has_a_row_that_ends_where_it_was_lost() {
     let full = Some(100.0);
     assert_eq!(map.rates[0], [full; 10]);
     assert_eq!(map.rates[1], [[full; 4].as_slice(), &[None; 6]].concat());
+    let bands: Vec<_> = chart.bands.iter().map(|it| (it.from_s, it.to_s, &*it.text)).collect();
+    assert_eq!(bands, [(4.0, 7.0, "agent 1 lost")]);
     assert_eq!(map.rates[2], [[full; 8].as_slice(), &[Some(0.0), full]].concat());
     // Of one kind of operation agents do not tell, and runs without them have no such chart.
     let stages = stages(&[run, record(&[])], true);

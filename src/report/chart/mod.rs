@@ -108,6 +108,8 @@ pub(super) enum What {
     Outage,
     /// springload itself paused.
     Pause,
+    /// An agent was lost.
+    Lost,
 }
 
 /// An axis. Its title ends in its unit.

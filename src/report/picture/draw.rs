@@ -120,6 +120,7 @@ fn bands<'a, DB: DrawingBackend + 'a>(chart: &Chart, context: &mut Context<'a, D
         let colour = match band.what {
             What::Outage => RGBColor(179, 32, 42),
             What::Pause => RGBColor(138, 109, 29),
+            What::Lost => RGBColor(91, 112, 131),
         };
         let (from, to) = (place(chart.x.scale, band.from_s), place(chart.x.scale, band.to_s));
         let shape = Rectangle::new([(from, bottom), (to, top)], colour.mix(0.18).filled());
