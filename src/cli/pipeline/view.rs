@@ -143,11 +143,10 @@ impl Observer for View<'_> {
 
     fn news(&mut self, sentence: &str) {
         match &self.mode {
-            Mode::Quiet => {}
             Mode::Lines { .. } => eprintln!("{}: {sentence}", self.stage),
             Mode::Bar(bar) => bar.println(format!("{}: {sentence}", self.stage)),
-            // Its rates and the report show it.
-            Mode::Tui(_) => {}
+            // The live view shows it in its rates.
+            Mode::Quiet | Mode::Tui(_) => {}
         }
     }
 
