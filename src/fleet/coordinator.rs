@@ -12,12 +12,13 @@ use crate::measure::Interval;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often it is looked whether all agents have come.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long agents are given to leave.
-const LEAVING_NS: Nanos = SECOND_NS / 2;
+const LEAVING_NS: Nanos = 4 * SECOND_NS;
 /// How long an answer to a ping may take.
 const PING_NS: Nanos = SECOND_NS;
 
@@ -27,8 +28,8 @@ pub struct Fleet {
     session: u64,
     outbox: Arc<Mutex<Box<dyn Outbox>>>,
     inbox: Receiver<Arrived>,
-    /// Dropped, it ends the thread that ticks.
-    _ticking: Sender<()>,
+    /// The thread that ticks, until the sender is dropped.
+    ticks: Option<(Sender<()>, JoinHandle<()>)>,
     members: Vec<Member>,
     clock: Clock,
     /// When messages were last looked for.
@@ -98,7 +99,7 @@ impl Fleet {
         let (ticking, over) = channel::<()>();
         let tick = Envelope { run: run.to_owned(), agent: None, sender: session, body: Down::Tick };
         let (tick, ticks_to) = (tick.encode(), outbox.clone());
-        std::thread::Builder::new().name("ticks".to_owned()).spawn(move || {
+        let thread = std::thread::Builder::new().name("ticks".to_owned()).spawn(move || {
             while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 let mut outbox = ticks_to.lock().unwrap_or_else(PoisonError::into_inner);
                 // An agent that does not read is lost; a full outbox will be emptied.
@@ -110,7 +111,7 @@ impl Fleet {
             session,
             outbox,
             inbox,
-            _ticking: ticking,
+            ticks: Some((ticking, thread)),
             members: vec![Member::default(); agents],
             clock,
             looked: clock.now(),
@@ -360,9 +361,15 @@ impl Drop for Fleet {
     /// Dismisses the agents, and gives those that are processes of this one time to leave.
     fn drop(&mut self) {
         self.quit(None);
+        // Until they have left: one that finds its coordinator gone takes that for a loss.
         let until = self.clock.now() + LEAVING_NS;
         while !self.present().is_empty() && self.clock.now() < until {
             self.next(LOOK / 10);
+        }
+        // The outbox is then dropped with this, on this thread, and not before what it has is sent.
+        if let Some((over, thread)) = self.ticks.take() {
+            drop(over);
+            let _ = thread.join();
         }
     }
 }
