@@ -138,6 +138,7 @@ impl<W> ShardResult<W> {
     /// Converts times to another clock, on which `from` is `to`.
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
         self.watched.outage.convert((from, to));
+        self.watched.silences.convert((from, to));
         self.watched.loss.pauses.convert((from, to));
     }
 

@@ -1,11 +1,12 @@
 //! What a shard watches besides recording operations: whether it is late by its own fault, its
-//! backlog, and whether anything succeeds.
+//! backlog, whether anything succeeds, and whether the server answers.
 
 use super::heartbeat::Heartbeat;
 use super::tickets::Ticket;
 use crate::clock::Nanos;
 use crate::measure::{
-    Backlog, ConnectionTimes, Histogram, OutageLog, Pause, Pulse, Spell, ThreadLoss, Timing,
+    Answers, Backlog, ConnectionTimes, Histogram, OutageLog, Pause, Pulse, Silences, Spell,
+    ThreadLoss, Timing,
 };
 use crate::op::{Failure, Part};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ pub(super) struct Watch {
     /// When operations stop being begun.
     pub(super) end: Nanos,
     open: Option<Open>,
+    answers: Answers,
     outage: RefCell<OutageLog>,
     pulse: Arc<Pulse>,
     shard: usize,
@@ -42,6 +44,9 @@ pub struct Watched {
     pub loss: ThreadLoss,
     /// Outages, as far as this shard has seen them.
     pub outage: OutageLog,
+    /// When it got no answer for long.
+    #[serde(default)]
+    pub silences: Silences,
     /// The backlog, in an open loop.
     pub backlog: Option<Backlog>,
 }
@@ -64,6 +69,7 @@ impl Watch {
             pause: Cell::default(),
             end,
             open,
+            answers: Answers::new(start),
             outage: RefCell::default(),
             pulse,
             shard,
@@ -95,6 +101,9 @@ impl Watch {
         times: (Nanos, &Timing),
         connection: (&mut Option<Spell>, &mut ConnectionTimes),
     ) {
+        if ended.1.is_none_or(Failure::answered) {
+            self.answers.add(times.1);
+        }
         let served = ended.1.is_none() && connection.0.is_none();
         if served && self.open.is_none() && self.pulse.beats(self.shard, times.1.done) {
             return;
@@ -160,8 +169,9 @@ impl Watch {
             late.record_many(0, open.on_time.get());
             loss.late = late;
         }
+        let silences = self.answers.finish(&loss.pauses);
         let backlog = self.open.map(|open| open.backlog.get());
-        Watched { loss, outage: self.outage.into_inner(), backlog }
+        Watched { loss, outage: self.outage.into_inner(), silences, backlog }
     }
 }
 

@@ -99,6 +99,11 @@ impl Spans {
         self
     }
 
+    /// The begin and the end of each, in order.
+    pub(super) fn bounds(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
+        self.spans.iter().copied()
+    }
+
     /// The total time, in nanoseconds.
     pub fn total_ns(&self) -> Nanos {
         self.spans.iter().map(|(from, to)| to - from).sum()

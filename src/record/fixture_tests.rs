@@ -30,6 +30,7 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
         elapsed_s,
         measured_s: elapsed_s,
         outage: crate::measure::Outage::default(),
+        silences: Vec::new(),
         load: LoadRecord::default(),
         client,
         verdict: Verdict::Closed,

@@ -17,14 +17,14 @@ mod warning;
 pub use agents::{AgentRecord, AgentSecond, AgentStage, Lost};
 pub use environment::{Calibration, Environment};
 pub use fleet::{AgentStarts, numbers as agent_numbers};
-pub use result::{Ended, EndedBy, ResultKind, RunResult};
+pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
 pub use threshold::{Judgement, Unit};
 pub use verdict::Verdict;
 pub use warning::{Code, Warning, unanswered};
 
 use crate::driver::ServerFacts;
 use crate::measure::{
-    Growth, OperationSummary, Outage, PhaseTable, Series, Slot, Span, is_default,
+    Growth, Merged, OperationSummary, Outage, PhaseTable, Series, Slot, Span, is_default,
 };
 use crate::plan::{Plan, Purpose, StagePlan, stage_title};
 use serde::{Deserialize, Serialize};
@@ -135,6 +135,10 @@ pub struct StageRecord {
     /// When nothing succeeded.
     #[serde(default, skip_serializing_if = "Outage::is_none")]
     pub outage: Outage,
+    /// When the server gave no answer for a tenth of a second or more though operations were due
+    /// or in flight: the hundred longest times, in order. Absent in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silences: Vec<Span>,
     /// The measurements of each kind of operation.
     pub operations: Vec<OperationSummary>,
     /// How the connections spent their time.
@@ -292,6 +296,11 @@ impl StageRecord {
     pub fn requests(&self) -> impl Iterator<Item = &OperationSummary> {
         self.operations.iter().filter(|operation| operation.kind.is_request())
     }
+
+    /// All requests together, without composite operations.
+    pub fn merged(&self) -> Merged {
+        Merged::of(self.requests())
+    }
 }
 
 impl RunRecord {
@@ -340,6 +349,11 @@ impl RunRecord {
     /// The result of the run: as stored, or computed from the record.
     pub fn result(&self) -> RunResult {
         self.result.clone().unwrap_or_else(|| result::of(self))
+    }
+
+    /// The stage that the run is about: the last one that was measured.
+    pub fn main_stage(&self) -> Option<&StageRecord> {
+        self.stages.iter().rev().find(|stage| !stage.is_preparation())
     }
 
     /// The measured stages: all but warm-ups and the preparation of bursts.

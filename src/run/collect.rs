@@ -5,7 +5,7 @@ use crate::driver::Card;
 use crate::engine::{LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
     Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, OutageLog, PhaseTable, Series,
-    SeriesRow, SizePoint, Slot, ThreadLoss, Totals,
+    SeriesRow, Silences, SizePoint, Slot, ThreadLoss, Totals,
 };
 use crate::op::OpKind;
 use crate::plan::{Plan, StagePlan};
@@ -26,6 +26,8 @@ pub(super) struct Collected {
     threads: Vec<ThreadLoss>,
     /// One for each process.
     outages: Vec<OutageLog>,
+    /// What is common to all shards; `None`: there are none yet.
+    silences: Option<Silences>,
     backlog: Backlog,
     fills: Vec<FillLog>,
 }
@@ -74,6 +76,7 @@ impl Collected {
             cpu_ns: 0,
             threads: Vec::new(),
             outages: vec![OutageLog::default()],
+            silences: None,
             backlog: Backlog::default(),
             fills: Vec::new(),
         }
@@ -124,6 +127,9 @@ impl Collected {
         if let Some(outage) = self.outages.last_mut() {
             outage.merge(&shard.watched.outage);
         }
+        let theirs = shard.watched.silences;
+        let common = self.silences.take().map(|ours| ours.common(&theirs));
+        self.silences = Some(common.unwrap_or(theirs));
         if let Some(backlog) = &shard.watched.backlog {
             self.backlog.merge(backlog);
         }
@@ -167,6 +173,7 @@ impl Collected {
             client: self.client((requests, &lag), start, &frame.hiccups),
             verdict: Verdict::Empty,
             outage: self.outage().finish(start),
+            silences: self.silences.as_ref().map_or_else(Vec::new, |it| it.finish(start)),
             connections: PhaseTable::new(&times, &self.totals.kinds(), frame.card.phases),
             operations,
             series: self.series.clone(),

@@ -1,0 +1,145 @@
+//! Silences: time in which the server gave no answer, although operations were due or in flight.
+//!
+//! Each shard notes when long gaps between two of its answers were, and since when an operation
+//! was waiting in each. The server was silent where all shards had a gap and one of them waited. A
+//! shard without work has a gap, too, but waits for nothing.
+
+use super::probe::Timing;
+use super::spans::{Span, Spans};
+use crate::clock::{Nanos, SECOND_NS};
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+
+/// Shorter silences are not noted: people take them for an immediate answer.
+const LEAST_NS: Nanos = 100_000_000;
+/// The most gaps that a shard keeps: the longest.
+const MOST_KEPT: usize = 1_000;
+/// The most silences to list.
+const MOST_LISTED: usize = 100;
+/// After a pause, a thread has read what came meanwhile in this time.
+const READING_NS: Nanos = 5_000_000;
+/// The end of a gap that no answer ended. Sums with it stay in range.
+const NEVER: Nanos = Nanos::MAX / 2;
+
+/// The time between two answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Gap {
+    from: Nanos,
+    to: Nanos,
+    /// Since when an operation was due or in flight that was answered at the end of the gap or
+    /// later; `to`, if there was none.
+    due: Nanos,
+}
+
+/// The answers of one shard as they come.
+#[derive(Debug)]
+pub struct Answers {
+    last: Cell<Nanos>,
+    gaps: RefCell<Vec<Gap>>,
+}
+
+/// The gaps between the answers of one shard; after merging, those that all have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silences {
+    gaps: Vec<Gap>,
+}
+
+impl Answers {
+    /// No answers yet in a stage that begins at `start`.
+    pub fn new(start: Nanos) -> Self {
+        Self { last: Cell::new(start), gaps: RefCell::default() }
+    }
+
+    /// An operation was answered. Where nothing is late, this takes two comparisons and a store.
+    #[inline]
+    pub fn add(&self, timing: &Timing) {
+        let (last, done) = (self.last.get(), timing.done);
+        // Where the kernel notes arrivals, answers are not read in their order.
+        self.last.set(last.max(done));
+        if timing.response_ns >= LEAST_NS || done >= last + LEAST_NS {
+            self.note(last, timing);
+        }
+    }
+
+    #[cold]
+    fn note(&self, last: Nanos, timing: &Timing) {
+        let (due, done) = (timing.done.saturating_sub(timing.response_ns), timing.done);
+        let mut gaps = self.gaps.borrow_mut();
+        if done >= last + LEAST_NS {
+            gaps.push(Gap { from: last, to: done, due: due.clamp(last, done) });
+        }
+        // The first to be answered need not have waited longest.
+        for gap in gaps.iter_mut().rev().take_while(|gap| gap.to > due) {
+            gap.due = gap.due.min(due.max(gap.from));
+        }
+        if gaps.len() >= 2 * MOST_KEPT {
+            gaps.sort_unstable_by_key(|gap| std::cmp::Reverse(gap.to - gap.from));
+            gaps.truncate(MOST_KEPT);
+            gaps.sort_unstable_by_key(|gap| gap.from);
+        }
+    }
+
+    /// The gaps. One that ended when the thread came back from one of `pauses` ended at an unknown
+    /// time in it; a pause after which no answer was found changes nothing.
+    pub fn finish(&self, pauses: &Spans) -> Silences {
+        let mut gaps = self.gaps.take();
+        for gap in &mut gaps {
+            let ends = |pause: &(Nanos, Nanos)| pause.0 < gap.to && gap.to <= pause.1 + READING_NS;
+            gap.to = pauses.bounds().find(ends).map_or(gap.to, |pause| pause.0.max(gap.from));
+            gap.due = gap.due.min(gap.to);
+        }
+        gaps.retain(|gap| gap.to >= gap.from + LEAST_NS);
+        gaps.push(Gap { from: self.last.get(), to: NEVER, due: NEVER });
+        Silences { gaps }
+    }
+}
+
+impl Silences {
+    /// What these gaps and those of another shard have in common.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        let mut gaps = Vec::new();
+        let (mut ours, mut theirs) = (self.gaps.iter().peekable(), other.gaps.iter().peekable());
+        while let (Some(one), Some(two)) = (ours.peek(), theirs.peek()) {
+            let (from, to) = (one.from.max(two.from), one.to.min(two.to));
+            if to >= from.saturating_add(LEAST_NS) {
+                gaps.push(Gap { from, to, due: one.due.min(two.due).clamp(from, to) });
+            }
+            if one.to < two.to {
+                ours.next()
+            } else {
+                theirs.next()
+            };
+        }
+        Self { gaps }
+    }
+
+    /// Converts the times to another clock, on which `from` is `to`.
+    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+        for gap in &mut self.gaps {
+            for time in [&mut gap.from, &mut gap.to, &mut gap.due] {
+                *time = to.saturating_add(*time).saturating_sub(from);
+            }
+        }
+    }
+
+    /// The longest silences of a stage that began at `start`, in order.
+    pub fn finish(&self, start: Nanos) -> Vec<Span> {
+        let waited = |gap: &Gap| gap.to - gap.due;
+        let mut gaps: Vec<Gap> =
+            self.gaps.iter().copied().filter(|gap| waited(gap) >= LEAST_NS).collect();
+        gaps.sort_unstable_by_key(|gap| std::cmp::Reverse(waited(gap)));
+        gaps.truncate(MOST_LISTED);
+        gaps.sort_unstable_by_key(|gap| gap.due);
+        let seconds = |ns: Nanos| ns as f64 / SECOND_NS as f64;
+        let span = |gap: Gap| Span {
+            from_s: seconds(gap.due.saturating_sub(start)),
+            length_s: seconds(waited(&gap)),
+        };
+        gaps.into_iter().map(span).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "silence_tests.rs"]
+mod tests;
