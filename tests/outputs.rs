@@ -39,8 +39,8 @@ fn a_broken_threshold_ends_in_4_and_tells_the_value() {
     let output = run(folder.path(), &broken);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(4), "{err}");
-    assert!(out.contains("✗ read.max > 1us · is ") && out.contains("✓ all.err > 50% · is 0"));
-    assert!(err.starts_with("--fail-if: ✗ read.max > 1us · is "), "{err}");
+    assert!(out.contains("✗ read max ≤ 1 µs: missed, ") && out.contains("✓ errors ≤ 50 %: met, 0"));
+    assert!(err.starts_with("--fail-if: ✗ read max ≤ 1 µs: missed, "), "{err}");
     let schema = serde_json::from_str(include_str!("../docs/run.schema.json")).unwrap();
     let stored = std::fs::read_to_string(folder.path().join("run.json")).unwrap();
     jsonschema::validate(&schema, &serde_json::from_str(&stored).unwrap())

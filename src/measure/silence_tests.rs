@@ -16,7 +16,9 @@ fn paused(operations: &[(u64, u64)], pauses: &[(u64, u64)]) -> Silences {
         answers.add(&timing);
     }
     let mut spans = Spans::default();
-    pauses.iter().for_each(|(from, to)| spans.add(from * MS, to * MS));
+    for (from, to) in pauses {
+        spans.add(from * MS, to * MS);
+    }
     answers.finish(&spans)
 }
 

@@ -89,6 +89,11 @@ impl Failure {
         }
     }
 
+    /// The name in words, such as `not found`.
+    pub fn words(self) -> String {
+        self.name().replace('_', " ")
+    }
+
     /// Whether the server is at fault, not the request.
     pub const fn by_server(self) -> bool {
         matches!(

@@ -1,6 +1,6 @@
 //! The result of a run, worded the same in every report, and its exit status.
 
-use super::{Code, RunRecord, StageRecord, Verdict, fleet};
+use super::{Code, RunRecord, StageRecord, Verdict, Warning, fleet};
 use crate::measure::failure_words;
 use crate::op::Failure;
 use crate::plan::{Metric, StageWork as _};
@@ -48,6 +48,29 @@ pub struct Ended {
     pub message: String,
 }
 
+/// What a result other than passed rests on.
+#[derive(Clone, Copy, Debug)]
+pub enum Cause<'a> {
+    /// The run ended before its plan was carried out; `None`: the record does not say why.
+    Ended(Option<&'a Ended>),
+    /// A load phase left out so many records, of so many.
+    NotLoaded(&'a StageRecord, u64, u64),
+    /// No operation of this stage succeeded.
+    NoneOk(&'a StageRecord),
+    /// The target could not be closed as it should.
+    Left,
+    /// Data read differs from what was written.
+    DataWrong(&'a Warning),
+    /// Agents were lost, and that is not allowed.
+    AgentsLost,
+    /// The numbers of this stage cannot be trusted.
+    Doubtful(&'a StageRecord),
+    /// A threshold was missed.
+    Threshold,
+    /// Too many operations of this stage failed.
+    Failures(&'a StageRecord),
+}
+
 /// What ended a run early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,37 +115,45 @@ impl ResultKind {
     }
 }
 
-/// The result of `record`: the first that applies.
+/// A result, and what it rests on.
+type Found<'a> = (Cause<'a>, RunResult);
+
+/// The result of `record`.
 pub(super) fn of(record: &RunRecord) -> RunResult {
+    found(record).map_or(RunResult::PASSED, |(_, result)| result)
+}
+
+/// The first that applies; `None`: the run passed.
+fn found(record: &RunRecord) -> Option<Found<'_>> {
     ended(record)
         .or_else(|| unusable(record))
         .or_else(|| data_wrong(record))
         .or_else(|| not_trustworthy(record))
         .or_else(|| threshold(record))
         .or_else(|| failures(record))
-        .unwrap_or(RunResult::PASSED)
 }
 
-fn ended(record: &RunRecord) -> Option<RunResult> {
-    let Some(Ended { by, message, .. }) = &record.ended else {
+fn ended(record: &RunRecord) -> Option<Found<'_>> {
+    let Some(ended) = &record.ended else {
         // Older records, which do not say why, and running runs.
         let reason = || Some("the run was stopped early".to_owned());
         let stopped =
             || RunResult { kind: ResultKind::Stopped, exit_status: 130, reason: reason() };
-        return record.partial.then(stopped);
+        return record.partial.then(|| (Cause::Ended(None), stopped()));
     };
-    let (kind, exit_status) = match by {
+    let (kind, exit_status) = match ended.by {
         // What was measured until then may be wrong for reasons that come first.
         EndedBy::Agents => return None,
         EndedBy::User => (ResultKind::Stopped, 130),
         EndedBy::Authentication | EndedBy::Unreachable => (ResultKind::Failed, 3),
         EndedBy::Springload => (ResultKind::Failed, 1),
     };
-    Some(RunResult { kind, exit_status, reason: Some(message.clone()) })
+    let reason = Some(ended.message.clone());
+    Some((Cause::Ended(Some(ended)), RunResult { kind, exit_status, reason }))
 }
 
 /// Nothing succeeded, or the target could not be closed as it should.
-fn unusable(record: &RunRecord) -> Option<RunResult> {
+fn unusable(record: &RunRecord) -> Option<Found<'_>> {
     let none_ok = |stage: &&StageRecord| {
         !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
     };
@@ -131,14 +162,15 @@ fn unusable(record: &RunRecord) -> Option<RunResult> {
         let reason = format!("{missing} of {records} records were not loaded: {why}");
         let reason = reason.trim_end_matches(": ").to_owned();
         let lost = fleet::lost_words(record).map_or_else(String::new, |lost| format!("; {lost}"));
-        return Some(RunResult::failed(3, reason + &lost));
+        let cause = Cause::NotLoaded(stage, missing, records);
+        return Some((cause, RunResult::failed(3, reason + &lost)));
     }
     if let Some(stage) = record.measured().find(none_ok) {
         let reason =
             format!("no operation of the {} stage succeeded: {}", stage.title(), stage.failures());
-        return Some(RunResult::failed(3, reason));
+        return Some((Cause::NoneOk(stage), RunResult::failed(3, reason)));
     }
-    record.server.left_words().map(|words| RunResult::failed(3, words))
+    record.server.left_words().map(|words| (Cause::Left, RunResult::failed(3, words)))
 }
 
 /// The number of records that a load phase left out, and the planned number; `None`: none.
@@ -149,22 +181,28 @@ fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
     (loaded < records).then(|| (stage, records - loaded, records))
 }
 
-fn data_wrong(record: &RunRecord) -> Option<RunResult> {
+fn data_wrong(record: &RunRecord) -> Option<Found<'_>> {
     let wrong = record.warnings.iter().find(|warning| warning.code == Code::DataWrong)?;
-    Some(RunResult::failed(6, wrong.message.clone()))
+    Some((Cause::DataWrong(wrong), RunResult::failed(6, wrong.message.clone())))
 }
 
 /// Comes before thresholds, which say little if the numbers cannot be trusted.
-fn not_trustworthy(record: &RunRecord) -> Option<RunResult> {
+fn not_trustworthy(record: &RunRecord) -> Option<Found<'_>> {
     let lost = fleet::lost_words(record).filter(|_| !record.allows_losses());
+    let doubtful = doubtful(record);
+    let cause = match &doubtful {
+        Some((stage, _)) if lost.is_none() => Cause::Doubtful(stage),
+        _ => Cause::AgentsLost,
+    };
     let reasons = lost.map(|lost| format!("degraded: {lost}")).into_iter();
-    let reasons: Vec<String> = reasons.chain(doubtful(record)).collect();
+    let reasons: Vec<String> = reasons.chain(doubtful.map(|(_, why)| why)).collect();
     let reason = Some(reasons.join("; ")).filter(|reason| !reason.is_empty())?;
-    Some(RunResult { kind: ResultKind::NotTrustworthy, exit_status: 5, reason: Some(reason) })
+    let kind = ResultKind::NotTrustworthy;
+    Some((cause, RunResult { kind, exit_status: 5, reason: Some(reason) }))
 }
 
 /// Why the numbers of a stage cannot be trusted, other than by the loss of agents.
-fn doubtful(record: &RunRecord) -> Option<String> {
+fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
     let doubtful = |stage: &&StageRecord| {
         !stage.verdict.trustworthy() && !matches!(stage.verdict, Verdict::AgentsLost { .. })
     };
@@ -179,21 +217,21 @@ fn doubtful(record: &RunRecord) -> Option<String> {
         let _ =
             write!(reason, "; {failed} of {issued} operations failed for other reasons: {words}");
     }
-    Some(reason)
+    Some((stage, reason))
 }
 
-fn threshold(record: &RunRecord) -> Option<RunResult> {
+fn threshold(record: &RunRecord) -> Option<Found<'_>> {
     let broken: Vec<_> = record.thresholds.iter().filter(|it| it.broken).collect();
     let first = broken.first()?;
     let mut reason = first.expression.to_string();
     if broken.len() > 1 {
         reason = format!("{reason} and {} more", broken.len() - 1);
     }
-    Some(RunResult::failed(4, reason))
+    Some((Cause::Threshold, RunResult::failed(4, reason)))
 }
 
 /// More operations failed than allowed, if the plan has no threshold for errors.
-fn failures(record: &RunRecord) -> Option<RunResult> {
+fn failures(record: &RunRecord) -> Option<Found<'_>> {
     let says_else = |threshold: &crate::plan::Threshold| threshold.metric == Metric::Errors;
     if record.plan.thresholds.iter().any(says_else) {
         return None;
@@ -206,7 +244,7 @@ fn failures(record: &RunRecord) -> Option<RunResult> {
         stage.title(),
         stage.failures(),
     );
-    Some(RunResult::failed(4, reason))
+    Some((Cause::Failures(stage), RunResult::failed(4, reason)))
 }
 
 impl StageRecord {
@@ -228,6 +266,11 @@ impl StageRecord {
 }
 
 impl RunRecord {
+    /// What its result rests on, computed from the record; `None`: it passed.
+    pub fn cause(&self) -> Option<Cause<'_>> {
+        found(self).map(|(cause, _)| cause)
+    }
+
     /// Whether more of a stage's operations failed than allowed.
     pub fn failing(&self, stage: &StageRecord) -> bool {
         self.unprovoked(stage, |_| true) as f64 > stage.issued() as f64 * FAILED

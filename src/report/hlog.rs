@@ -140,7 +140,7 @@ mod tests {
         let log = render(&fixture::record(&["read.max > 1ms"]));
         let head: Vec<_> = log.lines().take_while(|line| !line.starts_with("Tag=")).collect();
         assert_eq!(head[0], "#[Histogram log format version 1.3]");
-        assert!(head.contains(&"#[Threshold: ✗ read.max > 1ms · is 1.97 ms]"));
+        assert!(head.contains(&"#[Threshold: ✗ read max ≤ 1 ms: missed, 1.97 ms]"));
         assert!(
             head.iter()
                 .any(|line| line.starts_with("#[Warning: mixed: 30 of 3000 read operations failed"))

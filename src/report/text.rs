@@ -1,6 +1,9 @@
 //! The report for people.
 
+use super::failures::failures;
+use super::headline::headline;
 use super::number::{bytes, decimal, grouped, millis};
+use super::story::{Event, lines as story_lines, story};
 use super::table::align;
 use super::threshold::threshold_lines;
 use super::words::{fate, loop_words, place, result_line, trust_lines, warning_lines};
@@ -14,8 +17,9 @@ pub(super) const FORMAT: Format =
     Format { name: "text", summary: "text for people", render: Render::One(render) };
 
 fn render(record: &RunRecord) -> String {
-    let mut out = String::new();
+    let mut out = headline(record).line() + "\n\n";
     head(record, &mut out);
+    happened(record, &mut out);
     for stage in &record.stages {
         out.push('\n');
         self::stage(stage, &mut out);
@@ -27,6 +31,15 @@ fn render(record: &RunRecord) -> String {
     out.push('\n');
     trust(record, &mut out);
     out
+}
+
+/// What happened, and when.
+fn happened(record: &RunRecord, out: &mut String) {
+    let events = story(record);
+    let events: Vec<&Event> = events.iter().collect();
+    for line in story_lines(&events, false) {
+        let _ = writeln!(out, "  {line}");
+    }
 }
 
 /// For each stage whether it can be trusted, and the result of the run.
@@ -114,6 +127,9 @@ fn stage(stage: &StageRecord, out: &mut String) {
             .map(|(status, &count)| format!("{status}: {}", grouped(count)))
             .collect();
         let _ = writeln!(out, "  {} by status · {}", operation.kind, answers.join(" · "));
+    }
+    for failed in failures(stage.requests()) {
+        let _ = writeln!(out, "  failed: {}", failed.words());
     }
     out.push('\n');
     out.push_str(&align(&times(stage)));

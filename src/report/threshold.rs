@@ -1,28 +1,124 @@
-//! Thresholds as lines: ✓ or ✗, the expression, the measured value.
+//! Thresholds as requirements: what the run must keep to, and whether it did. `--fail-if` states
+//! the opposite: what makes a run fail.
 
-use super::number::{decimal, millis};
+use super::number::{decimal, grouped, millis};
+use crate::plan::{Comparison, Limit, Metric, Span, Threshold};
 use crate::record::{Judgement, RunRecord, Unit};
 
-/// One line per threshold of the plan.
-pub fn threshold_lines(record: &RunRecord) -> Vec<String> {
-    record.thresholds.iter().map(line).collect()
+/// A threshold as a requirement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Requirement {
+    /// What is judged, such as `read p99`.
+    pub(super) subject: String,
+    /// What it must be, such as `≤ 50 ms`.
+    pub(super) wanted: String,
+    /// The limit alone, such as `50 ms`.
+    pub(super) limit: String,
+    /// What was measured, such as `640 ms`; or why it cannot be judged.
+    pub(super) found: Result<String, String>,
+    /// Whether the run keeps to it.
+    pub(super) met: bool,
 }
 
-fn line(judgement: &Judgement) -> String {
-    let sign = if judgement.broken { '✗' } else { '✓' };
-    let expression = &judgement.expression;
-    let found = match (judgement.value, &judgement.problem) {
-        (Some(value), _) => format!("is {}", number(value, judgement.unit)),
-        (None, Some(problem)) => format!("cannot be judged: {problem}"),
-        (None, None) => "cannot be judged".to_owned(),
+/// The requirements of a run that has ended, in the order of its plan.
+pub(super) fn requirements(record: &RunRecord) -> impl Iterator<Item = Requirement> {
+    record.thresholds.iter().map(Requirement::of)
+}
+
+/// One line per threshold of the plan, after its mark.
+pub fn threshold_lines(record: &RunRecord) -> Vec<String> {
+    requirements(record).map(|it| format!("{} {}", it.mark(), it.words())).collect()
+}
+
+impl Requirement {
+    fn of(judgement: &Judgement) -> Self {
+        let Threshold { metric, comparison, limit, .. } = judgement.expression;
+        let limit = limit_words(metric, limit);
+        let found = match (judgement.value, &judgement.problem) {
+            (Some(value), _) => Ok(number(value, judgement.unit)),
+            (None, Some(problem)) => Err(problem.clone()),
+            (None, None) => Err("nothing is known of it".to_owned()),
+        };
+        Self {
+            subject: subject(&judgement.expression),
+            wanted: format!("{} {limit}", opposite(comparison)),
+            limit,
+            found,
+            met: !judgement.broken,
+        }
+    }
+
+    /// `✓` or `✗`.
+    pub(super) const fn mark(&self) -> char {
+        if self.met { '✓' } else { '✗' }
+    }
+
+    /// Such as `read p99 ≤ 50 ms: missed, 640 ms`.
+    pub(super) fn words(&self) -> String {
+        let state = match (&self.found, self.met) {
+            (Ok(found), true) => format!("met, {found}"),
+            (Ok(found), false) => format!("missed, {found}"),
+            (Err(problem), _) => format!("cannot be judged: {problem}"),
+        };
+        format!("{} {}: {state}", self.subject, self.wanted)
+    }
+
+    /// The same for one that was missed, shorter: `read p99 640 ms, limit 50 ms`.
+    pub(super) fn missed_words(&self) -> String {
+        match &self.found {
+            Ok(found) => format!("{} {found}, limit {}", self.subject, self.limit),
+            Err(problem) => format!("{} cannot be judged: {problem}", self.subject),
+        }
+    }
+}
+
+/// What a run must keep to if it fails where `comparison` holds.
+const fn opposite(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Above => "≤",
+        Comparison::AtLeast => "<",
+        Comparison::Below => "≥",
+        Comparison::AtMost => ">",
+    }
+}
+
+/// What is judged; of all kinds together, the metric alone.
+fn subject(threshold: &Threshold) -> String {
+    let metric = match threshold.metric {
+        Metric::Time(Span::Response | Span::Service | Span::Lag, _) => {
+            threshold.metric.to_string().replace('.', " ").replace("p99 9", "p99.9")
+        }
+        Metric::Errors => "errors".to_owned(),
+        Metric::Class(class) => format!("{} failures", class.words()),
+        Metric::Unfinished | Metric::Dropped | Metric::Throughput => threshold.metric.to_string(),
     };
-    format!("{sign} {expression} · {found}")
+    threshold.kind.map_or_else(|| metric.clone(), |kind| format!("{kind} {metric}"))
+}
+
+fn limit_words(metric: Metric, limit: Limit) -> String {
+    match limit {
+        Limit::Time(ns) => {
+            let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000), ("ns", 1)];
+            let whole = units.into_iter().find(|&(_, unit)| ns.is_multiple_of(unit));
+            let (name, unit) = whole.unwrap_or(("ns", 1));
+            format!("{} {name}", grouped(ns / unit))
+        }
+        Limit::Percent(percent) => format!("{percent} %"),
+        Limit::Number(number) => {
+            let whole = number.fract().abs() < f64::EPSILON;
+            let per_s = if metric == Metric::Throughput { "/s" } else { "" };
+            format!("{}{per_s}", decimal(number, usize::from(!whole)))
+        }
+    }
 }
 
 fn number(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Us => millis(value) + " ms",
-        Unit::Percent => decimal(value, 3) + " %",
+        Unit::Percent => {
+            let text = decimal(value, 3);
+            format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+        }
         Unit::Count => decimal(value, 0),
         Unit::PerSecond => decimal(value, 1) + "/s",
     }
@@ -43,21 +139,47 @@ mod tests {
             "update.p99 > 1s",
         ]);
         let lines = [
-            "✗ read.max > 1ms · is 1.97 ms",
-            "✓ read.err > 5% · is 1.000 %",
-            "✓ all.throughput < 1000 · is 1,013.0/s",
-            "✗ all.dropped > 0 · is 100",
-            "✗ update.p99 > 1s · cannot be judged: too few samples: 95 of at least 1000",
+            "✗ read max ≤ 1 ms: missed, 1.97 ms",
+            "✓ read errors ≤ 5 %: met, 1 %",
+            "✓ throughput ≥ 1,000/s: met, 1,013.0/s",
+            "✗ dropped ≤ 0: missed, 100",
+            "✗ update p99 ≤ 1 s: cannot be judged: too few samples: 95 of at least 1000",
         ];
         assert_eq!(threshold_lines(&record), lines);
         for (name, says) in [
-            ("text", "thresholds\n  ✗ read.max > 1ms · is 1.97 ms\n"),
-            ("cushion", "THRESHOLDS:\n  ✗ read.max > 1ms"),
-            ("html", "✗ read.max &gt; 1ms · is 1.97 ms"),
+            ("text", "✗ read max ≤ 1 ms: missed, 1.97 ms\n"),
+            ("cushion", "THRESHOLDS:\n  ✗ read max ≤ 1 ms: missed"),
+            ("html", "✗ read max ≤ 1 ms: missed, 1.97 ms"),
         ] {
             let format = super::super::format(name).expect("there is one");
             let bytes = format.render(std::slice::from_ref(&record), None).expect("of one run");
             assert!(String::from_utf8_lossy(&bytes).contains(says), "{name}");
         }
+    }
+
+    #[test]
+    fn a_requirement_is_the_opposite_of_what_fails_a_run() {
+        for (expression, wanted) in [
+            ("read.p99 > 20ms", "read p99 ≤ 20 ms"),
+            ("service.p99.9 >= 1500us", "service p99.9 < 1,500 µs"),
+            ("delete.lag.mean > 2s", "delete lag mean ≤ 2 s"),
+            ("err > 0.1%", "errors ≤ 0.1 %"),
+            ("update.conflict >= 10", "update conflict failures < 10"),
+            ("not_found <= 3%", "not found failures > 3 %"),
+            ("read.throughput < 12.5", "read throughput ≥ 12.5/s"),
+            ("unfinished > 0", "unfinished ≤ 0"),
+        ] {
+            let record = fixture::record(&[expression]);
+            let found = requirements(&record).next().expect("one");
+            assert_eq!(format!("{} {}", found.subject, found.wanted), wanted);
+        }
+    }
+
+    #[test]
+    fn what_is_missed_is_told_in_few_words() {
+        let record = fixture::record(&["read.max > 1ms", "update.p99 > 1s"]);
+        let told: Vec<_> = requirements(&record).map(|it| it.missed_words()).collect();
+        let few = "update p99 cannot be judged: too few samples: 95 of at least 1000";
+        assert_eq!(told, ["read max 1.97 ms, limit 1 ms", few]);
     }
 }

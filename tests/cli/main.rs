@@ -10,6 +10,7 @@ mod defaults;
 mod descriptors;
 mod endings;
 mod grammar;
+mod happened;
 mod hbase;
 mod identities;
 mod k8s;

@@ -275,7 +275,7 @@ fn a_rate_is_kept_and_a_threshold_judged() {
     let finished = measure([&["http", "-r100", "-d1s", "-c4"], &limit[..], &[&url]].concat());
     assert_eq!(server.seen().len(), 100);
     assert_eq!(finished.stage("urls")["load"]["offered"], 100);
-    assert!(finished.stdout.contains("✓ request.err > 0%"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("✓ request errors ≤ 0 %: met, 0 %"), "{}", finished.stdout);
     assert!(finished.stdout.contains("request by status · 200: 100"), "{}", finished.stdout);
 }
 

@@ -34,7 +34,7 @@ fn a_drawing_has_every_chart_and_what_must_be_read_first() {
     for title in ["Throughput", "Latency over time", "Latency by percentile", "Errors"] {
         assert!(has(title), "{title}: {texts:?}");
     }
-    assert!(has("! the server is springload") && has("trust: mixed") && has("✗ read.max"));
+    assert!(has("! the server is springload") && has("trust: mixed") && has("✗ read max ≤ 1 ms"));
     assert!(has("Charts of the mixed stage") && has("p50 response") && has("90") && has("served"));
 }
 

@@ -1,0 +1,208 @@
+//! The result of a run in one line: its mark, its name, and the most useful thing in few words.
+
+use super::failures::{Failed, failures};
+use super::number::{decimal, grouped, millis};
+use super::threshold::requirements;
+use crate::measure::{Latency, Merged};
+use crate::op::OpKind;
+use crate::record::{Cause, EndedBy, ResultKind, RunRecord, StageRecord, Verdict};
+
+/// The result of a run in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headline {
+    /// The kind of result.
+    pub kind: ResultKind,
+    /// The most useful thing in few words: for a run that passed its rate, times and errors, else
+    /// what went wrong. One line, but of any length.
+    pub words: String,
+}
+
+/// The headline of a run.
+pub fn headline(record: &RunRecord) -> Headline {
+    let result = record.result();
+    // A stored result may be that of another version's rules.
+    let cause = record.cause();
+    let words = match cause {
+        None if result.kind == ResultKind::Passed => passed_words(record),
+        Some(cause) => cause_words(record, cause).filter(|_| result.kind != ResultKind::Passed),
+        None => None,
+    };
+    let words = words.or(result.reason).unwrap_or_else(|| figures_words(record));
+    Headline { kind: result.kind, words }
+}
+
+impl Headline {
+    /// The mark of the result: `✓`, `✗`, `!` or `■`.
+    pub const fn mark(&self) -> char {
+        match self.kind {
+            ResultKind::Passed => '✓',
+            ResultKind::Failed => '✗',
+            ResultKind::NotTrustworthy => '!',
+            ResultKind::Stopped => '■',
+        }
+    }
+
+    /// The name of the result in capitals, such as `FAILED`.
+    pub const fn name(&self) -> &'static str {
+        match self.kind {
+            ResultKind::Passed => "PASSED",
+            ResultKind::Failed => "FAILED",
+            ResultKind::NotTrustworthy => "NOT TRUSTWORTHY",
+            ResultKind::Stopped => "STOPPED",
+        }
+    }
+
+    /// Such as `✗ FAILED  read p99 640 ms, limit 50 ms`.
+    pub fn line(&self) -> String {
+        format!("{} {}  {}", self.mark(), self.name(), self.words)
+    }
+}
+
+fn passed_words(record: &RunRecord) -> Option<String> {
+    record.main_stage().map(|_| figures_words(record))
+}
+
+/// Rate, times and errors of what the run is about.
+fn figures_words(record: &RunRecord) -> String {
+    let Some(stage) = record.main_stage().filter(|stage| !stage.operations.is_empty()) else {
+        return "nothing was measured".to_owned();
+    };
+    let all = stage.merged();
+    let parts = [Some(rate_words(stage, &all)), time_words(&all.response), Some(error_words(&all))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// Such as `1,234 ops/s`; of a fill, `docs/s`.
+pub(super) fn rate_words(stage: &StageRecord, all: &Merged) -> String {
+    let per_s = all.throughput_per_s;
+    let places = usize::from(per_s < 100.0);
+    format!("{} {}/s", decimal(per_s, places), unit(stage))
+}
+
+/// What a stage's counts are of: `docs` or `ops`.
+pub(super) fn unit(stage: &StageRecord) -> &'static str {
+    let bulk = stage.requests().any(|operation| operation.kind == OpKind::BulkInsert);
+    if bulk { "docs" } else { "ops" }
+}
+
+/// The highest percentile that was earned, or else the maximum; `None`: nothing succeeded.
+fn time_words(times: &Latency) -> Option<String> {
+    let named = [("p99", times.p99_us), ("p90", times.p90_us), ("p50", times.p50_us)];
+    let told = named.into_iter().find_map(|(name, us)| Some((name, us?)));
+    let told = told.or_else(|| (times.samples > 0).then_some(("max", times.max_us)));
+    told.map(|(name, us)| format!("{name} {} ms", millis(us)))
+}
+
+/// Such as `none failed` or `0.3 % failed`.
+pub(super) fn error_words(all: &Merged) -> String {
+    if all.failed() == 0 {
+        return "none failed".to_owned();
+    }
+    format!("{} failed", share_words(all.failed_share()))
+}
+
+/// A share in percent, never rounded to nothing or to all.
+pub(super) fn share_words(share: f64) -> String {
+    let percent = share * 100.0;
+    let places = match percent {
+        it if !(1.0..99.95).contains(&it) => 2,
+        it if it >= 10.0 => 0,
+        _ => 1,
+    };
+    match percent {
+        it if it >= 100.0 => "100 %".to_owned(),
+        it if it > 99.99 => ">99.99 %".to_owned(),
+        it if it < 0.01 => "<0.01 %".to_owned(),
+        it => format!("{} %", decimal(it, places)),
+    }
+}
+
+/// What went wrong in few words; `None`: its reason is short enough.
+fn cause_words(record: &RunRecord, cause: Cause<'_>) -> Option<String> {
+    Some(match cause {
+        Cause::Ended(ended) => {
+            let ended = ended?;
+            if ended.by != EndedBy::User {
+                return None;
+            }
+            let after = format!("after {} s", decimal(ended.at_s, 1));
+            let measured = record.main_stage().is_some_and(|it| !it.operations.is_empty());
+            if measured { format!("{after} · {}", figures_words(record)) } else { after }
+        }
+        Cause::NotLoaded(stage, missing, of) => {
+            let why = why(stage).map_or_else(String::new, |why| format!(": {why}"));
+            format!("{} of {} records were not loaded{why}", grouped(missing), grouped(of))
+        }
+        Cause::NoneOk(stage) => {
+            let why = why(stage).unwrap_or_else(|| "no answer".to_owned());
+            format!("{}no operation succeeded: {why}", of_stage(record, stage))
+        }
+        Cause::Left | Cause::DataWrong(_) => return None,
+        Cause::AgentsLost => {
+            let lost: Vec<_> = record.agents.iter().filter_map(|it| it.lost.as_ref()).collect();
+            let first = lost.first()?;
+            format!("{} of {} agents lost: {}", lost.len(), record.agents.len(), first.why)
+        }
+        Cause::Doubtful(stage) => {
+            format!("{}{}", of_stage(record, stage), doubt_words(stage)?)
+        }
+        Cause::Threshold => {
+            let missed: Vec<_> = requirements(record).filter(|it| !it.met).collect();
+            let more = match missed.len() {
+                0 | 1 => String::new(),
+                count => format!(" · and {} more missed", count - 1),
+            };
+            missed.first()?.missed_words() + &more
+        }
+        Cause::Failures(stage) => {
+            let all = stage.merged();
+            let why = why(stage).map_or_else(String::new, |why| format!(": {why}"));
+            format!("{}{}{why}", of_stage(record, stage), error_words(&all))
+        }
+    })
+}
+
+/// The most frequent failure of a stage.
+fn why(stage: &StageRecord) -> Option<String> {
+    failures(stage.requests()).first().map(Failed::why)
+}
+
+/// The title of a stage other than the one that the run is about.
+fn of_stage(record: &RunRecord, stage: &StageRecord) -> String {
+    let main = record.main_stage().is_some_and(|main| std::ptr::eq(main, stage));
+    if main { String::new() } else { format!("{}: ", stage.title()) }
+}
+
+fn doubt_words(stage: &StageRecord) -> Option<String> {
+    Some(match stage.verdict {
+        Verdict::Empty => "nothing was measured".to_owned(),
+        Verdict::ClientBound { busiest_thread, .. } if busiest_thread >= 0.5 => {
+            format!(
+                "client-bound: springload's busiest thread computed {:.0} % of the time",
+                busiest_thread * 100.0
+            )
+        }
+        Verdict::ClientBound { .. } => {
+            "client-bound: springload was kept from sending in time".to_owned()
+        }
+        Verdict::Degraded { outage_s, .. } if outage_s > 0.0 => {
+            let from_s = stage.outage.longest().map(|it| decimal(it.from_s, 1));
+            let from = from_s.map_or_else(String::new, |from| format!(" from {from} s on"));
+            format!("nothing succeeded for {} s{from}", decimal(outage_s, 1))
+        }
+        Verdict::Degraded { failed_share, .. } => {
+            let why = why(stage).map_or_else(String::new, |why| format!(": {why}"));
+            format!("{} failed by the server's fault{why}", share_words(failed_share))
+        }
+        Verdict::NotSustained { offered_per_s, served_per_s, .. } => format!(
+            "not sustained: {}/s of {}/s served",
+            decimal(served_per_s, 0),
+            decimal(offered_per_s, 0)
+        ),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+#[path = "headline_tests.rs"]
+mod tests;

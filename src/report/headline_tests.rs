@@ -1,0 +1,154 @@
+//! The headline of each kind of result.
+
+use super::*;
+use crate::measure::{KindInterval, Outage, Span};
+use crate::op::{Failure, Reason};
+use crate::record::{Ended, Lost, RunResult, fixture};
+
+/// A run of 3,000 reads and 100 updates in which nothing failed.
+fn record(thresholds: &[&str], change: impl FnOnce(&mut RunRecord)) -> RunRecord {
+    let mut record = fixture::record(thresholds);
+    for stage in &mut record.stages {
+        for operation in &mut stage.operations {
+            operation.failures.clear();
+            operation.ok = operation.issued;
+        }
+    }
+    change(&mut record);
+    record.conclude();
+    record
+}
+
+fn line(thresholds: &[&str], change: impl FnOnce(&mut RunRecord)) -> String {
+    headline(&record(thresholds, change)).line()
+}
+
+fn crud(record: &mut RunRecord) -> &mut StageRecord {
+    record.stages.last_mut().expect("a stage")
+}
+
+/// Makes `share` of all operations fail so.
+fn fail(record: &mut RunRecord, class: Failure, every: u64) {
+    for operation in &mut crud(record).operations {
+        let failed = operation.issued / every;
+        operation.failures.insert(class, failed);
+        operation.ok = operation.issued - failed;
+        let said = Reason::new(None, "Connection refused (os error 111)");
+        operation.reasons.insert(class, said);
+    }
+}
+
+#[test]
+fn a_run_that_passed_tells_its_figures() {
+    assert_eq!(line(&[], |_| {}), "✓ PASSED  1,226 ops/s · p99 1.94 ms · none failed");
+    let few = |it: &mut RunRecord| fail(it, Failure::Conflict, 400);
+    assert_eq!(line(&[], few), "✓ PASSED  1,226 ops/s · p99 1.94 ms · 0.23 % failed");
+    let fill = |it: &mut RunRecord| it.stages.truncate(1);
+    assert_eq!(line(&[], fill), "✓ PASSED  800 docs/s · p50 0.010 ms · none failed");
+    let none = |it: &mut RunRecord| it.stages.clear();
+    assert_eq!(line(&[], none), "✓ PASSED  nothing was measured");
+}
+
+#[test]
+fn a_missed_threshold_is_told_with_its_limit() {
+    let one = line(&["read.max > 1ms", "err > 1%"], |_| {});
+    assert_eq!(one, "✗ FAILED  read max 1.97 ms, limit 1 ms");
+    let two = line(&["read.max > 1ms", "read.p50 > 1us", "update.max > 1us"], |_| {});
+    assert_eq!(two, "✗ FAILED  read max 1.97 ms, limit 1 ms · and 2 more missed");
+}
+
+#[test]
+fn failures_are_told_with_their_reason() {
+    let half = line(&[], |it| fail(it, Failure::Connect, 2));
+    assert_eq!(half, "✗ FAILED  50 % failed: connection refused");
+    let all = line(&[], |it| fail(it, Failure::Connect, 1));
+    assert_eq!(all, "✗ FAILED  no operation succeeded: connection refused");
+    let bulk = |it: &mut RunRecord| {
+        let bulk = &mut it.stages[0].operations[0];
+        bulk.failures.insert(Failure::Timeout, 1_000);
+        bulk.ok -= 1_000;
+    };
+    assert_eq!(line(&[], bulk), "✗ FAILED  bulk insert: 50 % failed: timeout");
+}
+
+#[test]
+fn what_cannot_be_trusted_says_why() {
+    let told = |verdict| {
+        line(&[], |it| {
+            crud(it).verdict = verdict;
+            let span = Span { from_s: 1.25, length_s: 0.8 };
+            crud(it).outage = Outage { total_s: 0.9, spans: vec![span], ..Outage::default() };
+        })
+    };
+    let client = |busiest_thread| Verdict::ClientBound { busiest_thread, late_p99_us: 1.0 };
+    for (verdict, words) in [
+        (client(0.97), "client-bound: springload's busiest thread computed 97 % of the time"),
+        (client(0.2), "client-bound: springload was kept from sending in time"),
+        (
+            Verdict::Degraded { failed_share: 0.0, outage_s: 0.9 },
+            "nothing succeeded for 0.9 s from 1.2 s on",
+        ),
+        (
+            Verdict::Degraded { failed_share: 0.126, outage_s: 0.0 },
+            "13 % failed by the server's fault",
+        ),
+        (
+            Verdict::NotSustained { offered_per_s: 5e3, served_per_s: 3.2e3, backlog_per_s: 1.0 },
+            "not sustained: 3,200/s of 5,000/s served",
+        ),
+        (Verdict::Empty, "nothing was measured"),
+    ] {
+        assert_eq!(told(verdict), format!("! NOT TRUSTWORTHY  {words}"));
+    }
+    let mut fleet = fixture::fleet(4);
+    let lost = Lost { at_s: 9.0, stage: None, why: "nothing heard for 3 s".to_owned() };
+    fleet.agents[1].lost = Some(lost);
+    fleet.conclude();
+    let line = headline(&fleet).line();
+    assert_eq!(line, "! NOT TRUSTWORTHY  1 of 4 agents lost: nothing heard for 3 s");
+}
+
+#[test]
+fn a_run_that_ended_early_says_when() {
+    let ended = |by| {
+        move |it: &mut RunRecord| {
+            it.partial = true;
+            it.ended = Some(Ended { by, at_s: 1.25, message: "gave up after 1.2 s".to_owned() });
+        }
+    };
+    let stopped = "■ STOPPED  after 1.2 s · 1,226 ops/s · p99 1.94 ms · none failed";
+    assert_eq!(line(&[], ended(EndedBy::User)), stopped);
+    assert_eq!(line(&[], ended(EndedBy::Unreachable)), "✗ FAILED  gave up after 1.2 s");
+    let nothing = |it: &mut RunRecord| {
+        ended(EndedBy::User)(it);
+        it.stages.clear();
+    };
+    assert_eq!(line(&[], nothing), "■ STOPPED  after 1.2 s");
+    let old = line(&[], |it| it.partial = true);
+    assert_eq!(old, "■ STOPPED  the run was stopped early");
+}
+
+#[test]
+fn a_stored_result_counts_even_where_the_rules_have_changed() {
+    let mut record = record(&["read.max > 1ms"], |_| {});
+    record.result = Some(RunResult { kind: ResultKind::Passed, exit_status: 0, reason: None });
+    assert!(headline(&record).line().starts_with("✓ PASSED  1,226 ops/s"));
+    let mut record = self::record(&[], |_| {});
+    let reason = Some("some other rule".to_owned());
+    record.result = Some(RunResult { kind: ResultKind::Failed, exit_status: 4, reason });
+    assert_eq!(headline(&record).line(), "✗ FAILED  some other rule");
+}
+
+#[test]
+fn few_failures_are_never_none_and_many_never_all() {
+    let told = |failed: u64, of: u64| {
+        let mut part = KindInterval { requests: of, ok: of - failed, ..KindInterval::default() };
+        part.failures[Failure::Timeout.index()] = failed;
+        error_words(&fixture::stage("crud", vec![(0, OpKind::Read, part)]).merged())
+    };
+    let words = [(0, 9), (1, 1_000_000), (1, 1_000), (31, 1_000), (999_999, 1_000_000), (9, 9)]
+        .map(|(failed, of)| told(failed, of));
+    let expected = ["none", "<0.01 %", "0.10 %", "3.1 %", ">99.99 %", "100 %"]
+        .map(|it| format!("{it} failed"));
+    assert_eq!(words, expected);
+}

@@ -1,0 +1,272 @@
+//! What happened in a run, and when: silences and outages of the server, bursts of failures, load
+//! that was not kept up, losses of agents, pauses of springload itself.
+
+use super::failures::{Failed, failures};
+use super::number::{decimal, grouped};
+use crate::measure::{SeriesRow, Span};
+use crate::op::Failure;
+use crate::plan::StageWork as _;
+use crate::record::{RunRecord, StageRecord, Verdict, agent_numbers};
+use std::collections::BTreeMap;
+
+/// A silence stands out if it is longer than this many times the median service time. The next
+/// answer of a server that is as slow as usual comes much sooner: with one connection after once
+/// that time, with more of them after less.
+const SILENCE_TIMES: f64 = 5.0;
+/// Failures are an event if they fall into no more than this share of the seconds; else they are a
+/// rate.
+const SCATTERED: f64 = 0.5;
+/// Seconds without failures that do not part two of their seconds.
+const APART_S: u32 = 2;
+/// Shorter pauses of springload, in seconds, are not told.
+const LEAST_PAUSE_S: f64 = 0.1;
+/// A load is not kept up while so many seconds of it are left undone.
+const BEHIND_S: f64 = 0.2;
+
+/// Something that happened in a stage.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Event {
+    /// The number of the stage in the record.
+    pub(super) stage: usize,
+    /// When it began, in seconds from the stage's start.
+    pub(super) at_s: f64,
+    /// How long it lasted, in seconds; `None`: it is about a moment, or about all that followed.
+    pub(super) length_s: Option<f64>,
+    /// What it is.
+    pub(super) kind: EventKind,
+    /// What happened, without its time: `no answer for 0.8 s`.
+    pub(super) words: String,
+}
+
+/// What happened, most important first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum EventKind {
+    /// Operations failed by the server's fault, and none succeeded.
+    Outage,
+    /// The server answered nothing.
+    Silence,
+    /// Agents were lost.
+    AgentsLost,
+    /// Operations failed.
+    Failures,
+    /// The load was not kept up from then on.
+    Behind,
+    /// springload itself stood still.
+    Pause,
+}
+
+impl Event {
+    /// With its time: `6.0 s: no answer for 0.8 s`.
+    pub(super) fn line(&self) -> String {
+        format!("{}: {}", at(self.at_s), self.words)
+    }
+}
+
+/// What happened in the measured stages: the most important first, then the longest.
+pub(super) fn story(record: &RunRecord) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (number, stage) in record.stages.iter().enumerate() {
+        if !stage.is_preparation() {
+            let told = of_stage(record, stage);
+            events.extend(told.into_iter().map(|event| Event { stage: number, ..event }));
+        }
+    }
+    events.sort_by(|one, two| {
+        let length = |it: &Event| it.length_s.unwrap_or(0.0);
+        one.kind.cmp(&two.kind).then(length(two).total_cmp(&length(one)))
+    });
+    events
+}
+
+/// A time of a stage: `6.0 s`.
+pub(super) fn at(seconds: f64) -> String {
+    format!("{} s", decimal(seconds, usize::from(seconds < 1_000.0)))
+}
+
+/// A length of time: `0.8 s` or `38 ms`.
+pub(super) fn length(seconds: f64) -> String {
+    match seconds {
+        it if it < 0.0995 => format!("{} ms", decimal(it * 1e3, 0)),
+        it if it < 0.995 => format!("{} s", decimal(it, 2).trim_end_matches('0')),
+        it => at(it),
+    }
+}
+
+fn of_stage(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
+    let mut events = outages(stage);
+    events.extend(silences(stage));
+    events.extend(losses(record, stage));
+    events.extend(failing(record, stage));
+    events.extend(behind(record, stage));
+    let pauses = stage.client.pauses.iter().filter(|span| span.length_s >= LEAST_PAUSE_S);
+    let words = |it: &Span| format!("springload itself stood still for {}", length(it.length_s));
+    events.extend(pauses.map(|span| of_span(span, EventKind::Pause, words(span))));
+    events
+}
+
+fn of_span(span: &Span, kind: EventKind, words: String) -> Event {
+    Event { stage: 0, at_s: span.from_s, length_s: Some(span.length_s), kind, words }
+}
+
+/// Outages with what failed in them.
+fn outages(stage: &StageRecord) -> Vec<Event> {
+    let failed = failures(stage.requests());
+    let why = failed.iter().find(|it| it.class.by_server());
+    let why = why.map_or_else(String::new, |it| format!(": {}", it.why()));
+    let what = if stage.outage.answered { "nothing succeeded" } else { "no answer" };
+    let words = |span: &Span| format!("{what} for {}{why}", length(span.length_s));
+    let spans = stage.outage.spans.iter();
+    spans.map(|span| of_span(span, EventKind::Outage, words(span))).collect()
+}
+
+/// Silences that stand out and are no outages.
+fn silences(stage: &StageRecord) -> Vec<Event> {
+    let p50_s = stage.merged().service.p50_us.unwrap_or(0.0) / 1e6;
+    let end = |span: &Span| span.from_s + span.length_s;
+    let told = |span: &&Span| {
+        let outages = &stage.outage.spans;
+        let apart = |it: &Span| end(it) <= span.from_s || end(span) <= it.from_s;
+        span.length_s > p50_s * SILENCE_TIMES && outages.iter().all(apart)
+    };
+    let words = |span: &Span| format!("no answer for {}", length(span.length_s));
+    let spans = stage.silences.iter().filter(told);
+    spans.map(|span| of_span(span, EventKind::Silence, words(span))).collect()
+}
+
+/// Losses of agents, those of one second and for one reason together.
+fn losses(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
+    let mut losses: BTreeMap<(u64, &str), (f64, Vec<usize>)> = BTreeMap::new();
+    for agent in &record.agents {
+        let Some(lost) = &agent.lost else { continue };
+        if stage.agent(agent.index).is_some_and(|it| it.lost) {
+            let at_s = (lost.at_s - stage.began_s).max(0.0);
+            let loss = losses.entry((at_s as u64, &lost.why)).or_insert((at_s, Vec::new()));
+            loss.1.push(agent.index);
+        }
+    }
+    let event = |((_, why), (at_s, agents)): ((u64, &str), (f64, Vec<usize>))| {
+        let s = if agents.len() == 1 { "" } else { "s" };
+        let (numbers, of) = (agent_numbers(&agents), record.agents.len());
+        let words = format!("agent{s} {numbers} of {of} lost: {why}");
+        Event { stage: 0, at_s, length_s: None, kind: EventKind::AgentsLost, words }
+    };
+    losses.into_iter().map(event).collect()
+}
+
+/// Seconds in which operations failed, unless most do, or an outage tells of them.
+fn failing(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
+    let plan = record.plan_of(stage);
+    let provoked = plan.is_some_and(|plan| plan.work.provokes_conflicts());
+    let failed = |row: &SeriesRow| -> BTreeMap<Failure, u64> {
+        let mut classes = BTreeMap::new();
+        for (_, part) in row.kinds.iter().filter(|(kind, _)| kind.is_request()) {
+            for (&class, count) in &part.failures {
+                if !provoked || class != Failure::Conflict {
+                    *classes.entry(class).or_default() += count;
+                }
+            }
+        }
+        classes
+    };
+    let rows: Vec<_> = stage.series.rows.iter().map(|row| (row, failed(row))).collect();
+    let bad: Vec<_> = rows.iter().filter(|(_, failed)| !failed.is_empty()).collect();
+    if bad.len() as f64 > (rows.len() as f64 * SCATTERED).max(1.0) {
+        return Vec::new();
+    }
+    let mut bursts: Vec<(u32, u32, BTreeMap<Failure, u64>)> = Vec::new();
+    for (row, failed) in bad {
+        match bursts.last_mut().filter(|burst| row.second <= burst.1.saturating_add(APART_S)) {
+            Some((_, to, sum)) => {
+                *to = row.end();
+                for (&class, count) in failed {
+                    *sum.entry(class).or_default() += count;
+                }
+            }
+            None => bursts.push((row.second, row.end(), failed.clone())),
+        }
+    }
+    let event = |(from, to, classes)| burst(stage, (from, to), &classes);
+    bursts.into_iter().filter_map(event).collect()
+}
+
+/// Failures from one second to another; `None`: an outage tells of them.
+fn burst(
+    stage: &StageRecord,
+    (from, to): (u32, u32),
+    classes: &BTreeMap<Failure, u64>,
+) -> Option<Event> {
+    let (from_s, to_s) = (f64::from(from), f64::from(to));
+    let within = |span: &Span| span.from_s < to_s && span.from_s + span.length_s > from_s;
+    if stage.outage.spans.iter().any(within) {
+        return None;
+    }
+    let count: u64 = classes.values().sum();
+    let (class, _) = classes.iter().max_by_key(|(_, count)| **count)?;
+    let told = failures(stage.requests());
+    let why = told.iter().find(|it| it.class == *class);
+    let why = why.map_or_else(|| class.words(), Failed::why);
+    let what = if count == 1 { "operation" } else { "operations" };
+    let until = if to - from > 1 { format!(", until {}", at(to_s)) } else { String::new() };
+    let words = format!("{} {what} failed ({why}){until}", grouped(count));
+    let length_s = Some(to_s - from_s);
+    Some(Event { stage: 0, at_s: from_s, length_s, kind: EventKind::Failures, words })
+}
+
+/// From when on the server served less than was offered.
+fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
+    let Verdict::NotSustained { offered_per_s, served_per_s, .. } = stage.verdict else {
+        return None;
+    };
+    let plan = record.plan_of(stage)?;
+    let planned = stage.load.planned.map_or(f64::INFINITY, |most| most as f64);
+    let (mut ended, mut since) = (0, Some(0.0));
+    for row in &stage.series.rows {
+        let end_s = f64::from(row.end());
+        let requests = row.kinds.iter().filter(|(kind, _)| kind.is_request());
+        ended += requests.map(|(_, part)| part.requests).sum::<u64>();
+        let due = plan.pace.due_by((end_s.min(stage.rates_over_s()) * 1e9) as u64)?.min(planned);
+        let undone = due - ended as f64;
+        let is_behind = undone > offered_per_s * BEHIND_S;
+        // What waits at the end is served after it.
+        if end_s <= stage.rates_over_s() {
+            since = if is_behind { since.or(Some(f64::from(row.second))) } else { None };
+        }
+    }
+    let (served, offered) = (decimal(served_per_s, 0), decimal(offered_per_s, 0));
+    let words = format!("the load was not kept up from here on: {served}/s of {offered}/s served");
+    let kind = EventKind::Behind;
+    since.map(|at_s| Event { stage: 0, at_s, length_s: None, kind, words })
+}
+
+/// The events of a stage as lines: of each kind the most important, and how many more there are.
+pub(super) fn lines(events: &[&Event], all: bool) -> Vec<String> {
+    if all {
+        let mut in_order = events.to_vec();
+        in_order.sort_by(|one, two| one.at_s.total_cmp(&two.at_s));
+        return in_order.into_iter().map(Event::line).collect();
+    }
+    let mut lines = Vec::new();
+    let mut rest = events;
+    while let Some(first) = rest.first() {
+        let same = rest.partition_point(|it| it.kind == first.kind);
+        let (these, others) = rest.split_at(same);
+        rest = others;
+        let shown = if these.len() <= 2 { these.len() } else { 1 };
+        lines.extend(these[..shown].iter().map(|it| it.line()));
+        let total_s: f64 = these.iter().filter_map(|it| it.length_s).sum();
+        if let (Some(last), true) = (lines.last_mut(), these.len() > shown) {
+            let more = grouped((these.len() - shown) as u64);
+            let total = if total_s > 0.0 {
+                format!(", {} in total", length(total_s))
+            } else {
+                String::new()
+            };
+            *last = format!("{last}, and {more} times more{total}");
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+#[path = "story_tests.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+//! What is told of a run, and what is not.
+
+use super::*;
+use crate::measure::{KindInterval, Outage, Series};
+use crate::op::{OpKind, Reason};
+use crate::record::fixture;
+
+/// A run of ten seconds with 100 reads in each, of which so many failed.
+fn run(failed: &[u64]) -> RunRecord {
+    let second = |(second, failed): (usize, u64)| {
+        let mut part = KindInterval { requests: 100, ok: 100 - failed, ..KindInterval::default() };
+        part.failures[Failure::Connect.index()] = failed;
+        let said = Reason::new(None, "Connection refused (os error 111)");
+        part.reasons.extend((failed > 0).then_some((Failure::Connect, said)));
+        (0..part.ok).for_each(|_| part.service.record(1_000_000));
+        (second as u32, OpKind::Read, part)
+    };
+    let mut record = fixture::record(&[]);
+    let each = failed.iter().copied().chain(std::iter::repeat(0)).take(10);
+    let mut stage = fixture::stage("crud", each.enumerate().map(second).collect());
+    (stage.elapsed_s, stage.measured_s) = (10.0, 10.0);
+    record.stages = vec![stage];
+    record
+}
+
+fn told(record: &RunRecord) -> Vec<String> {
+    story(record).iter().map(Event::line).collect()
+}
+
+fn span(from_s: f64, length_s: f64) -> Span {
+    Span { from_s, length_s }
+}
+
+#[test]
+fn a_silence_is_told_if_it_stands_out() {
+    let mut record = run(&[]);
+    assert_eq!(told(&record), [""; 0]);
+    record.stages[0].silences = vec![span(2.01, 0.79), span(6.0, 0.12)];
+    let lines = ["2.0 s: no answer for 0.79 s", "6.0 s: no answer for 0.12 s"];
+    assert_eq!(told(&record), lines);
+    // A server that takes 100 ms as a rule is not silent for 0.12 s.
+    let operation = &mut record.stages[0].operations[0];
+    let mut slow = crate::measure::Histogram::default();
+    slow.record_many(100_000_000, 1_000);
+    operation.service = crate::measure::Latency::new(slow);
+    assert_eq!(told(&record), lines[..1]);
+}
+
+#[test]
+fn an_outage_tells_of_its_silence_and_of_its_failures() {
+    let mut record = run(&[0, 0, 0, 40, 100, 30]);
+    let stage = &mut record.stages[0];
+    stage.outage = Outage { total_s: 2.2, spans: vec![span(3.1, 2.2)], ..Outage::default() };
+    stage.silences = vec![span(3.1, 2.2)];
+    assert_eq!(told(&record), ["3.1 s: no answer for 2.2 s: connection refused"]);
+    record.stages[0].outage.answered = true;
+    assert_eq!(told(&record), ["3.1 s: nothing succeeded for 2.2 s: connection refused"]);
+}
+
+#[test]
+fn failures_of_some_seconds_are_an_event_and_of_most_a_rate() {
+    let burst = run(&[0, 0, 60, 0, 70, 4]);
+    assert_eq!(told(&burst), ["2.0 s: 134 operations failed (connection refused), until 6.0 s"]);
+    let one = run(&[0, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(told(&one), ["6.0 s: 1 operation failed (connection refused)"]);
+    assert_eq!(told(&run(&[1, 1, 1, 1, 1, 1])), [""; 0]);
+    let apart = run(&[5, 0, 0, 0, 6]);
+    assert_eq!(told(&apart).len(), 2);
+}
+
+#[test]
+fn pauses_of_springload_and_losses_of_agents_are_told() {
+    let mut record = fixture::fleet(4);
+    fixture::lose(&mut record, 1, 3);
+    fixture::lose(&mut record, 2, 3);
+    let crud = record.stages.last_mut().expect("a stage");
+    crud.series = Series::default();
+    crud.client.pauses = vec![span(0.5, 0.09), span(1.0, 0.4)];
+    let lines = told(&record);
+    let lost = "6.0 s: agents 1 and 2 of 4 lost: nothing heard for 3 s";
+    assert_eq!(lines, [lost, "1.0 s: springload itself stood still for 0.4 s"]);
+}
+
+#[test]
+fn a_load_that_is_not_kept_up_is_told_from_when_on() {
+    let mut record = run(&[]);
+    let stage = &mut record.stages[0];
+    let plan = serde_json::json!({
+        "name": "crud", "workload": "crud", "operations": null, "order": "uniform",
+        "mix": { "create": 0, "read": 1, "update": 1, "delete": 0 }, "length_ns": 10_000_000_000u64,
+        "pace": { "loop": "open", "max_in_flight": 9, "slack_ns": 0, "schedule": {
+            "segments": [{ "length_ns": 4_000_000_000u64, "from": 100.0, "to": 100.0 },
+                { "length_ns": 6_000_000_000u64, "from": 150.0, "to": 150.0 }],
+            "arrivals": "constant", "seed": 1 } },
+    });
+    stage.plan = Some(serde_json::from_value(plan).expect("a plan"));
+    stage.verdict =
+        Verdict::NotSustained { offered_per_s: 130.0, served_per_s: 100.0, backlog_per_s: 30.0 };
+    let words = "the load was not kept up from here on: 100/s of 130/s served";
+    assert_eq!(told(&record), [format!("4.0 s: {words}")]);
+    record.stages[0].verdict = Verdict::Sustained;
+    assert_eq!(told(&record), [""; 0]);
+}
+
+#[test]
+fn many_of_a_kind_take_one_line() {
+    let mut record = run(&[]);
+    record.stages[0].silences = (0..8).map(|n| span(f64::from(n), 0.2)).collect();
+    record.stages[0].client.pauses = vec![span(1.0, 0.4)];
+    let events = story(&record);
+    let events: Vec<&Event> = events.iter().collect();
+    let expected = [
+        "0.0 s: no answer for 0.2 s, and 7 times more, 1.6 s in total",
+        "1.0 s: springload itself stood still for 0.4 s",
+    ];
+    assert_eq!(lines(&events, false), expected);
+    let all = lines(&events, true);
+    assert_eq!((all.len(), &all[2][..5]), (9, "1.0 s"), "all, in order of time");
+}
+
+#[test]
+fn lengths_and_times_are_short() {
+    let told = [0.0381, 0.0999, 0.8, 0.7949, 12.34, 250_000.4].map(length);
+    assert_eq!(told, ["38 ms", "0.1 s", "0.8 s", "0.79 s", "12.3 s", "250,000 s"]);
+}
