@@ -222,7 +222,7 @@ fn charts_are_drawn_from_the_command_line() {
     }
     let nowhere = folder.path().join("missing/a.svg").to_str().unwrap().to_owned();
     for (arguments, says) in [
-        (vec!["--format", "svg", "--chart", "pie"], "no such chart: \"pie\"; give one of "),
+        (vec!["--format", "svg", "--chart", "pie"], "--chart: there is no \"pie\"; give one of "),
         (vec!["--chart", "errors"], "--chart goes with --format svg or png, not with text; "),
         (vec!["--format", "svg", "-o", &nowhere], "--output: cannot write "),
     ] {

@@ -1,6 +1,6 @@
 """springload-lithops: a coordinator here, and agents that Lithops starts.
 
-    springload-lithops -n 600 -- burst http://couch:5984 -n 600 -t 20s -s 250
+    springload-lithops -n 600 -- burst http://couch:5984 -c 600 -d 20s -s 250
 
 Lithops only starts the agents. When they begin, what they measure and whether one is lost is
 between them and the coordinator, over RabbitMQ; what Lithops says of its functions is shown, and

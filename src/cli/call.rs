@@ -1,6 +1,7 @@
 //! What a verb is: a name, flags, and what to do with them.
 
 use super::exit::Exit;
+use super::help;
 use clap::{ArgMatches, Args, Command};
 use std::ffi::OsString;
 
@@ -10,6 +11,12 @@ pub(super) trait Verb: Args {
     const NAME: &'static str;
     /// One line for the help.
     const ABOUT: &'static str;
+    /// Where the help of the whole program lists it.
+    const FAMILY: Family;
+    /// The flags of the short help, by their ids and in this order; none: all.
+    const BRIEF: &'static [&'static str] = &[];
+    /// What people do with it.
+    const EXAMPLES: [Example; 3];
 
     /// The command line, rewritten to what clap can parse.
     ///
@@ -22,6 +29,40 @@ pub(super) trait Verb: Args {
     /// Does what the flags say.
     fn carry_out(self, call: &Call<'_>) -> Exit;
 }
+
+/// A group of verbs in the help of the whole program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    /// They measure, with springload's own flags.
+    Measure,
+    /// They show what was measured.
+    Results,
+    /// They measure, with the flags of another program.
+    Dialect,
+    /// They have to do with servers and load machines.
+    Machines,
+    /// All else.
+    Tools,
+}
+
+impl Family {
+    /// All, in the order of the help, each with its heading.
+    pub(super) const ALL: [(Self, &'static str); 5] = [
+        (Self::Measure, "Measure"),
+        (Self::Results, "Look at results"),
+        (Self::Dialect, "Measure with the command line of another program"),
+        (Self::Machines, "Servers and load machines"),
+        (Self::Tools, "Tools"),
+    ];
+
+    /// Whether its verbs measure.
+    pub(super) const fn measures(self) -> bool {
+        matches!(self, Self::Measure | Self::Dialect)
+    }
+}
+
+/// What a command line does, and the command line without the program's name.
+pub(super) type Example = (&'static str, &'static str);
 
 /// How a verb was called.
 pub(super) struct Call<'a> {
@@ -36,7 +77,12 @@ pub(super) struct Call<'a> {
 /// A verb in the list of all.
 pub(super) struct Entry {
     pub(super) name: &'static str,
-    pub(super) grammar: fn() -> Command,
+    pub(super) about: &'static str,
+    pub(super) family: Family,
+    pub(super) brief: &'static [&'static str],
+    pub(super) examples: [Example; 3],
+    /// Its flags, as the type defines them.
+    pub(super) flags: fn(Command) -> Command,
     pub(super) spelled_out: fn(Vec<OsString>) -> Result<Vec<OsString>, String>,
     pub(super) carry_out: fn(&Call<'_>) -> Result<Exit, clap::Error>,
 }
@@ -46,9 +92,18 @@ impl Entry {
     pub(super) const fn of<V: Verb>() -> Self {
         Self {
             name: V::NAME,
-            grammar: || V::augment_args(Command::new(V::NAME)).about(V::ABOUT),
+            about: V::ABOUT,
+            family: V::FAMILY,
+            brief: V::BRIEF,
+            examples: V::EXAMPLES,
+            flags: V::augment_args,
             spelled_out: V::spelled_out,
             carry_out: |call| Ok(V::from_arg_matches(call.matches)?.carry_out(call)),
         }
+    }
+
+    /// Its part of the command line, with its help.
+    pub(super) fn grammar(&self) -> Command {
+        help::of_verb(self)
     }
 }

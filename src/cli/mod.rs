@@ -18,6 +18,7 @@ mod call;
 mod dialect;
 mod exit;
 mod flags;
+mod help;
 mod pipeline;
 mod print;
 mod refusal;
@@ -94,8 +95,8 @@ fn grammar() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(100)
-        .subcommands(VERBS.iter().map(|verb| (verb.grammar)()));
-    all.mut_subcommands(|verb| {
+        .subcommands(VERBS.iter().map(Entry::grammar));
+    help::of_all(all).mut_subcommands(|verb| {
         verb.mut_args(|argument| {
             let flag = argument.get_long().is_some() && argument.get_action().takes_values();
             if flag { argument.allow_negative_numbers(true) } else { argument }

@@ -1,8 +1,10 @@
 //! Messages for a command line that cannot be parsed: one line per mistake, with its cure.
 
+use super::VERBS;
 use super::exit::Exit;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::error::Error as _;
 use std::ffi::OsString;
 
 /// Reports every invalid value, not only the first.
@@ -11,8 +13,10 @@ pub(super) fn refuse_all(
     mut error: clap::Error,
     grammar: fn() -> Command,
 ) -> Exit {
+    let named = arguments.get(1).and_then(|word| VERBS.iter().find(|it| word == it.name));
+    let verb = named.map(|verb| verb.name);
     loop {
-        let exit = refuse(&error, grammar);
+        let exit = refuse(&error, verb);
         if !is_malformed(&error) || !leave_out(&mut arguments, &error) {
             return exit;
         }
@@ -27,14 +31,30 @@ fn is_malformed(error: &clap::Error) -> bool {
     matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue)
 }
 
+/// One of the texts that an error comes with.
+fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
+        ContextValue::Strings(texts) => texts.first().map(String::as_str),
+        _ => None,
+    }
+}
+
+/// The flag that an error is about, as it is shown: `--docs <N>`.
+fn shown_flag(error: &clap::Error) -> &str {
+    text(error, ContextKind::InvalidArg).unwrap_or_default()
+}
+
+/// A flag without its value.
+fn flag_alone(shown: &str) -> &str {
+    let flag = shown.split([' ', '=']).next().unwrap_or_default();
+    flag.trim_matches(['<', '>', '[', ']', '.'])
+}
+
 /// Removes the flag that the error is about from the arguments, with its value.
 fn leave_out(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
-    let told = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => text.as_str(),
-        _ => "",
-    };
-    let flag = told(ContextKind::InvalidArg).split(' ').next().unwrap_or_default();
-    let value = told(ContextKind::InvalidValue);
+    let flag = flag_alone(shown_flag(error));
+    let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
     let short = |word: &str| word.starts_with('-') && !word.starts_with("--");
     let texts: Vec<_> = arguments.iter().map(|it| it.to_string_lossy().into_owned()).collect();
     let whole = |word: &str| {
@@ -54,52 +74,121 @@ fn leave_out(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
     false
 }
 
-/// The verb closest to `word`, if it is within two typing errors.
-fn nearest_verb(word: &str, grammar: fn() -> Command) -> Option<String> {
-    let command = grammar();
-    let slips = |verb: &str| strsim::damerau_levenshtein(verb, word);
-    let verbs = command.get_subcommands().map(Command::get_name);
-    verbs.min_by_key(|verb| slips(verb)).filter(|verb| slips(verb) <= 2).map(str::to_owned)
+/// Prints help if it was asked for, and any other error as one line with its cure.
+fn refuse(error: &clap::Error, verb: Option<&str>) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            return Exit::Passed;
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            return Exit::Usage;
+        }
+        _ => {}
+    }
+    let see =
+        verb.map_or("springload --help".to_owned(), |verb| format!("springload {verb} --help"));
+    let (problem, cure) = mistake(error, verb);
+    eprintln!("error: {problem}; {cure} (see {see})");
+    Exit::Usage
 }
 
-/// Prints help if it was asked for, and any other error as one line with its cure.
-fn refuse(error: &clap::Error, grammar: fn() -> Command) -> Exit {
-    if matches!(
-        error.kind(),
-        ErrorKind::DisplayHelp
-            | ErrorKind::DisplayVersion
-            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    ) {
-        let _ = error.print();
-        let asked = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-        return if asked { Exit::Passed } else { Exit::Usage };
-    }
-    let plain = error.render().to_string();
-    let first = plain.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    let suggestion =
-        [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
-            .into_iter()
-            .find_map(|kind| match error.get(kind)? {
-                ContextValue::String(name) => Some(name.clone()),
-                ContextValue::Strings(names) => names.first().cloned(),
-                _ => None,
-            })
-            .or_else(|| match error.get(ContextKind::InvalidSubcommand)? {
-                ContextValue::String(word) => nearest_verb(word, grammar),
-                _ => None,
-            });
-    let missing = match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(names))) => {
-            format!(" {}", names.join(", "))
+/// What is wrong with a command line, and how to mend it.
+pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, String) {
+    let shown = shown_flag(error);
+    let flag = flag_alone(shown);
+    let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+            let near = nearest(word, VERBS.iter().map(|verb| verb.name));
+            let cure = near.map_or_else(|| "give one of the verbs".to_owned(), meant);
+            (format!("there is no verb {word:?}"), cure)
         }
-        _ => String::new(),
-    };
-    let known = || match error.get(ContextKind::ValidValue)? {
-        ContextValue::Strings(names) => Some(format!("give one of {}", names.join(", "))),
-        _ => None,
-    };
-    let near = suggestion.map(|name| format!("did you mean {name}?"));
-    let cure = near.or_else(known).unwrap_or_else(|| "see springload --help".to_owned());
-    eprintln!("error: {first}{missing}; {cure}");
-    Exit::Usage
+        ErrorKind::UnknownArgument => unknown(shown, error, verb),
+        ErrorKind::InvalidValue if value.is_empty() => {
+            (format!("{flag}: the value is missing"), format!("give {}", plain(shown)))
+        }
+        ErrorKind::InvalidValue => {
+            let known = match error.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(names)) => &names[..],
+                _ => &[],
+            };
+            let near = text(error, ContextKind::SuggestedValue);
+            let cure = near.map_or_else(|| format!("give one of {}", known.join(", ")), meant);
+            (format!("{flag}: there is no {value:?}"), cure)
+        }
+        ErrorKind::ValueValidation => {
+            let source = error.source().map_or_else(String::new, ToString::to_string);
+            if let Some((problem, cure)) = source.split_once("; ") {
+                return (format!("{flag}: {problem}"), cure.to_owned());
+            }
+            let cure = match value.parse::<f64>() {
+                Ok(_) => "give a whole number in range, such as 42".to_owned(),
+                Err(_) => format!("give {}", plain(shown)),
+            };
+            (format!("{flag}: {value:?}: {source}"), cure)
+        }
+        ErrorKind::MissingRequiredArgument => match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::Strings(names)) if names.len() > 1 => {
+                let names: Vec<_> = names.iter().map(|it| plain(it)).collect();
+                (format!("{} are missing", names.join(", ")), "give them".to_owned())
+            }
+            _ => (format!("{} is missing", plain(shown)), "give it".to_owned()),
+        },
+        ErrorKind::ArgumentConflict => {
+            let other = flag_alone(text(error, ContextKind::PriorArg).unwrap_or_default());
+            let problem = if other == flag {
+                format!("{flag} is given twice")
+            } else {
+                format!("{flag} and {other} exclude each other")
+            };
+            (problem, "leave one of them out".to_owned())
+        }
+        _ => {
+            let words = error.render().to_string();
+            let line = words.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            (line.to_owned(), "check how it is written".to_owned())
+        }
+    }
+}
+
+/// A flag or another word that the verb does not know.
+fn unknown(word: &str, error: &clap::Error, verb: Option<&str>) -> (String, String) {
+    let verb = verb.unwrap_or("springload");
+    if !word.starts_with('-') {
+        let cure = "leave it out, or put what belongs together in quotes".to_owned();
+        return (format!("{word:?} is one word too many"), cure);
+    }
+    let moved = MOVED.iter().find(|(of, old, _)| *of == verb && word.starts_with(old));
+    if let Some((_, old, new)) = moved {
+        return (format!("{verb} has no {old} any more"), format!("give {new}"));
+    }
+    let near = text(error, ContextKind::SuggestedArg);
+    let cure = near.map_or_else(|| "leave it out".to_owned(), |name| meant(flag_alone(name)));
+    (format!("{verb} has no flag {}", flag_alone(word)), cure)
+}
+
+/// Letters that meant something else in a verb than in the others: verb, letter, its flag now.
+const MOVED: [(&str, &str, &str); 4] = [
+    ("burst", "-n", "-c (-n is a number of operations)"),
+    ("burst", "-t", "-d (-t is a number of threads)"),
+    ("k8s", "-n", "--agents (-n is a number of operations)"),
+    ("schema", "-n", "--docs (-n is a number of operations)"),
+];
+
+/// A flag and its value without the signs that only manuals have: `--docs <N>` as `--docs N`.
+fn plain(shown: &str) -> String {
+    shown.replace(['<', '>'], "").trim_end_matches("...").to_owned()
+}
+
+fn meant(name: &str) -> String {
+    format!("did you mean {name}?")
+}
+
+/// The word closest to `word`, if it is within two typing errors.
+fn nearest<'a>(word: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let slips = |other: &str| strsim::damerau_levenshtein(other, word);
+    all.min_by_key(|other| slips(other)).filter(|other| slips(other) <= 2)
 }

@@ -63,7 +63,7 @@ fn a_page_shows_what_it_should_in_a_browser() {
     let (sweep, burst) = (place("sweep"), place("burst"));
     let axes = ["sweep", "-L", "batch=10,100", "-L", "connections=1,2", "--x", "docs"];
     springload(&[&axes[..], &["--docs", "2k", "-q", "--format", "csv", "-o", &sweep]].concat());
-    springload(&["burst", "-n", "8", "-t", "2s", "-q", "--format", "csv", "-o", &burst]);
+    springload(&["burst", "-c", "8", "-d", "2s", "-q", "--format", "csv", "-o", &burst]);
     let agents = place("agents");
     springload(&[&["run"], &load[..], &[&agents, "-d", "3s", "--agents", "3"]].concat());
     let output = Command::new("node")

@@ -77,7 +77,7 @@ fn a_conditional_reader_is_told_that_nothing_has_changed() {
 #[test]
 fn bursts_of_both_roles_repeat_at_their_times() {
     let arguments =
-        ["burst", "-n", "20", "-t", "300ms", "--both", "--repeat", "2", "--every", "1s"];
+        ["burst", "-c", "20", "-d", "300ms", "--both", "--repeat", "2", "--every", "1s"];
     let run = measure(arguments).passed();
     let names: Vec<_> = run.stages().map(|stage| stage["name"].clone()).collect();
     assert_eq!(names, ["burst_write", "burst_read", "burst_write_2", "burst_read_2"]);
@@ -100,7 +100,7 @@ fn sizes_are_of_the_string_or_of_the_body_on_the_wire() {
     let server = stand_in();
     for (wire, body) in [(false, "zeros"), (true, "random")] {
         let proxy = Proxy::to(&server.url);
-        let mut arguments = vec!["burst", &proxy.url, "-n3", "-t200ms", "-s300", "--body", body];
+        let mut arguments = vec!["burst", &proxy.url, "-c3", "-d200ms", "-s300", "--body", body];
         arguments.extend(wire.then_some("--wire-size"));
         measure(arguments).passed();
         let exchanges = proxy.exchanges();
@@ -122,19 +122,19 @@ fn sizes_are_of_the_string_or_of_the_body_on_the_wire() {
 
 #[test]
 fn a_burst_at_a_rate_offers_that_rate() {
-    let run = measure(["burst", "-n", "10", "-t", "1s", "--read", "--rate", "200"]).passed();
+    let run = measure(["burst", "-c", "10", "-d", "1s", "--read", "--rate", "200"]).passed();
     assert_eq!(number(&run.stage("burst_read")["load"]["offered"]), 200);
     assert_eq!(number(&run.operation("burst_prepare", "create")["ok"]), 10);
 }
 
 #[test]
 fn what_no_burst_can_be_is_refused() {
-    let run = measure(["burst", "-n", "2", "-s", "20", "--wire-size"]);
+    let run = measure(["burst", "-c", "2", "-s", "20", "--wire-size"]);
     run.refused(2, &["--size: 20 is out of range", "from 80"]);
-    let run = measure(["burst", "-n", "0", "-t", "0s"]);
+    let run = measure(["burst", "-c", "0", "-d", "0s"]);
     assert_eq!(run.code, 2);
     let flags: Vec<_> = run.stderr.lines().filter_map(|line| line.split(": ").nth(1)).collect();
-    assert_eq!(flags, ["--workers", "--time"], "{}", run.stderr);
+    assert_eq!(flags, ["--connections", "--duration"], "{}", run.stderr);
 }
 
 #[test]
@@ -147,6 +147,6 @@ fn mistakes_name_the_flags_of_their_dialect() {
     };
     let large = "1000000000";
     assert_eq!(flags(&["bm-couchdb", "-n", "0", "-s", large, "-t", "0"]), ["-n", "-s", "-t"]);
-    let native = ["burst", "-n", "0", "-s", large, "--repeat", "0", "-t", "0s"];
-    assert_eq!(flags(&native), ["--workers", "--size", "--repeat", "--time"]);
+    let native = ["burst", "-c", "0", "-s", large, "--repeat", "0", "-d", "0s"];
+    assert_eq!(flags(&native), ["--connections", "--size", "--repeat", "--duration"]);
 }

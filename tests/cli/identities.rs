@@ -62,7 +62,7 @@ fn runs_in_one_database_do_not_meet() {
         assert!(ids(&url).len() >= (runs + 1) * 300, "{flags:?}");
     }
     for _ in 0..2 {
-        let burst = ["burst", &url, "--use-existing", "-n", "4", "-t", "200ms"];
+        let burst = ["burst", &url, "--use-existing", "-c", "4", "-d", "200ms"];
         let run = measure(burst).passed();
         assert_eq!(run.operation("burst_write", "create")["failures"], serde_json::json!({}));
         let ycsb = ["run", &url, "--use-existing", "--workload=ycsb-a", "--docs=50", "--ops=50"];

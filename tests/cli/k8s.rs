@@ -50,7 +50,7 @@ fn check(python: &Path, manifests: &str) -> Result<Value, String> {
 
 /// The manifests that are printed with these flags.
 fn manifests(flags: &[&str]) -> String {
-    let given = ["k8s", "-n", "16", "--image", "reg:5000/springload:0.1"];
+    let given = ["k8s", "--agents", "16", "--image", "reg:5000/springload:0.1"];
     let finished = springload(given.iter().chain(flags).copied());
     assert_eq!(finished.code, 0, "{}", finished.stderr);
     finished.stdout
@@ -193,12 +193,12 @@ fn the_coordinators_words_arrive_as_they_were_given() {
 
 #[test]
 fn it_is_told_how_the_secret_is_made_without_showing_it() {
-    let finished = springload(["k8s", "-n", "2", "--image", "x", "--namespace", "bench"]);
+    let finished = springload(["k8s", "--agents", "2", "--image", "x", "--namespace", "bench"]);
     let made = "printf %s \"$SPRINGLOAD_BROKER\" | kubectl -n bench create secret generic \
                 springload-broker --from-file=SPRINGLOAD_BROKER=/dev/stdin";
     assert!(finished.stderr.contains(made), "{}", finished.stderr);
     assert!(finished.stderr.contains(" --agents 2 --run-id "), "{}", finished.stderr);
-    let again = springload(["k8s", "-n", "2", "--image", "x", "--namespace", "bench"]);
+    let again = springload(["k8s", "--agents", "2", "--image", "x", "--namespace", "bench"]);
     assert_ne!(finished.stdout, again.stdout, "each run is another");
 }
 
@@ -217,20 +217,24 @@ fn names_that_kubernetes_would_refuse_are_refused() {
         (&["--deadline", "1ms"], "--deadline: less than a second; give a time such as 1h"),
         (&["--", "serve"], "COMMAND: \"serve\" has no agents; begin with one of run, burst"),
         (&["--", "run", "--agents", "3"], "COMMAND: --agents is given twice; leave it out"),
-        (&["--", "run", "--duraton", "1m"], "COMMAND: unexpected argument '--duraton' found; see"),
-        (&["--", "burst", "--size", "x"], "COMMAND: invalid value 'x' for '--size <SIZE>'"),
+        (
+            &["--", "run", "--duraton", "1m"],
+            "COMMAND: run has no flag --duraton; did you mean --duration? (see",
+        ),
+        (&["--", "burst", "--size", "x"], "COMMAND: --size: \"x\" is not a count; give"),
         (
             &["--", "run", "http://ann:pw@h"],
             "COMMAND: a password would be readable in the manifest; put the whole word into the \
              Secret, and give its key as '$(KEY)'",
         ),
     ] {
-        let given = ["k8s", "-n", "16", "--image", "x"];
+        let given = ["k8s", "--agents", "16", "--image", "x"];
         springload(given.iter().chain(flags).copied()).refused(2, &[told]);
     }
-    let later = ["k8s", "-n", "1", "--image", "x", "--", "run", "--docs", "$(DOCS)"];
+    let later = ["k8s", "--agents", "1", "--image", "x", "--", "run", "--docs", "$(DOCS)"];
     assert_eq!(springload(later).code, 0, "Kubernetes will know the number");
-    springload(["k8s", "-n", "0", "--image", "x"])
+    springload(["k8s", "--agents", "0", "--image", "x"])
         .refused(2, &["--agents: 0 is out of range; give a number from 1 to 100000"]);
-    springload(["k8s", "-n", "1", "--image", " x"]).refused(2, &["--image: \" x\" is no image; "]);
+    springload(["k8s", "--agents", "1", "--image", " x"])
+        .refused(2, &["--image: \" x\" is no image; "]);
 }

@@ -244,7 +244,7 @@ fn eight_functions_write_at_one_instant() {
 fn a_killed_host_is_a_lost_agent_and_a_killed_runner_is_not() {
     let (Some(python), Some(broker)) = (python(), RabbitMq::shared()) else { return };
     let server = Server::stand_in(Options::default());
-    let words = ["-n", "4", "--", "burst", "-n", "8", "-t", "6s", "--rate", "400", "-q"];
+    let words = ["-n", "4", "--", "burst", "-c", "8", "-d", "6s", "--rate", "400", "-q"];
     let words = [&words[..], &["--output", "out", &server.url]].concat();
     let mut launcher = Launcher::start(&python, broker, &words);
     let [[killed, host, _], [left, _, runner]] = [launcher.agent(1), launcher.agent(2)];

@@ -1,6 +1,6 @@
 //! `springload bm-couchdb`: the command line, tables and plots of Dahk's `couchdb_benchmark`.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::pipeline::dialect::{Dialect, deliver};
 use crate::cli::pipeline::{Job, carry_out};
@@ -37,7 +37,18 @@ pub(in crate::cli) struct BmCouchdb {
 
 impl Verb for BmCouchdb {
     const NAME: &'static str = "bm-couchdb";
-    const ABOUT: &'static str = "The command line and output files of Dahk's `couchdb_benchmark`";
+    const ABOUT: &'static str = "Dahk's couchdb_benchmark: command line and output files";
+    const FAMILY: Family = Family::Dialect;
+    const BRIEF: &'static [&'static str] =
+        &["target", "workers", "seconds", "size", "write", "read", "output", "quiet"];
+    const EXAMPLES: [Example; 3] = [
+        ("Writers for 20 seconds", "bm-couchdb http://localhost:5984 -n 100 -t 20"),
+        (
+            "Readers of larger documents",
+            "bm-couchdb http://localhost:5984 -n 100 -t 20 -s 250 --read",
+        ),
+        ("Tables and plots in another folder", "bm-couchdb http://localhost:5984 -n 10 -o results"),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let reads = self.read && !self.write;

@@ -1,7 +1,7 @@
 //! `springload bulk-perf`: the command line and output files of svetlyak40wt's
 //! couchdb-performance-tests (2008).
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::database::AuthArg;
@@ -27,13 +27,15 @@ pub(in crate::cli) struct BulkPerf {
     /// Documents in each request
     #[arg(value_parser = plan::count)]
     bulk_size: u64,
+    /// Total number of documents
+    ///
     /// Total number of documents; those that do not fill a last request are left out
     #[arg(value_parser = plan::count)]
     doc_count: u64,
     /// Number of connections
     #[arg(value_parser = plan::count)]
     num_threads: u64,
-    /// The address of a server, such as http://host:port [default: the embedded stand-in]
+    /// Server or database [default: the stand-in]
     #[arg(long_help = addresses())]
     target: Option<String>,
     /// How long to wait for a server that goes away
@@ -47,6 +49,8 @@ pub(in crate::cli) struct BulkPerf {
     /// How to authenticate
     #[arg(long, value_enum, default_value = "cookie")]
     auth: AuthArg,
+    /// The folder for the series and for run.json
+    ///
     /// The folder for the series and for run.json [default: the current folder; for run.json
     /// springload-runs/TIME]
     #[arg(short, long, value_name = "DIR")]
@@ -81,8 +85,28 @@ fn spec(args: &BulkPerf, command: &str) -> PlanSpec {
 
 impl Verb for BulkPerf {
     const NAME: &'static str = "bulk-perf";
-    const ABOUT: &'static str =
-        "couchdb-performance-tests' command line and files: a fill by the size of the database";
+    const ABOUT: &'static str = "couchdb-performance-tests (2008): rates as a database grows";
+    const FAMILY: Family = Family::Dialect;
+    const BRIEF: &'static [&'static str] = &[
+        "bulk_size",
+        "doc_count",
+        "num_threads",
+        "target",
+        "keep",
+        "wait_for_server",
+        "output",
+        "quiet",
+        "seed",
+        "timeout",
+    ];
+    const EXAMPLES: [Example; 3] = [
+        (
+            "Documents in batches of 100, over 4 connections, into the stand-in",
+            "bulk-perf 100 100000 4",
+        ),
+        ("The same into a CouchDB", "bulk-perf 100 100k 4 localhost:5984"),
+        ("Files in another folder", "bulk-perf 1000 1M 1 localhost:5984 -o results"),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let BulkPerf { bulk_size, doc_count, num_threads, .. } = self;

@@ -1,6 +1,6 @@
 //! `springload cushion`: Iron Cushion's command line, flag by flag.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::dialect::Printed;
@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 /// `springload cushion`.
 #[derive(Debug, clap::Args)]
-#[command(rename_all = "snake_case", args_override_self = true)]
+#[command(rename_all = "snake_case")]
 pub(in crate::cli) struct Cushion {
-    /// The address of the database server: http://host:port
+    /// The server, such as http://host:port
     #[arg(long, value_name = "URL")]
     database_address: String,
     /// The name of the database; it must exist
@@ -68,6 +68,23 @@ pub(in crate::cli) struct Cushion {
 impl Verb for Cushion {
     const NAME: &'static str = "cushion";
     const ABOUT: &'static str = "Iron Cushion's command line and report";
+    const FAMILY: Family = Family::Dialect;
+    const BRIEF: &'static [&'static str] =
+        &["database_address", "database_name", "num_connections"];
+    const EXAMPLES: [Example; 3] = [
+        (
+            "Insert documents in batches",
+            "cushion --database_address=http://localhost:5984 --database_name=db --json_document_schema_filename=doc.json --num_documents_per_bulk_insert=1000 --num_bulk_insert_operations=10",
+        ),
+        (
+            "Single documents after that",
+            "cushion --database_address=http://localhost:5984 --database_name=db --json_document_schema_filename=doc.json --num_documents_per_bulk_insert=1000 --num_bulk_insert_operations=1 --num_crud_operations=500 --create_weight=2 --read_weight=3",
+        ),
+        (
+            "Documents from an XML schema",
+            "cushion --database_address=http://localhost:5984 --database_name=db --xml_document_schema_filename=doc.xml --num_documents_per_bulk_insert=1000 --num_bulk_insert_operations=10",
+        ),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let (spec, mistakes) = spec(&self, call.line);

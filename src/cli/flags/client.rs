@@ -12,6 +12,8 @@ pub(in crate::cli) const DEFAULT_SEED: u64 = 42;
 /// Flags about the client, shared by all verbs that measure.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ClientArgs {
+    /// Seed of everything random [default: 42]
+    ///
     /// Seed of everything random: the same seed repeats the run [default: 42; http draws a new
     /// one each time]
     #[arg(long, value_name = "N")]

@@ -1,6 +1,7 @@
 //! Flags of verbs that create a database.
 
 use crate::cli::flags::client::drawn_seed;
+use crate::cli::flags::known::IdsParser;
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::plan::{Auth, Invalid};
 use crate::schema::Ids;
@@ -23,9 +24,8 @@ pub(in crate::cli) struct DatabaseArgs {
     /// How to authenticate
     #[arg(long, value_enum, default_value = "cookie")]
     pub(in crate::cli) auth: AuthArg,
-    /// Document ids: sequential, random, uuid or prefix:TEXT [default: sequential; with
-    /// --use-existing a prefix unique to this run]
-    #[arg(long, value_name = "IDS")]
+    /// Document ids [default: sequential; with --use-existing a prefix unique to this run]
+    #[arg(long, value_name = "IDS", value_parser = IdsParser)]
     pub(in crate::cli) id: Option<Ids>,
 }
 

@@ -10,7 +10,10 @@ const DEFAULT_NS: u64 = 15_000_000_000;
 /// When operations are due.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct LoadArgs {
-    /// Operations to start per second, whether or not the server keeps up
+    /// Operations per second [default: as fast as served]
+    ///
+    /// Operations to start per second, whether or not the server keeps up [default: each connection
+    /// starts one when the one before is answered]
     #[arg(short, long, value_name = "N", value_parser = plan::rate, group = "open")]
     rate: Option<f64>,
     /// Rates over time: TIME:RATE or TIME:FROM..TO, separated by commas

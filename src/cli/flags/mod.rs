@@ -3,6 +3,7 @@
 pub(in crate::cli) mod agents;
 pub(in crate::cli) mod client;
 pub(in crate::cli) mod database;
+pub(in crate::cli) mod known;
 pub(in crate::cli) mod load;
 pub(in crate::cli) mod output;
 pub(in crate::cli) mod schema_source;

@@ -1,6 +1,7 @@
 //! Flags about results, and the names of formats on the command line.
 
 use super::agents::AgentsArgs;
+use super::known;
 use crate::plan::Invalid;
 use crate::report;
 use std::io::{self, IsTerminal as _};
@@ -9,13 +10,20 @@ use std::path::PathBuf;
 /// Flags about results, shared by all verbs that measure.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct OutputArgs {
+    /// The folder for run.json and report.html
+    ///
     /// The folder for run.json and report.html [default: springload-runs/TIME]
     #[arg(short, long, value_name = "DIR")]
     pub(in crate::cli) output: Option<PathBuf>,
+    /// The report's format [default: text]
+    ///
     /// The report's format [default: text; the dialects: their own]
-    #[arg(long, value_name = "FORMAT", value_parser = known_format)]
+    #[arg(long, value_name = "FORMAT", value_parser = known::formats())]
     pub(in crate::cli) format: Option<report::Format>,
-    /// Fail with exit status 4 if this is true, such as 'read.p99 > 20ms'; may be repeated
+    /// Fail if this is true, such as 'read.p99 > 20ms'
+    ///
+    /// Fail with exit status 4 if this is true, such as 'read.p99 > 20ms' or 'err > 0.1%'; may be
+    /// repeated
     #[arg(long, value_name = "THRESHOLD")]
     pub(in crate::cli) fail_if: Vec<String>,
     /// Serve metrics during the run at /metrics, on PORT of this machine only or on HOST:PORT;
@@ -52,12 +60,4 @@ pub(in crate::cli) fn fit_for_stdout(format: report::Format) -> Result<(), Inval
         return Err(Invalid::new("--format", problem, cure));
     }
     Ok(())
-}
-
-/// Finds a format by name; an error lists the names.
-pub(in crate::cli) fn known_format(name: &str) -> Result<report::Format, String> {
-    report::format(name).ok_or_else(|| {
-        let names: Vec<_> = report::FORMATS.iter().map(|format| format.name).collect();
-        format!("no such format: {name:?}; give one of {}", names.join(", "))
-    })
 }

@@ -1,6 +1,6 @@
 //! `springload agent`: generates load for a coordinator.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::agents::BrokerArgs;
 use crate::fleet::{Agent, Facts, Identity, pipe};
@@ -37,6 +37,15 @@ pub(in crate::cli) struct AgentVerb {
 impl Verb for AgentVerb {
     const NAME: &'static str = "agent";
     const ABOUT: &'static str = "Generate load for a run that another process coordinates";
+    const FAMILY: Family = Family::Machines;
+    const EXAMPLES: [Example; 3] = [
+        (
+            "The first agent of run r1, over the broker of the environment",
+            "agent --run r1 --index 0",
+        ),
+        ("Over another broker", "agent --run r1 --index 1 --broker amqp://broker"),
+        ("That waits longer for its coordinator", "agent --run r1 --index 2 --ready-timeout 1h"),
+    ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         // An agent that nobody looks after any more must not go on.

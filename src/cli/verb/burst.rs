@@ -1,6 +1,6 @@
 //! `springload burst`: many workers at once, one document each.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::database::DatabaseArgs;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Flags that `burst` and `bm-couchdb` share.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct BurstArgs {
-    /// The address of a server, such as http://host:port [default: the embedded stand-in]
+    /// Server or database [default: the stand-in]
     #[arg(long_help = addresses())]
     pub(in crate::cli) target: Option<String>,
     /// The content of documents
@@ -47,12 +47,14 @@ pub(in crate::cli) struct BurstArgs {
 /// `springload burst`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Burst {
-    /// Number of workers; each has one connection and one document
-    #[arg(short = 'n', long, value_name = "N", default_value = "100", value_parser = plan::count)]
-    workers: u64,
+    /// Workers, each with its document
+    #[arg(short, long, alias = "workers", value_name = "N", default_value = "100")]
+    #[arg(value_parser = plan::count)]
+    connections: u64,
     /// Length of each burst
-    #[arg(short, long, value_name = "TIME", default_value = "20s", value_parser = plan::duration_ns)]
-    time: u64,
+    #[arg(short, long, alias = "time", value_name = "TIME", default_value = "20s")]
+    #[arg(value_parser = plan::duration_ns)]
+    duration: u64,
     /// Size of the string in each document
     #[arg(short, long, value_name = "SIZE", default_value = "250", value_parser = plan::count)]
     size: u64,
@@ -65,13 +67,17 @@ pub(in crate::cli) struct Burst {
     /// A burst of writes, then one of reads
     #[arg(long)]
     both: bool,
-    /// Operations per second over all workers, whether or not the server keeps up
+    /// Operations per second of all workers together
+    ///
+    /// Operations to start per second over all workers, whether or not the server keeps up
     #[arg(short, long, value_name = "N", value_parser = plan::rate)]
     rate: Option<f64>,
     /// Number of bursts
     #[arg(long, value_name = "N", default_value = "1", value_parser = plan::count)]
     repeat: u64,
-    /// Time between the starts of two bursts [default: one directly after the other]
+    /// Time between the starts of two bursts
+    ///
+    /// Time between the starts of two bursts; 0s: one directly after the other
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     every: u64,
     #[command(flatten)]
@@ -97,8 +103,34 @@ impl From<FillingArg> for Filling {
 
 impl Verb for Burst {
     const NAME: &'static str = "burst";
-    const ABOUT: &'static str =
-        "Start many workers at the same instant, each writing or reading one document";
+    const ABOUT: &'static str = "Start many workers at one instant, each with its own document";
+    const FAMILY: Family = Family::Measure;
+    const BRIEF: &'static [&'static str] = &[
+        "target",
+        "connections",
+        "duration",
+        "size",
+        "read",
+        "both",
+        "rate",
+        "repeat",
+        "every",
+        "fail_if",
+        "output",
+        "format",
+        "quiet",
+    ];
+    const EXAMPLES: [Example; 3] = [
+        (
+            "Many writers at the same instant, each with a document of its own",
+            "burst localhost:5984 -c 950",
+        ),
+        ("Readers instead", "burst localhost:5984 -c 950 -d 30s --read"),
+        (
+            "Writers, then readers, five times, every half minute",
+            "burst localhost:5984 -c 200 --both --repeat 5 --every 30s",
+        ),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let roles = match (self.read, self.both) {
@@ -109,7 +141,7 @@ impl Verb for Burst {
         let filling = self.common.body.map_or(Filling::Random, Filling::from);
         let burst = BurstDemand {
             roles,
-            length_ns: Flagged::new("--time", self.time),
+            length_ns: Flagged::new("--duration", self.duration),
             size: Flagged::new(
                 "--size",
                 BodySize { bytes: self.size, wire: self.common.wire_size },
@@ -126,8 +158,13 @@ impl Verb for Burst {
             max_in_flight: None,
             slack_ns: DEFAULT_SLACK_NS,
         });
-        let (spec, mistakes) =
-            spec(&self.common, Flagged::new("--workers", self.workers), burst, load, call.line);
+        let (spec, mistakes) = spec(
+            &self.common,
+            Flagged::new("--connections", self.connections),
+            burst,
+            load,
+            call.line,
+        );
         let job = Job { plan: check(&spec), mistakes, output: &self.common.output };
         carry_out(job, |_| Ok(Printed::NATIVE))
     }

@@ -1,6 +1,6 @@
 //! `springload completions` and `springload man`, generated from the definition of the flags.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::print::print;
 use clap::Command;
@@ -27,6 +27,12 @@ pub(in crate::cli) struct Man {
 impl Verb for Completions {
     const NAME: &'static str = "completions";
     const ABOUT: &'static str = "Print a shell completion script";
+    const FAMILY: Family = Family::Tools;
+    const EXAMPLES: [Example; 3] = [
+        ("Bash", "completions bash"),
+        ("Zsh, into a folder of its $fpath", "completions zsh"),
+        ("Fish", "completions fish"),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let mut grammar = (call.grammar)();
@@ -40,6 +46,12 @@ impl Verb for Completions {
 impl Verb for Man {
     const NAME: &'static str = "man";
     const ABOUT: &'static str = "Print the man page, or write all of them";
+    const FAMILY: Family = Family::Tools;
+    const EXAMPLES: [Example; 3] = [
+        ("The main page, as a man page", "man"),
+        ("The pages of all verbs", "man --out man1"),
+        ("Pages where man finds them", "man --out /usr/local/share/man/man1"),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let grammar = (call.grammar)();

@@ -1,6 +1,6 @@
 //! `springload hbase`: what YCSB's guide does with the shell of HBase.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::print::print;
 use crate::driver::{NewTable, Opening, SplitsAsked, TargetAsked};
@@ -52,6 +52,15 @@ struct CreateTable {
 impl Verb for HBase {
     const NAME: &'static str = "hbase";
     const ABOUT: &'static str = "Create a table of HBase, split in advance";
+    const FAMILY: Family = Family::Machines;
+    const EXAMPLES: [Example; 3] = [
+        ("As YCSB's guide has it", "hbase create-table hbase://localhost/usertable --splits 10"),
+        ("Split points of your own", "hbase create-table hbase://localhost/t --split-keys g,n,t"),
+        (
+            "See the split points first",
+            "hbase create-table hbase://localhost/usertable --splits 10 --dry-run",
+        ),
+    ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         let Tool::CreateTable(asked) = self.tool;

@@ -1,6 +1,6 @@
 //! `springload http`: load on any HTTP server, with the flags of the native verbs.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::{ClientArgs, drawn_seed};
 use crate::cli::flags::load::LoadArgs;
@@ -15,18 +15,24 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(in crate::cli) struct Http {
+    /// Addresses, which are requested in turn
+    ///
     /// 'http://[user:password@]host/path [METHOD [body | < FILE]]'; several are requested in turn
     #[arg(value_name = "URL")]
     urls: Vec<String>,
     /// A file with one such URL per line
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Concurrent users
+    ///
     /// Concurrent users, each with its own connection to each server
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = plan::count)]
     connections: u64,
     /// Total number of requests
     #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
     ops: Option<u64>,
+    /// How long to send requests [default: 15s]
+    ///
     /// How long to send requests [default: 15s, unless --ops or --stages is given]
     #[arg(short, long, value_name = "TIME", value_parser = plan::duration_ns)]
     duration: Option<u64>,
@@ -82,6 +88,32 @@ pub(in crate::cli) fn sources(file: Option<PathBuf>, urls: Vec<String>) -> Vec<U
 impl Verb for Http {
     const NAME: &'static str = "http";
     const ABOUT: &'static str = "Request a list of URLs, as fast as answers come or at a rate";
+    const FAMILY: Family = Family::Measure;
+    const BRIEF: &'static [&'static str] = &[
+        "urls",
+        "file",
+        "header",
+        "connections",
+        "rate",
+        "duration",
+        "ops",
+        "random",
+        "fail_if",
+        "output",
+        "format",
+        "quiet",
+    ];
+    const EXAMPLES: [Example; 3] = [
+        ("As fast as answers come, for 15 s", "http http://localhost:5984/"),
+        (
+            "A list of URLs, 500 requests per second",
+            "http -f urls.txt -r 500 -d 1m --fail-if 'request.p99 > 50ms'",
+        ),
+        (
+            "A new document with each request",
+            "http 'http://localhost:5984/db/{{uuid}} PUT {\"n\":{{seq}}}'",
+        ),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let (load, default_ns) = self.load.read(self.ops.is_none());

@@ -1,6 +1,6 @@
 //! `springload list`: the saved runs, newest first.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::print::print;
@@ -49,6 +49,12 @@ impl<'a> Listed<'a> {
 impl Verb for List {
     const NAME: &'static str = "list";
     const ABOUT: &'static str = "List the saved runs, newest first";
+    const FAMILY: Family = Family::Results;
+    const EXAMPLES: [Example; 3] = [
+        ("The runs in springload-runs", "list"),
+        ("Those in another folder", "list results"),
+        ("For scripts", "list --json"),
+    ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         let saved = match list(&self.folder) {

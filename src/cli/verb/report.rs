@@ -1,8 +1,9 @@
 //! `springload report` and `springload show`: saved runs in any format.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
-use crate::cli::flags::output::{fit_for_stdout, known_format};
+use crate::cli::flags::known;
+use crate::cli::flags::output::fit_for_stdout;
 use crate::cli::print::print;
 use crate::cli::verb::saved;
 use crate::cli::verb::sweep::{self, SweepFormat};
@@ -14,32 +15,32 @@ use std::path::{Path, PathBuf};
 /// `springload report` and `springload show`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Report {
+    /// Saved runs: latest, latest~1, a name, a folder
+    ///
     /// A saved run: its name in springload list or the start of it, latest, or latest~1 for the one
     /// before; a run.json or its folder; or the folder of a sweep. Some formats take several runs
     #[arg(required = true)]
     run: Vec<PathBuf>,
     /// The format
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = known_format)]
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = known::formats())]
     format: Format,
     /// Draw only this chart, with --format svg or png [default: all]
-    #[arg(long, value_name = "CHART", value_parser = known_chart)]
+    #[arg(long, value_name = "CHART", value_parser = known::charts())]
     chart: Option<ChartKind>,
     /// The file to write to; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 }
 
-/// Finds a chart by name; an error lists the names.
-fn known_chart(name: &str) -> Result<ChartKind, String> {
-    ChartKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-        let names = ChartKind::ALL.map(ChartKind::name).join(", ");
-        format!("no such chart: {name:?}; give one of {names}")
-    })
-}
-
 impl Verb for Report {
     const NAME: &'static str = "report";
     const ABOUT: &'static str = "Render saved runs in any format";
+    const FAMILY: Family = Family::Results;
+    const EXAMPLES: [Example; 3] = [
+        ("The page of the last run", "report latest -o report.html"),
+        ("Two runs side by side", "report latest~1 latest -o both.html"),
+        ("One chart", "report latest --chart latency -o latency.svg"),
+    ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         match render(&self).and_then(|bytes| deliver(&self, &bytes)) {
@@ -62,6 +63,12 @@ pub(in crate::cli) struct Show {
 impl Verb for Show {
     const NAME: &'static str = "show";
     const ABOUT: &'static str = "Show a saved run, such as latest";
+    const FAMILY: Family = Family::Results;
+    const EXAMPLES: [Example; 3] = [
+        ("The last run", "show latest"),
+        ("The run before it", "show latest~1"),
+        ("The warnings and figures of a run as JSON", "show latest --format json"),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         self.args.carry_out(call)

@@ -1,6 +1,6 @@
 //! `springload run`: the native verb.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::database::DatabaseArgs;
@@ -26,32 +26,37 @@ pub(in crate::cli) struct Run {
 /// What to run: all flags except those about results.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Settings {
-    /// The address of a server, such as http://host:port [default: the embedded stand-in]
+    /// Server or database [default: the stand-in]
     #[arg(long_help = addresses())]
     pub(in crate::cli) target: Option<String>,
     /// Number of concurrent connections
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value_t = DEFAULT_CONNECTIONS)]
     connections: u64,
-    /// Documents to insert in bulk before anything else
+    /// Documents to insert in bulk first
     #[arg(long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value_t = DEFAULT_DOCS)]
     docs: u64,
     /// Documents in one bulk request [default: at most 1000, and 5000 over all connections]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     batch: Option<u64>,
+    /// Number of operations after that
+    ///
     /// Total number of operations after that; 0 for none
     #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
     ops: Option<u64>,
+    /// How long to run operations [default: 15s]
+    ///
     /// How long to run operations [default: 15s, unless --ops or --stages is given]
     #[arg(short, long, value_name = "TIME", value_parser = plan::duration_ns)]
     duration: Option<u64>,
     /// How long to run operations before measuring
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     warmup: u64,
-    /// Relative weights of the operations
-    /// [default: create=2,read=3,update=2,delete=1]
-    #[arg(long, value_parser = plan::mix)]
+    /// Weights of the operations, such as read=9,update=1
+    ///
+    /// Relative weights of the operations [default: create=2,read=3,update=2,delete=1]
+    #[arg(long, value_name = "MIX", value_parser = plan::mix)]
     mix: Option<Mix>,
     /// The workload to run
     #[arg(long, value_name = "NAME", value_parser = workloads(), default_value = "mixed")]
@@ -102,8 +107,33 @@ fn workloads() -> PossibleValuesParser {
 
 impl Verb for Run {
     const NAME: &'static str = "run";
-    const ABOUT: &'static str =
-        "Fill a database, then mix creates, reads, updates and deletes, and report";
+    const ABOUT: &'static str = "Fill a database, then mix operations on its documents";
+    const FAMILY: Family = Family::Measure;
+    const BRIEF: &'static [&'static str] = &[
+        "target",
+        "connections",
+        "rate",
+        "duration",
+        "ops",
+        "docs",
+        "mix",
+        "workload",
+        "fail_if",
+        "output",
+        "format",
+        "quiet",
+    ];
+    const EXAMPLES: [Example; 3] = [
+        ("The stand-in, to try springload", "run"),
+        (
+            "A CouchDB of your own, 500 operations per second for a minute",
+            "run http://ann@localhost:5984 -r 500 -d 1m",
+        ),
+        (
+            "Fail in CI if reads are slow or anything fails",
+            "run localhost:5984 --fail-if 'read.p99 > 20ms' --fail-if 'err > 0'",
+        ),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let Run { settings, output } = self;

@@ -1,6 +1,6 @@
 //! `springload schema`: sample documents.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::schema_source;
 use crate::op::Key;
@@ -15,8 +15,9 @@ pub(in crate::cli) struct Schema {
     #[arg(id = "schema", value_name = "SCHEMA")]
     source: Option<String>,
     /// Number of documents to print
-    #[arg(short = 'n', long, value_name = "N", default_value = "1", value_parser = plan::count)]
-    documents: u64,
+    #[arg(long, alias = "documents", value_name = "N", default_value = "1")]
+    #[arg(value_parser = plan::count)]
+    docs: u64,
     /// Seed of the documents
     #[arg(long, value_name = "N", default_value = "42")]
     seed: u64,
@@ -28,6 +29,15 @@ pub(in crate::cli) struct Schema {
 impl Verb for Schema {
     const NAME: &'static str = "schema";
     const ABOUT: &'static str = "Print sample documents of a schema";
+    const FAMILY: Family = Family::Tools;
+    const EXAMPLES: [Example; 3] = [
+        ("A document of the built-in schema", "schema"),
+        ("Five of a schema of your own", "schema examples/schemas/example.json --docs 5"),
+        (
+            "The same document after three updates",
+            "schema examples/schemas/example.json --update 3",
+        ),
+    ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         let text = match &self.source {
@@ -51,7 +61,7 @@ impl Verb for Schema {
         };
         let documents = Documents::new(self.seed, vec![(template, 1)]);
         let mut line = Vec::new();
-        for key in 0..self.documents as Key {
+        for key in 0..self.docs as Key {
             line.clear();
             documents.write(key, self.update, b"", &mut line);
             line.push(b'\n');

@@ -1,7 +1,7 @@
 //! `springload selftest`: a table of claims, what was measured, and whether each holds, fails,
 //! or cannot be judged because the machine is too busy.
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::selftest::{Length, Outcome, claims};
 
@@ -19,6 +19,12 @@ pub(in crate::cli) struct Selftest {
 impl Verb for Selftest {
     const NAME: &'static str = "selftest";
     const ABOUT: &'static str = "Check springload's own measurements on this machine";
+    const FAMILY: Family = Family::Tools;
+    const EXAMPLES: [Example; 3] = [
+        ("All claims", "selftest"),
+        ("The same in half a minute", "selftest --quick"),
+        ("One claim", "selftest --only T1"),
+    ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         let length = if self.quick { Length::Quick } else { Length::Full };

@@ -7,20 +7,27 @@ use std::path::PathBuf;
 /// `springload siege`.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-#[command(args_override_self = true)]
 pub(in crate::cli) struct Siege {
+    /// Addresses, instead of a file
+    ///
     /// 'http://[user:password@]host/path [METHOD [body | < FILE]]', instead of a file
     #[arg(value_name = "URL")]
     pub(super) urls: Vec<String>,
     /// Concurrent users [default: 25]
     #[arg(short, long, value_name = "NUM", value_parser = plan::count)]
     pub(super) concurrent: Option<u64>,
+    /// Requests per user
+    ///
     /// Requests per user; or once: request each URL of the file one time
     #[arg(short, long, value_name = "NUM", value_parser = reps)]
     pub(super) reps: Option<Reps>,
+    /// How long to run, such as 30S or 2M
+    ///
     /// How long to run: NUM followed by S, M or H for seconds, minutes or hours [default unit: M]
     #[arg(short, long, value_name = "NUMm", value_parser = time)]
     pub(super) time: Option<u64>,
+    /// Think time: random, up to NUM seconds
+    ///
     /// Think time of each user before each request: random, up to NUM seconds
     #[arg(short, long, value_name = "NUM", value_parser = delay)]
     pub(super) delay: Option<u64>,
@@ -33,9 +40,13 @@ pub(in crate::cli) struct Siege {
     /// A file with one URL per line
     #[arg(short, long, value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
+    /// A siege configuration file
+    ///
     /// A siege configuration file; without this flag none is read
     #[arg(short = 'R', long, value_name = "FILE")]
     pub(super) rc: Option<PathBuf>,
+    /// A header to send with every request
+    ///
     /// A header to send with every request, such as 'Accept: text/html'; may be repeated
     #[arg(short = 'H', long, value_name = "TEXT", action = clap::ArgAction::Append)]
     pub(super) header: Vec<String>,
@@ -45,6 +56,8 @@ pub(in crate::cli) struct Siege {
     /// The User-Agent to send
     #[arg(short = 'A', long, value_name = "TEXT")]
     pub(super) user_agent: Option<String>,
+    /// Send one request and print it with its answer
+    ///
     /// Send one request; print it, the head of its answer and the figures
     #[arg(short, long)]
     pub(super) get: bool,

@@ -8,7 +8,7 @@ mod transcript;
 
 pub(in crate::cli) use args::Siege;
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::drawn_seed;
 use crate::cli::pipeline::dialect::{Dialect, deliver, render};
@@ -47,6 +47,29 @@ fn spelled_out(mut arguments: Vec<OsString>) -> Vec<OsString> {
 impl Verb for Siege {
     const NAME: &'static str = "siege";
     const ABOUT: &'static str = "Siege's command line and figures";
+    const FAMILY: Family = Family::Dialect;
+    const BRIEF: &'static [&'static str] = &[
+        "urls",
+        "concurrent",
+        "reps",
+        "time",
+        "delay",
+        "benchmark",
+        "file",
+        "header",
+        "get",
+        "log",
+        "rc",
+        "fail_if",
+    ];
+    const EXAMPLES: [Example; 3] = [
+        (
+            "Many users for 30 seconds, without think time",
+            "siege -c 25 -t 30S -b http://localhost:5984/",
+        ),
+        ("A list of URLs, each user 10 requests", "siege -c 100 -r 10 -f urls.txt"),
+        ("One request with its answer", "siege -g http://localhost:5984/"),
+    ];
 
     fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
         Ok(spelled_out(arguments))

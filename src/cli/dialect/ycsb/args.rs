@@ -10,25 +10,32 @@ use std::path::PathBuf;
 /// `springload ycsb`.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-#[command(args_override_self = true)]
 pub(in crate::cli) struct Ycsb {
     /// What to do
     #[arg(value_enum)]
     pub(super) command: Action,
-    #[arg(help = bindings())]
+    #[arg(help = "The database, such as couchdb", long_help = bindings())]
     pub(super) binding: String,
+    /// A property file, such as workloads/workloada
+    ///
     /// A property file, one of workloads/workloada to workloads/workloadf, or
     /// workloads/tsworkloada; may be repeated, the last one wins
     #[arg(short = 'P', value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
+    /// A property, which overrides those in files
+    ///
     /// A property, which overrides those in files; may be repeated
     #[arg(short = 'p', value_name = "NAME=VALUE")]
     pub(super) properties: Vec<String>,
+    /// Number of connections [default: 1]
+    ///
     /// Number of connections, each with one operation in flight [property threadcount, default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(id = "ycsb_threads", long = "threads", value_name = "N")]
     pub(super) threads: Option<String>,
+    /// Operations per second [default: as fast as served]
+    ///
     /// Total operations per second [property target, default: as fast as they are served]
-    #[arg(long, value_name = "N")]
+    #[arg(id = "ycsb_target", long = "target", value_name = "N")]
     pub(super) target: Option<String>,
     /// Print status lines on stderr
     #[arg(short = 's')]

@@ -10,7 +10,7 @@ mod traces;
 
 pub(in crate::cli) use args::Ycsb;
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::pipeline::{Job, carry_out};
 use crate::plan::check;
@@ -111,6 +111,31 @@ fn stray(word: &str, name: &str) -> String {
 impl Verb for Ycsb {
     const NAME: &'static str = "ycsb";
     const ABOUT: &'static str = "YCSB's command line, workloads and report";
+    const FAMILY: Family = Family::Dialect;
+    const BRIEF: &'static [&'static str] = &[
+        "command",
+        "binding",
+        "files",
+        "properties",
+        "ycsb_threads",
+        "ycsb_target",
+        "status",
+        "table",
+        "output",
+        "format",
+        "fail_if",
+    ];
+    const EXAMPLES: [Example; 3] = [
+        ("Insert the records of workload A", "ycsb load couchdb -P workloads/workloada"),
+        (
+            "Run its operations on 16 connections",
+            "ycsb run couchdb -P workloads/workloada -threads 16",
+        ),
+        (
+            "At a rate, with more operations",
+            "ycsb run couchdb -P workloads/workloadb -target 500 -p operationcount=30000",
+        ),
+    ];
 
     fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
         spelled_out(arguments)

@@ -1,6 +1,7 @@
 //! The coordinator's command line, as a container gets it.
 
 use super::manifest::BROKER;
+use crate::cli::refusal::mistake;
 use crate::cli::secrets::without_secrets;
 use crate::mistake::Invalid;
 use clap::error::ErrorKind;
@@ -74,9 +75,8 @@ impl<'a> Command<'a> {
         if error.kind() == ErrorKind::DisplayHelp || error.to_string().contains("$(") {
             return None;
         }
-        let problem = error.to_string();
-        let problem = problem.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        Some(Invalid::new("COMMAND", problem, format!("see springload {verb} --help")))
+        let (problem, cure) = mistake(&error, Some(verb));
+        Some(Invalid::new("COMMAND", problem, format!("{cure} (see springload {verb} --help)")))
     }
 
     /// The arguments. Kubernetes replaces `$(NAME)` and makes `$` of `$$`: all other `$` are

@@ -5,7 +5,7 @@ mod manifest;
 mod names;
 mod yaml;
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::drawn_seed;
 use crate::cli::print::print;
@@ -22,9 +22,9 @@ const MOST: u64 = 100_000;
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct K8s {
     /// Number of agents
-    #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
+    #[arg(long, value_name = "N", value_parser = plan::count)]
     agents: u64,
-    /// The container image; it must have springload in its PATH
+    /// The container image, with springload in its PATH
     #[arg(long, value_name = "IMAGE")]
     image: String,
     /// The run that the agents take part in [default: a new one]
@@ -57,6 +57,8 @@ pub(in crate::cli) struct K8s {
     /// A volume claim for what the coordinator saves [default: it ends with the pod]
     #[arg(long, value_name = "NAME", requires = "command")]
     claim: Option<String>,
+    /// The command of the coordinator
+    ///
     /// The command of the coordinator, such as -- run TARGET -d 1m, to run that as a Job, too;
     /// $(NAME) in it stands for a key of the Secret
     #[arg(last = true, value_name = "COMMAND")]
@@ -66,6 +68,23 @@ pub(in crate::cli) struct K8s {
 impl Verb for K8s {
     const NAME: &'static str = "k8s";
     const ABOUT: &'static str = "Print Kubernetes manifests for agents, and for their coordinator";
+    const FAMILY: Family = Family::Machines;
+    const BRIEF: &'static [&'static str] =
+        &["agents", "image", "run_id", "namespace", "cpu", "memory", "deadline", "command"];
+    const EXAMPLES: [Example; 3] = [
+        (
+            "Agents alone; their coordinator runs elsewhere",
+            "k8s --agents 16 --image registry/springload:0.1.0",
+        ),
+        (
+            "The coordinator as a Job, too",
+            "k8s --agents 16 --image reg/springload -- run '$(TARGET)' -d 1m",
+        ),
+        (
+            "In a namespace, with more memory",
+            "k8s --agents 4 --image reg/springload --namespace a --memory 2Gi",
+        ),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let run = self.run_id.clone().unwrap_or_else(|| format!("{:016x}", drawn_seed()));

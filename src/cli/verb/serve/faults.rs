@@ -8,14 +8,20 @@ use crate::plan::duration_ns;
 #[command(next_help_heading = "Faults")]
 #[group(id = "faults")]
 pub(super) struct FaultArgs {
+    /// Delay each answer, such as 10ms
+    ///
     /// Delay each answer: 10ms, or 1ms,50ms@1% (50 ms for 1 % of them), or lognormal:1ms,0.5
     /// (median, sigma)
     #[arg(long, value_name = "LAW")]
     delay: Option<String>,
+    /// Stall, such as 2s@5s: for 2 s, after 5 s
+    ///
     /// Stall: 2s@5s (for 2 s, 5 s after the first request) or 500ms@2.5s/5s (and again every
     /// 5 s); may be repeated
     #[arg(long, value_name = "FOR@AT[/EVERY]")]
     stall: Vec<String>,
+    /// Never answer this share of requests
+    ///
     /// Never answer this share of requests, nor any later ones on the same connections
     #[arg(long, value_name = "PERCENT")]
     drop: Option<String>,

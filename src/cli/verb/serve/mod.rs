@@ -2,7 +2,7 @@
 
 mod faults;
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::pipeline::signals;
 use crate::embedded::{Mode, Options, StandIn, bind};
@@ -24,6 +24,8 @@ pub(in crate::cli) struct Serve {
     /// Number of threads
     #[arg(short, long, value_name = "N", default_value = "1")]
     threads: usize,
+    /// Store nothing and answer everything with success
+    ///
     /// Store nothing and answer every request with success: the fastest server to measure a
     /// client against
     #[arg(long)]
@@ -35,6 +37,17 @@ pub(in crate::cli) struct Serve {
 impl Verb for Serve {
     const NAME: &'static str = "serve";
     const ABOUT: &'static str = "Run the embedded stand-in CouchDB alone";
+    const FAMILY: Family = Family::Machines;
+    const BRIEF: &'static [&'static str] =
+        &["listen", "admin", "threads", "null", "delay", "stall", "drop", "slow"];
+    const EXAMPLES: [Example; 3] = [
+        ("A CouchDB to try things on", "serve --listen 127.0.0.1:5984"),
+        ("That stands still for 2 s, 5 s after the first request", "serve --stall 2s@5s"),
+        (
+            "That is slow for one request in a hundred, and wants a password",
+            "serve --slow 500ms@1% --admin ann:secret",
+        ),
+    ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         let admin = match self.admin.as_deref().map(|text| text.split_once(':')) {

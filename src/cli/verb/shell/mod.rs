@@ -5,7 +5,7 @@ mod store;
 mod task;
 mod trouble;
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::print::print;
 use crate::clock::Clock;
@@ -39,8 +39,13 @@ pub(in crate::cli) struct Shell {
 
 impl Verb for Shell {
     const NAME: &'static str = "shell";
-    const ABOUT: &'static str =
-        "Read and write records by hand or from a script, as in YCSB's shell";
+    const ABOUT: &'static str = "Read and write records by hand or from a script";
+    const FAMILY: Family = Family::Tools;
+    const EXAMPLES: [Example; 3] = [
+        ("The records of a CouchDB", "shell http://ann@localhost:5984/usertable"),
+        ("Another table", "shell localhost:5984 --table orders"),
+        ("See what is sent, without a server", "shell basic"),
+    ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         main(&self)

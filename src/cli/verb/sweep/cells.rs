@@ -4,6 +4,7 @@
 use super::preset::{Preset, PresetSettings, document};
 use crate::cli::flags::client::DEFAULT_SEED;
 use crate::cli::pipeline::descriptors::suffice;
+use crate::cli::refusal::mistake;
 use crate::cli::verb::run::{DEFAULT_CONNECTIONS, DEFAULT_DOCS, Settings, default_batch, spec_of};
 use crate::plan::{Invalid, Plan, check, count};
 use crate::sweep::{Axis, Definition, Setting, matrix};
@@ -200,9 +201,8 @@ fn plan(
         .try_get_matches_from(argv)
         .and_then(|matches| Settings::from_arg_matches(&matches))
         .map_err(|error| {
-            let text = error.render().to_string();
-            let problem = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            vec![Invalid::new("-L", problem.to_owned(), "see springload run --help")]
+            let (problem, cure) = mistake(&error, Some("run"));
+            vec![Invalid::new("-L", problem, cure)]
         })?;
     let command = std::iter::once("springload run".to_owned())
         .chain(definition.target.clone())

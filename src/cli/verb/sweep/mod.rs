@@ -4,7 +4,7 @@ mod axes;
 mod cells;
 pub(in crate::cli) mod preset;
 
-use crate::cli::call::{Call, Verb};
+use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::agents::AgentsArgs;
 use crate::cli::flags::output::OutputArgs;
@@ -38,10 +38,14 @@ const SCHEMA_VERSION: u32 = 1;
 pub(in crate::cli) struct Sweep {
     #[command(flatten)]
     settings: crate::cli::verb::run::Settings,
+    /// A setting and its values, such as batch=10,100,1000
+    ///
     /// A setting and its values: NAME=A,B,C or NAME=FROM..TOxFACTOR or NAME=FROM..TO+STEP, where
     /// NAME is a flag of springload run without its dashes; may be repeated
     #[arg(short = 'L', long = "list", value_name = "NAME=VALUES")]
     axes: Vec<Axis>,
+    /// One of the three sweeps of 2008
+    ///
     /// One of the three sweeps of 2008; other flags override its settings
     #[arg(long, value_enum, value_name = "SWEEP")]
     preset: Option<Preset>,
@@ -50,7 +54,8 @@ pub(in crate::cli) struct Sweep {
     #[arg(requires = "preset")]
     scale: f64,
     /// Number of runs of each combination
-    #[arg(long, value_name = "N", default_value = "1", value_parser = crate::plan::count)]
+    #[arg(id = "rounds", long = "repeat", value_name = "N", default_value = "1")]
+    #[arg(value_parser = crate::plan::count)]
     repeat: u64,
     /// What to plot rates against: docs is the size of the database during the fill
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -58,6 +63,8 @@ pub(in crate::cli) struct Sweep {
     /// Continue the sweep in this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["axes", "preset", "output"])]
     resume: Option<PathBuf>,
+    /// The folder for the sweep and its runs
+    ///
     /// The folder for sweep.json and the records of all runs; repeating the command continues a
     /// sweep that is there [default: springload-runs/sweep-TIME]
     #[arg(short, long, value_name = "DIR")]
@@ -68,6 +75,8 @@ pub(in crate::cli) struct Sweep {
     /// Show no progress, only the report
     #[arg(short, long)]
     quiet: bool,
+    /// Print the commands and run nothing
+    ///
     /// Print the commands of all runs in order and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -121,8 +130,31 @@ fn share(text: &str) -> Result<f64, String> {
 
 impl Verb for Sweep {
     const NAME: &'static str = "sweep";
-    const ABOUT: &'static str =
-        "Measure every combination of settings, and show the effect of each setting";
+    const ABOUT: &'static str = "Measure every combination of settings, and show what each changes";
+    const FAMILY: Family = Family::Measure;
+    const BRIEF: &'static [&'static str] = &[
+        "target",
+        "axes",
+        "preset",
+        "rounds",
+        "connections",
+        "docs",
+        "ops",
+        "duration",
+        "output",
+        "resume",
+        "format",
+        "dry_run",
+        "quiet",
+    ];
+    const EXAMPLES: [Example; 3] = [
+        ("The best size of a batch", "sweep localhost:5984 -L batch=10,100,1000 --ops 0"),
+        (
+            "Connections and a mix, each combination three times",
+            "sweep localhost:5984 -L connections=1..64x4 -d 10s --repeat 3",
+        ),
+        ("A sweep of 2008, with a hundredth of its documents", "sweep --preset batch --scale 0.01"),
+    ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
         match prepare(&self, call.matches) {

@@ -1,0 +1,191 @@
+//! The headings of the flags of verbs that measure: the same flags under the same headings, and
+//! both in the same order, whatever the verb.
+
+use clap::{Arg, Command};
+
+/// The headings, each with the ids of its flags.
+const HEADINGS: &[(&str, &[&str])] = &[
+    (
+        "Target",
+        &[
+            "target",
+            "database_address",
+            "database_name",
+            "binding",
+            "db",
+            "table",
+            "cp",
+            "java",
+            "auth",
+            "basic_auth",
+            "header",
+            "tls_ca",
+            "use_existing",
+            "keep",
+        ],
+    ),
+    ("Sweep", &["axes", "preset", "scale", "rounds", "x", "resume"]),
+    (
+        "Load",
+        &[
+            "connections",
+            "num_connections",
+            "concurrent",
+            "ycsb_threads",
+            "workers",
+            "rate",
+            "ycsb_target",
+            "stages",
+            "arrivals",
+            "max_in_flight",
+            "slack",
+            "think",
+            "delay",
+            "benchmark",
+            "duration",
+            "seconds",
+            "time",
+            "ops",
+            "reps",
+            "num_crud_operations",
+            "warmup",
+            "write",
+            "read",
+            "both",
+            "repeat",
+            "every",
+            "gather",
+            "conditional",
+            "load",
+            "transactions",
+            "mix",
+            "create_weight",
+            "read_weight",
+            "update_weight",
+            "delete_weight",
+            "workload",
+            "files",
+            "properties",
+        ],
+    ),
+    (
+        "Documents",
+        &[
+            "docs",
+            "batch",
+            "num_documents_per_bulk_insert",
+            "num_bulk_insert_operations",
+            "schema",
+            "json_document_schema_filename",
+            "xml_document_schema_filename",
+            "size",
+            "body",
+            "wire_size",
+            "id",
+            "go_ycsb_keys",
+            "growth",
+            "wait_for_server",
+        ],
+    ),
+    (
+        "Requests",
+        &[
+            "file",
+            "content_type",
+            "user_agent",
+            "random",
+            "internet",
+            "literal",
+            "no_follow",
+            "no_parser",
+            "no_cookies",
+            "close",
+            "retry",
+            "no_retry",
+            "get",
+            "print",
+        ],
+    ),
+    (
+        "Results",
+        &[
+            "output",
+            "format",
+            "json_output",
+            "fail_if",
+            "metrics",
+            "log",
+            "mark",
+            "quiet",
+            "verbose",
+            "debug",
+            "status",
+            "label",
+            "no_tui",
+            "dry_run",
+            "config",
+        ],
+    ),
+    ("Agents", &["agents", "broker", "run_id", "ready_timeout", "allow_lost"]),
+    ("Advanced", &["threads", "seed", "timeout", "max_answer", "rc"]),
+    ("Help", &["help", "version"]),
+];
+
+/// The heading of a flag, with its place and that of the flag under it.
+fn place(id: &str) -> Option<(usize, &'static str, usize)> {
+    HEADINGS.iter().enumerate().find_map(|(at, (heading, ids))| {
+        let under = ids.iter().position(|own| *own == id)?;
+        Some((at, *heading, under))
+    })
+}
+
+/// The same command with its flags under headings. The order of the headings is that in which a
+/// command has their first flags, so that its flags are put in order.
+pub(super) fn put(command: Command, flagged: &Command) -> Command {
+    let rank = |argument: &Arg| match place(argument.get_id().as_str()) {
+        _ if argument.is_positional() => (0, 0),
+        Some((at, _, under)) => (at + 1, under),
+        None => (HEADINGS.len(), 0),
+    };
+    let mut arguments: Vec<Arg> = flagged.get_arguments().cloned().collect();
+    arguments.sort_by_key(rank);
+    let arguments = arguments.into_iter().map(|argument| {
+        let positional = argument.is_positional();
+        match place(argument.get_id().as_str()).filter(|_| !positional) {
+            Some((_, heading, under)) => argument.help_heading(heading).display_order(under),
+            None => argument,
+        }
+    });
+    let groups: Vec<_> = flagged.get_groups().cloned().collect();
+    command.args(arguments).groups(groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::VERBS;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_flag_of_a_verb_that_measures_has_a_heading() {
+        let mut used = BTreeSet::new();
+        for verb in VERBS.iter().filter(|verb| verb.family.measures()) {
+            let command = verb.grammar();
+            let mut last = 0;
+            for argument in command.get_arguments().filter(|it| !it.is_positional()) {
+                let id = argument.get_id().as_str();
+                let (at, heading, _) = place(id)
+                    .unwrap_or_else(|| panic!("springload {}: no heading for {id}", verb.name));
+                assert_eq!(argument.get_help_heading(), Some(heading), "{} {id}", verb.name);
+                assert!(at >= last, "springload {}: {id} comes too late", verb.name);
+                last = at;
+                used.insert(id.to_owned());
+            }
+        }
+        let listed = HEADINGS.iter().flat_map(|(_, ids)| ids.iter());
+        let positional = ["target", "binding"];
+        for id in listed.filter(|id| !positional.contains(id)) {
+            assert!(used.contains(*id), "no verb has {id}");
+        }
+    }
+}

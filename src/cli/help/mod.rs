@@ -1,0 +1,337 @@
+//! Help: a short one that fits a screen (`-h`), a long one with headings (`--help`), and that of
+//! the whole program.
+
+mod headings;
+
+use super::VERBS;
+use super::call::{Entry, Example, Family};
+use clap::builder::{Str, Styles};
+use clap::{Arg, ArgAction, Command};
+use std::fmt::Write as _;
+
+/// Both parts are in the texts before and after, except for the flags of the long help.
+const TEMPLATE: &str = "{before-help}{all-args}{after-help}";
+/// The columns of the short help.
+const WIDTH: usize = 80;
+
+/// The command of a verb, with its help.
+pub(super) fn of_verb(verb: &Entry) -> Command {
+    let bare = Command::new(verb.name).about(verb.about);
+    let flagged = (verb.flags)(bare.clone().disable_help_flag(true)).arg(help_flag());
+    let nested = flagged.has_subcommands();
+    let command = if verb.family.measures() {
+        let bare = bare.args_override_self(verb.family == Family::Dialect);
+        headings::put(bare.disable_help_flag(true), &flagged)
+    } else {
+        flagged
+    };
+    let usage = usage(&command);
+    let long = format!("{}\n\n{usage}", verb.about);
+    let brief = brief(verb, &command, &usage);
+    let command = command
+        .help_template(TEMPLATE)
+        .after_long_help(examples(&verb.examples, true))
+        .before_help(brief)
+        .before_long_help(long);
+    if nested {
+        // The pages of its own verbs are clap's.
+        return command.mut_subcommands(|it| it.arg(help_flag()).disable_help_flag(true));
+    }
+    command.mut_args(|argument| long_alone(argument).hide_short_help(true))
+}
+
+/// The first paragraph on a flag is for the short help; if there are others, they are for the long
+/// one, alone.
+fn long_alone(argument: Arg) -> Arg {
+    let short = argument.get_help().map(ToString::to_string);
+    let long = argument.get_long_help().map(ToString::to_string);
+    let rest = short.zip(long).and_then(|(short, long)| {
+        let rest = long.strip_prefix(&short)?.trim_start_matches(['.', '\n']);
+        (!rest.is_empty()).then(|| rest.to_owned())
+    });
+    match rest {
+        Some(rest) => argument.long_help(rest),
+        None => argument,
+    }
+}
+
+fn help_flag() -> Arg {
+    let help = "Show all flags; with -h only the most important ones";
+    Arg::new("help").short('h').long("help").action(ArgAction::Help).help(help)
+}
+
+/// Text in the style of a heading.
+fn heading(text: &str) -> String {
+    let style = Styles::styled();
+    let style = style.get_header();
+    format!("{style}{text}:{style:#}")
+}
+
+/// Text in the style of what is typed.
+fn literal(text: &str) -> String {
+    let style = Styles::styled();
+    let style = style.get_literal();
+    format!("{style}{text}{style:#}")
+}
+
+/// The line that says how to call it.
+fn usage(command: &Command) -> String {
+    let mut words = format!("springload {}", command.get_name());
+    if command.has_subcommands() {
+        words.push_str(" COMMAND");
+    }
+    words.push_str(" [OPTIONS]");
+    for argument in command.get_positionals() {
+        let name = value_name(argument);
+        let many = argument.get_num_args().is_some_and(|it| it.max_values() > 1);
+        let dots = if many || is_list(argument) { "..." } else { "" };
+        let dashes = if argument.is_last_set() { "-- " } else { "" };
+        let [open, close] = if argument.is_required_set() { ["", ""] } else { ["[", "]"] };
+        let _ = write!(words, " {open}{dashes}{name}{dots}{close}");
+    }
+    format!("{} {}", heading("Usage"), literal(&words))
+}
+
+fn is_list(argument: &Arg) -> bool {
+    matches!(argument.get_action(), ArgAction::Append)
+}
+
+fn value_name(argument: &Arg) -> String {
+    let id = || argument.get_id().as_str().to_uppercase();
+    argument.get_value_names().map_or_else(id, |names| names.iter().map(Str::as_str).collect())
+}
+
+/// The short help: what it does, how it is called, the flags that matter most, examples.
+fn brief(verb: &Entry, command: &Command, usage: &str) -> String {
+    let all = || command.get_arguments().filter(|it| !it.is_hide_set());
+    let shown: Vec<&Arg> = match verb.brief {
+        [] => all().filter(|it| it.get_id() != "help").collect(),
+        ids => ids.iter().filter_map(|id| all().find(|it| it.get_id() == id)).collect(),
+    };
+    let rows: Vec<_> = shown.iter().map(|argument| (spelled(argument), told(argument))).collect();
+    let column = rows.iter().map(|(flag, _)| flag.chars().count()).max().unwrap_or_default();
+    let mut text = format!("{}\n\n{usage}\n\n", verb.about);
+    for (flag, told) in &rows {
+        let pad = " ".repeat(column - flag.chars().count());
+        let mut lines = wrapped(told, WIDTH - column - 4).into_iter();
+        let first = lines.next().unwrap_or_default();
+        let _ = writeln!(text, "  {}{pad}  {first}", literal(flag));
+        for line in lines {
+            let _ = writeln!(text, "{:1$}{line}", "", column + 4);
+        }
+    }
+    for verb in command.get_subcommands() {
+        let about = verb.get_about().map_or_else(String::new, ToString::to_string);
+        let _ = writeln!(text, "  {}  {about}", literal(verb.get_name()));
+    }
+    let gap = if text.ends_with("\n\n") { "" } else { "\n" };
+    let _ = write!(text, "{gap}{}", examples(&verb.examples, false));
+    let _ = write!(text, "\n\nAll flags: {}", literal(&format!("springload {} --help", verb.name)));
+    text
+}
+
+/// A flag with its value, as it is typed.
+fn spelled(argument: &Arg) -> String {
+    if argument.is_positional() {
+        return value_name(argument);
+    }
+    let mut text = match (argument.get_short(), argument.get_long()) {
+        (Some(short), Some(long)) => format!("-{short}, --{long}"),
+        (Some(short), None) => format!("-{short}"),
+        (None, long) => format!("    --{}", long.unwrap_or_default()),
+    };
+    if argument.get_action().takes_values() {
+        let _ = write!(text, " {}", value_name(argument));
+    }
+    text
+}
+
+/// What a flag does, and its default.
+fn told(argument: &Arg) -> String {
+    let mut text = argument.get_help().map_or_else(String::new, ToString::to_string);
+    let defaults: Vec<_> =
+        argument.get_default_values().iter().map(|it| it.to_string_lossy()).collect();
+    if !defaults.is_empty() && argument.get_action().takes_values() {
+        let _ = write!(text, " [default: {}]", defaults.join(" "));
+    }
+    text
+}
+
+/// Text in lines of at most so many columns, unless a word is longer.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The examples, one below the other, with or without what they do.
+fn examples(all: &[Example], told: bool) -> String {
+    let mut text = heading("Examples");
+    for (what, line) in all {
+        let indent = if told { 6 } else { 2 };
+        if told {
+            let _ = write!(text, "\n  {what}:");
+        }
+        for line in continued(&format!("springload {line}"), WIDTH - indent) {
+            let _ = write!(text, "\n{:indent$}{}", "", literal(&line));
+        }
+    }
+    text
+}
+
+/// A command line, over several lines if it is too long for one.
+fn continued(line: &str, columns: usize) -> Vec<String> {
+    let mut lines = wrapped(line, columns.saturating_sub(" \\".len() + 2));
+    let last = lines.len().saturating_sub(1);
+    for (number, line) in lines.iter_mut().enumerate() {
+        let indent = if number > 0 { "  " } else { "" };
+        let end = if number < last { " \\" } else { "" };
+        *line = format!("{indent}{line}{end}");
+    }
+    lines
+}
+
+/// The help of the whole program: its verbs by what they are for.
+pub(super) fn of_all(command: Command) -> Command {
+    let about = command.get_about().map_or_else(String::new, ToString::to_string);
+    let usage = format!("{} {}", heading("Usage"), literal("springload VERB [OPTIONS] [TARGET]"));
+    let mut text = format!("{about}\n\n{usage}\n");
+    let column = VERBS.iter().map(|verb| verb.name.len()).max().unwrap_or_default();
+    for (family, title) in Family::ALL {
+        let _ = write!(text, "\n{}\n", heading(title));
+        for verb in VERBS.iter().filter(|verb| verb.family == family) {
+            let pad = " ".repeat(column - verb.name.len());
+            let _ = writeln!(text, "  {}{pad}  {}", literal(verb.name), verb.about);
+        }
+    }
+    let first = ["run", "run http://user@localhost:5984 -d 30s", "show latest"];
+    let first: Vec<_> = first.iter().map(|line| ("", *line)).collect();
+    let _ = write!(text, "\n{}\n\n", examples(&first, false));
+    let _ = write!(text, "Flags: {}", literal("springload VERB -h"));
+    let _ = write!(text, "; all of them: {}", literal("springload VERB --help"));
+    command.help_template("{before-help}").before_help(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::grammar;
+    use std::collections::BTreeMap;
+    use std::ffi::OsString;
+
+    /// The words of a line, as a shell reads them.
+    fn words(line: &str) -> Vec<OsString> {
+        let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+        for c in format!("springload {line} ").chars() {
+            match c {
+                '\'' => quoted = !quoted,
+                ' ' if !quoted => words.extend(Some(std::mem::take(&mut word).into())),
+                c => word.push(c),
+            }
+        }
+        assert!(!quoted, "{line}");
+        words
+    }
+
+    fn help(verb: &Entry, flag: &str) -> String {
+        let error = grammar().try_get_matches_from(["springload", verb.name, flag]).unwrap_err();
+        assert_eq!(error.exit_code(), 0, "{error}");
+        error.to_string()
+    }
+
+    #[test]
+    fn examples_are_command_lines_that_are_understood() {
+        for verb in VERBS {
+            for (what, line) in verb.examples {
+                assert!(line.split(' ').next() == Some(verb.name), "{line}");
+                assert!(what.starts_with(char::is_uppercase) && !what.ends_with('.'), "{what}");
+                let words = (verb.spelled_out)(words(line)).unwrap();
+                if let Err(error) = grammar().try_get_matches_from(words) {
+                    panic!("springload {line}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_of_all_fits_a_terminal() {
+        let text = grammar().try_get_matches_from(["springload", "-h"]).unwrap_err().to_string();
+        let width = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(width <= WIDTH, "{width}:\n{text}");
+    }
+
+    #[test]
+    fn a_letter_means_the_same_in_all_native_verbs() {
+        fn collect(verb: &Command, letters: &mut BTreeMap<char, (String, Vec<String>)>) {
+            for argument in verb.get_arguments() {
+                let long = argument.get_long().unwrap_or_default();
+                for letter in argument.get_short_and_visible_aliases().unwrap_or_default() {
+                    let known = letters.entry(letter).or_insert((long.to_owned(), Vec::new()));
+                    assert_eq!(known.0, long, "-{letter} in {} and {:?}", verb.get_name(), known.1);
+                    known.1.push(verb.get_name().to_owned());
+                }
+                assert!(argument.get_all_short_aliases().is_none_or(|it| it.is_empty()));
+            }
+            verb.get_subcommands().for_each(|verb| collect(verb, letters));
+        }
+        let mut letters = BTreeMap::new();
+        for verb in VERBS.iter().filter(|verb| verb.family != Family::Dialect) {
+            collect(&verb.grammar(), &mut letters);
+        }
+        assert!(letters.len() > 10);
+        let table = include_str!("../../../docs/command-line.md");
+        let rows: Vec<_> = table.lines().filter(|line| line.starts_with("| `-")).collect();
+        assert_eq!(rows.len(), letters.len(), "{letters:?}");
+        for (letter, (long, verbs)) in letters {
+            let row = rows.iter().find(|row| row.starts_with(&format!("| `-{letter}` |"))).unwrap();
+            let cells: Vec<_> = row.split(" | ").collect();
+            assert!(letter == 'h' || cells[1].starts_with(&format!("`--{long}`: ")), "{row}");
+            let named: Vec<_> = cells[2].split('`').skip(1).step_by(2).collect();
+            let same = named.iter().all(|verb| verbs.iter().any(|it| it == verb));
+            assert!(letter == 'h' || same && named.len() == verbs.len(), "{row} {verbs:?}");
+        }
+    }
+
+    #[test]
+    fn the_short_help_fits_a_screen() {
+        let mut too_large = Vec::new();
+        for verb in VERBS {
+            let text = help(verb, "-h");
+            let height = text.lines().count();
+            let width = text.lines().map(|line| line.chars().count()).max().unwrap();
+            if height > 24 || width > WIDTH {
+                too_large.push(format!("{height} × {width}:\n{text}"));
+            }
+            assert!(text.contains(&format!("\nAll flags: springload {} --help", verb.name)));
+            for id in verb.brief {
+                let known = verb.grammar().get_arguments().any(|it| it.get_id() == id);
+                assert!(known, "{}: {id}", verb.name);
+            }
+        }
+        assert!(too_large.is_empty(), "{}", too_large.join("\n"));
+    }
+
+    #[test]
+    fn the_long_help_has_all_flags() {
+        for verb in VERBS {
+            let text = help(verb, "--help");
+            for argument in verb.grammar().get_arguments().filter(|it| !it.is_hide_set()) {
+                let flag = argument.get_long().map(|long| format!("--{long}"));
+                assert!(flag.is_none_or(|flag| text.contains(&flag)), "{text}");
+            }
+            let text: Vec<_> = text.split_whitespace().filter(|word| *word != "\\").collect();
+            let text = text.join(" ");
+            for (_, line) in verb.examples {
+                assert!(text.contains(&format!("springload {line}")), "{text}");
+            }
+        }
+    }
+}
