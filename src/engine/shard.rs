@@ -18,6 +18,7 @@ use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -176,7 +177,13 @@ pub fn run_shard<T: Target, W: Workload + 'static>(
             // The other shards wait for this one.
             plan.start.wait(plan.clock);
         })?;
-    runtime.block_on(run_lanes(plan, target, lanes))
+    runtime.block_on(erased(run_lanes(plan, target, lanes)))
+}
+
+/// A future without its type, so that the runtime is not compiled anew for each driver and
+/// workload.
+fn erased<'a, O>(future: impl Future<Output = O> + 'a) -> Pin<Box<dyn Future<Output = O> + 'a>> {
+    Box::pin(future)
 }
 
 async fn run_lanes<T: Target, W: Workload + 'static>(
@@ -215,10 +222,7 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
         patience: plan.patience.clone(),
         fill: plan.fill_chunk.map(|chunk| RefCell::new(FillLog::new(chunk))),
     });
-    let pacer = tokio::task::spawn_local({
-        let shared = shared.clone();
-        async move { shared.tickets.pace().await }
-    });
+    let pacer = tokio::task::spawn_local(pace(shared.clone()));
     let ticker = tokio::task::spawn_local(beat(shared.clone()));
     let tasks: Vec<_> = lanes
         .into_iter()
@@ -226,7 +230,7 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
         .zip(sessions)
         .enumerate()
         .map(|(seat, ((lane, first), (session, late)))| {
-            run_lane(shared.clone(), seat, lane, first, session, late)
+            erased(run_lane(shared.clone(), seat, lane, first, session, late))
         })
         .map(tokio::task::spawn_local)
         .collect();
@@ -251,6 +255,10 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     let shared = Rc::into_inner(shared).ok_or_else(|| io::Error::other("a task is left"))?;
     let watched = shared.watch.finish(plan.clock);
     Ok(ShardResult { lanes: done, issued, load, watched, fill, elapsed_ns, cpu_ns })
+}
+
+async fn pace(shared: Rc<Shared>) -> io::Result<()> {
+    shared.tickets.pace().await
 }
 
 #[allow(
@@ -310,10 +318,10 @@ async fn connect<S: Shard>(
     let connecting: Vec<_> = (0..count)
         .map(|_| {
             let mut session = shard.session();
-            tokio::task::spawn_local(async move {
+            tokio::task::spawn_local(erased(async move {
                 session.ready().await;
                 session
-            })
+            }))
         })
         .collect();
     let mut sessions = Vec::with_capacity(count);
