@@ -28,6 +28,9 @@ use crate::measure::{
 };
 use crate::plan::{Plan, Purpose, StagePlan, stage_title};
 use serde::{Deserialize, Serialize};
+use std::time::SystemTime;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// The version of the layout of `run.json`. Increased when readers of the last one would misread.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -344,6 +347,12 @@ impl RunRecord {
         self.refresh_warnings();
         self.thresholds = threshold::judge(self);
         self.result = Some(result::of(self));
+    }
+
+    /// When the run began; the epoch if that cannot be read.
+    pub fn began(&self) -> SystemTime {
+        let began = OffsetDateTime::parse(&self.started_at, &Rfc3339);
+        began.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
     }
 
     /// The result of the run: as stored, or computed from the record.

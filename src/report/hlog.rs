@@ -9,7 +9,7 @@ use crate::plan::Purpose;
 use crate::record::{RunRecord, StageRecord};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, Tag};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 pub(super) const FORMAT: Format = Format {
     name: "hlog",
@@ -58,8 +58,7 @@ fn head(record: &RunRecord) -> String {
         builder.add_comment(&format!("[Threshold: {line}]"));
     }
     builder.add_comment(&format!("[Result: {}]", record.result().words()));
-    let started: Option<jiff::Timestamp> = record.started_at.parse().ok();
-    builder.with_start_time(started.map_or(SystemTime::UNIX_EPOCH, SystemTime::from));
+    builder.with_start_time(record.began());
     let (mut head, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
     let written = builder.begin_log_with(&mut head, &mut serializer).map(drop);
     written.expect("writing to memory does not fail");

@@ -39,6 +39,8 @@ use lanes::{Alone, Connections};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use time::OffsetDateTime;
+use time::macros::format_description;
 
 /// Receives the events of a run.
 pub trait Observer {
@@ -172,8 +174,10 @@ pub fn run_with(
 
 /// The record of a run that has measured nothing yet.
 fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> RunRecord {
-    let started_at = jiff::Timestamp::from_nanosecond(i128::from(began_wall))
-        .map_or_else(|_| String::new(), |time| format!("{time:.3}"));
+    let form =
+        format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+    let started_at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(began_wall));
+    let started_at = started_at.ok().and_then(|it| it.format(form).ok()).unwrap_or_default();
     RunRecord {
         schema_version: SCHEMA_VERSION,
         started_at,

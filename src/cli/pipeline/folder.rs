@@ -1,12 +1,14 @@
 //! The folder of a run: `run.json` and the page rendered from it.
 
-use crate::clock::{SECOND_NS, wall_ns};
+use crate::clock::wall_ns;
 use crate::record::RunRecord;
 use crate::report;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
+use time::OffsetDateTime;
+use time::macros::format_description;
 
 /// The default folder for runs, each in a folder of its own.
 pub(in crate::cli) const RUNS: &str = "springload-runs";
@@ -109,9 +111,9 @@ impl Folder {
 
 /// The time, in the form of folder names.
 pub(in crate::cli) fn now() -> String {
-    let seconds = (wall_ns() / SECOND_NS).cast_signed();
-    let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
-    now.strftime("%Y%m%dT%H%M%SZ").to_string()
+    let form = format_description!("[year][month][day]T[hour][minute][second]Z");
+    let now = OffsetDateTime::from_unix_timestamp_nanos(i128::from(wall_ns()));
+    now.ok().and_then(|it| it.format(form).ok()).unwrap_or_default()
 }
 
 /// `springload-runs/TIME`, with a number if two runs begin in the same second.

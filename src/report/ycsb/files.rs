@@ -8,7 +8,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use indexmap::IndexMap;
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// `OPERATION,when,how long` for each request: the end in milliseconds since 1970, and the time in
 /// microseconds. `epoch_ns` plus a row's `done` are nanoseconds since 1970.
@@ -68,12 +68,10 @@ pub fn hdr_logs(record: &RunRecord) -> Vec<(String, String)> {
 }
 
 fn hdr_log(record: &RunRecord, name: &str, seconds: &[Second]) -> String {
-    let started: Option<jiff::Timestamp> = record.started_at.parse().ok();
-    let started = started.map_or(SystemTime::UNIX_EPOCH, SystemTime::from);
     let mut builder = IntervalLogWriterBuilder::new();
     builder.add_comment(&format!("[Logging for: {name}]"));
     builder.add_comment("[Histogram log format version 1.3]");
-    builder.with_start_time(started).with_max_value_divisor(1.0);
+    builder.with_start_time(record.began()).with_max_value_divisor(1.0);
     let (mut log, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
     let mut writer =
         builder.begin_log_with(&mut log, &mut serializer).expect("writing to memory does not fail");

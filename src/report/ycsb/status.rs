@@ -7,6 +7,8 @@ use crate::measure::{Histogram, OperationSummary};
 use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType};
 use crate::record::Running;
 use std::fmt::Write as _;
+use time::OffsetDateTime;
+use time::macros::format_description;
 
 /// The status lines of one stage.
 #[derive(Debug)]
@@ -127,9 +129,10 @@ fn summary(measurement: MeasurementType, name: &str, times: &Histogram) -> Strin
 
 /// `2026-11-21 05:00:00:000`.
 fn time_of_day(wall_ns: u64) -> String {
-    let ms = (wall_ns / 1_000_000).cast_signed();
-    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
-    format!("{}:{:03}", time.strftime("%Y-%m-%d %H:%M:%S"), ms % 1000)
+    let form =
+        format_description!("[year]-[month]-[day] [hour]:[minute]:[second]:[subsecond digits:3]");
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(wall_ns));
+    time.ok().and_then(|it| it.format(form).ok()).unwrap_or_default()
 }
 
 /// Days and hours, or hours and minutes, or seconds; YCSB uses no plurals.
