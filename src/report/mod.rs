@@ -14,6 +14,7 @@ mod headline;
 mod hlog;
 mod html;
 mod json;
+mod junit;
 mod number;
 mod openmetrics;
 mod picture;
@@ -107,7 +108,7 @@ impl Format {
 }
 
 /// Every format.
-pub const FORMATS: [Format; 15] = [
+pub const FORMATS: [Format; 16] = [
     text::FORMAT,
     json::FORMAT,
     csv::FORMAT,
@@ -117,6 +118,7 @@ pub const FORMATS: [Format; 15] = [
     siege::FORMAT,
     siege::JSON,
     agents_csv::FORMAT,
+    junit::FORMAT,
     html::FORMAT,
     picture::SVG,
     picture::PNG,

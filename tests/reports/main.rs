@@ -5,6 +5,8 @@
 
 mod assets;
 mod fleet;
+mod grafana;
+mod junit;
 mod numbers;
 
 use std::collections::BTreeMap;
