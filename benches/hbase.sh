@@ -19,10 +19,10 @@ records=${RECORDS:-20000}
 operations=${OPERATIONS:-200000}
 threads=${THREADS:-16}
 out=${OUT:-docs/benchmarks.md}
-springload=${SPRINGLOAD:-target/release/springload}
+springload=${SPRINGLOAD:-target/dist/springload}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-[ -n "${SPRINGLOAD:-}" ] || cargo build --release --quiet
+[ -n "${SPRINGLOAD:-}" ] || cargo build --profile dist --quiet
 
 value() {
     sed -n "/<name>$1</,/<\/property>/s/.*<value>\(.*\)<\/value>.*/\1/p" \

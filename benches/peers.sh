@@ -23,9 +23,9 @@ out=${OUT:-docs/benchmarks.md}
 read -ra floor <<<"${FLOOR_CLIENT:-}" || true
 read -ra iron_cushion <<<"${IRON_CUSHION:-}" || true
 work=$(mktemp -d)
-springload=target/release/springload
+springload=target/dist/springload
 export GOMAXPROCS=1
-cargo build --release --quiet
+cargo build --profile dist --quiet
 server=
 client=()
 stop_server() { if [ -n "$server" ]; then kill "$server"; wait "$server" || true; fi; server=; }

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# pack.sh BINARY NAME FOLDER: FOLDER/NAME.tar.gz with the binary, the licences and what to read.
+set -euo pipefail
+binary=$1 name=$2 folder=$3
+mkdir "$name"
+cp "$binary" "$name/springload"
+cp LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md "$name"
+for asset in assets/*/LICENSE; do
+    cp "$asset" "$name/LICENSE-$(basename "$(dirname "$asset")")"
+done
+tar -czf "$folder/$name.tar.gz" "$name"
+rm -r "$name"
