@@ -1,6 +1,6 @@
-//! The thresholds and the run as test cases, in the XML of JUnit that CI systems show: the element
-//! and attribute names are those of Ant's JUnit task. A case fails exactly where springload's exit
-//! status is not 0.
+//! The thresholds and the run as test cases, in the XML of `JUnit` that CI systems show: the names
+//! of elements and attributes are those of the task `junit` of Ant. A case fails exactly where
+//! springload's exit status is not 0.
 
 use super::threshold::{Requirement, requirements};
 use super::words::{place, warning_lines};
