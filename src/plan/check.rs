@@ -58,6 +58,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let threads = spec.threads.map_or(default_threads, |threads| threads as usize);
     Ok(Plan {
         command: spec.command.clone(),
+        label: None,
         target,
         connections,
         threads: threads.clamp(1, connections),

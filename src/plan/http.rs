@@ -136,6 +136,7 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     let threads = spec.threads.map_or(cores, |threads| threads as usize);
     Ok(Plan {
         command: spec.command.clone(),
+        label: None,
         target,
         connections: users as usize,
         threads: threads.clamp(1, users as usize),

@@ -19,6 +19,9 @@ pub(super) const MOST_CONNECTIONS: u64 = 65_536;
 pub struct Plan {
     /// The verb and arguments to run the same again, without any password.
     pub command: String,
+    /// What the user calls the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// The server and database.
     pub target: TargetPlan,
     /// How many connections are used at once.

@@ -142,6 +142,26 @@ pub fn mix(text: &str) -> Result<Mix, String> {
     Ok(mix)
 }
 
+/// The longest label: one line on a phone, or nearly.
+const MOST_LABEL: usize = 60;
+
+/// Reads a label: one line that is short enough for a title.
+///
+/// # Errors
+/// A message that says what is wrong with it.
+pub fn label(text: &str) -> Result<String, String> {
+    let label = text.trim();
+    let length = label.chars().count();
+    if label.chars().any(char::is_control) {
+        return Err(format!("{label:?} has signs that cannot be printed; give one line of text"));
+    }
+    match length {
+        0 => Err("a label has to say something; leave the flag out for none".to_owned()),
+        1..=MOST_LABEL => Ok(label.to_owned()),
+        _ => Err(format!("{length} characters are too many for a title; give at most 60")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +191,21 @@ mod tests {
         }
         for text in ["", "-1", "1.5", "k", "1e3", "99999999999G", "1..5M", "ten", "0x10", "+5"] {
             assert!(count(text).unwrap_err().contains("20k"), "{text}");
+        }
+    }
+
+    #[test]
+    fn labels_are_one_short_line() {
+        assert_eq!(label(" after the update · é "), Ok("after the update · é".to_owned()));
+        assert!(label(&"é".repeat(60)).is_ok());
+        for (text, says) in [
+            ("", "say something"),
+            (" ", "say something"),
+            ("two\nlines", "one line"),
+            ("\u{1b}[31m", "cannot be printed"),
+            (&"x".repeat(61), "at most 60"),
+        ] {
+            assert!(label(text).unwrap_err().contains(says), "{text:?}");
         }
     }
 

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 /// The definition of a sweep: the same definition gives the same cells in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
+    /// What the user calls the sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// The server, without passwords; `None`: the stand-in, a new one for each cell.
     pub target: Option<String>,
     /// The flags of `springload run` that all cells share.

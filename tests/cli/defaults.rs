@@ -39,6 +39,19 @@ fn the_documents_of_a_fill_that_are_under_way_at_once_are_bounded() {
 }
 
 #[test]
+fn a_label_is_kept_as_it_was_given() {
+    for verb in [&["run"][..], &["burst"], &["http", "http://127.0.0.1:9/", "-r", "1"]] {
+        assert_eq!(plan(verb).get("label"), None, "{verb:?}");
+        let labelled = plan(&[verb, &["--label", " after <b>the</b> update "]].concat());
+        assert_eq!(labelled["label"], "after <b>the</b> update", "{verb:?}");
+    }
+    for (label, says) in [("", "say something"), ("a\tb", "one line"), (&"x".repeat(61), "60")] {
+        let run = springload(["run", "--dry-run", "--label", label]);
+        assert!(run.code == 2 && run.stderr.contains(says), "{label:?}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn cells_of_a_sweep_have_one_batch() {
     let commands = |axis: &str| {
         let run = springload(["sweep", "-L", axis, "--ops=0", "--dry-run"]);

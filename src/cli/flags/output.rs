@@ -2,7 +2,7 @@
 
 use super::agents::AgentsArgs;
 use super::known;
-use crate::plan::Invalid;
+use crate::plan::{self, Invalid};
 use crate::report;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
@@ -15,6 +15,9 @@ pub(in crate::cli) struct OutputArgs {
     /// The folder for run.json and report.html [default: springload-runs/TIME]
     #[arg(short, long, value_name = "DIR")]
     pub(in crate::cli) output: Option<PathBuf>,
+    /// What to call the run in lists and reports, such as 'after the update'
+    #[arg(long, value_name = "TEXT", value_parser = plan::label)]
+    pub(in crate::cli) label: Option<String>,
     /// The report's format [default: text]
     ///
     /// The report's format [default: text; the dialects: their own]
@@ -46,9 +49,17 @@ pub(in crate::cli) struct OutputArgs {
 impl OutputArgs {
     /// The output flags of a verb that has only these two.
     pub(in crate::cli) fn bare(output: Option<PathBuf>, quiet: bool) -> Self {
-        let (format, metrics, fail_if) = (None, None, Vec::new());
-        let agents = AgentsArgs::default();
-        Self { output, format, fail_if, metrics, quiet, no_tui: true, dry_run: false, agents }
+        Self {
+            output,
+            label: None,
+            format: None,
+            fail_if: Vec::new(),
+            metrics: None,
+            quiet,
+            no_tui: true,
+            dry_run: false,
+            agents: AgentsArgs::default(),
+        }
     }
 }
 

@@ -110,6 +110,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
         "Results",
         &[
             "output",
+            "label",
             "format",
             "json_output",
             "fail_if",
@@ -120,7 +121,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "verbose",
             "debug",
             "status",
-            "label",
+            "status_label",
             "no_tui",
             "dry_run",
             "config",

@@ -72,7 +72,10 @@ impl Job<'_> {
     /// The plan, if nothing is wrong; otherwise prints all mistakes.
     fn check(self) -> Result<Plan, Exit> {
         let Self { plan, mut mistakes, output } = self;
-        let shared = |plan| output.agents.share(plan).map_err(|mistake| vec![mistake]);
+        let shared = |plan| {
+            let plan = Plan { label: output.label.clone(), ..plan };
+            output.agents.share(plan).map_err(|mistake| vec![mistake])
+        };
         match plan.and_then(shared) {
             Err(wrong) => mistakes.extend(wrong),
             Ok(plan) => {

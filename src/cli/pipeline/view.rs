@@ -214,6 +214,7 @@ mod tests {
     fn flags(quiet: bool, no_tui: bool) -> OutputArgs {
         OutputArgs {
             output: None,
+            label: None,
             format: None,
             fail_if: Vec::new(),
             metrics: None,

@@ -42,7 +42,7 @@ pub(in crate::cli) struct Ycsb {
     pub(super) status: bool,
     /// The prefix of status lines
     #[arg(short = 'l', value_name = "LABEL")]
-    pub(super) label: Option<String>,
+    pub(super) status_label: Option<String>,
     /// The table [property table, default: usertable]
     #[arg(long, value_name = "NAME")]
     pub(super) table: Option<String>,

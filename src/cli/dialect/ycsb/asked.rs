@@ -74,7 +74,7 @@ impl Asked {
         let options = [
             ("threadcount", &args.threads),
             ("target", &args.target),
-            ("label", &args.label),
+            ("label", &args.status_label),
             ("db", &args.db),
             ("table", &args.table),
         ];

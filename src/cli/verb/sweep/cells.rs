@@ -16,6 +16,7 @@ const MOST_CELLS: u64 = 10_000;
 
 /// What the flags say.
 pub(super) struct Wanted {
+    pub(super) label: Option<String>,
     pub(super) axes: Vec<Axis>,
     pub(super) preset: Option<Preset>,
     pub(super) scale: f64,
@@ -93,6 +94,7 @@ impl Wanted {
             return Err(mistakes);
         }
         Ok(Definition {
+            label: self.label,
             target,
             common,
             axes: self.axes,

@@ -19,7 +19,7 @@ use crate::cli::print::print;
 use crate::cli::secrets::strike_password;
 use crate::engine::StopReason;
 use crate::fleet::Fleet;
-use crate::plan::{Invalid, Plan};
+use crate::plan::{self, Invalid, Plan};
 use crate::record::RunRecord;
 use crate::report::{Format, Picture, read_json, sweep_csv, sweep_page, sweep_picture, sweep_text};
 use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled};
@@ -55,7 +55,7 @@ pub(in crate::cli) struct Sweep {
     scale: f64,
     /// Number of runs of each combination
     #[arg(id = "rounds", long = "repeat", value_name = "N", default_value = "1")]
-    #[arg(value_parser = crate::plan::count)]
+    #[arg(value_parser = plan::count)]
     repeat: u64,
     /// What to plot rates against: docs is the size of the database during the fill
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -69,6 +69,9 @@ pub(in crate::cli) struct Sweep {
     /// sweep that is there [default: springload-runs/sweep-TIME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// What to call the sweep in lists and reports
+    #[arg(long, value_name = "TEXT", value_parser = plan::label)]
+    label: Option<String>,
     /// The report's format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     format: SweepFormat,
@@ -188,7 +191,8 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
     } else {
         let by_size = args.x == Some(Against::Docs);
         let (axes, preset, repeat) = (args.axes.clone(), args.preset, args.repeat);
-        let wanted = Wanted { axes, preset, scale: args.scale, repeat, by_size };
+        let (label, scale) = (args.label.clone(), args.scale);
+        let wanted = Wanted { label, axes, preset, scale, repeat, by_size };
         let definition = wanted.definition(target.as_deref().map(strike_password), matches)?;
         (definition, target, args.output.clone())
     };
@@ -227,9 +231,9 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
     Ok(Some(Ready { folder, sweep, plans }))
 }
 
-/// The order of flags does not matter, except among those of one name.
+/// The order of flags does not matter, except among those of one name; nor does the label.
 fn in_one_order(definition: &Definition) -> Definition {
-    let mut definition = definition.clone();
+    let mut definition = Definition { label: None, ..definition.clone() };
     let flag = |word: &String| word.split('=').next().map(str::to_owned);
     definition.common.sort_by_key(flag);
     definition
