@@ -30,6 +30,7 @@ fn sweep(axes: &[&str], by_size: bool, rate: impl Fn(&[f64]) -> f64) -> SweepRec
     };
     let cells = crate::sweep::matrix(&axes).into_iter().map(cell).collect();
     let definition = Definition {
+        label: None,
         target: None,
         common: Vec::new(),
         axes,
