@@ -1,4 +1,5 @@
-// Hands the charts in #data to plotly.js, and keeps their time axes together.
+// Hands the charts in #data to plotly.js, and keeps their time axes together. What needs no chart
+// is there before plotly.js is even read.
 'use strict';
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
@@ -20,6 +21,10 @@
   };
 
   // --- from our charts to plotly's -----------------------------------------------------------
+
+  const BANDS = { outage: 'bad', silence: 'bad', pause: 'fair', lost: 'tone-8' };
+  // More would hide the chart.
+  const MOST_CAPTIONS = 4;
 
   const number = (value) => value.toLocaleString('en');
   // More names do not fit an axis.
@@ -48,10 +53,10 @@
       const text = ['0', '50', '90', '99', '99.9', '99.99', '99.999', '99.9999', '99.99999'];
       return { ...common, type: 'log', tickvals: nines, ticktext: text };
     }
-    return { ...common, hoverformat: ',.1f' };
+    return { ...common, tickformat: ',~f', hoverformat: ',.1f' };
   };
 
-  const lines = (chart) => chart.lines.map((line) => ({
+  const lines = (chart) => (chart.lines || []).map((line) => ({
     type: 'scatter',
     mode: line.x.length > 60 || chart.x.scale === 'nines' ? 'lines' : 'lines+markers',
     name: line.name,
@@ -140,7 +145,7 @@
   };
 
   const flat = (chart) => chart.kind === 'errors'
-    && chart.lines.every((line) => line.y.every((value) => value === 0));
+    && (chart.lines || []).every((line) => line.y.every((value) => value === 0));
 
   const grid = (chart) => Boolean(chart.cells || chart.map);
 
@@ -157,19 +162,30 @@
     hoverdistance: grid(chart) ? 20 : -1,
     xaxis: { ...axis(chart.x, chart.lines), ...range(chart) },
     yaxis: axis(chart.y),
-    showlegend: !grid(chart),
+    showlegend: chart.legend && !grid(chart),
     legend: { orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom' },
     dragmode: 'zoom',
     shapes: (chart.bands || []).map(band),
+    annotations: (chart.bands || []).slice(0, MOST_CAPTIONS).map(caption),
   });
+
 
   // What the server, springload or an agent did not do, behind what was measured meanwhile.
   const band = ({ from_s: x0, to_s: x1, what, text }) => ({
     type: 'rect', xref: 'x', yref: 'paper', x0, x1, y0: 0, y1: 1, layer: 'below',
     line: { width: 0 },
-    fillcolor: fade(colour({ outage: 'bad', pause: 'fair', lost: 'tone-8' }[what]), 0.18),
-    label: { text, textposition: 'top left', font: { size: 11, color: colour('ink') } },
+    fillcolor: fade(colour(BANDS[what]), 0.18),
   });
+
+  // The caption of a band: beside its beginning, or before its end where there is no room.
+  const caption = ({ from_s, to_s, what, text }, row) => {
+    const late = from_s > (whole()[1] || 0) * 0.75;
+    return {
+      x: late ? to_s : from_s, xref: 'x', xanchor: late ? 'right' : 'left',
+      y: 1, yref: 'paper', yanchor: 'top', yshift: -16 * (row % 4), text, showarrow: false,
+      font: { size: 12, color: colour(BANDS[what]) }, bgcolor: fade(colour('card'), 0.75),
+    };
+  };
 
   const isTime = (chart) => chart.x.scale === 'time';
 
@@ -181,8 +197,8 @@
     return { range: [0, Math.log10(last) * 1.01], autorange: false };
   };
   const whole = () => {
-    const heats = charts().filter((chart) => chart.cells);
-    return [0, Math.max(...heats.map((chart) => chart.cells.x[chart.cells.x.length - 1]))];
+    const ends = charts().filter(isTime).map((chart) => chart.x.end);
+    return [0, Math.max(0, ...ends)];
   };
 
   // --- drawing -------------------------------------------------------------------------------
@@ -227,21 +243,107 @@
     node.on('plotly_doubleclick', () => { zoom(null); });
   };
 
-  const show = async () => {
-    plots.forEach(({ node }) => Plotly.purge(node));
-    figures.replaceChildren();
+  // --- what can be taken along -----------------------------------------------------------------
+
+  const save = (name, type, text) => {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  };
+
+  // A cell of a CSV file. A spreadsheet would take text that begins so for a formula.
+  const cell = (value) => {
+    if (typeof value === 'number') return String(value);
+    const text = value === null || value === undefined ? '' : String(value);
+    const plain = /^[=+@\t\r-]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+    return /[",\n\r]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+  };
+  const csv = (rows) => rows.map((row) => `${row.map(cell).join(',')}\n`).join('');
+
+  const rowsOf = (chart) => {
+    const { x, y, cells: counted, map: mapped } = chart;
+    if (counted) {
+      const found = counted.counts.flatMap((row, at) => row.map((count, column) => [
+        counted.x[column], counted.x[column + 1], counted.y[at], counted.y[at + 1], count]));
+      return [['from, s', 'to, s', 'from, ms', 'to, ms', 'requests'],
+        ...found.filter((row) => row[4] > 0)];
+    }
+    if (mapped) {
+      const name = (at) => (mapped.edges ? mapped.edges[at] : x.names[at]);
+      return [[y.title, x.title, 'per second'], ...mapped.rates.flatMap((row, at) => row.map(
+        (rate, column) => [y.names[at], name(column), rate]))];
+    }
+    const percentile = (value) => Number((100 - 100 / value).toPrecision(8));
+    const place = (value) => (x.scale === 'nines' ? percentile(value)
+      : x.names ? x.names[value] : value);
+    return [['line', x.title, y.title],
+      ...chart.lines.flatMap((line) => line.x.map((at, i) => [line.name, place(at), line.y[i]]))];
+  };
+
+  const tableRows = (table) => [...table.rows].map((row) => [...row.cells].map((it) => (
+    it.innerText.replaceAll('\n', ' ').replace(/(\d),(?=\d{3})/g, '$1').trim())));
+
+  // With its title, on the colour that it is seen on.
+  const image = async ({ chart, node }, format) => {
+    const { xaxis, yaxis, ...rest } = node.layout;
+    const layout = { ...rest, width: 1000, height: 480, paper_bgcolor: colour('card'),
+      title: { text: chart.title, x: 0.02, xanchor: 'left', font: { size: 17 } },
+      margin: { l: 24, r: 24, t: grid(chart) ? 100 : 84, b: 24 }, xaxis, yaxis };
+    const url = await Plotly.toImage({ data: node.data, layout }, { format, scale: 2 });
+    const body = url.slice(url.indexOf(',') + 1);
+    if (format === 'svg') return decodeURIComponent(body);
+    return Uint8Array.from(atob(body), (sign) => sign.charCodeAt(0));
+  };
+
+  const NAMES = { png: 'image/png', svg: 'image/svg+xml' };
+  const downloads = (plot, at) => {
+    const name = `${shown.stage}-${shown.view}-${plot.chart.kind}${at}`;
+    const button = (text, act) => {
+      const it = document.createElement('button');
+      it.type = 'button';
+      it.textContent = text;
+      it.setAttribute('aria-label', `Save ${plot.chart.title} as ${text}`);
+      it.onclick = act;
+      return it;
+    };
+    return [
+      button('CSV', () => save(`${name}.csv`, 'text/csv', csv(rowsOf(plot.chart)))),
+      ...Object.entries(NAMES).map(([format, type]) => button(format.toUpperCase(), async () => {
+        save(`${name}.${format}`, type, await image(plot, format));
+      })),
+    ];
+  };
+
+  // --- the charts of a stage and kind ------------------------------------------------------------
+
+  // Titles and notes are there at once, and the room for what is drawn below them.
+  const frames = () => {
+    plots.forEach(({ node }) => window.Plotly && Plotly.purge(node));
+    const same = (kind, at) => charts().slice(0, at).filter((it) => it.kind === kind).length;
     plots = charts().map((chart, at) => {
-      const figure = document.createElement('div');
+      const figure = document.createElement('figure');
       figure.className = 'figure';
-      figure.innerHTML = '<h3></h3><p class="note"></p><div class="plot"></div>';
-      figure.children[0].textContent = chart.title;
-      figure.children[1].textContent = chart.note;
-      const node = figure.children[2];
+      figure.innerHTML = '<figcaption><h3></h3><span class="downloads"></span></figcaption>'
+        + '<p class="note"></p><div class="plot" role="img"></div>';
+      const [head, note, node] = figure.children;
+      head.firstChild.textContent = chart.title;
+      note.textContent = chart.note;
+      node.setAttribute('aria-label', chart.words);
       node.id = `chart-${chart.kind}-${at}`;
       node.dataset.kind = chart.kind;
-      figures.append(figure);
-      return { chart, node };
+      node.style.minHeight = `${layout(chart).height}px`;
+      const plot = { chart, node };
+      head.lastChild.append(...downloads(plot, same(chart.kind, at) ? `-${at}` : ''));
+      return { ...plot, figure };
     });
+    figures.replaceChildren(...plots.map(({ figure }) => figure));
+  };
+
+  const show = async () => {
+    frames();
+    if (!window.Plotly) return;
     await Promise.all(plots.map(draw));
     plots.forEach(follow);
     root.dataset.drawn = `${shown.stage}/${shown.view}`;
@@ -274,29 +376,57 @@
 
   const theme = (name) => {
     setTheme(name);
-    return Promise.all(plots.map(draw));
+    return window.Plotly ? Promise.all(plots.map(draw)) : null;
   };
-  setTheme(dark.matches ? 'dark' : 'light');
   dark.addEventListener('change', () => theme(dark.matches ? 'dark' : 'light'));
   document.getElementById('theme').onclick = () => {
     theme(root.dataset.theme === 'dark' ? 'light' : 'dark');
   };
   reset.onclick = () => { zoom(null); };
-  if (!data.first) {
-    document.getElementById('charts').hidden = true;
-    return;
-  }
-  // On paper: light, and as wide as the paper. plotly.js must be told before and after.
-  let onScreen = null;
+  document.getElementById('table-csv').onclick = () => {
+    save('summary.csv', 'text/csv', csv(tableRows(document.querySelector('#summary table'))));
+  };
+  // On paper: light, unfolded, and as wide as the paper. plotly.js must be told before and after.
+  let before = null;
   const width = (pixels) => plots.forEach(({ node }) => {
-    Plotly.relayout(node, { width: pixels, autosize: !pixels });
+    if (window.Plotly) Plotly.relayout(node, { width: pixels, autosize: !pixels });
   });
   addEventListener('beforeprint', () => {
-    onScreen = root.dataset.theme;
+    const folded = [...document.querySelectorAll('details:not([open])')];
+    folded.forEach((it) => { it.open = true; });
+    before = { theme: root.dataset.theme, folded };
     theme('light');
-    width(680);
+    width(660);
   });
-  addEventListener('afterprint', () => { theme(onScreen); width(null); });
+  addEventListener('afterprint', () => {
+    before.folded.forEach((it) => { it.open = false; });
+    theme(before.theme);
+    width(null);
+  });
+  if (!data.first) {
+    document.getElementById('charts').hidden = true;
+    root.dataset.drawn = 'nothing';
+    return;
+  }
   controls();
-  show();
+  frames();
+  // plotly.js takes a second to read on a phone: the page is painted first.
+  const start = () => {
+    performance.mark('library');
+    const library = document.createElement('script');
+    library.textContent = document.getElementById('library').textContent;
+    document.head.append(library);
+    show();
+  };
+  const afterPaint = () => {
+    let begun = false;
+    const begin = () => {
+      if (!begun) start();
+      begun = true;
+    };
+    // In the background nothing is painted, and some browsers do not tell.
+    setTimeout(begin, 1000);
+    new PerformanceObserver(() => setTimeout(begin)).observe({ type: 'paint', buffered: true });
+  };
+  addEventListener('DOMContentLoaded', afterPaint);
 })();

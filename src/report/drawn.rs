@@ -9,8 +9,7 @@ use crate::sweep::{Curve, SweepRecord};
 /// numeric setting.
 pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
     let definition = &sweep.definition;
-    // Pictures cannot draw names on an axis; the page can.
-    let charts = of_sweep(sweep).into_iter().filter(|it| it.x.names.is_empty()).collect();
+    let charts = of_sweep(sweep);
     let place = definition.target.as_deref().unwrap_or("embedded stand-ins, one per cell");
     let mut lines: Vec<String> = Vec::new();
     let results = sweep.cells.iter().filter_map(|cell| cell.result.as_ref());
@@ -20,7 +19,8 @@ pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
             lines.push(line);
         }
     }
-    draw_charts((format!("springload sweep · {place}"), lines), charts, picture)
+    let what = definition.label.as_deref().unwrap_or("springload sweep");
+    draw_charts((format!("{what} · {place}"), lines), charts, picture)
 }
 
 /// One fill by the size of the database, as couchdb-performance-tests drew it.

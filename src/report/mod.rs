@@ -24,6 +24,7 @@ mod sweep;
 mod table;
 mod text;
 mod threshold;
+mod title;
 mod words;
 pub mod ycsb;
 

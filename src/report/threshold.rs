@@ -149,7 +149,7 @@ mod tests {
         for (name, says) in [
             ("text", "✗ read max ≤ 1 ms: missed, 1.97 ms\n"),
             ("cushion", "THRESHOLDS:\n  ✗ read max ≤ 1 ms: missed"),
-            ("html", "✗ read max ≤ 1 ms: missed, 1.97 ms"),
+            ("html", "</span>read max ≤ 1 ms: missed, 1.97 ms</li>"),
         ] {
             let format = super::super::format(name).expect("there is one");
             let bytes = format.render(std::slice::from_ref(&record), None).expect("of one run");

@@ -3,16 +3,16 @@
 //! Chromium opens it, driven by `page.js` beside this file; `package.json` names the npm package
 //! that drives it. `SPRINGLOAD_PICTURES=FOLDER` leaves pictures of what was seen there.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead as _, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// Set to 1, a browser that is not installed is a failure and not a skip.
 const REQUIRE_VARIABLE: &str = "SPRINGLOAD_REQUIRE_SERVERS";
 /// Where pictures go, if anywhere.
 const PICTURES_VARIABLE: &str = "SPRINGLOAD_PICTURES";
 /// As many checks as `page.js` has.
-const CHECKS: usize = 13;
+const CHECKS: usize = 17;
 
 /// Chromium, and what drives it; `None`, and a word about it, where one is missing.
 fn browser() -> Option<PathBuf> {
@@ -48,6 +48,37 @@ fn springload(arguments: &[&str]) {
     assert!(matches!(code, Some(0 | 4 | 5)), "{arguments:?} ended in {code:?}: {err}");
 }
 
+/// A server that stands still for a while, each second and a half.
+struct Stalling {
+    process: Child,
+    url: String,
+}
+
+impl Stalling {
+    fn start() -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_springload"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--stall", "400ms@1s/1500ms"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("springload starts");
+        let mut line = String::new();
+        let out = process.stdout.take().expect("its output");
+        BufReader::new(out).read_line(&mut line).expect("its first line");
+        let url = line.split_whitespace().find(|word| word.starts_with("http://"));
+        let url = url.unwrap_or_else(|| panic!("no address in {line:?}"));
+        let url = url.trim_end_matches(|sign: char| !sign.is_ascii_digit()).to_owned();
+        Self { process, url }
+    }
+}
+
+impl Drop for Stalling {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 #[test]
 fn a_page_shows_what_it_should_in_a_browser() {
     let Some(browser) = browser() else { return };
@@ -56,6 +87,7 @@ fn a_page_shows_what_it_should_in_a_browser() {
     let (open, closed) = (place("open"), place("closed"));
     let load = ["-c", "4", "--docs", "2k", "--batch", "100", "-q", "--format", "csv", "-o"];
     let stages = ["--stages", "3s:500,3s:500..1500", "--warmup", "1s", "--fail-if", "err > 1%"];
+    let stages = [&stages[..], &["--label", "a run for the browser"]].concat();
     springload(&[&["run"], &load[..], &[&open], &stages].concat());
     springload(&[&["run"], &load[..], &[&closed, "-d", "3s"]].concat());
     let both = place("both.html");
@@ -66,11 +98,20 @@ fn a_page_shows_what_it_should_in_a_browser() {
     springload(&["burst", "-c", "8", "-d", "2s", "-q", "--format", "csv", "-o", &burst]);
     let agents = place("agents");
     springload(&[&["run"], &load[..], &[&agents, "-d", "3s", "--agents", "3"]].concat());
+    let (bad, server) = (place("bad"), Stalling::start());
+    let fails = ["--fail-if", "read.p99 > 1us", "-d", "4s"];
+    springload(&[&["run", &server.url], &load[..], &[&bad], &fails].concat());
+    let drawings = ["svg", "png"].map(|format| {
+        let file = place(&format!("bad.{format}"));
+        springload(&["report", &bad, "--format", format, "-o", &file]);
+        file
+    });
     let output = Command::new("node")
         .arg(here().join("page.js"))
         .arg(browser)
         .args([place("profile"), format!("{open}/report.html"), both])
-        .args([sweep, burst, agents].map(|folder| format!("{folder}/report.html")))
+        .args([sweep, burst, agents, bad].map(|folder| format!("{folder}/report.html")))
+        .args(drawings)
         .args(std::env::var_os(PICTURES_VARIABLE))
         .current_dir(folder.path())
         .stdin(Stdio::null())

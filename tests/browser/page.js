@@ -1,13 +1,16 @@
 // Opens reports in a browser and checks what a reader would see. Arguments: the browser, a folder
-// of its own, pages of one run, of two runs, of a sweep over two settings by size, of a burst and
-// of a run with three agents, a folder for pictures or nothing.
+// of its own, pages of one run, of two runs, of a sweep over two settings by size, of a burst, of a
+// run with three agents and of one that missed its requirement and whose server stalled, the SVG and
+// the PNG of that, a folder for pictures or nothing.
 // Prints a line for each check: `ok NAME` or `not ok NAME: why`; in the end nothing is left running.
 
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const [browser, profile, single, several, sweep, burst, agents, pictures] = process.argv.slice(2);
+const [browser, profile, single, several, sweep, burst, agents, bad, svg, png, pictures] = process
+  .argv.slice(2);
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const LIMIT_MS = 30_000;
@@ -71,8 +74,9 @@ const picture = async (name, options = {}) => {
   await page.screenshot({ path: join(pictures, `${name}.png`), ...options });
 };
 
-const KINDS = ['throughput', 'latency', 'percentiles', 'heatmap', 'errors'];
-const TIME = ['throughput', 'latency', 'heatmap', 'errors'];
+// Nothing failed, so there is no chart of that.
+const KINDS = ['throughput', 'latency', 'percentiles', 'heatmap'];
+const TIME = ['throughput', 'latency', 'heatmap'];
 const ranges = async () => (await plots()).filter((it) => TIME.includes(it.kind))
   .map((it) => it.range.map((value) => Math.round(value * 100) / 100));
 const same = (all) => all.every((range) => String(range) === String(all[0]));
@@ -110,11 +114,98 @@ const checks = {
     await picture('whole', { fullPage: true });
   },
 
-  'warnings and trust come before any number': async () => {
+  'the result comes first, and what it rests on is folded up': async () => {
     const order = await page.evaluate(() => [...document.querySelectorAll('main > section')]
       .map((section) => section.id));
-    equal(order.slice(0, 3), ['trust', 'summary', 'charts'], 'sections');
-    ensure(/trust: mixed/.test(await page.textContent('#trust')), 'no trust line');
+    equal(order.slice(0, 3), ['result', 'summary', 'charts'], 'sections');
+    equal(await page.title(), 'a run for the browser · springload', 'title');
+    equal(await page.textContent('h1'), 'a run for the browser', 'heading');
+    const tiles = await page.locator('.tile dt').allTextContents();
+    equal(tiles, ['rate', 'p50', 'p99', 'errors'], 'tiles');
+    const values = await page.locator('.tile .value').allTextContents();
+    ensure(values.every((text) => /\d/.test(text)), `tiles say ${values}`);
+    ensure(!(await page.locator('#trust .trust').first().isVisible()), 'not folded up');
+    await page.click('#trust summary');
+    ensure(/mixed: /.test(await page.textContent('#trust .trust:last-of-type')), 'no verdict');
+    await page.click('#trust summary');
+  },
+
+  'the page is painted before plotly.js is read': async () => {
+    const told = await page.evaluate(() => ({
+      paint: performance.getEntriesByType('paint').map((it) => it.startTime),
+      library: performance.getEntriesByName('library')[0].startTime,
+    }));
+    ensure(told.paint.length > 0 && told.paint.every((at) => at < told.library),
+      JSON.stringify(told));
+  },
+
+  'every chart has its words, and can be saved': async () => {
+    const labels = await page.evaluate(() => [...document.querySelectorAll('.plot')]
+      .map((node) => [node.getAttribute('role'), node.getAttribute('aria-label')]));
+    ensure(labels.every(([role, label]) => role === 'img' && /: .*\d/.test(label)),
+      JSON.stringify(labels));
+    const saved = async (button) => {
+      const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+      return [download.suggestedFilename(), readFileSync(await download.path())];
+    };
+    const [name, table] = await saved(page.locator('#table-csv'));
+    equal(name, 'summary.csv', 'name of the table');
+    const lines = String(table).trim().split('\n');
+    ensure(/^operation,ok\/s,p50,p99,/.test(lines[0]), lines[0]);
+    ensure(lines.some((line) => /^all,\d+,[\d.]+,[\d.]+,/.test(line)), String(table));
+    for (const kind of KINDS) {
+      const figure = page.locator(`.figure:has([data-kind="${kind}"])`).first();
+      const [csv, rows] = await saved(figure.locator('button:text-is("CSV")'));
+      equal(csv, `crud-all-${kind}.csv`, 'name');
+      ensure(String(rows).trim().split('\n').length > 3, `${kind}: ${rows}`);
+      const [, drawing] = await saved(figure.locator('button:text-is("SVG")'));
+      ensure(/^<svg[\s\S]*<\/svg>\s*$/.test(String(drawing)), `${kind}: no SVG`);
+      const [, image] = await saved(figure.locator('button:text-is("PNG")'));
+      equal(image.subarray(1, 4).toString(), 'PNG', kind);
+      ensure(image.length > 8_000, `${kind}: a PNG of ${image.length} bytes`);
+    }
+  },
+
+  'a run that failed says so first, and when its server stalled': async () => {
+    await open(bad);
+    // On a busy machine the numbers are not to be trusted, which goes first.
+    const first = await page.textContent('.headline');
+    ensure(/^(✗FAILEDread p99 .*limit 1 µs|!NOT TRUSTWORTHY)/.test(first), first);
+    ensure(/read p99 ≤ 1 µs: missed, /.test(await page.textContent('.requirements .missed')),
+      'no requirement');
+    ensure(/no answer for 0\.\d+ s/.test(await page.textContent('.story')),
+      await page.textContent('.story'));
+    const bands = await page.evaluate(() => [...document.querySelectorAll('.plot')].map((node) => [
+      node.dataset.kind, node._fullLayout.shapes.length, node._fullLayout.annotations.length]));
+    for (const [kind, shapes, captions] of bands) {
+      const wanted = TIME.includes(kind);
+      ensure(shapes > 0 === wanted && captions > 0 === wanted, `${kind}: ${shapes}, ${captions}`);
+    }
+    equal(await page.locator('.tile.bad dt').allTextContents(), ['p99'], 'red tiles');
+    await picture('bad', { fullPage: true });
+    await quiet();
+  },
+
+  'SVG and PNG are one picture': async () => {
+    const pixels = async (file, type) => page.evaluate(async ([bytes, type]) => {
+      const image = new Image();
+      image.src = `data:${type};base64,${bytes}`;
+      await image.decode();
+      const canvas = document.createElement('canvas');
+      // Coarse: letters are not drawn alike by all.
+      [canvas.width, canvas.height] = [Math.round(image.width / 8), Math.round(image.height / 8)];
+      const pen = canvas.getContext('2d');
+      pen.imageSmoothingQuality = 'high';
+      pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+      return [image.width, image.height, [...pen.getImageData(0, 0, canvas.width, canvas.height)
+        .data]];
+    }, [readFileSync(file).toString('base64'), type]);
+    const one = await pixels(svg, 'image/svg+xml');
+    const other = await pixels(png, 'image/png');
+    equal(one.slice(0, 2), other.slice(0, 2), 'size');
+    const far = one[2].filter((value, at) => Math.abs(value - other[2][at]) > 90).length;
+    ensure(far < one[2].length * 0.003, `${far} of ${one[2].length} differ`);
+    ensure(one[2].filter((value) => value < 200).length > 2_000, 'both are white');
   },
 
   'a hover tells values': async () => {
@@ -126,8 +217,7 @@ const checks = {
         let texts = [];
         // Somewhere in the chart: a cell or a curve is not everywhere.
         for (let step = 1; step < 10 && texts.length === 0; step += 1) {
-          for (const x of kind === 'throughput' || kind === 'latency' || kind === 'errors'
-            ? [0.5] : [0.3, 0.5, 0.7]) {
+          for (const x of kind === 'throughput' || kind === 'latency' ? [0.5] : [0.3, 0.5, 0.7]) {
             await page.mouse.move(box.x + box.width * x, box.y + (box.height * step) / 10);
             await page.waitForTimeout(60);
             texts = await page.locator(`[data-kind="${kind}"] .hoverlayer text`).allTextContents();
@@ -141,7 +231,7 @@ const checks = {
 
   'zooming one chart over time zooms all': async () => {
     const before = await ranges();
-    ensure(before.length === 4 && same(before), `at first ${JSON.stringify(before)}`);
+    ensure(before.length === TIME.length && same(before), `at first ${JSON.stringify(before)}`);
     await drag('throughput', 0.25, 0.5);
     await until(async () => {
       const now = await ranges();
@@ -195,6 +285,18 @@ const checks = {
     await narrow();
     const found = await plots();
     ensure(found.every((it) => it.drawn > 0), 'a chart is empty');
+    // Without scrolling: of all operations in tiles, and of each kind in the table.
+    const seen = await page.evaluate(() => {
+      const within = (node) => {
+        const box = node.getBoundingClientRect();
+        return box.left >= 0 && box.right <= innerWidth && box.width > 0;
+      };
+      const tiles = [...document.querySelectorAll('.tile')];
+      const [, , p50, p99] = document.querySelectorAll('#figures-table thead th');
+      return [tiles.every((it) => within(it) && it.getBoundingClientRect().bottom <= innerHeight),
+        within(p50) && p50.innerText, within(p99) && p99.innerText];
+    });
+    equal(seen, [true, 'p50', 'p99'], 'seen without scrolling');
     await picture('report-phone', { clip: { x: 0, y: 0, width: 390, height: 1700 }, fullPage: true });
     await picture('phone-whole', { fullPage: true });
     await open(several);
@@ -207,7 +309,12 @@ const checks = {
     await open(several);
     const found = await plots();
     equal(found.map((it) => it.kind),
-      ['throughput', 'latency', 'percentiles', 'heatmap', 'heatmap', 'errors'], 'charts');
+      ['throughput', 'latency', 'percentiles', 'heatmap', 'heatmap'], 'charts');
+    const heads = await page.locator('#figures-table thead th').allInnerTexts();
+    ensure(heads.length === 2 && heads.every((text) => /^[AB]/.test(text)), String(heads));
+    equal(heads[0].slice(1).trim(), 'a run for the browser', 'name of the first');
+    const told = await page.locator('#figures-table .difference').allTextContents();
+    ensure(told.some((text) => /^([+−±]\d+ %|[×÷][\d.]+)$/.test(text)), String(told));
     const names = await page.evaluate(() => document.querySelector('[data-kind="throughput"]')
       ._fullData.map((trace) => trace.name));
     ensure(['A served', 'B served'].every((name) => names.includes(name)), String(names));
@@ -229,7 +336,10 @@ const checks = {
     equal(traces, [4, 2, 2, 1], 'a line for each cell, for each value of the other setting');
     equal(found[3].points, [4], 'cells of the map');
     await page.click('#theme');
-    ensure(/4 of 4 runs measured/.test(await page.textContent('#trust')), 'no trust line');
+    const head = await page.textContent('.headline');
+    ensure(/4 runs, all valid|of 4 runs doubtful/.test(head), head);
+    const cautions = await page.textContent('#result .warnings');
+    ensure(/each combination was measured once/.test(cautions), cautions);
     await picture('sweep', { fullPage: true });
     await page.setViewportSize({ width: 390, height: 844 });
     await open(sweep);
@@ -254,6 +364,11 @@ const checks = {
   },
 
   'it prints': async () => {
+    await page.emulateMedia({ media: 'print' });
+    // What is chosen is a word there.
+    const buttons = page.locator('button:visible:not([aria-pressed="true"])');
+    ensure(await buttons.count() === 0, 'buttons on paper');
+    await page.emulateMedia({ media: null });
     const paper = await page.pdf({ format: 'A4', path: pictures && join(pictures, 'paper.pdf') });
     ensure(paper.length > 20_000, `the paper has ${paper.length} bytes`);
   },

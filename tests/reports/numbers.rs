@@ -176,8 +176,9 @@ fn the_page_and_its_data_tell_the_record() {
             .split("</td>")
             .filter_map(|cell| cell.rsplit('>').next())
             .map(|text| text.replace(',', "").parse().unwrap_or(f64::NAN))
-            .skip(4)
             .collect();
+        // Rate, times, counts without those that are 0 everywhere, service times.
+        let cells = [&cells[1..5], &cells[cells.len() - 3..]].concat();
         let columns = [(500, false), (990, false), (999, false), (1_000, false)];
         let columns = columns.into_iter().chain([(500, true), (990, true)]);
         for ((tenths, of_service), ms) in columns.zip(&cells).filter(|(_, ms)| !ms.is_nan()) {

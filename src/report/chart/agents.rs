@@ -35,23 +35,18 @@ fn chart(view: &View<'_>, part: &Part<'_>) -> Chart {
         }
     };
     let names = groups.iter().map(number).collect();
+    let y = Axis { names, ..Axis::new("agent", Scale::Linear) };
     let edges = (0..cuts.count).map(|column| cuts.span(column).0);
     Chart {
-        kind: ChartKind::Agents,
-        title: view.name(part, "Agents"),
         note: "Documents of each agent that succeeded, over time. A row of another shade than the \
         others is an agent that did more or less; one that ends early was lost."
             .to_owned(),
-        x: Axis::time(),
-        y: Axis { names, ..Axis::new("agent", Scale::Linear) },
-        lines: Vec::new(),
-        cells: None,
         map: Some(Map {
             rates,
             edges: edges.chain([cuts.span(cuts.count - 1).1]).collect(),
             rows: groups.iter().map(name).collect(),
         }),
-        bands: Vec::new(),
+        ..Chart::new(ChartKind::Agents, view.name(part, "Agents"), (Axis::time(), y))
     }
 }
 

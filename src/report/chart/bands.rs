@@ -1,14 +1,11 @@
-//! Outages of the server, pauses of springload itself, and losses of agents.
+//! What happened, as bands of time: silences and outages of the server, pauses of springload
+//! itself, and losses of agents.
 
 use super::view::{Part, View};
 use super::{Band, What};
-use crate::measure::Span;
 use crate::record::agent_numbers;
-use crate::report::number::decimal;
+use crate::report::story::EventKind;
 use std::collections::BTreeMap;
-
-/// The shortest pause to show, in seconds: a shorter one is no wider than a line.
-const LEAST_PAUSE_S: f64 = 0.05;
 
 /// The bands of all runs of a view.
 pub(super) fn of(view: &View<'_>) -> Vec<Band> {
@@ -16,18 +13,24 @@ pub(super) fn of(view: &View<'_>) -> Vec<Band> {
 }
 
 fn of_part(view: &View<'_>, part: &Part<'_>) -> Vec<Band> {
-    let band = |span: &Span, what, words: &str| Band {
-        from_s: span.from_s,
-        to_s: span.from_s + span.length_s,
-        what,
-        text: format!("{} {} s", view.name(part, words), decimal(span.length_s, 1)),
-    };
-    let outage = &part.stage.outage;
-    let words = if outage.answered { "nothing succeeded for" } else { "no answer for" };
-    let mut bands: Vec<Band> =
-        outage.spans.iter().map(|span| band(span, What::Outage, words)).collect();
-    let pauses = part.stage.client.pauses.iter().filter(|span| span.length_s >= LEAST_PAUSE_S);
-    bands.extend(pauses.map(|span| band(span, What::Pause, "springload paused for")));
+    let mut bands = Vec::new();
+    for event in &part.events {
+        let what = match event.kind {
+            EventKind::Outage => What::Outage,
+            EventKind::Silence => What::Silence,
+            EventKind::Pause => What::Pause,
+            // The other charts show what failed and what was left undone; losses are below.
+            EventKind::Failures | EventKind::Behind | EventKind::AgentsLost => continue,
+        };
+        let words = event.words.split(": ").next().unwrap_or(&event.words);
+        bands.push(Band {
+            from_s: event.at_s,
+            to_s: event.at_s + event.length_s.unwrap_or(0.0),
+            what,
+            text: view.name(part, words),
+        });
+    }
+    bands.sort_by(|one, two| one.from_s.total_cmp(&two.from_s));
     bands.extend(losses(view, part));
     bands
 }

@@ -2,6 +2,7 @@
 
 use super::view::View;
 use super::*;
+use crate::measure::Span;
 use crate::op::OpKind;
 use crate::plan::StagePlan;
 use crate::record::RunRecord;
@@ -109,6 +110,57 @@ fn every_request_is_in_a_cell_that_holds_its_time() {
         let wanted = (1..=500).filter(|us| (edges[0]..edges[1]).contains(&(f64::from(*us) / 1e3)));
         let wanted = wanted.count() as u64;
         assert!(cells.counts[row][0].abs_diff(wanted) <= 1, "{edges:?}");
+    }
+}
+
+#[test]
+fn service_times_that_no_one_could_tell_apart_are_left_out() {
+    let mut run = run(2.0, &[(0, 3_000, 0), (1, 3_000, 0)]);
+    let names = |run: &RunRecord, kind| -> Vec<String> {
+        crud(std::slice::from_ref(run), kind).lines.into_iter().map(|line| line.name).collect()
+    };
+    assert_eq!(names(&run, ChartKind::Percentiles), ["response", "service"]);
+    let crud_of = run.stages.last_mut().unwrap();
+    for part in crud_of.series.rows.iter_mut().flat_map(|row| row.kinds.values_mut()) {
+        part.service = part.response.clone();
+    }
+    for operation in &mut crud_of.operations {
+        operation.service = operation.response.clone();
+    }
+    assert_eq!(names(&run, ChartKind::Percentiles), ["response"]);
+    assert_eq!(names(&run, ChartKind::Latency), ["p50 response", "p99 response"]);
+    let note = crud(&[run], ChartKind::Latency).note;
+    assert!(note.contains("same to within 3 %"), "{note}");
+}
+
+#[test]
+fn a_chart_is_told_in_words() {
+    let mut run = run(3.0, &[(0, 100, 0), (1, 200, 5), (2, 300, 0)]);
+    run.stages.last_mut().unwrap().silences = vec![Span { from_s: 1.25, length_s: 0.8 }];
+    let words = |kind| crud(std::slice::from_ref(&run), kind).words;
+    assert_eq!(
+        words(ChartKind::Throughput),
+        "Throughput over time: median 200/s, lowest 100/s at 0.5 s, highest 300/s at 2.5 s; \
+         no answer for 0.8 s at 1.25 s"
+    );
+    let errors = words(ChartKind::Errors);
+    assert!(errors.starts_with("Errors over time: conflict median 0/s, lowest 0/s at"), "{errors}");
+    let percentiles = words(ChartKind::Percentiles);
+    let told = "Latency by percentile: response 0.";
+    assert!(percentiles.starts_with(told) && percentiles.contains(" at 50 %"), "{percentiles}");
+    let heat = words(ChartKind::Heatmap);
+    assert!(heat.contains("most requests, ") && heat.contains(" around 2.5 s"), "{heat}");
+}
+
+#[test]
+fn silences_are_bands_over_time() {
+    let mut run = run(3.0, &[(0, 100, 0), (2, 300, 0)]);
+    run.stages.last_mut().unwrap().silences = vec![Span { from_s: 1.0, length_s: 0.8 }];
+    let stages = stages(&[run], false);
+    for chart in &foremost(&stages).unwrap().views[0].charts {
+        let bands: Vec<_> = chart.bands.iter().map(|it| (it.from_s, it.to_s, &*it.text)).collect();
+        let wanted = [(1.0, 1.8, "no answer for 0.8 s")];
+        assert_eq!(bands == wanted, chart.x.scale == Scale::Time, "{}: {bands:?}", chart.title);
     }
 }
 

@@ -26,17 +26,8 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     }
     let none = lines.iter().flat_map(|line| &line.y).all(|count| *count == Some(0.0));
     let note = if none { "Nothing failed." } else { "Documents whose operation failed, by cause." };
-    Chart {
-        kind: ChartKind::Errors,
-        title: "Errors".to_owned(),
-        note: note.to_owned(),
-        x: Axis::time(),
-        y: Axis::new("failures per second", Scale::Linear),
-        lines,
-        cells: None,
-        map: None,
-        bands: Vec::new(),
-    }
+    let axes = (Axis::time(), Axis::new("failures per second", Scale::Linear));
+    Chart { note: note.to_owned(), lines, ..Chart::new(ChartKind::Errors, "Errors", axes) }
 }
 
 fn line(part: &Part<'_>, (name, tone): (String, usize), count: impl Fn(&Stretch) -> u64) -> Line {

@@ -7,17 +7,15 @@ use super::{Axis, Cells, Chart, ChartKind, Scale};
 /// One heat map per run: they cannot be overlaid.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let chart = |part: &super::view::Part<'_>| Chart {
-        kind: ChartKind::Heatmap,
-        title: view.name(part, "Heat map of response times"),
         note: "Each cell counts the successful requests of that time and duration; two bands show \
         what an average hides."
             .to_owned(),
-        x: Axis::time(),
-        y: Axis::new("response time, ms", Scale::Log),
-        lines: Vec::new(),
         cells: Some(cells(&part.timeline.stretches)),
-        map: None,
-        bands: Vec::new(),
+        ..Chart::new(
+            ChartKind::Heatmap,
+            view.name(part, "Heat map of response times"),
+            (Axis::time(), Axis::new("response time, ms", Scale::Log)),
+        )
     };
     view.parts.iter().map(chart).collect()
 }

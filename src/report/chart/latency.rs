@@ -2,42 +2,42 @@
 
 use super::timeline::PERCENTILES;
 use super::view::{Part, View};
-use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use super::{Axis, Chart, ChartKind, Line, SERVICE_LEFT_OUT, Scale, Stroke};
 use std::fmt::Write as _;
 
 pub(super) fn chart(view: &View<'_>) -> Chart {
     let mut lines = Vec::new();
     let mut missing = Vec::new();
+    let mut left_out = false;
     for part in &view.parts {
-        for (percentile, value) in PERCENTILES.into_iter().enumerate() {
-            for time in 0..2 {
-                match line(view, part, percentile, time) {
-                    Some(line) => lines.push(line),
-                    None if time == 0 => missing.push(view.name(part, &format!("p{value}"))),
-                    None => {}
-                }
+        let of_part = |at| [0, 1].map(|time| line(view, part, at, time));
+        let pairs: Vec<_> = (0..PERCENTILES.len()).map(of_part).collect();
+        let same = pairs.iter().all(|[response, service]| match (response, service) {
+            (Some(response), Some(service)) => response.covers(service),
+            (_, service) => service.is_none(),
+        });
+        for ([response, service], value) in pairs.into_iter().zip(PERCENTILES) {
+            if response.is_none() {
+                missing.push(view.name(part, &format!("p{value}")));
             }
+            left_out |= same && service.is_some();
+            lines.extend(response);
+            lines.extend(service.filter(|_| !same));
         }
     }
     let mut note = "Response time counts from when a request was due, service time from when it \
     was sent; both end with the answer."
         .to_owned();
+    if left_out {
+        note += SERVICE_LEFT_OUT;
+    }
     if !missing.is_empty() {
         note += " Left out, with too few samples: ";
         note += &missing.join(", ");
         note += ".";
     }
-    Chart {
-        kind: ChartKind::Latency,
-        title: "Latency over time".to_owned(),
-        note,
-        x: Axis::time(),
-        y: Axis::new("time per request, ms", Scale::Log),
-        lines,
-        cells: None,
-        map: None,
-        bands: Vec::new(),
-    }
+    let axes = (Axis::time(), Axis::new("time per request, ms", Scale::Log));
+    Chart { note, lines, ..Chart::new(ChartKind::Latency, "Latency over time", axes) }
 }
 
 /// One percentile of response times (0) or service times (1).

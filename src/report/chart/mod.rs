@@ -14,6 +14,7 @@ mod series;
 mod throughput;
 mod timeline;
 mod view;
+mod words;
 
 pub(super) use series::{burst, by_size, of_sweep};
 pub(super) use view::{MOST_RUNS, OfKind, Stage, foremost, label, stages};
@@ -77,6 +78,10 @@ pub(super) struct Chart {
     pub(super) title: String,
     /// How to read it, in one sentence.
     pub(super) note: String,
+    /// What it shows, in words.
+    pub(super) words: String,
+    /// Whether its lines need names: one line is what the title says.
+    pub(super) legend: bool,
     pub(super) x: Axis,
     pub(super) y: Axis,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -106,6 +111,8 @@ pub(super) struct Band {
 pub(super) enum What {
     /// Nothing succeeded, by the server's fault.
     Outage,
+    /// The server answered nothing.
+    Silence,
     /// springload itself paused.
     Pause,
     /// An agent was lost.
@@ -120,6 +127,9 @@ pub(super) struct Axis {
     /// The names of the values 0, 1 and so on, if they are not numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) names: Vec<String>,
+    /// Where time ends, if this is a time axis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) end: Option<f64>,
 }
 
 /// The scale of an axis.
@@ -188,9 +198,70 @@ pub(super) struct Map {
     pub(super) rows: Vec<String>,
 }
 
+/// Names of lines that say nothing beside the title.
+const PLAIN: [&str; 2] = ["served", "docs/s"];
+
+impl Chart {
+    /// A chart of nothing yet.
+    fn new(kind: ChartKind, title: impl Into<String>, (x, y): (Axis, Axis)) -> Self {
+        Self {
+            kind,
+            title: title.into(),
+            note: String::new(),
+            words: String::new(),
+            legend: false,
+            x,
+            y,
+            lines: Vec::new(),
+            cells: None,
+            map: None,
+            bands: Vec::new(),
+        }
+    }
+
+    /// The chart with all that follows from its content.
+    fn finished(mut self) -> Self {
+        let shown = self.lines.iter().filter(|line| !line.hidden).count();
+        let plain = |line: &Line| PLAIN.contains(&line.name.as_str());
+        self.legend = self.lines.len() > shown.min(1) || self.lines.iter().any(|it| !plain(it));
+        self.words = words::words(&self);
+        self
+    }
+
+    /// Whether there is nothing to see: no point, no cell, no failure.
+    pub(super) fn is_empty(&self) -> bool {
+        let drawn = |value: &Option<f64>| match self.kind {
+            ChartKind::Errors => value.is_some_and(|count| count > 0.0),
+            _ => value.is_some(),
+        };
+        let lines = self.lines.iter().flat_map(|line| &line.y).any(drawn);
+        let cells = self.cells.iter().flat_map(|cells| &cells.counts).flatten().any(|&it| it > 0);
+        let map = self.map.iter().flat_map(|map| &map.rates).flatten().any(Option::is_some);
+        !(lines || cells || map)
+    }
+}
+
+impl Line {
+    /// Whether another line could not be told from it: to within a line's width on a logarithmic
+    /// axis, everywhere.
+    fn covers(&self, other: &Self) -> bool {
+        let near = |(one, other): (&Option<f64>, &Option<f64>)| match (one, other) {
+            (Some(one), Some(other)) => (one - other).abs() <= one.abs().max(other.abs()) * SAME,
+            (None, None) => true,
+            _ => false,
+        };
+        self.y.len() == other.y.len() && self.y.iter().zip(&other.y).all(near)
+    }
+}
+
+/// Values this near are drawn as one, as a share of them.
+const SAME: f64 = 0.03;
+/// What is said where service times were left out for that.
+const SERVICE_LEFT_OUT: &str = " Service times are the same to within 3 %, and left out.";
+
 impl Axis {
     fn new(title: impl Into<String>, scale: Scale) -> Self {
-        Self { title: title.into(), scale, names: Vec::new() }
+        Self { title: title.into(), scale, names: Vec::new(), end: None }
     }
 
     fn time() -> Self {
@@ -200,16 +271,21 @@ impl Axis {
 
 /// Every chart of a view; one heat map for each of its runs.
 fn charts(view: &View<'_>) -> Vec<Chart> {
-    let mut charts = vec![throughput::chart(view), latency::chart(view), percentiles::chart(view)];
-    charts.extend(seconds::chart(view));
+    // The seconds of a burst are its throughput.
+    let seconds = seconds::chart(view);
+    let mut charts = vec![seconds.unwrap_or_else(|| throughput::chart(view))];
+    charts.extend([latency::chart(view), percentiles::chart(view)]);
     charts.extend(heatmap::charts(view));
     charts.push(errors::chart(view));
     charts.extend(agents::charts(view));
     let bands = bands::of(view);
+    let ends = view.parts.iter().filter_map(|part| part.timeline.stretches.last());
+    let end_s = ends.map(|stretch| stretch.span_s.1).fold(0.0, f64::max);
     for chart in charts.iter_mut().filter(|chart| chart.x.scale == Scale::Time) {
+        chart.x.end = Some(rounded(end_s));
         chart.bands.clone_from(&bands);
     }
-    charts
+    charts.into_iter().map(Chart::finished).collect()
 }
 
 /// Rounds to five significant digits, more than a chart can show.

@@ -32,16 +32,14 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         line("average per worker", (tone(1), Stroke::Dash, true), &seconds[..whole], false);
     }
     (!lines.is_empty()).then(|| Chart {
-        kind: ChartKind::Throughput,
-        title: "Each second of the burst".to_owned(),
         note: "Operations that succeeded, by the second of the answer. The dotted end is not a \
         whole second. Click the legend to show the average per worker."
             .to_owned(),
-        x: Axis::time(),
-        y: Axis::new("operations in the second", Scale::Linear),
         lines,
-        cells: None,
-        map: None,
-        bands: Vec::new(),
+        ..Chart::new(
+            ChartKind::Throughput,
+            "Each second of the burst",
+            (Axis::time(), Axis::new("operations in the second", Scale::Linear)),
+        )
     })
 }

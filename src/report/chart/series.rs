@@ -9,18 +9,9 @@ fn solid(name: String, tone: usize, (x, y): (Vec<f64>, Vec<Option<f64>>)) -> Lin
 }
 
 fn chart(title: String, note: &str, (x, y): (Axis, &str), lines: Vec<Line>) -> Chart {
-    let (kind, note) = (ChartKind::Throughput, note.to_owned());
-    Chart {
-        kind,
-        title,
-        note,
-        x,
-        y: Axis::new(y, Scale::Linear),
-        lines,
-        cells: None,
-        map: None,
-        bands: Vec::new(),
-    }
+    let axes = (x, Axis::new(y, Scale::Linear));
+    let chart = Chart::new(ChartKind::Throughput, title, axes);
+    Chart { note: note.to_owned(), lines, ..chart }.finished()
 }
 
 /// The most points of one line: more only make it ragged.
@@ -158,23 +149,13 @@ fn by_pair(sweep: &SweepRecord) -> Option<Chart> {
         names: it.values.clone(),
         ..Axis::new(it.name.clone(), Scale::Linear)
     };
-    Some(Chart {
-        kind: ChartKind::Heatmap,
-        title: format!("Rate by {} and {}", down.name, across.name),
-        note: "Documents per second, the median of all runs with the same settings; blank if not \
-        measured."
-            .to_owned(),
-        x: axis(across),
-        y: axis(down),
-        lines: Vec::new(),
-        cells: None,
-        map: Some(Map {
-            rates: down.values.iter().map(row).collect(),
-            edges: Vec::new(),
-            rows: Vec::new(),
-        }),
-        bands: Vec::new(),
-    })
+    let title = format!("Rate by {} and {}", down.name, across.name);
+    let note = "Documents per second, the median of all runs with the same settings; blank if not \
+    measured.";
+    let rates = down.values.iter().map(row).collect();
+    let map = Map { rates, edges: Vec::new(), rows: Vec::new() };
+    let chart = Chart::new(ChartKind::Heatmap, title, (axis(across), axis(down)));
+    Some(Chart { note: note.to_owned(), map: Some(map), ..chart }.finished())
 }
 
 /// Operations in each whole second of a burst, of all workers or per worker.

@@ -28,17 +28,9 @@ pub(super) fn chart(view: &View<'_>) -> Chart {
     } else {
         "A closed loop: each connection waits for its answer, so the server sets the pace."
     };
-    Chart {
-        kind: ChartKind::Throughput,
-        title: "Throughput".to_owned(),
-        note: note.to_owned(),
-        x: Axis::time(),
-        y: Axis::new(format!("{unit} per second"), Scale::Linear),
-        lines,
-        cells: None,
-        map: None,
-        bands: Vec::new(),
-    }
+    let axes = (Axis::time(), Axis::new(format!("{unit} per second"), Scale::Linear));
+    let chart = Chart::new(ChartKind::Throughput, "Throughput", axes);
+    Chart { note: note.to_owned(), lines, ..chart }
 }
 
 /// The offered load of an open loop, up to the number of operations that was asked for.

@@ -5,6 +5,7 @@ use super::{Chart, charts};
 use crate::op::OpKind;
 use crate::plan::{Purpose, StagePlan, stage_title};
 use crate::record::{AgentRecord, RunRecord, StageRecord};
+use crate::report::story::{Event, story};
 use serde::Serialize;
 
 /// The most runs that can be distinguished in one chart.
@@ -25,6 +26,8 @@ pub(super) struct Part<'a> {
     /// The agents of the run.
     pub(super) agents: &'a [AgentRecord],
     pub(super) timeline: Timeline,
+    /// What happened in the stage.
+    pub(super) events: Vec<Event>,
 }
 
 /// One stage and kind of operation, from every run that has them.
@@ -60,10 +63,17 @@ impl View<'_> {
                 connections: record.plan.connections,
                 agents: &record.agents,
                 timeline: Timeline::new(found, kind, most),
+                events: events(record, found),
             }));
         }
         View { kind, overlay: runs.len() > 1, parts }
     }
+}
+
+/// What happened in a stage of a run.
+fn events(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
+    let of_stage = |event: &Event| record.stages[event.stage].name == stage.name;
+    story(record).into_iter().filter(of_stage).collect()
 }
 
 /// A, B and so on.

@@ -1,7 +1,7 @@
 //! The page as text. `tests/browser` opens it.
 
 use super::*;
-use crate::op::OpKind;
+use crate::op::{Failure, OpKind, Reason};
 use crate::record::fixture::{part, record, stage};
 
 /// What ends a script, opens an element, and is a name of the template.
@@ -11,20 +11,29 @@ const EVIL: &str = "</script><script>alert('1')</script><!-- \"&amp; {{library}}
 fn text_of_others_stays_text() {
     let mut run = record(&[]);
     run.plan.command = format!("springload run {EVIL}");
+    run.plan.label = Some(EVIL.to_owned());
     run.server.stand_in = false;
     (run.server.name, run.server.version) = (EVIL.to_owned(), EVIL.to_owned());
     (run.server.url, run.server.database) = (EVIL.to_owned(), EVIL.to_owned());
     run.environment.processor = EVIL.to_owned();
     run.started_at = EVIL.to_owned();
     run.warnings[0].message = EVIL.to_owned();
+    let crud = run.stages.last_mut().unwrap();
+    let reason = Reason::new(Some(409), EVIL);
+    crud.operations[0].reasons.insert(Failure::Conflict, reason);
+    crud.operations[0].failures.insert(Failure::Conflict, 2_000);
+    run.result = None;
     let clean = render(&[record(&[])]);
-    let page = render(&[run.clone(), run]);
     let count = |page: &str, what: &str| page.to_lowercase().matches(what).count();
-    for what in ["<script", "</script", "<!--"] {
-        assert_eq!(count(&page, what), count(&clean, what), "{what}");
+    for page in [render(&[run.clone()]), render(&[run.clone(), run])] {
+        for what in ["<script", "</script", "<!--"] {
+            assert_eq!(count(&page, what), count(&clean, what), "{what}");
+        }
+        let title = "<title>&lt;/script&gt;&lt;script&gt;alert(&#39;1&#39;)";
+        assert!(page.contains(title) && page.contains("<h1>&lt;/script&gt;"));
+        assert!(page.contains("409 &lt;/script&gt;"), "the server's reason");
+        assert!(page.contains("&quot;&amp;amp; {{library}}"), "only the template's names are");
     }
-    assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(&#39;1&#39;)"));
-    assert!(page.contains("&quot;&amp;amp; {{library}}"), "only the template's names are names");
 }
 
 #[test]
@@ -44,6 +53,50 @@ fn the_page_asks_for_nothing() {
 }
 
 #[test]
+fn the_result_is_there_before_the_library_is_read() {
+    let page = render(&[record(&["read.max > 1ms"])]);
+    let place = |what: &str| page.find(what).unwrap_or_else(|| panic!("no {what}"));
+    let library = place("<script type=\"text/plain\" id=\"library\">");
+    for part in ["<h1>", "class=\"headline", "class=\"tiles\"", "<table", "id=\"data\""] {
+        assert!(place(part) < library, "{part}");
+    }
+    assert!(place("class=\"headline") < place("class=\"tiles\""));
+    assert!(place("class=\"tiles\"") < place("<table"));
+    assert!(!page[..library].contains("plotly.js v"), "it is in one place, and not run there");
+    assert!(page.len() <= 1_700_000, "{} bytes", page.len());
+}
+
+#[test]
+fn two_runs_stand_side_by_side() {
+    let mut runs = [record(&[]), record(&[])];
+    runs[0].plan.label = Some("old".to_owned());
+    runs[1].plan.label = Some("new".to_owned());
+    for operation in &mut runs[1].stages.last_mut().unwrap().operations {
+        operation.throughput_per_s *= 3.0;
+    }
+    let page = render(&runs);
+    assert_eq!(page.matches("<table").count(), 2, "one of figures and one of settings");
+    assert!(page.contains("<title>old · new · springload</title>"));
+    assert!(page.contains("A</span>old</th>") && page.contains("B</span>new</th>"));
+    assert!(page.contains("<span class=\"difference\">×3.0</span>"));
+    assert!(!page.replace(LIBRARY, "").contains("significant"), "one run each says no such thing");
+}
+
+/// One kind is all kinds: it is not shown twice.
+#[test]
+fn nothing_is_shown_twice() {
+    let mut run = record(&[]);
+    let all = |page: &str| page.matches("<tr class=\"all\">").count();
+    assert_eq!(all(&render(std::slice::from_ref(&run))), 1);
+    let crud_of = |run: &RunRecord| {
+        Data::of(std::slice::from_ref(run)).stages.into_iter().next_back().unwrap().views
+    };
+    run.stages.last_mut().unwrap().operations.truncate(1);
+    let page = render(std::slice::from_ref(&run));
+    assert_eq!((all(&page), crud_of(&run).len()), (0, 1));
+}
+
+#[test]
 fn long_runs_make_no_long_page() {
     let seconds = (0..310)
         .flat_map(|second| [OpKind::Read, OpKind::Update].map(|kind| (second, kind, part(300, 1))));
@@ -59,6 +112,7 @@ fn long_runs_make_no_long_page() {
 fn a_run_that_measured_nothing_has_a_page() {
     let mut run = record(&[]);
     run.stages.clear();
-    run.refresh_warnings();
-    assert!(render(&[run]).contains("\"first\":null"));
+    run.conclude();
+    let page = render(&[run]);
+    assert!(page.contains("\"first\":null") && page.contains("nothing was measured"));
 }

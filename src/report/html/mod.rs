@@ -4,10 +4,14 @@
 
 mod agents;
 mod burst;
+mod compare;
 mod escape;
 mod facts;
 mod parts;
+mod result;
+mod summary;
 mod sweep;
+mod trust;
 
 pub use sweep::sweep_page;
 
@@ -39,7 +43,10 @@ struct Data {
 
 impl Data {
     fn of(runs: &[RunRecord]) -> Self {
-        let stages = stages(runs, true);
+        let mut stages = stages(runs, true);
+        for view in stages.iter_mut().flat_map(|stage| &mut stage.views) {
+            view.charts.retain(|chart| !chart.is_empty());
+        }
         let first = foremost(&stages).map(|stage| stage.name.clone());
         Self { runs: (0..runs.len()).map(label).collect(), stages, first }
     }
@@ -47,10 +54,16 @@ impl Data {
 
 fn render(runs: &[RunRecord]) -> String {
     let page = Page {
-        title: parts::title(runs),
+        title: parts::page_title(runs),
+        heading: Html::text(parts::heading(runs)),
         head: parts::head(runs),
-        trust: parts::trust(runs),
-        summary: parts::summary(runs),
+        result: result::cards(runs),
+        summary_note: Html::text(summary_note(runs)),
+        summary: match runs {
+            [run] => summary::table(run),
+            _ => compare::table(runs),
+        },
+        trust: trust::details(runs),
         more: [burst::section(runs), agents::section(runs)].into_iter().collect(),
         settings: facts::table(runs),
         reproduce: parts::reproduce(runs),
@@ -59,12 +72,27 @@ fn render(runs: &[RunRecord]) -> String {
     page.filled(&Data::of(runs))
 }
 
+/// How to read the table.
+const fn summary_note(runs: &[RunRecord]) -> &'static str {
+    if runs.len() > 1 {
+        "differences are to A; each column is one run, and how much two runs of the same differ \
+        is not known from it"
+    } else {
+        "response times in ms, unless service times are named"
+    }
+}
+
 /// The text of a page.
 struct Page {
     title: Html,
+    heading: Html,
     head: Html,
-    trust: Html,
+    /// What comes first.
+    result: Html,
+    summary_note: Html,
     summary: Html,
+    /// What is folded up.
+    trust: Html,
     /// Sections that only some pages have.
     more: Html,
     settings: Html,
@@ -78,9 +106,12 @@ impl Page {
         let data = serde_json::to_string(data).expect("charts are plain data");
         let parts = [
             ("title", self.title),
+            ("heading", self.heading),
             ("head", self.head),
-            ("trust", self.trust),
+            ("result", self.result),
+            ("summary_note", self.summary_note),
             ("summary", self.summary),
+            ("trust", self.trust),
             ("more", self.more),
             ("settings", self.settings),
             ("reproduce", self.reproduce),

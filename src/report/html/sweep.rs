@@ -1,15 +1,15 @@
-//! The page of a sweep: what is missing or not trustworthy, a row per run, charts, slopes, and
-//! the command that repeats it.
+//! The page of a sweep: whether its runs can be trusted, the highest and the lowest rate, a row per
+//! run, charts, slopes, and the command that repeats it.
 
 use super::escape::Html;
 use super::facts;
-use super::parts::grid;
+use super::parts::{grid, list};
 use super::{Data, Page};
 use crate::plan::stage_title;
 use crate::report::chart::{OfKind, Stage, of_sweep};
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::sweep::{SLOPES, slopes};
-use crate::sweep::{CellRecord, Headline, SweepRecord, median};
+use crate::sweep::{CellRecord, Headline, SweepRecord, median, without_effect};
 
 /// The most lines of one kind to show.
 const MOST_LINES: usize = 30;
@@ -24,9 +24,12 @@ pub fn sweep_page(sweep: &SweepRecord) -> String {
     let stages = first.clone().map(stage);
     let data = Data { runs: Vec::new(), stages: stages.into_iter().collect(), first };
     let page = Page {
-        title: Html::text(format!("springload sweep · {}", place(sweep))),
+        title: Html::text(format!("{} · springload", heading(sweep))),
+        heading: Html::text(heading(sweep)),
         head: head(sweep),
-        trust: trust(sweep),
+        result: result(sweep),
+        summary_note: Html::text("response times in ms"),
+        trust: Html::default(),
         summary: table(sweep),
         more: words(sweep),
         settings: facts::rows(&settings(sweep)),
@@ -44,11 +47,20 @@ fn place(sweep: &SweepRecord) -> &str {
     sweep.definition.target.as_deref().unwrap_or("embedded stand-ins, one per run")
 }
 
-fn head(sweep: &SweepRecord) -> Html {
+/// What is varied.
+fn varied(sweep: &SweepRecord) -> String {
     let names: Vec<&str> = sweep.definition.axes.iter().map(|axis| axis.name.as_str()).collect();
-    let mut line = Html::tag("strong", format!("Sweep over {}", names.join(" and ")));
-    line.push(&Html::text(format!(" · {}", place(sweep))));
-    Html::element("p", &line)
+    format!("Sweep over {}", names.join(" and "))
+}
+
+fn heading(sweep: &SweepRecord) -> String {
+    sweep.definition.label.clone().unwrap_or_else(|| varied(sweep))
+}
+
+fn head(sweep: &SweepRecord) -> Html {
+    let what = sweep.definition.label.as_ref().map(|_| varied(sweep));
+    let parts: Vec<String> = what.into_iter().chain([place(sweep).to_owned()]).collect();
+    Html::tag("p", parts.join(" · "))
 }
 
 /// A run's settings, and its round if there are several.
@@ -84,27 +96,83 @@ fn verdict(result: &Headline) -> String {
 }
 
 /// What must be read before any number.
-fn trust(sweep: &SweepRecord) -> Html {
-    let (all, measured) = (sweep.cells.len(), results(sweep).count());
-    let trusted = results(sweep).filter(|result| result.trustworthy).count();
-    let (colour, word) = match (measured, trusted) {
-        (0, _) => ("none", "nothing measured"),
-        _ if trusted < measured => ("bad", "not all trustworthy"),
-        _ if measured < all => ("fair", "not all measured"),
-        _ => ("good", "valid"),
-    };
-    let mut line = Html::tag(&format!("span class=\"badge {colour}\""), word);
-    let text = format!("trust: {measured} of {all} runs measured · {trusted} of them trustworthy");
-    line.push(&Html::tag("span", text));
-    let mut inside = Html::element("p class=\"trust\"", &line);
+fn result(sweep: &SweepRecord) -> Html {
+    let (colour, mark, words) = pill(sweep);
+    let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
+    line.push(&Html::tag("strong", words));
+    let mut inside = Html::element(&format!("p class=\"headline {colour}\""), &line);
+    if let Some(words) = extremes(sweep) {
+        inside.push(&Html::tag("p class=\"story\"", words));
+    }
+    inside.push(&told(&cautions(sweep)));
     let mut lines: Vec<String> = Vec::new();
     for cell in sweep.in_order() {
         let doubts = doubts(cell).into_iter();
         lines.extend(doubts.map(|doubt| format!("{}: {doubt}", name(sweep, cell))));
     }
-    inside.push(&list(&lines));
-    inside.push(&list(&warnings(sweep)));
+    inside.push(&told(&lines));
+    inside.push(&told(&warnings(sweep)));
     Html::element("div class=\"card\"", &inside)
+}
+
+/// How many runs there are, and how many of them can be trusted.
+fn pill(sweep: &SweepRecord) -> (&'static str, char, String) {
+    let (all, measured) = (sweep.cells.len(), results(sweep).count());
+    let doubtful = results(sweep).filter(|result| !result.trustworthy).count();
+    let s = if all == 1 { "" } else { "s" };
+    match (measured, doubtful) {
+        (0, _) => ("none", '?', format!("none of {all} run{s} was measured")),
+        (_, 0) if measured < all => {
+            ("fair", '!', format!("{} of {all} run{s} not measured", all - measured))
+        }
+        (_, 0) => ("good", '✓', format!("{all} run{s}, all valid")),
+        (_, doubtful) if measured < all => {
+            let missing = all - measured;
+            ("bad", '✗', format!("{doubtful} of {all} runs doubtful, {missing} not measured"))
+        }
+        (_, doubtful) => ("bad", '✗', format!("{doubtful} of {all} run{s} doubtful")),
+    }
+}
+
+/// The settings with the highest and the lowest rate, by the medians of their runs.
+fn extremes(sweep: &SweepRecord) -> Option<String> {
+    let cells = sweep.in_order();
+    let cells = cells.chunk_by(|one, other| one.settings == other.settings);
+    let rates = cells.filter_map(|cells| {
+        let results = cells.iter().filter_map(|cell| cell.result.as_ref());
+        let rate = median(results.filter(|it| it.trustworthy).map(|it| it.per_s))?;
+        let settings = cells[0].settings.iter().map(|it| format!("{}={}", it.name, it.value));
+        Some((rate, settings.collect::<Vec<_>>().join(" ")))
+    });
+    let rates: Vec<(f64, String)> = rates.collect();
+    let by_rate = |one: &&(f64, String), other: &&(f64, String)| one.0.total_cmp(&other.0);
+    let (high, low) = (rates.iter().max_by(by_rate)?, rates.iter().min_by(by_rate)?);
+    let one =
+        |(rate, settings): &(f64, String)| format!("{} docs/s at {settings}", decimal(*rate, 0));
+    let ratio = high.0 / low.0;
+    let times = if ratio >= 1.1 && ratio.is_finite() {
+        format!(", {} times the lowest", decimal(ratio, 1))
+    } else {
+        ", hardly more than the lowest".to_owned()
+    };
+    (rates.len() > 1).then(|| format!("Highest: {}{times}: {}.", one(high), one(low)))
+}
+
+/// What cannot be told from this sweep.
+fn cautions(sweep: &SweepRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    if sweep.definition.repeat < 2 {
+        let line = "each combination was measured once, so how much two runs of the same differ is \
+                    not known; --repeat 3 tells";
+        lines.push(line.to_owned());
+    }
+    for axis in without_effect(sweep) {
+        lines.push(format!(
+            "{axis} has no effect that can be told from noise: its values differ no more than \
+             runs of the same settings do"
+        ));
+    }
+    lines
 }
 
 /// The warnings of all runs, each once, with the number of runs that have it.
@@ -120,14 +188,11 @@ fn warnings(sweep: &SweepRecord) -> Vec<String> {
     told.into_iter().map(|(warning, count)| format!("{warning} ({})", runs(count))).collect()
 }
 
-fn list(lines: &[String]) -> Html {
-    if lines.is_empty() {
-        return Html::default();
-    }
+fn told(lines: &[String]) -> Html {
     let more = lines.len().saturating_sub(MOST_LINES);
     let more = (more > 0).then(|| Html::tag("li", format!("and {more} more")));
     let lines = lines.iter().take(MOST_LINES).map(|line| Html::tag("li", line));
-    Html::element("ul class=\"warnings\"", &lines.chain(more).collect())
+    list("warnings", lines.chain(more).collect())
 }
 
 /// A row per run, and one of medians if settings were measured more than once.

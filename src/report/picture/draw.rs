@@ -1,243 +1,362 @@
-//! Draws charts with plotters.
+//! Lays out charts: what stands where, in pixels.
 
-use super::axis::{Places, place};
-use super::{CHART_HEIGHT, LINE_HEIGHT, Sheet, WIDTH};
-use crate::report::chart::{Cells, Chart, Line, Map, Scale, Stroke, What};
-use crate::report::number::decimal;
-use plotters::chart::{ChartBuilder, ChartContext};
-use plotters::coord::Shift;
-use plotters::coord::cartesian::Cartesian2d;
-use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
-use plotters::element::{EmptyElement, PathElement, Rectangle, Text};
-use plotters::prelude::DrawingBackend;
-use plotters::series::{DashedLineSeries, LineSeries};
-use plotters::style::{Color, IntoFont, RGBColor, ShapeStyle, WHITE};
+use super::axis::{LETTERS, Places};
+use super::font;
+use super::shapes::{Anchor, Box4, Colour, Drawing, Shape};
+use super::{Sheet, Tone};
+use crate::report::chart::{Band, Cells, Chart, Line, Map, Scale, Stroke, What};
+use crate::report::number::{decimal, grouped};
 
-const INK: RGBColor = RGBColor(27, 31, 36);
-const GRID: RGBColor = RGBColor(223, 227, 232);
+const INK: Colour = Colour(27, 31, 36);
+const DIM: Colour = Colour(92, 102, 112);
+const GRID: Colour = Colour(223, 227, 232);
+const WHITE: Colour = Colour(255, 255, 255);
+const GOOD: Colour = Colour(26, 127, 55);
+const FAIR: Colour = Colour(138, 83, 0);
+const BAD: Colour = Colour(179, 32, 42);
 /// The same as on the light page.
-const TONES: [RGBColor; 10] = [
-    RGBColor(37, 99, 201),
-    RGBColor(217, 115, 13),
-    RGBColor(180, 37, 154),
-    RGBColor(31, 138, 91),
-    RGBColor(109, 75, 208),
-    RGBColor(138, 109, 29),
-    RGBColor(11, 138, 156),
-    RGBColor(194, 51, 77),
-    RGBColor(91, 112, 131),
-    RGBColor(122, 154, 1),
+const TONES: [Colour; 10] = [
+    Colour(37, 99, 201),
+    Colour(217, 115, 13),
+    Colour(180, 37, 154),
+    Colour(31, 138, 91),
+    Colour(109, 75, 208),
+    Colour(138, 109, 29),
+    Colour(11, 138, 156),
+    Colour(194, 51, 77),
+    Colour(91, 112, 131),
+    Colour(122, 154, 1),
 ];
 /// Colours of cells, from few requests to many.
 const SHADES: [[f64; 3]; 4] =
     [[219.0, 231.0, 245.0], [111.0, 168.0, 220.0], [42.0, 95.0, 165.0], [42.0, 15.0, 74.0]];
-/// Pixels to the right of a chart, for its legend.
-const SIDE: u32 = 200;
+/// How many of them are told apart.
+const SHADE_COUNT: u8 = 24;
 
-type Area<DB> = DrawingArea<DB, Shift>;
-type Coordinates = Cartesian2d<Places, Places>;
-type Context<'a, DB> = ChartContext<'a, DB, Coordinates>;
-type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+/// The edges of everything, and of what is drawn by a scale.
+const EDGES: (f64, f64) = (24.0, 1_176.0);
+const PLOT: (f64, f64) = (88.0, 1_176.0);
+/// The height of a chart with one row of names.
+const CHART_HEIGHT: f64 = 340.0;
+const LINE_HEIGHT: f64 = 21.0;
+/// The height of a row of names of lines.
+const LEGEND_HEIGHT: f64 = 19.0;
+/// More points than this need no marks.
+const MOST_MARKED: usize = 60;
 
-/// Draws the whole picture. The backends write to memory, which does not fail.
-pub(super) fn sheet<DB: DrawingBackend>(sheet: &Sheet, backend: DB) {
-    let root = backend.into_drawing_area();
-    let drawn = all(sheet, &root);
-    drawn.expect("drawing in memory does not fail");
-}
+const LABEL: (f64, Colour, Anchor) = (LETTERS, INK, Anchor::Start);
 
-fn all<DB: DrawingBackend>(sheet: &Sheet, root: &Area<DB>) -> Drawn<DB> {
-    root.fill(&WHITE)?;
-    let (head, rest) = root.split_vertically(sheet.head_height());
-    let font = ("sans-serif", 22).into_font().color(&INK);
-    head.draw(&Text::new(sheet.title.as_str(), (20, 16), font))?;
-    for (y, line) in rows(48).zip(&sheet.lines) {
-        let colour = if line.starts_with(['!', '✗']) { RGBColor(179, 32, 42) } else { INK };
-        let font = ("sans-serif", 14).into_font().color(&colour);
-        head.draw(&Text::new(line.as_str(), (20, y), font))?;
+/// Draws the whole picture.
+pub(super) fn sheet(sheet: &Sheet) -> Drawing {
+    let words = sheet.charts.iter().map(|chart| format!("{}.", chart.words));
+    let words = std::iter::once(format!("{}.", sheet.title)).chain(words);
+    let mut out = Drawing {
+        width: EDGES.0 + EDGES.1,
+        words: words.collect::<Vec<_>>().join(" "),
+        ..Drawing::default()
+    };
+    let mut y = 36.0;
+    for (at, line) in wrap(&sheet.title, 22.0).into_iter().enumerate() {
+        y += if at > 0 { 26.0 } else { 0.0 };
+        out.text((EDGES.0, y), (22.0, INK, Anchor::Start), line);
     }
-    let mut rest = rest;
+    y += 6.0;
+    for (tone, text) in &sheet.lines {
+        let (size, colour) = match tone {
+            Tone::Good => (17.0, GOOD),
+            Tone::Fair => (14.0, FAIR),
+            Tone::Bad => (14.0, BAD),
+            Tone::Worst => (17.0, BAD),
+            Tone::Plain => (14.0, INK),
+            Tone::Dim => (14.0, DIM),
+        };
+        for (at, line) in wrap(text, size).into_iter().enumerate() {
+            y += LINE_HEIGHT + if size > 14.0 { 3.0 } else { 0.0 };
+            let indent = if at > 0 { 20.0 } else { 0.0 };
+            out.text((EDGES.0 + indent, y), (size, colour, Anchor::Start), line);
+        }
+    }
+    y += 18.0;
     for chart in &sheet.charts {
-        let (area, below) = rest.split_vertically(CHART_HEIGHT);
-        self::chart(chart, sheet.end_s, &area)?;
-        rest = below;
+        y = self::chart(chart, y, &mut out);
     }
-    root.present()
+    out.height = y.ceil();
+    out
 }
 
-/// The positions of lines of text, from `top` on.
-fn rows(top: i32) -> impl Iterator<Item = i32> {
-    (top..).step_by(LINE_HEIGHT as usize)
+/// Cuts a text into lines that fit, between words; a word that is too long is cut, too.
+fn wrap(text: &str, size: f64) -> Vec<String> {
+    let most = EDGES.1 - EDGES.0 - 20.0;
+    let fits = |text: &str| font::width(text, size) <= most;
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last_mut().expect("there is one");
+        let longer = if last.is_empty() { word.to_owned() } else { format!("{last} {word}") };
+        if fits(&longer) {
+            *last = longer;
+            continue;
+        }
+        if !last.is_empty() {
+            lines.push(String::new());
+        }
+        for sign in word.chars() {
+            let last = lines.last_mut().expect("there is one");
+            last.push(sign);
+            if !fits(last) {
+                last.pop();
+                lines.push(sign.to_string());
+            }
+        }
+    }
+    lines
 }
 
-fn chart<DB: DrawingBackend>(chart: &Chart, end_s: f64, area: &Area<DB>) -> Drawn<DB> {
-    let (area, side) = area.split_horizontally(WIDTH - SIDE);
+/// Draws one chart from `top` on; returns where it ends.
+fn chart(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
+    let title = out.text((EDGES.0, top + 24.0), (17.0, INK, Anchor::Start), &chart.title);
+    out.text((title + 14.0, top + 24.0), (LETTERS, DIM, Anchor::Start), &chart.y.title);
+    let below = legend(chart, top + 46.0, out);
+    let rows = (below - top - 46.0) / LEGEND_HEIGHT;
+    let bottom = top + CHART_HEIGHT - 60.0 + (rows - 1.0).max(0.0) * LEGEND_HEIGHT;
+    let (x, y) = axes(chart, (bottom, below - 4.0));
+    grid(chart, (&x, &y), (bottom, below - 4.0), out);
+    if let Some(cells) = &chart.cells {
+        self::cells(cells, (&x, &y), out);
+    }
+    if let Some(map) = &chart.map {
+        self::map(map, (&x, &y), out);
+    }
+    let edges = (below - 4.0, bottom);
+    for band in &chart.bands {
+        let [from, to] = [band.from_s, band.to_s].map(|at| x.pixel(at).clamp(PLOT.0, PLOT.1));
+        let rect = [from, edges.0, (to - from).max(2.0), edges.1 - edges.0];
+        out.shapes.push(Shape::Boxes(of_band(band), 0.16, vec![rect]));
+    }
+    for line in shown(chart) {
+        self::line(line, chart.x.scale, (&x, &y), out);
+    }
+    captions(chart, &x, edges.0, out);
+    bottom + 60.0
+}
+
+fn shown(chart: &Chart) -> impl Iterator<Item = &Line> {
+    chart.lines.iter().filter(|line| !line.hidden)
+}
+
+/// The axes, with room for everything that is shown.
+fn axes(chart: &Chart, pixels: (f64, f64)) -> (Places, Places) {
     let cells = chart.cells.iter();
     let cell_x = cells.clone().flat_map(|it| it.x.iter().copied());
     let cell_y = cells.flat_map(|it| it.y.iter().copied());
-    let lines_x = chart.lines.iter().flat_map(|it| it.x.clone());
-    let end = (chart.x.scale == Scale::Time).then_some(end_s);
-    let x = Places::new(chart.x.scale, lines_x.chain(cell_x).chain(end));
-    let y = chart.lines.iter().flat_map(|it| it.y.iter().flatten().copied()).chain(cell_y);
-    let y = match &chart.map {
-        Some(_) => Places::rows(&chart.y.names),
-        None => Places::new(chart.y.scale, y),
-    };
-    let mut context = ChartBuilder::on(&area)
-        .caption(&chart.title, ("sans-serif", 18).into_font().color(&INK))
-        .margin_left(14)
-        .margin_right(18)
-        .margin_top(10)
-        .x_label_area_size(46)
-        .y_label_area_size(74)
-        .build_cartesian_2d(x, y)?;
-    context
-        .configure_mesh()
-        .x_desc(&chart.x.title)
-        .y_desc(&chart.y.title)
-        .label_style(("sans-serif", 13).into_font().color(&INK))
-        .bold_line_style(GRID)
-        .light_line_style(WHITE)
-        .axis_style(GRID)
-        .draw()?;
-    if let Some(cells) = &chart.cells {
-        self::cells(cells, (chart.x.scale, chart.y.scale), (&mut context, &side))?;
+    let lines_x = shown(chart).flat_map(|it| it.x.iter().copied());
+    let lines_y = shown(chart).flat_map(|it| it.y.iter().flatten().copied());
+    let edges = chart.map.iter().flat_map(|it| it.edges.iter().copied());
+    let x = Places::new(&chart.x, lines_x.chain(cell_x).chain(edges).chain(chart.x.end), PLOT);
+    (x, Places::new(&chart.y, lines_y.chain(cell_y), pixels))
+}
+
+/// The lines and numbers behind a chart.
+fn grid(chart: &Chart, (x, y): (&Places, &Places), (bottom, top): (f64, f64), out: &mut Drawing) {
+    for (at, text) in &y.ticks {
+        out.rule(GRID, (PLOT.0, at.round() + 0.5), (PLOT.1, at.round() + 0.5));
+        let place = (PLOT.0 - 8.0, at + 4.5);
+        out.text(place, (LETTERS, INK, Anchor::End), text.clone());
     }
+    for (at, text) in &x.ticks {
+        out.rule(GRID, (at.round() + 0.5, top), (at.round() + 0.5, bottom + 4.0));
+        out.text((*at, bottom + 18.0), (LETTERS, INK, Anchor::Middle), text.clone());
+    }
+    let middle = (f64::midpoint(PLOT.0, PLOT.1), bottom + 38.0);
+    out.text(middle, (LETTERS, DIM, Anchor::Middle), chart.x.title.clone());
+}
+
+/// What the lines or the shades are; returns where the rows of it end.
+fn legend(chart: &Chart, top: f64, out: &mut Drawing) -> f64 {
+    if let Some((few, many)) = scale(chart) {
+        let mut at = out.text((PLOT.0, top), LABEL, few) + 8.0;
+        for step in 0..SHADE_COUNT {
+            let shade = shade(f64::from(step) / f64::from(SHADE_COUNT - 1));
+            out.boxes(shade, vec![[at, top - 10.0, 7.0, 11.0]]);
+            at += 7.0;
+        }
+        out.text((at + 8.0, top), LABEL, many);
+        return top + LEGEND_HEIGHT;
+    }
+    let (mut at, mut y) = (PLOT.0, top);
+    for line in shown(chart).filter(|_| chart.legend) {
+        let width = 30.0 + font::width(&line.name, LETTERS);
+        if at > PLOT.0 && at + width > PLOT.1 {
+            (at, y) = (PLOT.0, y + LEGEND_HEIGHT);
+        }
+        let middle = y - 4.5;
+        let sample = vec![vec![(at, middle), (at + 24.0, middle)]];
+        out.shapes.push(stroke(line, sample));
+        at = out.text((at + 30.0, y), LABEL, line.name.clone()) + 22.0;
+    }
+    y + LEGEND_HEIGHT
+}
+
+/// What the brightest and the darkest shade are.
+fn scale(chart: &Chart) -> Option<(String, String)> {
     if let Some(map) = &chart.map {
-        self::map(map, (&mut context, &side))?;
+        return Some(("0".to_owned(), format!("{} documents/s", decimal(most(map), 0))));
     }
-    bands(chart, &mut context)?;
-    for line in chart.lines.iter().filter(|line| !line.hidden) {
-        self::line(line, (chart.x.scale, chart.y.scale), &mut context)?;
-    }
-    legend(chart, &side)
+    let counts = chart.cells.as_ref()?.counts.iter().flatten();
+    let most = counts.copied().max().unwrap_or(1);
+    Some(("1".to_owned(), format!("{} requests per cell", grouped(most))))
 }
 
-/// Bands of time, such as outages, with their captions.
-fn bands<'a, DB: DrawingBackend + 'a>(chart: &Chart, context: &mut Context<'a, DB>) -> Drawn<DB> {
-    let (bottom, top) = (context.y_range().start, context.y_range().end);
-    for (band, row) in chart.bands.iter().zip(0i32..) {
-        let colour = match band.what {
-            What::Outage => RGBColor(179, 32, 42),
-            What::Pause => RGBColor(138, 109, 29),
-            What::Lost => RGBColor(91, 112, 131),
-        };
-        let (from, to) = (place(chart.x.scale, band.from_s), place(chart.x.scale, band.to_s));
-        let shape = Rectangle::new([(from, bottom), (to, top)], colour.mix(0.18).filled());
-        context.draw_series([shape])?;
-        let font = ("sans-serif", 13).into_font().color(&colour);
-        let text = EmptyElement::at((from, top))
-            + Text::new(band.text.clone(), (4, 4 + 14 * (row % 4)), font);
-        context.draw_series([text])?;
-    }
-    Ok(())
+fn most(map: &Map) -> f64 {
+    map.rates.iter().flatten().flatten().copied().fold(1e-9, f64::max)
 }
 
-/// The legend, next to the lines.
-fn legend<DB: DrawingBackend>(chart: &Chart, side: &Area<DB>) -> Drawn<DB> {
-    for (y, line) in rows(50).zip(chart.lines.iter().filter(|line| !line.hidden)) {
-        let style = style(line);
-        let pieces: &[(i32, i32)] = match line.stroke {
-            Stroke::Solid => &[(0, 24)],
-            Stroke::Dash => &[(0, 7), (11, 18)],
-            Stroke::Dot => &[(0, 2), (5, 7), (10, 12), (15, 17)],
-        };
-        for &(from, to) in pieces {
-            side.draw(&PathElement::new(vec![(from, y), (to, y)], style))?;
+const fn of_band(band: &Band) -> Colour {
+    match band.what {
+        What::Outage | What::Silence => BAD,
+        What::Pause => FAIR,
+        What::Lost => TONES[8],
+    }
+}
+
+/// The captions of bands, each in the first row that is free.
+fn captions(chart: &Chart, x: &Places, top: f64, out: &mut Drawing) {
+    let mut rows: Vec<f64> = Vec::new();
+    let mut bands: Vec<&Band> = chart.bands.iter().collect();
+    bands.sort_by(|one, two| one.from_s.total_cmp(&two.from_s));
+    for band in bands {
+        let width = font::width(&band.text, LETTERS);
+        let from = (x.pixel(band.from_s) + 4.0).min(PLOT.1 - width - 4.0).max(PLOT.0);
+        let free = rows.iter().position(|end| *end < from);
+        let row = free.unwrap_or(rows.len());
+        // More would hide the chart.
+        if row > 3 {
+            continue;
         }
-        let font = ("sans-serif", 13).into_font().color(&INK);
-        side.draw(&Text::new(line.name.as_str(), (31, y - 7), font))?;
+        rows.resize(rows.len().max(row + 1), 0.0);
+        rows[row] = from + width + 8.0;
+        let y = top + 15.0 + 16.0 * row as f64;
+        out.shapes.push(Shape::Boxes(WHITE, 0.7, vec![[from - 2.0, y - 12.0, width + 4.0, 16.0]]));
+        out.text((from, y), (LETTERS, of_band(band), Anchor::Start), band.text.clone());
     }
-    Ok(())
 }
 
-fn style(line: &Line) -> ShapeStyle {
-    let colour = TONES[line.tone % TONES.len()];
-    ShapeStyle { color: colour.to_rgba(), filled: true, stroke_width: 2 }
+fn colour(line: &Line) -> Colour {
+    TONES[line.tone % TONES.len()]
 }
 
-/// One line, in segments between its gaps.
-fn line<'a, DB: DrawingBackend + 'a>(
-    line: &Line,
-    (x, y): (Scale, Scale),
-    context: &mut Context<'a, DB>,
-) -> Drawn<DB> {
-    let style = style(line);
-    let points: Vec<Option<(f64, f64)>> =
-        line.x.iter().zip(&line.y).map(|(&a, b)| b.map(|b| (place(x, a), place(y, b)))).collect();
-    let dash = match line.stroke {
-        Stroke::Solid => None,
-        Stroke::Dash => Some((7, 4)),
-        Stroke::Dot => Some((2, 3)),
+fn stroke(line: &Line, lines: Vec<Vec<(f64, f64)>>) -> Shape {
+    let dash: &[f64] = match line.stroke {
+        Stroke::Solid => &[],
+        Stroke::Dash => &[7.0, 4.0],
+        Stroke::Dot => &[2.0, 3.0],
     };
-    for piece in points.split(Option::is_none) {
-        let piece: Vec<(f64, f64)> = piece.iter().flatten().copied().collect();
-        match dash {
-            Some((long, gap)) if piece.len() > 1 => {
-                context.draw_series(DashedLineSeries::new(piece, long, gap, style))?;
-            }
-            _ => {
-                let dot = u32::from(piece.len() == 1) * 3;
-                context.draw_series(LineSeries::new(piece, style).point_size(dot))?;
-            }
-        }
-    }
-    Ok(())
+    let width = if line.stroke == Stroke::Solid { 2.0 } else { 1.5 };
+    Shape::Lines { colour: colour(line), width, dash, lines }
 }
 
-fn cells<'a, DB: DrawingBackend + 'a>(
-    cells: &Cells,
-    (x, y): (Scale, Scale),
-    (context, side): (&mut Context<'a, DB>, &Area<DB>),
-) -> Drawn<DB> {
+/// One line, in pieces between its gaps, with marks at its points where these are few.
+fn line(line: &Line, scale: Scale, (x, y): (&Places, &Places), out: &mut Drawing) {
+    let points = line.x.iter().zip(&line.y);
+    let points: Vec<_> = points.map(|(&a, b)| b.map(|b| (x.pixel(a), y.pixel(b)))).collect();
+    let pieces: Vec<Vec<_>> = points
+        .split(Option::is_none)
+        .map(|piece| piece.iter().flatten().copied().collect())
+        .filter(|piece: &Vec<_>| !piece.is_empty())
+        .collect();
+    let alone = pieces.iter().filter(|piece| piece.len() == 1).flatten().copied().collect();
+    let marked = line.x.len() <= MOST_MARKED && scale != Scale::Nines;
+    let marks = if marked { pieces.concat() } else { alone };
+    if !pieces.is_empty() {
+        out.shapes.push(stroke(line, pieces));
+    }
+    if !marks.is_empty() {
+        out.shapes.push(Shape::Dots(colour(line), 2.7, marks));
+    }
+}
+
+/// Boxes by shade, between whole pixels, so that no seam shows.
+#[derive(Default)]
+struct Shaded(Vec<Vec<Box4>>);
+
+impl Shaded {
+    fn add(&mut self, share: f64, (left, right): (f64, f64), (top, bottom): (f64, f64)) {
+        let level = (share.clamp(0.0, 1.0) * f64::from(SHADE_COUNT - 1)).round() as usize;
+        self.0.resize(usize::from(SHADE_COUNT), Vec::new());
+        let [left, right, top, bottom] = [left, right, top, bottom].map(f64::round);
+        self.0[level].push([left, top, (right - left).max(1.0), (bottom - top).max(1.0)]);
+    }
+
+    fn draw(self, out: &mut Drawing) {
+        for (level, boxes) in self.0.into_iter().enumerate().filter(|(_, it)| !it.is_empty()) {
+            let share = level as f64 / f64::from(SHADE_COUNT - 1);
+            out.boxes(shade(share), boxes);
+        }
+    }
+}
+
+fn cells(cells: &Cells, (x, y): (&Places, &Places), out: &mut Drawing) {
     let most = cells.counts.iter().flatten().copied().max().unwrap_or(1).max(2) as f64;
-    let mut filled = Vec::new();
+    let mut shaded = Shaded::default();
     for (row, counts) in cells.counts.iter().enumerate() {
+        let span = (y.pixel(cells.y[row + 1]), y.pixel(cells.y[row]));
         for (column, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let corner = |step| (place(x, cells.x[column + step]), place(y, cells.y[row + step]));
-            let share = (count as f64).ln() / most.ln();
-            filled.push(Rectangle::new([corner(0), corner(1)], shade(share).filled()));
+            let across = (x.pixel(cells.x[column]), x.pixel(cells.x[column + 1]));
+            shaded.add((count as f64).ln() / most.ln(), across, span);
         }
     }
-    context.draw_series(filled)?;
-    captions([format!("{most} requests per cell"), "1 request per cell".to_owned()], side)
+    shaded.draw(out);
 }
 
-/// Rates of rows over time.
-fn map<'a, DB: DrawingBackend + 'a>(
-    map: &Map,
-    (context, side): (&mut Context<'a, DB>, &Area<DB>),
-) -> Drawn<DB> {
-    let most = map.rates.iter().flatten().flatten().copied().fold(1e-9, f64::max);
-    let mut filled = Vec::new();
+/// Rates of rows over time, or at each pair of two settings' values, which are written there.
+fn map(map: &Map, (x, y): (&Places, &Places), out: &mut Drawing) {
+    let most = most(map);
+    let (mut shaded, mut texts) = (Shaded::default(), Vec::new());
     for (row, rates) in (0u32..).zip(&map.rates) {
-        for (edges, rate) in map.edges.windows(2).zip(rates) {
+        let row = f64::from(row);
+        let (top, bottom) = (y.pixel(row + 0.5), y.pixel(row - 0.5));
+        for (column, rate) in rates.iter().enumerate() {
             let Some(rate) = rate else { continue };
-            let corners = [(edges[0], f64::from(row)), (edges[1], f64::from(row + 1))];
-            filled.push(Rectangle::new(corners, shade(rate / most).filled()));
+            let (left, right) = if map.edges.is_empty() {
+                (x.pixel(column as f64 - 0.5), x.pixel(column as f64 + 0.5) - 1.0)
+            } else {
+                (x.pixel(map.edges[column]), x.pixel(map.edges[column + 1]))
+            };
+            let gap = if bottom - top > 4.0 { 1.0 } else { 0.0 };
+            shaded.add(rate / most, (left, right), (top, bottom - gap));
+            if map.edges.is_empty() {
+                let colour = if rate / most > 0.45 { WHITE } else { INK };
+                let at = (f64::midpoint(left, right), f64::midpoint(top, bottom) + 5.0);
+                texts.push((at, colour, decimal(*rate, 0)));
+            }
         }
     }
-    context.draw_series(filled)?;
-    captions([format!("{}/s", decimal(most, 0)), "0/s".to_owned()], side)
-}
-
-/// The meaning of the darkest and the brightest colour.
-fn captions<DB: DrawingBackend>(captions: [String; 2], side: &Area<DB>) -> Drawn<DB> {
-    for (y, (text, share)) in rows(44).zip(captions.into_iter().zip([1.0, 0.0])) {
-        side.draw(&Rectangle::new([(0, y), (24, y + 12)], shade(share).filled()))?;
-        let font = ("sans-serif", 13).into_font().color(&INK);
-        side.draw(&Text::new(text, (31, y - 1), font))?;
+    shaded.draw(out);
+    for (at, colour, text) in texts {
+        out.text(at, (LETTERS, colour, Anchor::Middle), text);
     }
-    Ok(())
 }
 
 /// The colour of a cell, from few requests (0) to the most (1).
-fn shade(share: f64) -> RGBColor {
+fn shade(share: f64) -> Colour {
     let at = share * (SHADES.len() - 1) as f64;
     let below = (at as usize).min(SHADES.len() - 2);
     let mix = |part: usize| {
         let (few, many) = (SHADES[below][part], SHADES[below + 1][part]);
-        (few + (many - few) * (at - below as f64)) as u8
+        (few + (many - few) * (at - below as f64)).round() as u8
     };
-    RGBColor(mix(0), mix(1), mix(2))
+    Colour(mix(0), mix(1), mix(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_cut_between_words() {
+        let line = format!("{} {}", "word ".repeat(60), "x".repeat(400));
+        let pieces = wrap(&line, 14.0);
+        assert!(pieces.iter().all(|piece| font::width(piece, 14.0) <= EDGES.1 - EDGES.0));
+        let again: String = pieces.concat().split_whitespace().collect();
+        assert_eq!(again, line.split_whitespace().collect::<String>());
+    }
 }

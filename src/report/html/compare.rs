@@ -1,0 +1,206 @@
+//! Several runs beside each other: a column for each, with what differs from the first.
+
+use super::escape::Html;
+use super::parts::letter;
+use super::summary::{differs, percentile};
+use crate::measure::{Latency, Merged, OperationSummary};
+use crate::op::OpKind;
+use crate::plan::stage_title;
+use crate::record::{RunRecord, StageRecord};
+use crate::report::headline::share_words;
+use crate::report::number::{decimal, grouped, millis};
+use crate::report::title::names;
+
+/// What one run has in a row: the text, and the number that is compared.
+struct Figure {
+    text: String,
+    value: Option<f64>,
+}
+
+/// The figures of a stage, or of one kind in it.
+struct Figures<'a> {
+    per_s: f64,
+    response: &'a Latency,
+    service: &'a Latency,
+    issued: u64,
+    failed: u64,
+}
+
+impl<'a> Figures<'a> {
+    fn of_all(all: &'a Merged) -> Self {
+        Self {
+            per_s: all.throughput_per_s,
+            response: &all.response,
+            service: &all.service,
+            issued: all.issued,
+            failed: all.failed(),
+        }
+    }
+
+    fn of_kind(operation: &'a OperationSummary) -> Self {
+        Self {
+            per_s: operation.throughput_per_s,
+            response: &operation.response,
+            service: &operation.service,
+            issued: operation.issued,
+            failed: operation.failed(),
+        }
+    }
+}
+
+/// The rows of each group: a name, and how a run's figure is found.
+type Row = (&'static str, fn(&Figures<'_>) -> Figure);
+
+/// Those that a kind has, too, come first; service times, which may be left out, last.
+const ROWS: [Row; 6] = [
+    ("ok/s", |it| Figure { text: decimal(it.per_s, 0), value: Some(it.per_s) }),
+    ("p50, ms", |it| time(it.response.p50_us)),
+    ("p99, ms", |it| time(it.response.p99_us)),
+    ("failed", |it| failed(it)),
+    ("max, ms", |it| most(it.response)),
+    ("service p99, ms", |it| time(it.service.p99_us)),
+];
+const OF_KIND: usize = 4;
+
+fn time(us: Option<f64>) -> Figure {
+    Figure { text: percentile(us), value: us }
+}
+
+fn most(times: &Latency) -> Figure {
+    if times.samples == 0 {
+        return Figure { text: "-".to_owned(), value: None };
+    }
+    Figure { text: millis(times.max_us), value: Some(times.max_us) }
+}
+
+fn failed(it: &Figures<'_>) -> Figure {
+    let share = it.failed as f64 / it.issued.max(1) as f64;
+    let text = match it.failed {
+        0 => "0".to_owned(),
+        failed => format!("{} ({})", grouped(failed), share_words(share)),
+    };
+    Figure { text, value: None }
+}
+
+/// One table of all runs.
+pub(super) fn table(runs: &[RunRecord]) -> Html {
+    let names = names(runs);
+    let head = |run: usize| {
+        let mut head = letter(runs, run);
+        head.push(&Html::text(&names[run]));
+        Html::element("th scope=\"col\"", &head)
+    };
+    let mut heads = Html::raw("<td></td>");
+    heads.push(&(0..runs.len()).map(head).collect());
+    let differ = |it: &OperationSummary| differs(&it.response, &it.service);
+    let measured = runs.iter().flat_map(RunRecord::measured);
+    let service = measured.flat_map(|stage| &stage.operations).any(differ);
+    let rows = if service { &ROWS[..] } else { &ROWS[..ROWS.len() - 1] };
+    let mut body = Html::default();
+    for name in stages(runs) {
+        let stages: Vec<Option<&StageRecord>> =
+            runs.iter().map(|run| run.measured().find(|stage| stage.name == name)).collect();
+        let merged: Vec<Option<Merged>> =
+            stages.iter().map(|stage| stage.map(StageRecord::merged)).collect();
+        let all: Vec<_> = merged.iter().map(|it| it.as_ref().map(Figures::of_all)).collect();
+        let kinds = kinds(&stages);
+        let title = stage_title(&name);
+        body.push(&group(&title, &all, rows));
+        for kind in kinds.iter().filter(|_| kinds.len() > 1) {
+            let found: Vec<Option<&OperationSummary>> = stages
+                .iter()
+                .map(|stage| stage.and_then(|it| it.operations.iter().find(|it| it.kind == *kind)))
+                .collect();
+            let figures: Vec<_> = found.iter().map(|it| it.map(Figures::of_kind)).collect();
+            body.push(&group(&format!("{title}: {kind}"), &figures, &ROWS[..OF_KIND]));
+        }
+    }
+    let mut table = Html::element("thead", &Html::element("tr", &heads));
+    table.push(&Html::element("tbody", &body));
+    Html::element("table id=\"figures-table\" class=\"compare\"", &table)
+}
+
+/// The measured stages of all runs, each once: first those that runs are about.
+fn stages(runs: &[RunRecord]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let main = runs.iter().filter_map(RunRecord::main_stage);
+    for stage in main.chain(runs.iter().flat_map(RunRecord::measured)) {
+        if !names.contains(&stage.name) {
+            names.push(stage.name.clone());
+        }
+    }
+    names
+}
+
+fn kinds(stages: &[Option<&StageRecord>]) -> Vec<OpKind> {
+    let has = |kind: OpKind| {
+        let operations = stages.iter().flatten().flat_map(|stage| &stage.operations);
+        operations.into_iter().any(|operation| operation.kind == kind)
+    };
+    OpKind::ALL.into_iter().filter(|kind| has(*kind)).collect()
+}
+
+/// The rows of a stage or a kind, under its name.
+fn group(name: &str, figures: &[Option<Figures<'_>>], wanted: &[Row]) -> Html {
+    let cell = format!("th scope=\"rowgroup\" colspan=\"{}\"", figures.len() + 1);
+    let mut rows =
+        Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::tag("div", name)));
+    for (name, figure) in wanted {
+        let found: Vec<Option<Figure>> =
+            figures.iter().map(|it| it.as_ref().map(*figure)).collect();
+        let first = found.first().and_then(|it| it.as_ref()?.value);
+        let mut row = Html::tag("th scope=\"row\"", name);
+        for (run, figure) in found.iter().enumerate() {
+            let mut cell = Html::text(figure.as_ref().map_or("–", |it| &it.text));
+            let value = figure.as_ref().and_then(|it| it.value).filter(|_| run > 0);
+            if run > 0 {
+                let difference = first.zip(value).map(|(one, it)| difference(one, it));
+                let text = difference.unwrap_or_default();
+                cell.push(&Html::tag("span class=\"difference\"", text));
+            }
+            row.push(&Html::element("td", &cell));
+        }
+        rows.push(&Html::element("tr", &row));
+    }
+    rows
+}
+
+/// What a value is to the first: in percent, or a ratio where that says more.
+fn difference(first: f64, value: f64) -> String {
+    if first <= 0.0 || value <= 0.0 {
+        return String::new();
+    }
+    let ratio = value / first;
+    let percent = (ratio - 1.0) * 100.0;
+    match ratio {
+        it if it >= 10.0 => format!("×{}", decimal(it, 0)),
+        it if it >= 2.0 => format!("×{}", decimal(it, 1)),
+        _ if percent.abs() < 0.5 => "±0 %".to_owned(),
+        it if it <= 0.1 => format!("÷{}", decimal(1.0 / it, 0)),
+        it if it <= 0.5 => format!("÷{}", decimal(1.0 / it, 1)),
+        it if it > 1.0 => format!("+{} %", decimal(percent, 0)),
+        _ => format!("−{} %", decimal(-percent, 0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_in_percent_or_ratios() {
+        for (value, told) in [
+            (100.3, "±0 %"),
+            (112.0, "+12 %"),
+            (92.0, "−8 %"),
+            (199.0, "+99 %"),
+            (250.0, "×2.5"),
+            (3_000.0, "×30"),
+            (40.0, "÷2.5"),
+            (1.0, "÷100"),
+            (0.0, ""),
+        ] {
+            assert_eq!(difference(100.0, value), told);
+        }
+    }
+}

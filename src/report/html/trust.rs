@@ -1,0 +1,68 @@
+//! Whether the numbers can be trusted, in plain words, folded up below them.
+
+use super::escape::Html;
+use super::parts::letter;
+use crate::record::{RunRecord, StageRecord};
+use crate::report::number::{decimal, grouped, millis};
+use crate::report::words::{Standing, standing, verdict_words};
+
+/// A part that opens: for each measured stage its verdict, and what it rests on.
+pub(super) fn details(runs: &[RunRecord]) -> Html {
+    let mut inside = Html::tag("summary", "Can these numbers be trusted?");
+    for (run, record) in runs.iter().enumerate() {
+        for stage in record.measured() {
+            let mut head = letter(runs, run);
+            head.push(&badge(record, stage));
+            inside.push(&Html::element("p class=\"trust\"", &head));
+            let facts = facts(stage).into_iter().map(|fact| Html::tag("li", fact));
+            inside.push(&Html::element("ul class=\"facts-list\"", &facts.collect()));
+        }
+    }
+    Html::element("details id=\"trust\" class=\"card\"", &inside)
+}
+
+fn badge(record: &RunRecord, stage: &StageRecord) -> Html {
+    let (colour, mark) = match standing(record, stage) {
+        Standing::Good => ("good", '✓'),
+        Standing::Fair => ("fair", '!'),
+        Standing::Bad => ("bad", '✗'),
+        Standing::Unknown => ("none", '?'),
+    };
+    let text = format!("{mark} {}: {}", stage.title(), verdict_words(record, stage));
+    Html::tag(&format!("span class=\"badge {colour}\""), text)
+}
+
+/// What springload itself did, and whether it was done with everything.
+fn facts(stage: &StageRecord) -> Vec<String> {
+    let client = &stage.client;
+    let mut facts = vec![format!(
+        "springload's busiest thread computed for {} % of the time, {} µs per request, and was free \
+         otherwise.",
+        decimal(client.busiest_thread * 100.0, 0),
+        decimal(client.cpu_per_request_us, 2),
+    )];
+    facts.push(client.lag_p99_us.map_or_else(
+        || "How late operations were begun is not known: there were too few.".to_owned(),
+        |us| {
+            format!(
+                "99 % of the operations were begun at most {} ms after they were due.",
+                millis(us)
+            )
+        },
+    ));
+    let unfinished: u64 = stage.requests().map(|operation| operation.unfinished).sum();
+    facts.push(match unfinished {
+        0 => "Everything that was begun had ended before the stage was over.".to_owned(),
+        count => format!("{} operations had no answer at the end.", grouped(count)),
+    });
+    if stage.load.open {
+        facts.push(match stage.load.dropped {
+            0 => "Nothing that was due was left out.".to_owned(),
+            count => format!(
+                "{} operations were left out, because too many were waiting or under way.",
+                grouped(count)
+            ),
+        });
+    }
+    facts
+}

@@ -1,0 +1,97 @@
+//! A picture as a list of shapes in pixels, from the left and from the top. What is made of it, SVG
+//! or PNG, is another matter: both are one picture.
+
+use super::font;
+
+/// A colour: red, green, blue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Colour(pub(super) u8, pub(super) u8, pub(super) u8);
+
+/// Where a text stands on its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A text in one line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Text {
+    /// Its point, on the base line.
+    pub(super) at: (f64, f64),
+    /// The height of its letters, with the room between lines.
+    pub(super) size: f64,
+    pub(super) colour: Colour,
+    pub(super) anchor: Anchor,
+    pub(super) words: String,
+}
+
+impl Text {
+    /// Where it begins.
+    pub(super) fn left(&self) -> f64 {
+        let width = font::width(&self.words, self.size);
+        match self.anchor {
+            Anchor::Start => self.at.0,
+            Anchor::Middle => self.at.0 - width / 2.0,
+            Anchor::End => self.at.0 - width,
+        }
+    }
+}
+
+/// A box: left, top, width and height.
+pub(super) type Box4 = [f64; 4];
+
+/// One shape.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Shape {
+    /// Boxes of one colour; the share of what is behind them that they hide, 0 to 1.
+    Boxes(Colour, f64, Vec<Box4>),
+    /// Lines from point to point, each without gaps.
+    Lines {
+        colour: Colour,
+        width: f64,
+        /// Drawn and left out in turn; empty: drawn throughout.
+        dash: &'static [f64],
+        lines: Vec<Vec<(f64, f64)>>,
+    },
+    /// Dots with this radius.
+    Dots(Colour, f64, Vec<(f64, f64)>),
+    Text(Text),
+}
+
+/// What is drawn, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Drawing {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// What it shows, for those who do not see it.
+    pub(super) words: String,
+    pub(super) shapes: Vec<Shape>,
+}
+
+impl Drawing {
+    /// Boxes of one colour that hide what is behind them.
+    pub(super) fn boxes(&mut self, colour: Colour, boxes: Vec<Box4>) {
+        self.shapes.push(Shape::Boxes(colour, 1.0, boxes));
+    }
+
+    /// One straight line, a pixel wide.
+    pub(super) fn rule(&mut self, colour: Colour, from: (f64, f64), to: (f64, f64)) {
+        let lines = vec![vec![from, to]];
+        self.shapes.push(Shape::Lines { colour, width: 1.0, dash: &[], lines });
+    }
+
+    /// A text; returns where it ends.
+    pub(super) fn text(
+        &mut self,
+        at: (f64, f64),
+        (size, colour, anchor): (f64, Colour, Anchor),
+        text: impl Into<String>,
+    ) -> f64 {
+        let text = Text { at, size, colour, anchor, words: text.into() };
+        let end = text.left() + font::width(&text.words, size);
+        self.shapes.push(Shape::Text(text));
+        end
+    }
+}
