@@ -7,28 +7,54 @@
 //!                                     └► probe ► recorder ► measure
 //! ```
 //!
-//! Each room's head says what it knows and what it does not know; ARCHITECTURE.md has the laws.
+//! For programs, there are a load test as a value, its record, and the reports of it:
+//!
+//! ```
+//! let test = springload::LoadTest::from_flags(["--docs=100", "--ops=1000"])?;
+//! let record = test.run()?;
+//! assert_eq!(record.result().exit_status, 0, "{}", record.result().words());
+//! let report = springload::render("text", &[record])?;
+//! # assert!(!report.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The rooms of the program itself, of which ARCHITECTURE.md tells, are not for others: they are
+//! public only with the feature `internals`, for the tests, and may change with any version.
 
-pub mod cli;
-pub mod clock;
-pub mod cores;
-pub mod driver;
-pub mod embedded;
-pub mod engine;
-pub mod fleet;
-pub mod generate;
-pub mod http1;
-pub mod measure;
-pub mod mistake;
-pub mod net;
-pub mod op;
-pub mod plan;
-pub mod properties;
-pub mod record;
-pub mod report;
-pub mod run;
-pub mod schema;
-pub mod selftest;
-pub mod sweep;
+#![cfg_attr(
+    not(feature = "internals"),
+    allow(unused_imports, reason = "rooms offer their tests more than other rooms use")
+)]
 
-pub mod workload;
+/// Modules that are public with the feature `internals`.
+macro_rules! rooms {
+    ($($room:ident)+) => {$(
+        #[cfg(feature = "internals")]
+        #[doc(hidden)]
+        pub mod $room;
+        #[cfg(not(feature = "internals"))]
+        mod $room;
+    )+};
+}
+
+rooms! {
+    cli clock cores driver embedded engine fleet generate http1 measure mistake net op plan
+    properties record report run schema selftest sweep workload
+}
+mod library;
+
+pub use library::{LoadTest, Refused, RenderError, Stopper, formats, read_record, render};
+pub use measure::{FailedTimes, Histogram, Latency, OperationSummary, Outage, Series, SeriesRow};
+pub use op::{Failure, OpKind};
+pub use plan::{Plan, StagePlan, Threshold};
+pub use record::{
+    ClientRecord, Environment, Judgement, LoadRecord, ResultKind, RunRecord, RunResult,
+    ServerRecord, StageRecord, Verdict, Warning,
+};
+pub use report::{RunFileError, Unfit};
+pub use run::{KindProgress, Progress, RunError};
+
+/// The program `springload`: parses the command line, carries it out, and returns the exit status.
+pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::ExitCode {
+    cli::main(arguments).into()
+}

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    springload::cli::main(std::env::args_os()).into()
+    springload::main(std::env::args_os())
 }

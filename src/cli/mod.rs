@@ -27,6 +27,7 @@ mod verb;
 
 pub use exit::Exit;
 
+use crate::plan::Plan;
 use call::{Call, Entry};
 use clap::Command;
 use refusal::refuse_all;
@@ -84,6 +85,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(exit) => exit,
         Err(error) => refuse_all(arguments, error, grammar),
     }
+}
+
+/// The plan that these words after `springload run` ask for, without those about results.
+///
+/// # Errors
+/// All mistakes, a line each.
+pub(crate) fn run_plan(words: Vec<OsString>) -> Result<Plan, String> {
+    verb::run::plan_of(words)
 }
 
 /// The definition of the command line. A negative number is read as the value of its flag, not as

@@ -118,6 +118,7 @@ impl StandIn {
     }
 
     /// Where it listens.
+    #[cfg(feature = "internals")]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -15,8 +15,6 @@ const URL_VARIABLE: &str = "SPRINGLOAD_BROKER";
 const USER_VARIABLE: &str = "SPRINGLOAD_BROKER_USER";
 /// The password, where the address has none.
 const PASSWORD_VARIABLE: &str = "SPRINGLOAD_BROKER_PASSWORD";
-/// How long an agent waits for its coordinator.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// What is encoded in the name of a virtual host.
 const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 /// What addresses look like.
@@ -143,24 +141,11 @@ impl Broker {
         amqp::open(self, run)
     }
 
-    /// The end of agent number `agent`. Waits a minute for the coordinator, if it is not there yet.
+    /// The end of agent number `agent`. Waits so long for the coordinator, if it is not there yet.
     ///
     /// # Errors
     /// Why there is none, in a sentence that says what to do.
-    pub fn join(&self, run: &str, agent: usize) -> Result<Channel, String> {
-        self.join_within(run, agent, PATIENCE)
-    }
-
-    /// The same, waiting for so long.
-    ///
-    /// # Errors
-    /// Why there is none, in a sentence that says what to do.
-    pub fn join_within(
-        &self,
-        run: &str,
-        agent: usize,
-        patience: Duration,
-    ) -> Result<Channel, String> {
+    pub fn join(&self, run: &str, agent: usize, patience: Duration) -> Result<Channel, String> {
         amqp::join(self, run, agent, patience)
     }
 }

@@ -28,7 +28,7 @@ pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};
 pub use stage::StagePlan;
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
-pub use units::{count, duration, duration_ns, label, mix, rate, size};
+pub use units::{count, duration_ns, label, mix, rate, size};
 pub use urls::{UrlSource, expand};
 pub use ycsb_measurement::{
     ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,

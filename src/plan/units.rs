@@ -2,7 +2,6 @@
 
 use crate::clock::{Nanos, SECOND_NS};
 use crate::workload::Mix;
-use std::time::Duration;
 
 /// Reads a count: digits, optionally with `_` between them and `k`, `M` or `G` for powers of 1000.
 ///
@@ -46,16 +45,8 @@ pub fn size(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("{text:?} is not a size; give bytes such as 500, 20k or 64MB"))
 }
 
-/// Reads a duration: a number with `ms`, `s`, `m` or `h`, or several such parts; a bare number is
-/// in seconds.
-///
-/// # Errors
-/// A message that says what a duration looks like.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    duration_ns(text).map(Duration::from_nanos)
-}
-
-/// Like [`duration`], in nanoseconds.
+/// Reads a duration in nanoseconds: a number with `ms`, `s`, `m` or `h`, or several such parts; a
+/// bare number is in seconds.
 ///
 /// # Errors
 /// A message that says what a duration looks like.
@@ -211,7 +202,7 @@ mod tests {
 
     #[test]
     fn durations() {
-        let ms = |text: &str| duration(text).map(|d| d.as_millis());
+        let ms = |text: &str| duration_ns(text).map(|ns| ns / 1_000_000);
         for (text, value) in [
             ("500ms", 500),
             ("30s", 30_000),
@@ -241,7 +232,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_them_panic(text in "\\PC{0,12}") {
-            let _ = (count(&text), duration(&text), rate(&text), mix(&text));
+            let _ = (count(&text), duration_ns(&text), rate(&text), mix(&text));
         }
 
         #[test]

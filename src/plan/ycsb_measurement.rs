@@ -47,7 +47,7 @@ pub struct MeasurementPlan {
 /// `measurementtype`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are the values of the property")]
+#[allow(missing_docs, reason = "the names are the values of the property")]
 pub enum MeasurementType {
     HdrHistogram,
     Histogram,

@@ -113,7 +113,7 @@ fn what_others_say_changes_nothing() {
     let run = format!("t{}", load.server.url.rsplit(':').next().expect("a port"));
     // One that no run has asked for, which speaks for itself, for others, of another run.
     let place = Broker::parse("--broker", &broker).expect("an address");
-    let mut stranger = place.join(&run, 7).expect("a channel");
+    let mut stranger = place.join(&run, 7, crate::broker::PATIENCE).expect("a channel");
     let snapshot =
         r#"{"snapshot":{"stage":1,"intervals":[{"second":0,"waited_ns":9,"kinds":[]}]}}"#;
     let failed = r#"{"failed":{"why":"made up"}}"#;

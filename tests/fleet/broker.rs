@@ -11,7 +11,7 @@ use springload::fleet::{Arrived, Broker, Channel, To};
 use crate::servers::rabbitmq::{PASSWORD, RabbitMq};
 
 /// How long anything may take that is not timed.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// In which the loss of a broker must be noticed: its 4 to 5 s, and 2 s to leave.
 const NOTICED: Duration = Duration::from_secs(8);
 
@@ -77,7 +77,7 @@ pub(crate) fn refusal(refused: Result<Channel, String>) -> String {
 pub(crate) fn fleet(broker: &Broker, agents: usize) -> (Channel, Vec<Channel>, String) {
     let run = run();
     let coordinator = broker.open(&run).expect("a coordinator");
-    let join = |agent| broker.join(&run, agent).expect("an agent");
+    let join = |agent| broker.join(&run, agent, PATIENCE).expect("an agent");
     (coordinator, (0..agents).map(join).collect(), run)
 }
 
@@ -126,7 +126,7 @@ fn nobody_takes_a_place_that_is_taken() {
     let Some(server) = RabbitMq::shared() else { return };
     let broker = at(&server.full_url());
     let (mut coordinator, mut agents, run) = fleet(&broker, 1);
-    let told = refusal(broker.join(&run, 0));
+    let told = refusal(broker.join(&run, 0, PATIENCE));
     assert!(told.contains("has an agent 0 already") && told.contains("--index"), "{told}");
     let told = refusal(broker.open(&run));
     assert!(told.contains("has a coordinator already") && told.contains("--run-id"), "{told}");
@@ -142,13 +142,13 @@ fn nobody_takes_a_place_that_is_taken() {
 fn an_agent_waits_for_its_coordinator_but_not_for_ever() {
     let Some(server) = RabbitMq::shared() else { return };
     let broker = at(&server.full_url());
-    let told = refusal(broker.join_within(&run(), 0, Duration::from_millis(600)));
+    let told = refusal(broker.join(&run(), 0, Duration::from_millis(600)));
     assert!(told.contains("no coordinator") && told.contains("--run-id"), "{told}");
 
     let run = run();
     let early = {
         let (broker, run) = (broker.clone(), run.clone());
-        std::thread::spawn(move || broker.join_within(&run, 0, PATIENCE).expect("an agent"))
+        std::thread::spawn(move || broker.join(&run, 0, PATIENCE).expect("an agent"))
     };
     std::thread::sleep(Duration::from_secs(1));
     assert!(!early.is_finished());

@@ -11,7 +11,8 @@ use crate::servers::rabbitmq::RabbitMq;
 #[track_caller]
 fn tells(url: &str, words: &[&str]) {
     let (broker, run) = (at(url), run());
-    for told in [refusal(broker.open(&run)), refusal(broker.join(&run, 0))] {
+    for told in [refusal(broker.open(&run)), refusal(broker.join(&run, 0, crate::broker::PATIENCE))]
+    {
         for word in words {
             assert!(told.contains(word), "{word:?} is missing: {told}");
         }

@@ -68,7 +68,8 @@ pub(crate) fn play(broker: &Broker, agents: usize, part: &Part) -> Vec<JoinHandl
         std::thread::spawn(move || {
             // A few at a time: a broker that is asked for all at once keeps some waiting too long.
             let place = places[index % places.len()].lock().expect("no panic");
-            let channel = broker.join(&part.run, index).expect("a channel");
+            let channel =
+                broker.join(&part.run, index, Duration::from_secs(60)).expect("a channel");
             drop(place);
             let clock = Clock::system();
             let said = clock.now();

@@ -14,8 +14,9 @@ mod view;
 
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::{OutputArgs, fit_for_stdout};
-use crate::embedded::{Options, StandIn, bind};
+use crate::embedded::StandIn;
 use crate::fleet::Fleet;
+use crate::library::stand_in;
 use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
 use crate::report;
@@ -104,7 +105,7 @@ pub(in crate::cli) fn measure(
     dialect: &mut dyn Dialect,
     fleet: Option<&mut Fleet>,
 ) -> Result<Measured, Exit> {
-    let stand_in = start_stand_in(plan).map_err(|error| {
+    let stand_in = stand_in(plan).map_err(|error| {
         eprintln!("error: the stand-in cannot start: {error}");
         Exit::Failed
     })?;
@@ -121,15 +122,6 @@ pub(in crate::cli) fn measure(
         }
         Exit::of_error(&error)
     })
-}
-
-/// Starts the stand-in in this process, if the plan asks for it.
-fn start_stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
-    if !plan.target.is_stand_in() {
-        return Ok(None);
-    }
-    let options = Options { pinned: true, ..Options::default() };
-    StandIn::start(bind("127.0.0.1:0")?, options).map(Some)
 }
 
 impl Measured {

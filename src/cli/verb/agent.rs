@@ -63,9 +63,7 @@ impl AgentVerb {
             exit
         };
         let channel = match &broker {
-            Some(broker) => {
-                broker.join_within(&self.run, index, Duration::from_nanos(self.ready_timeout))
-            }
+            Some(broker) => broker.join(&self.run, index, Duration::from_nanos(self.ready_timeout)),
             None => pipe::join().map_err(|error| error.to_string()),
         };
         let channel = channel.map_err(|why| failed(Exit::Target, &why))?;

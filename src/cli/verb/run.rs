@@ -10,9 +10,12 @@ use crate::cli::flags::schema_source;
 use crate::cli::flags::target::addresses;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
-use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, PlanSpec, check};
+use crate::cli::secrets::command_line;
+use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, Plan, PlanSpec, check};
 use crate::workload::{self, DocumentsAsked, Mix, RunAsked};
+use clap::Parser as _;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use std::ffi::OsString;
 
 /// `springload run`.
 #[derive(Debug, clap::Args)]
@@ -139,6 +142,30 @@ impl Verb for Run {
         let Run { settings, output } = self;
         let (spec, mistakes) = spec_of(settings, call.line, &output.fail_if);
         carry_out(Job { plan: check(&spec), mistakes, output: &output }, |_| Ok(Printed::NATIVE))
+    }
+}
+
+/// The plan that these words after `springload run` ask for; flags about results are no part of it.
+///
+/// # Errors
+/// All mistakes, a line each.
+pub(in crate::cli) fn plan_of(words: Vec<OsString>) -> Result<Plan, String> {
+    #[derive(Debug, clap::Parser)]
+    #[command(name = "springload run")]
+    struct Asked {
+        #[command(flatten)]
+        settings: Settings,
+        #[arg(long)]
+        fail_if: Vec<String>,
+    }
+    let line: Vec<_> = ["springload", "run"].map(OsString::from).into_iter().chain(words).collect();
+    let Asked { settings, fail_if } =
+        Asked::try_parse_from(&line[1..]).map_err(|error| error.to_string())?;
+    let (spec, mut mistakes) = spec_of(settings, &command_line(&line), &fail_if);
+    let plan = check(&spec).map_err(|wrong| mistakes.extend(wrong));
+    match plan {
+        Ok(plan) if mistakes.is_empty() => Ok(plan),
+        _ => Err(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
     }
 }
 

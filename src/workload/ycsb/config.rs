@@ -68,7 +68,7 @@ pub enum ReadFields {
 
 /// The relative frequency of each operation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Proportions {
     pub read: f64,
     pub update: f64,

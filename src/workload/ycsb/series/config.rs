@@ -70,7 +70,7 @@ pub struct SeriesConfig {
 /// The unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Unit {
     Milliseconds,
     Seconds,

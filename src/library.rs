@@ -1,0 +1,150 @@
+//! springload in a program of one's own: a load test as a value, its record, and reports made from
+//! records. What the command line does besides, such as saving runs and live views, is not here.
+
+use crate::cli;
+use crate::embedded::{Options, StandIn, bind};
+use crate::engine::{Stop, StopReason};
+use crate::plan::Plan;
+use crate::record::RunRecord;
+use crate::report::{self, RunFileError, Unfit};
+use crate::run::{self, Observer, Progress, RunError};
+use std::ffi::OsString;
+use std::io;
+use std::sync::Arc;
+
+/// A load test: a checked plan, ready to run.
+///
+/// ```no_run
+/// use springload::{LoadTest, render};
+///
+/// let test = LoadTest::from_flags(["http://localhost:5984", "--rate=500", "--duration=10s"])?;
+/// let record = test.run()?;
+/// print!("{}", String::from_utf8_lossy(&render("text", &[record])?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LoadTest {
+    plan: Plan,
+    stop: Arc<Stop>,
+}
+
+/// What is wrong with a load test, in words: a line for each mistake, with its cure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(String);
+
+/// No report could be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RenderError {
+    /// There is no format of that name.
+    #[error("there is no format {0:?}; `formats` has the names")]
+    Unknown(String),
+    /// The format cannot show what was asked for.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+}
+
+/// Ends a load test early, from any thread.
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<Stop>);
+
+impl LoadTest {
+    /// A load test from the target and the flags of `springload run`, without those about results;
+    /// `--fail-if` makes the record judge thresholds. Nothing is sent yet, but files that flags
+    /// name are read.
+    ///
+    /// # Errors
+    /// All mistakes at once.
+    pub fn from_flags<I, S>(words: I) -> Result<Self, Refused>
+    where
+        I: IntoIterator<Item = S>,
+        S: Into<OsString>,
+    {
+        let words = words.into_iter().map(Into::into).collect();
+        let plan = cli::run_plan(words).map_err(Refused)?;
+        Ok(Self { plan, stop: Arc::default() })
+    }
+
+    /// The plan, with every default filled in.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Ends this test when asked to. A test that was stopped does not run again.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.stop.clone())
+    }
+
+    /// Runs the test on threads of its own, and waits for its end. A database that it makes is
+    /// removed again; nothing is printed or saved. Whether the numbers can be trusted is in the
+    /// record: [`RunRecord::result`].
+    ///
+    /// # Errors
+    /// If nothing could be measured: the server or its database cannot be used.
+    pub fn run(&self) -> Result<RunRecord, RunError> {
+        self.run_watched(|_| ())
+    }
+
+    /// The same; `watch` is called a few times a second, on the calling thread.
+    ///
+    /// # Errors
+    /// As [`LoadTest::run`].
+    pub fn run_watched(&self, watch: impl FnMut(&Progress)) -> Result<RunRecord, RunError> {
+        let stand_in = stand_in(&self.plan)?;
+        let address = stand_in.as_ref().map(StandIn::url);
+        run::run(&self.plan, address, &self.stop, &mut Watch(watch))
+    }
+}
+
+/// Starts the stand-in in this process, if the plan asks for it.
+pub(crate) fn stand_in(plan: &Plan) -> io::Result<Option<StandIn>> {
+    if !plan.target.is_stand_in() {
+        return Ok(None);
+    }
+    let options = Options { pinned: true, ..Options::default() };
+    StandIn::start(bind("127.0.0.1:0")?, options).map(Some)
+}
+
+impl Stopper {
+    /// Ends the test: operations under way are waited for, and the record says that it was
+    /// stopped.
+    pub fn stop(&self) {
+        self.0.raise(StopReason::Interrupted);
+    }
+}
+
+struct Watch<F>(F);
+
+impl<F: FnMut(&Progress)> Observer for Watch<F> {
+    fn stage_begins(&mut self, _stage: &str) {}
+
+    fn progress(&mut self, progress: &Progress) {
+        (self.0)(progress);
+    }
+
+    fn keep(&mut self, _record: &RunRecord) {}
+}
+
+/// The names of all formats, as `--format` takes them.
+pub fn formats() -> impl Iterator<Item = &'static str> {
+    report::FORMATS.iter().map(|format| format.name)
+}
+
+/// A report of one record, or of several side by side where the format can: the bytes that
+/// `springload report --format NAME` writes.
+///
+/// # Errors
+/// If there is no such format, or it cannot show that many records.
+pub fn render(format: &str, records: &[RunRecord]) -> Result<Vec<u8>, RenderError> {
+    let found = report::format(format);
+    let found = found.ok_or_else(|| RenderError::Unknown(format.to_owned()))?;
+    Ok(found.render(records, None)?)
+}
+
+/// The record that a `run.json` holds.
+///
+/// # Errors
+/// If the text is no record of a version that this one can read.
+pub fn read_record(json: &str) -> Result<RunRecord, RunFileError> {
+    report::read_json(json)
+}
