@@ -9,7 +9,7 @@ use super::stage::StagePlan;
 use super::urls::{UrlReader, UrlSource};
 use crate::clock::Nanos;
 use crate::driver::http::HttpTarget;
-use crate::driver::{HttpPlan, TargetPlan, strike_secret};
+use crate::driver::{HttpPlan, RequestPlan, TargetPlan, strike_secret};
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
 use crate::schema::Ids;
@@ -95,6 +95,17 @@ pub struct HttpSpec {
 /// # Errors
 /// Every mistake that was found, each with its cure and its flag, or its file and line.
 pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
+    check_http_as(spec, &mut |request| Ok(request.user.clone().or_else(|| spec.user.clone())))
+}
+
+/// Who makes a request: user and password.
+pub type Requester<'a> = dyn FnMut(&RequestPlan) -> Result<Option<(String, String)>, Invalid> + 'a;
+
+/// The same, with `who` asked for user and password of each request.
+///
+/// # Errors
+/// Every mistake that was found, also those of `who`.
+pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
     let users = spec.users;
     let connections = Flagged::new(spec.flags.users, users);
@@ -112,7 +123,11 @@ pub fn check_http(spec: &HttpSpec) -> Result<Plan, Vec<Invalid>> {
     http.requests = reader.read(&spec.urls);
     http.log_in = reader.read(&spec.log_in);
     for request in http.requests.iter_mut().chain(&mut http.log_in) {
-        request.user = request.user.take().or_else(|| spec.user.clone());
+        match who(request) {
+            Ok(user) => request.user = user,
+            Err(mistake) if mistakes.contains(&mistake) => {}
+            Err(mistake) => mistakes.push(mistake),
+        }
     }
     mistakes.append(&mut reader.mistakes);
     if spec.urls.is_empty() {

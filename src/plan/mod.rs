@@ -22,7 +22,7 @@ pub use crate::net::MAX_ANSWER;
 pub use crate::workload::{Purpose, StageWork, WorkloadPlan, stage_title};
 pub use check::check;
 pub use fleet::FleetPlan;
-pub use http::{HttpFlags, HttpLoad, HttpSpec, check_http};
+pub use http::{HttpFlags, HttpLoad, HttpSpec, Requester, check_http, check_http_as};
 pub use planned::{FillPlan, Plan};
 pub use schemas::{SchemaPlan, SchemaSource};
 pub use spec::{LoadSpec, PlanSpec};

@@ -3,6 +3,7 @@
 //! Source: the documentation of `Properties.load(Reader)`, Java SE 17.
 
 pub mod hadoop;
+pub mod netrc;
 mod read;
 
 pub use read::{PropertyError, PropertyReader};

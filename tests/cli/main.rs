@@ -16,6 +16,7 @@ mod identities;
 mod k8s;
 mod lost;
 mod outage;
+mod passwords;
 mod proxy;
 mod pty;
 mod refusals;

@@ -152,13 +152,72 @@ pub(crate) fn failures(operation: &Value) -> u64 {
     operation["failures"].as_object().expect("failures").values().map(number).sum()
 }
 
+/// The binary, of whose surroundings nothing is left but what tests ask for.
+pub(crate) fn binary() -> Command {
+    let mut command = Command::new(BINARY);
+    let own = |name: &str| name.starts_with("SPRINGLOAD_") || name == "NETRC";
+    for (name, _) in std::env::vars().filter(|(name, _)| own(name)) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// An invocation with an environment, or with something on stdin.
+pub(crate) struct Run {
+    command: Command,
+    stdin: String,
+    folder: TempDir,
+}
+
+impl Run {
+    /// A verb that measures, with `--output` in a fresh folder and no progress.
+    pub(crate) fn of(words: &[&str]) -> Self {
+        let mut run = Self::bare(words);
+        run.command.arg("-q").arg("--output").arg(run.folder.path().join("out"));
+        run
+    }
+
+    /// Any verb, as it is.
+    pub(crate) fn bare(words: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut command = binary();
+        command.args(words).current_dir(folder.path());
+        Self { command, stdin: String::new(), folder }
+    }
+
+    pub(crate) fn args(mut self, words: &[&str]) -> Self {
+        self.command.args(words);
+        self
+    }
+
+    pub(crate) fn envs<'a>(
+        mut self,
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        self.command.envs(variables);
+        self
+    }
+
+    pub(crate) fn stdin(self, text: &str) -> Self {
+        Self { stdin: text.to_owned(), ..self }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(self) -> Finished {
+        let mut command = assert_cmd::Command::from_std(self.command);
+        command.write_stdin(self.stdin);
+        finish(command, self.folder)
+    }
+
+    /// Leaves it running.
+    pub(crate) fn start(self) -> Running {
+        Running::spawn(self.command, self.folder)
+    }
+}
+
 /// A verb that measures, with `--output` in a fresh folder and no progress.
 pub(crate) fn measure<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Finished {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let out = folder.path().join("out");
-    let mut command = assert_cmd::Command::new(BINARY);
-    command.args(arguments).arg("-q").arg("--output").arg(out);
-    finish(command, folder)
+    Run::of(&arguments.into_iter().collect::<Vec<_>>()).finish()
 }
 
 /// Any verb, as it is.
@@ -166,7 +225,7 @@ pub(crate) fn springload<A: AsRef<std::ffi::OsStr>>(
     arguments: impl IntoIterator<Item = A>,
 ) -> Finished {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut command = assert_cmd::Command::new(BINARY);
+    let mut command = assert_cmd::Command::from_std(binary());
     command.args(arguments);
     finish(command, folder)
 }
@@ -217,14 +276,12 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a verb that measures.
     pub(crate) fn start<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        Run::of(&arguments.into_iter().collect::<Vec<_>>()).start()
+    }
+
+    fn spawn(mut command: Command, folder: TempDir) -> Self {
         let stderr = File::create(folder.path().join("stderr")).expect("a file");
-        let child = Command::new(BINARY)
-            .args(arguments)
-            .arg("-q")
-            .arg("--output")
-            .arg(folder.path().join("out"))
-            .current_dir(folder.path())
+        let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)
@@ -248,6 +305,12 @@ impl Running {
     /// The folder that `--output` names.
     pub(crate) fn output(&self) -> PathBuf {
         self.folder.as_ref().expect("a folder").path().join("out")
+    }
+
+    /// Whether its first stage has ended.
+    #[allow(dead_code, reason = "only tests/cli asks")]
+    pub(crate) fn has_begun(&self) -> bool {
+        self.output().join("run.json").exists()
     }
 
     /// What it has said on stderr so far.

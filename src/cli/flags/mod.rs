@@ -1,7 +1,9 @@
 //! Flags that several verbs share.
 
+mod address;
 pub(in crate::cli) mod agents;
 pub(in crate::cli) mod client;
+pub(in crate::cli) mod credentials;
 pub(in crate::cli) mod database;
 pub(in crate::cli) mod known;
 pub(in crate::cli) mod load;

@@ -9,23 +9,36 @@ use url::Url;
 /// Timeout of fetching a schema.
 const TIMEOUT_NS: u64 = 30_000_000_000;
 
+/// The weight of `[WEIGHT:]PLACE`, and the place.
+fn split(text: &str) -> (Option<&str>, &str) {
+    match text.split_once(':') {
+        Some((digits, place))
+            if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            (Some(digits), place)
+        }
+        _ => (None, text),
+    }
+}
+
+/// `[WEIGHT:]PLACE` with another place.
+pub(in crate::cli) fn placed(text: &str, change: impl Fn(&str) -> String) -> String {
+    let (weight, place) = split(text);
+    let weight = weight.map_or_else(String::new, |digits| format!("{digits}:"));
+    weight + &change(place)
+}
+
 /// Parses `[WEIGHT:]FILE` or `[WEIGHT:]http://host/db/id`, and fetches the document.
 pub(in crate::cli) fn read(
     text: &str,
     tls_ca: Option<&Path>,
 ) -> Result<(SchemaSource, u32), Invalid> {
-    let (weight, place) = match text.split_once(':') {
-        Some((digits, rest))
-            if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) =>
-        {
-            let weight = digits.parse().map_err(|_| {
-                let cure = "give a number up to 4 billion";
-                Invalid::new("--schema", format!("the weight {digits} is too large"), cure)
-            })?;
-            (weight, rest)
-        }
-        _ => (1, text),
-    };
+    let (weight, place) = split(text);
+    let weight = weight.map_or(Ok(1), str::parse).map_err(|_| {
+        let cure = "give a number up to 4 billion";
+        let digits = weight.unwrap_or_default();
+        Invalid::new("--schema", format!("the weight {digits} is too large"), cure)
+    })?;
     if !place.starts_with("http://") && !place.starts_with("https://") {
         return Ok((SchemaSource::File(PathBuf::from(place)), weight));
     }

@@ -1,8 +1,9 @@
 //! `springload burst`: many workers at once, one document each.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::ClientArgs;
+use crate::cli::flags::credentials::{CredentialArgs, named};
 use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::target::addresses;
@@ -81,6 +82,8 @@ pub(in crate::cli) struct Burst {
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     every: u64,
     #[command(flatten)]
+    credentials: CredentialArgs,
+    #[command(flatten)]
     common: BurstArgs,
 }
 
@@ -132,7 +135,12 @@ impl Verb for Burst {
         ),
     ];
 
-    fn carry_out(self, call: &Call<'_>) -> Exit {
+    fn carry_out(mut self, call: &Call<'_>) -> Exit {
+        let named = named(self.common.target.take());
+        self.common.target = match self.credentials.apply(&named) {
+            Ok(target) => target,
+            Err(mistake) => return refuse(&[mistake]),
+        };
         let roles = match (self.read, self.both) {
             (_, true) => vec![Role::Write, Role::Read],
             (true, _) => vec![Role::Read],
@@ -158,13 +166,9 @@ impl Verb for Burst {
             max_in_flight: None,
             slack_ns: DEFAULT_SLACK_NS,
         });
-        let (spec, mistakes) = spec(
-            &self.common,
-            Flagged::new("--connections", self.connections),
-            burst,
-            load,
-            call.line,
-        );
+        let (connections, line) = (Flagged::new("--connections", self.connections), named.on(call.line));
+        let (mut spec, mistakes) = spec(&self.common, connections, burst, load, &line);
+        spec.target_flag = named.flag;
         let job = Job { plan: check(&spec), mistakes, output: &self.common.output };
         carry_out(job, |_| Ok(Printed::NATIVE))
     }

@@ -3,11 +3,12 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::{ClientArgs, drawn_seed};
+use crate::cli::flags::credentials::{CredentialArgs, Requesters, named};
 use crate::cli::flags::load::LoadArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
-use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Retry, UrlSource, check_http};
+use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Retry, UrlSource, check_http_as};
 use crate::workload::UrlOrder;
 use std::path::PathBuf;
 
@@ -71,6 +72,8 @@ pub(in crate::cli) struct Http {
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
     #[command(flatten)]
+    credentials: CredentialArgs,
+    #[command(flatten)]
     client: ClientArgs,
     #[command(flatten)]
     load: LoadArgs,
@@ -116,11 +119,17 @@ impl Verb for Http {
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
+        let (mut sources, mut line) = (sources(self.file, self.urls), call.line.to_owned());
+        let named = named(None);
+        if let (true, Some(text)) = (sources.is_empty(), named.address.clone()) {
+            sources.push(UrlSource::Line { place: named.flag.to_owned(), text });
+            line = named.on(&line);
+        }
         let (load, default_ns) = self.load.read(self.ops.is_none());
         let output = self.output;
         let spec = HttpSpec {
-            command: call.line.to_owned(),
-            urls: sources(self.file, self.urls),
+            command: line,
+            urls: sources,
             flags: HttpFlags::NATIVE,
             log_in: Vec::new(),
             user: None,
@@ -152,7 +161,9 @@ impl Verb for Http {
             load: HttpLoad::Steady(load),
             thresholds: output.fail_if.clone(),
         };
-        let job = Job { plan: check_http(&spec), mistakes: Vec::new(), output: &output };
+        let mut requesters = Requesters::new(&self.credentials);
+        let plan = check_http_as(&spec, &mut |it| requesters.of(&it.server, it.user.clone()));
+        let job = Job { plan, mistakes: Vec::new(), output: &output };
         carry_out(job, |_| Ok(Printed::NATIVE))
     }
 }

@@ -1,8 +1,9 @@
 //! `springload run`: the native verb.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::ClientArgs;
+use crate::cli::flags::credentials::{CredentialArgs, as_for, named};
 use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::load::LoadArgs;
 use crate::cli::flags::output::OutputArgs;
@@ -22,6 +23,8 @@ use std::ffi::OsString;
 pub(in crate::cli) struct Run {
     #[command(flatten)]
     settings: Settings,
+    #[command(flatten)]
+    credentials: CredentialArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -139,8 +142,14 @@ impl Verb for Run {
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        let Run { settings, output } = self;
-        let (spec, mistakes) = spec_of(settings, call.line, &output.fail_if);
+        let Run { mut settings, credentials, output } = self;
+        let named = named(settings.target.take());
+        settings.target = match credentials.apply(&named) {
+            Ok(target) => target,
+            Err(mistake) => return refuse(&[mistake]),
+        };
+        let (mut spec, mistakes) = spec_of(settings, &named.on(call.line), &output.fail_if);
+        spec.target_flag = named.flag;
         carry_out(Job { plan: check(&spec), mistakes, output: &output }, |_| Ok(Printed::NATIVE))
     }
 }
@@ -178,7 +187,8 @@ pub(in crate::cli) fn spec_of(
     let mut mistakes = Vec::new();
     let mut schemas = Vec::new();
     for text in &settings.schema {
-        match schema_source::read(text, settings.client.tls_ca.as_deref()) {
+        let text = schema_source::placed(text, |place| as_for(settings.target.as_deref(), place));
+        match schema_source::read(&text, settings.client.tls_ca.as_deref()) {
             Ok((source, weight)) => schemas.push(("--schema", source, weight)),
             Err(mistake) => mistakes.push(mistake),
         }

@@ -6,6 +6,7 @@ use super::site;
 use super::traces::traces;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::{DEFAULT_SEED, drawn_seed};
+use crate::cli::flags::credentials::CredentialArgs;
 use crate::cli::verb::shell;
 use crate::clock::wall_ns;
 use crate::driver::{Binding, Bound, Buffer, Shown};
@@ -111,7 +112,8 @@ impl Asked {
         }
         self.notes.iter().for_each(|note| eprintln!("note: {note}"));
         shell::main(&shell::Shell {
-            target,
+            target: Some(target),
+            credentials: CredentialArgs::default(),
             table: self.properties.get("table").map(str::to_owned),
             tls_ca: args.tls_ca.clone(),
             options: bound.options,

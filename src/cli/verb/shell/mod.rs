@@ -6,9 +6,11 @@ mod task;
 mod trouble;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::credentials::{CredentialArgs, named};
 use crate::cli::print::print;
 use crate::clock::Clock;
+use crate::plan::Invalid;
 use command::{HELP, ShellCommand};
 use rustyline::error::ReadlineError;
 use serde_json::{Map, Value};
@@ -20,18 +22,22 @@ use task::Answer;
 
 const BANNER: &str = "springload shell, with the commands of YCSB's\nType \"help\" for a list\n";
 
+const TARGET_HELP: &str = "http(s)://[user:password@]host:port[/database], the address of another \
+    driver, or basic: no server, commands are printed [default: SPRINGLOAD_URL of the environment]";
+
 /// `springload shell`.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct Shell {
-    /// http(s)://[user:password@]host:port[/database], the address of another driver, or basic: no
-    /// server, commands are printed
-    pub(in crate::cli) target: String,
+    #[arg(help = TARGET_HELP)]
+    pub(in crate::cli) target: Option<String>,
     /// The table (a database) to start with [default: TARGET's, or usertable]
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) table: Option<String>,
     /// A PEM file of the certificate authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) credentials: CredentialArgs,
     /// Settings specific to the driver, from YCSB's dialect.
     #[arg(skip)]
     pub(in crate::cli) options: Map<String, Value>,
@@ -47,8 +53,17 @@ impl Verb for Shell {
         ("See what is sent, without a server", "shell basic"),
     ];
 
-    fn carry_out(self, _call: &Call<'_>) -> Exit {
-        main(&self)
+    fn carry_out(mut self, _call: &Call<'_>) -> Exit {
+        let named = named(self.target.take());
+        if named.address.is_none() {
+            let cure = "give the address of a server, or set SPRINGLOAD_URL";
+            return refuse(&[Invalid::new("TARGET", "no server is named", cure)]);
+        }
+        let credentials = &self.credentials;
+        match credentials.keep_stdin().and_then(|()| credentials.apply(&named)) {
+            Ok(target) => main(&Self { target, ..self }),
+            Err(mistake) => refuse(&[mistake]),
+        }
     }
 }
 

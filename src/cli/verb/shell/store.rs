@@ -36,7 +36,8 @@ impl Store {
     /// # Errors
     /// When the address is wrong or the server cannot be used.
     pub(super) fn open(args: &Shell) -> Result<(Self, String), Trouble> {
-        let url = Url::parse(&args.target).ok();
+        let address = args.target.as_deref().unwrap_or_default();
+        let url = Url::parse(address).ok();
         // Over HTTP it says how a database is made.
         let makes = |url: &Url| matches!(url.scheme(), "http" | "https") && url.query().is_some();
         if url.as_ref().is_some_and(makes) {
@@ -51,7 +52,7 @@ impl Store {
             auth: if user { Auth::Basic } else { Auth::Cookie },
             tls_ca: args.tls_ca.clone(),
             options: args.options.clone(),
-            ..TargetAsked::at(&args.target)
+            ..TargetAsked::at(address)
         };
         let plan = TargetPlan::check(&asked)?;
         let (card, named) = (plan.card(), plan.named_database().map(str::to_owned));

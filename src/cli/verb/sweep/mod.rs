@@ -7,6 +7,7 @@ pub(in crate::cli) mod preset;
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::agents::AgentsArgs;
+use crate::cli::flags::credentials::{self, CredentialArgs, Named, named};
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::agents;
 use crate::cli::pipeline::bench::Bench;
@@ -38,6 +39,8 @@ const SCHEMA_VERSION: u32 = 1;
 pub(in crate::cli) struct Sweep {
     #[command(flatten)]
     settings: crate::cli::verb::run::Settings,
+    #[command(flatten)]
+    credentials: CredentialArgs,
     /// A setting and its values, such as batch=10,100,1000
     ///
     /// A setting and its values: NAME=A,B,C or NAME=FROM..TOxFACTOR or NAME=FROM..TO+STEP, where
@@ -178,22 +181,20 @@ struct Ready {
 
 /// Checks everything; `None`: there is nothing to run.
 fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
-    let target = args.settings.target.clone();
+    let given = args.settings.target.clone();
     let (definition, target, folder) = if let Some(folder) = &args.resume {
         let kept = load(folder).map_err(|mistake| vec![mistake])?;
-        let struck = kept.definition.target.as_ref().is_some_and(|it| it.contains(":***@"));
-        if target.is_none() && struck {
-            let cure = "give TARGET with its password again";
-            return Err(vec![Invalid::new("--resume", "passwords are not stored", cure)]);
-        }
-        let target = target.or_else(|| kept.definition.target.clone());
-        (kept.definition, target, Some(folder.clone()))
+        let target = resumed(args, given, kept.definition.target.as_deref());
+        (kept.definition, target.map_err(|it| vec![it])?, Some(folder.clone()))
     } else {
+        let named = named(given);
         let by_size = args.x == Some(Against::Docs);
         let (axes, preset, repeat) = (args.axes.clone(), args.preset, args.repeat);
         let (label, scale) = (args.label.clone(), args.scale);
         let wanted = Wanted { label, axes, preset, scale, repeat, by_size };
-        let definition = wanted.definition(target.as_deref().map(strike_password), matches)?;
+        let shown = named.address.as_deref().map(strike_password);
+        let definition = wanted.definition(shown, matches)?;
+        let target = args.credentials.apply(&named).map_err(|mistake| vec![mistake])?;
         (definition, target, args.output.clone())
     };
     let Cells { settings, plans } = plans(&definition, target.as_deref())?;
@@ -229,6 +230,23 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
         vec![Invalid::new("--output", problem, "name a writable folder")]
     })?;
     Ok(Some(Ready { folder, sweep, plans }))
+}
+
+/// The target of a sweep to continue: the one that is given, or the one that was stored, which has
+/// no password.
+fn resumed(
+    args: &Sweep,
+    given: Option<String>,
+    kept: Option<&str>,
+) -> Result<Option<String>, Invalid> {
+    let struck = given.is_none() && kept.is_some_and(|it| it.contains(":***@"));
+    let address = given.or_else(|| kept.map(|it| it.replacen(":***@", "@", 1)));
+    let target = args.credentials.apply(&Named { address, flag: "TARGET" })?;
+    if struck && !target.as_deref().is_some_and(credentials::has_password) {
+        let cure = "give TARGET with its password again, or SPRINGLOAD_PASSWORD";
+        return Err(Invalid::new("--resume", "passwords are not stored", cure));
+    }
+    Ok(target)
 }
 
 /// The order of flags does not matter, except among those of one name; nor does the label.

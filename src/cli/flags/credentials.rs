@@ -1,0 +1,359 @@
+//! Who logs in to the target, and with which password: the only place where that is put together.
+//!
+//! Any user of a machine can list the command lines of its processes. So a password need not be on
+//! one: it is taken from a file, the environment or a netrc. A flag takes precedence over the
+//! target, the target over the environment, and the environment over a netrc.
+
+use crate::cli::flags::address::{Address, login_of};
+use crate::plan::Invalid;
+use crate::properties::netrc;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The target, where none is given.
+pub(in crate::cli) const URL_VARIABLE: &str = "SPRINGLOAD_URL";
+/// The user, where the target names none.
+const USER_VARIABLE: &str = "SPRINGLOAD_USER";
+/// The password of that user, or of one in the target.
+const PASSWORD_VARIABLE: &str = "SPRINGLOAD_PASSWORD";
+/// Where the netrc is, if not in the user's folder.
+const NETRC_VARIABLE: &str = "NETRC";
+/// No password is longer, in bytes; a netrc neither.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Lists of processes show command lines.
+const PASSWORD_HELP: &str = "A file that holds the password for the target, or - for stdin \
+    [default: SPRINGLOAD_PASSWORD of the environment, for the user in SPRINGLOAD_USER or the target]";
+
+/// Flags about credentials.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(in crate::cli) struct CredentialArgs {
+    #[arg(long, value_name = "FILE", help = PASSWORD_HELP)]
+    password_file: Option<PathBuf>,
+    /// Take what is given nowhere else from ~/.netrc, or the file that NETRC names
+    #[arg(long)]
+    netrc: bool,
+}
+
+/// A user and a password, as far as they are known.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(in crate::cli) struct Login {
+    /// The user.
+    pub(in crate::cli) user: Option<String>,
+    /// The password.
+    pub(in crate::cli) password: Option<String>,
+}
+
+/// A target, and what named it.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::cli) struct Named {
+    /// Its address; `None` for the stand-in.
+    pub(in crate::cli) address: Option<String>,
+    /// The flag or the variable of the environment.
+    pub(in crate::cli) flag: &'static str,
+}
+
+/// A value of the environment; an empty one is none.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The target that is given or, if none is, that of the environment.
+pub(in crate::cli) fn named(given: Option<String>) -> Named {
+    match (given, variable(URL_VARIABLE)) {
+        (None, Some(address)) => Named { address: Some(address), flag: URL_VARIABLE },
+        (address, _) => Named { address, flag: "TARGET" },
+    }
+}
+
+impl Named {
+    /// The command line `line` with the address, if the line does not have it, but no password.
+    pub(in crate::cli) fn on(&self, line: &str) -> String {
+        let shown = self.address.as_deref().filter(|_| self.flag == URL_VARIABLE);
+        let Some(shown) = shown.map(crate::cli::secrets::strike_password) else {
+            return line.to_owned();
+        };
+        let verb = line.match_indices(' ').nth(1).map_or(line.len(), |(end, _)| end);
+        let (verb, rest) = line.split_at(verb);
+        format!("{verb} {shown}{rest}")
+    }
+}
+
+/// Finds the entry of a user in a netrc, or of any, if it is to be read.
+type Finder<'a> = dyn Fn(Option<&str>) -> Result<Option<Login>, Invalid> + 'a;
+
+/// Where credentials come from.
+struct Sources<'a> {
+    flags: Login,
+    target: Login,
+    environment: Login,
+    netrc: &'a Finder<'a>,
+}
+
+impl Sources<'_> {
+    /// User and password, each from the first that has it. A password from the environment is not
+    /// used for another user than the environment's.
+    fn choose(self) -> Result<Login, Invalid> {
+        let Self { flags, target, environment, netrc } = self;
+        let user = flags.user.clone().or_else(|| target.user.clone());
+        let own = environment.user.is_none() || user.is_none() || user == environment.user;
+        let user = user.or(environment.user);
+        let of_target =
+            target.password.filter(|_| flags.user.is_none() || flags.user == target.user);
+        let password = flags.password.or(of_target).or(environment.password.filter(|_| own));
+        if password.is_some() {
+            return Ok(Login { user, password });
+        }
+        let found = netrc(user.as_deref())?.unwrap_or_default();
+        Ok(Login { user: user.or(found.user), password: found.password })
+    }
+}
+
+impl CredentialArgs {
+    /// The flag that was given, if any.
+    fn given(&self) -> Option<&'static str> {
+        match (&self.password_file, self.netrc) {
+            (Some(_), _) => Some("--password-file"),
+            (None, true) => Some("--netrc"),
+            (None, false) => None,
+        }
+    }
+
+    /// Refuses to read stdin for the password where it is read for something else.
+    pub(in crate::cli) fn keep_stdin(&self) -> Result<(), Invalid> {
+        if self.password_file.as_deref() == Some(Path::new("-")) {
+            let problem = "stdin has the commands";
+            return Err(Invalid::new("--password-file", problem, "name a file"));
+        }
+        Ok(())
+    }
+
+    /// The target with the credentials that belong to it.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(in crate::cli) fn apply(&self, named: &Named) -> Result<Option<String>, Invalid> {
+        let address = named.address.as_deref();
+        let Some(parts) = address.and_then(Address::of) else {
+            if let Some(flag) = self.given() {
+                let problem = "there is no server to log in to";
+                return Err(Invalid::new(flag, problem, "name one, or leave it out"));
+            }
+            return Ok(named.address.clone());
+        };
+        let login = self.login(parts.login(), parts.host(), parts.wants_user())?;
+        Ok(Some(parts.with(&login)))
+    }
+
+    /// The credentials for a server, whose address has those in `target`. `wants_user`: nobody logs
+    /// in there with a password alone.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(in crate::cli) fn login(
+        &self,
+        target: Login,
+        host: &str,
+        wants_user: bool,
+    ) -> Result<Login, Invalid> {
+        let flags = Login { user: None, password: self.password()? };
+        let flag = if flags.password.is_some() { "--password-file" } else { PASSWORD_VARIABLE };
+        let environment =
+            Login { user: variable(USER_VARIABLE), password: variable(PASSWORD_VARIABLE) };
+        let netrc = |user: Option<&str>| {
+            if self.netrc { of_netrc(host, user).map(Some) } else { Ok(None) }
+        };
+        let login = Sources { flags, target, environment, netrc: &netrc }.choose()?;
+        if wants_user && login.user.is_none() && login.password.is_some() {
+            let cure = format!("name the user in the target, user@host, or in {USER_VARIABLE}");
+            return Err(Invalid::new(flag, "a password without a user", cure));
+        }
+        Ok(login)
+    }
+
+    /// The password in the file.
+    fn password(&self) -> Result<Option<String>, Invalid> {
+        let Some(file) = &self.password_file else { return Ok(None) };
+        let wrong = |problem: String| {
+            Invalid::new("--password-file", problem, "name a file whose only line is the password")
+        };
+        let stdin = file == Path::new("-");
+        let shown = if stdin { "stdin".to_owned() } else { file.display().to_string() };
+        let text = if stdin { bounded(io::stdin()) } else { File::open(file).and_then(bounded) };
+        let text = text.map_err(|error| wrong(format!("cannot read {shown}: {error}")))?;
+        let password = text.strip_suffix('\n').unwrap_or(&text);
+        let password = password.strip_suffix('\r').unwrap_or(password);
+        if password.is_empty() || password.contains('\n') {
+            let what = if password.is_empty() { "no password" } else { "more than one line" };
+            return Err(wrong(format!("{shown} has {what}")));
+        }
+        Ok(Some(password.to_owned()))
+    }
+}
+
+/// Who makes the requests of a list, server by server.
+pub(in crate::cli) struct Requesters<'a> {
+    credentials: &'a CredentialArgs,
+    /// Server and user of an entry, and who logs in there.
+    known: Vec<((String, Option<String>), Login)>,
+}
+
+impl<'a> Requesters<'a> {
+    pub(in crate::cli) const fn new(credentials: &'a CredentialArgs) -> Self {
+        Self { credentials, known: Vec::new() }
+    }
+
+    /// User and password for a request to `server`, of which the list has those in `own`.
+    ///
+    /// # Errors
+    /// What is wrong with them, or that more than one server would be sent the same password.
+    pub(in crate::cli) fn of(
+        &mut self,
+        server: &str,
+        own: Option<(String, String)>,
+    ) -> Result<Option<(String, String)>, Invalid> {
+        let file = self.credentials.password_file.is_some();
+        let own = own.map_or_else(Login::default, |(user, password)| Login {
+            user: Some(user),
+            password: Some(password).filter(|password| !password.is_empty()),
+        });
+        let pair = |login: &Login| {
+            let Login { user, password } = login.clone();
+            user.map(|user| (user, password.unwrap_or_default()))
+        };
+        if own.password.is_some() && !file {
+            return Ok(pair(&own));
+        }
+        let key = (server.to_owned(), own.user.clone());
+        if let Some((_, login)) = self.known.iter().find(|(known, _)| *known == key) {
+            return Ok(pair(login));
+        }
+        let flag = if file { "--password-file" } else { PASSWORD_VARIABLE };
+        let shared = file || variable(PASSWORD_VARIABLE).is_some();
+        let other = |known: &(String, _)| known.0 != server;
+        if shared
+            && self.known.iter().any(|(known, login)| other(known) && login.password.is_some())
+        {
+            let problem = "the URLs name several servers, which would all be sent the password";
+            let cure = "write user:password@ into the URLs, or give --netrc instead";
+            return Err(Invalid::new(flag, problem, cure));
+        }
+        let host = Address::of(server).map_or("", |address| address.host());
+        let login = self.credentials.login(own, host, true)?;
+        self.known.push((key, login));
+        Ok(self.known.last().and_then(|(_, login)| pair(login)))
+    }
+}
+
+/// All of a text that is not too long.
+fn bounded(from: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    from.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
+}
+
+/// The credentials for `host` in the netrc.
+fn of_netrc(host: &str, user: Option<&str>) -> Result<Login, Invalid> {
+    let cure = format!("name a netrc in {NETRC_VARIABLE}, or leave it out");
+    let wrong = |problem: String| Invalid::new("--netrc", problem, cure.clone());
+    let own = || variable("HOME").map(|home| Path::new(&home).join(".netrc"));
+    let path = variable(NETRC_VARIABLE).map(PathBuf::from).or_else(own);
+    let path = path.ok_or_else(|| wrong("HOME is not set".to_owned()))?;
+    let shown = path.display();
+    let read = |error: io::Error| wrong(format!("cannot read {shown}: {error}"));
+    let file = File::open(&path).map_err(read)?;
+    let open = is_open_to_all(&file);
+    let text = bounded(file).map_err(read)?;
+    let entries = netrc::parse(&text).map_err(|error| wrong(format!("{shown}: {error}")))?;
+    let entry = netrc::find(&entries, host, user).ok_or_else(|| {
+        let who = user.map_or_else(String::new, |user| format!("{user} at "));
+        let cure = format!("write it there: machine {host} login USER password PASSWORD");
+        Invalid::new("--netrc", format!("{shown} has no entry for {who}{host}"), cure)
+    })?;
+    if open {
+        eprintln!("warning: every user of this machine can read {shown}; chmod 600 it");
+    }
+    Ok(Login { user: entry.login.clone(), password: entry.password.clone() })
+}
+
+/// Whether every user of the machine may read the file.
+fn is_open_to_all(file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    file.metadata().is_ok_and(|data| data.mode() & 0o004 != 0)
+}
+
+/// `place`, with the credentials of `target` if both are on one server and it has none.
+pub(in crate::cli) fn as_for(target: Option<&str>, place: &str) -> String {
+    let both = target.and_then(Address::of).zip(Address::of(place));
+    match both {
+        Some((target, own)) if own.server() == target.server() && own.login().user.is_none() => {
+            own.with(&target.login())
+        }
+        _ => place.to_owned(),
+    }
+}
+
+/// Whether an address has a password.
+pub(in crate::cli) fn has_password(address: &str) -> bool {
+    login_of(address).password.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn login(text: &str) -> Login {
+        let (user, password) = text.split_once(':').unwrap_or((text, ""));
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        Login { user: some(user), password: some(password) }
+    }
+
+    #[test]
+    fn flags_come_before_the_target_the_environment_and_a_netrc() {
+        for (flags, target, environment, netrc, wanted) in [
+            ("f:1", "t:2", "e:3", "n:4", "f:1"),
+            (":1", "t:2", "e:3", "n:4", "t:1"),
+            (":1", "", "e:3", "n:4", "e:1"),
+            ("", "t:2", "e:3", "n:4", "t:2"),
+            ("", "", "e:3", "n:4", "e:3"),
+            ("", "", "", "n:4", "n:4"),
+            ("", "", "", "", ""),
+            // A password belongs to its user.
+            ("", "t", "e:3", "", "t"),
+            ("", "t", "e:3", "t:4", "t:4"),
+            ("f", "t:2", "", "", "f"),
+            ("", "e", "e:3", "n:4", "e:3"),
+            ("", "t", ":3", "n:4", "t:3"),
+            ("f", "f:2", "", "", "f:2"),
+        ] {
+            let found = login(netrc);
+            let found = move |_: Option<&str>| Ok(Some(found.clone()));
+            let (flags, target) = (login(flags), login(target));
+            let sources = Sources { flags, target, environment: login(environment), netrc: &found };
+            let Login { user, password } = sources.choose().unwrap();
+            let text = [user.unwrap_or_default(), password.unwrap_or_default()];
+            let wanted = login(wanted);
+            let wanted = [wanted.user.unwrap_or_default(), wanted.password.unwrap_or_default()];
+            assert_eq!(text, wanted, "{netrc}");
+        }
+    }
+
+    #[test]
+    fn a_command_line_has_the_target_of_the_environment_without_its_password() {
+        let named = |flag| Named { address: Some("http://a:secret@h".to_owned()), flag };
+        let line = "springload run --docs 5";
+        assert_eq!(named(URL_VARIABLE).on(line), "springload run http://a:***@h --docs 5");
+        assert_eq!(named(URL_VARIABLE).on("springload run"), "springload run http://a:***@h");
+        assert_eq!(named("TARGET").on(line), line);
+    }
+
+    #[test]
+    fn a_document_on_the_same_server_is_fetched_by_the_same_user() {
+        let target = Some("http://a:b@h:1/db");
+        assert_eq!(as_for(target, "http://h:1/x/y"), "http://a:b@h:1/x/y");
+        for place in ["http://h:2/x/y", "https://h:1/x/y", "http://c:d@h:1/x/y", "doc.json"] {
+            assert_eq!(as_for(target, place), place);
+        }
+    }
+}

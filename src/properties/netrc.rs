@@ -1,0 +1,218 @@
+//! netrc: the file in which ftp and curl keep the users and passwords of servers.
+//!
+//! Words are separated by white space; one in double quotation marks may contain some, and `\`
+//! there takes the next character as it is. `#` where a keyword is due begins a comment. The text
+//! of a macro ends at an empty line.
+
+use std::fmt;
+
+/// The keywords, for messages.
+const KEYWORDS: &str = "machine, default, login, password, account or macdef";
+
+/// What one entry has.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The host; `None` for the entry of all others.
+    pub machine: Option<String>,
+    /// The user.
+    pub login: Option<String>,
+    /// The password.
+    pub password: Option<String>,
+}
+
+impl fmt::Debug for Entry {
+    /// A password must not get into a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("machine", &self.machine).finish_non_exhaustive()
+    }
+}
+
+/// Why a file is not a netrc. No message shows its words: any of them may be a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct NetrcError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// What is wrong in a netrc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// A keyword is due.
+    #[error("a word that is none of {KEYWORDS}")]
+    Keyword,
+    /// The file ends after a keyword.
+    #[error("a keyword without its value")]
+    Value,
+    /// A quotation mark is not closed.
+    #[error("a quotation mark that is not closed")]
+    Quote,
+    /// `login` and the like before the first `machine`.
+    #[error("a setting of no machine")]
+    Machine,
+}
+
+/// The entry for `host`, and for `user` if one is wanted: the first that fits, or else that of all
+/// other hosts.
+pub fn find<'a>(entries: &'a [Entry], host: &str, user: Option<&str>) -> Option<&'a Entry> {
+    let fits = |entry: &&Entry| user.is_none_or(|user| entry.login.as_deref() == Some(user));
+    let named = |entry: &&Entry| {
+        entry.machine.as_ref().is_some_and(|machine| machine.eq_ignore_ascii_case(host))
+    };
+    let any = |entry: &&Entry| entry.machine.is_none();
+    let own = entries.iter().filter(named).find(fits);
+    own.or_else(|| entries.iter().filter(any).find(fits))
+}
+
+/// Reads all entries.
+///
+/// # Errors
+/// The first line that cannot be read.
+pub fn parse(text: &str) -> Result<Vec<Entry>, NetrcError> {
+    let mut words = Words { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
+    let mut entries: Vec<Entry> = Vec::new();
+    while let Some(keyword) = words.keyword()? {
+        let wrong = |problem| NetrcError { line: words.line, problem };
+        match keyword.as_str() {
+            "machine" => {
+                entries.push(Entry { machine: Some(words.value()?), ..Entry::default() });
+            }
+            "default" => entries.push(Entry::default()),
+            "macdef" => {
+                words.value()?;
+                words.skip_macro();
+            }
+            "login" | "user" | "password" | "account" => {
+                let entry = entries.last_mut().ok_or_else(|| wrong(Problem::Machine))?;
+                let value = Some(words.value()?);
+                match keyword.as_str() {
+                    "password" => entry.password = value,
+                    "account" => {}
+                    _ => entry.login = value,
+                }
+            }
+            _ => return Err(wrong(Problem::Keyword)),
+        }
+    }
+    Ok(entries)
+}
+
+/// What is left of the text, and the line it begins in.
+struct Words<'a> {
+    rest: &'a str,
+    line: usize,
+}
+
+impl Words<'_> {
+    /// Passes the first `length` bytes.
+    fn pass(&mut self, length: usize) {
+        let (passed, rest) = self.rest.split_at(length);
+        self.line += passed.bytes().filter(|&byte| byte == b'\n').count();
+        self.rest = rest;
+    }
+
+    fn pass_space(&mut self) {
+        self.pass(self.rest.len() - self.rest.trim_start().len());
+    }
+
+    fn pass_line(&mut self) {
+        self.pass(self.rest.find('\n').map_or(self.rest.len(), |end| end + 1));
+    }
+
+    fn keyword(&mut self) -> Result<Option<String>, NetrcError> {
+        loop {
+            self.pass_space();
+            if !self.rest.starts_with('#') {
+                return self.word();
+            }
+            self.pass_line();
+        }
+    }
+
+    fn value(&mut self) -> Result<String, NetrcError> {
+        self.pass_space();
+        self.word()?.ok_or(NetrcError { line: self.line, problem: Problem::Value })
+    }
+
+    fn word(&mut self) -> Result<Option<String>, NetrcError> {
+        let Some(quoted) = self.rest.strip_prefix('"') else {
+            let end = self.rest.find(char::is_whitespace).unwrap_or(self.rest.len());
+            let word = self.rest[..end].to_owned();
+            self.pass(end);
+            return Ok((!word.is_empty()).then_some(word));
+        };
+        let (mut word, mut chars) = (String::new(), quoted.char_indices());
+        let open = NetrcError { line: self.line, problem: Problem::Quote };
+        loop {
+            match chars.next().ok_or(open)? {
+                (at, '"') => {
+                    self.pass(1 + at + 1);
+                    return Ok(Some(word));
+                }
+                (_, '\\') => word.push(chars.next().ok_or(open)?.1),
+                (_, other) => word.push(other),
+            }
+        }
+    }
+
+    /// Passes the text of a macro, to the next empty line.
+    fn skip_macro(&mut self) {
+        self.pass_line();
+        while !self.rest.is_empty() {
+            let empty = self.rest.lines().next().is_none_or(|line| line.trim().is_empty());
+            self.pass_line();
+            if empty {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(machine: Option<&str>, login: &str, password: &str) -> Entry {
+        Entry {
+            machine: machine.map(str::to_owned),
+            login: Some(login.to_owned()),
+            password: Some(password.to_owned()),
+        }
+    }
+
+    #[test]
+    fn entries_are_read_as_ftp_and_curl_read_them() {
+        let text = "# mine\nmachine a login ann password #1\n\
+            machine B\n\tlogin \"bob b\"\n\tpassword \"x\\\"y\\\\z\" account q\n\
+            macdef init\ncd /tmp\nmachine c login no password no\n\n\
+            default login any password \"\"";
+        let all = parse(text).unwrap();
+        let wanted = [
+            entry(Some("a"), "ann", "#1"),
+            entry(Some("B"), "bob b", "x\"y\\z"),
+            entry(None, "any", ""),
+        ];
+        assert_eq!(all, wanted);
+        assert_eq!(find(&all, "b", None), Some(&wanted[1]));
+        assert_eq!(find(&all, "c", None), Some(&wanted[2]));
+        assert_eq!(find(&all, "a", Some("ann")), Some(&wanted[0]));
+        assert_eq!(find(&all, "a", Some("bob")), None);
+        assert_eq!(format!("{:?}", all[0]), "Entry { machine: Some(\"a\"), .. }");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_without_the_words() {
+        for (text, line, problem) in [
+            ("machine a\nlogn secret", 2, Problem::Keyword),
+            ("machine a password", 1, Problem::Value),
+            ("machine a\n\npassword \"secret", 3, Problem::Quote),
+            ("password secret", 1, Problem::Machine),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!((error.line, error.problem), (line, problem), "{text}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+}

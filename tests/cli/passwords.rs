@@ -1,0 +1,215 @@
+//! Passwords: where they come from, and that they get nowhere else.
+
+use crate::servers::Server;
+use crate::springload::{Finished, Run};
+use springload::embedded::Options;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// Long and odd enough to be found wherever it gets.
+const SECRET: &str = "pl4nted s3cret/@:#%";
+const USER: &str = "ann";
+
+fn server() -> Server {
+    Server::stand_in(Options {
+        admin: Some((USER.to_owned(), SECRET.to_owned())),
+        ..Options::default()
+    })
+}
+
+/// A small run of these words.
+fn run(words: &[&str]) -> Run {
+    Run::of(words).args(&["-c", "2", "--docs", "20", "--batch", "5", "--ops", "20"])
+}
+
+/// Asserts that the run logged in, and that its password is nowhere.
+#[track_caller]
+fn discreet(run: Finished) -> Finished {
+    let run = run.passed();
+    assert_eq!(run.record["plan"]["target"]["user"], USER);
+    nowhere(&run);
+    run
+}
+
+#[track_caller]
+fn nowhere(run: &Finished) {
+    let encoded = percent_encoding::utf8_percent_encode(SECRET, percent_encoding::NON_ALPHANUMERIC);
+    let encoded = encoded.to_string();
+    let mut texts = vec![run.stdout.clone(), run.stderr.clone()];
+    let files = fs::read_dir(run.output()).into_iter().flatten().flatten();
+    for file in files.map(|it| it.path()).filter(|it| it.is_file()) {
+        texts.push(fs::read_to_string(file).expect("UTF-8"));
+    }
+    for text in texts {
+        // A part of it, too: something may have been encoded or cut off.
+        for part in [SECRET, &encoded, "pl4nted", "s3cret"] {
+            assert!(!text.contains(part), "{part:?} in {text}");
+        }
+    }
+}
+
+#[test]
+fn the_environment_has_target_user_and_password() {
+    let server = server();
+    let environment = [
+        ("SPRINGLOAD_URL", &server.url[..]),
+        ("SPRINGLOAD_USER", USER),
+        ("SPRINGLOAD_PASSWORD", SECRET),
+    ];
+    let ended = discreet(run(&["run"]).envs(environment).finish());
+    let command = ended.record["plan"]["command"].as_str().expect("a command");
+    assert!(command.starts_with(&format!("springload run {} -q ", server.url)), "{command}");
+    // The target of the command line takes precedence, and a user there has a password there.
+    let other = self::server();
+    let ended = discreet(run(&["run", &other.url]).envs(environment).finish());
+    assert_eq!(ended.record["server"]["url"], other.url);
+    let bob = other.url.replace("://", "://bob@");
+    let ended = run(&["run", &bob]).envs(environment).finish();
+    ended.refused(3, &["refuses to log in \"bob\""]);
+    // Empty is unset.
+    let ended = run(&["run"]).envs([("SPRINGLOAD_URL", "")]).finish().passed();
+    assert_eq!(ended.record["server"]["stand_in"], true);
+}
+
+#[test]
+fn all_verbs_that_have_a_target_take_it_from_the_environment() {
+    let server = server();
+    let environment = [
+        ("SPRINGLOAD_URL", &server.url[..]),
+        ("SPRINGLOAD_USER", USER),
+        ("SPRINGLOAD_PASSWORD", SECRET),
+    ];
+    discreet(Run::of(&["burst", "-n", "2", "-t", "100ms"]).envs(environment).finish());
+    let http = Run::of(&["http", "-c", "1", "-n", "5"]).envs(environment).finish().passed();
+    assert_eq!(http.sum("request", "ok"), 5);
+    nowhere(&http);
+    let sweep = ["sweep", "-L", "batch=5,10", "--docs", "20", "--ops", "0", "-c", "1"];
+    let swept = Run::of(&sweep).envs(environment).finish();
+    assert!(matches!(swept.code, 0 | 5), "{}", swept.stderr);
+    nowhere(&swept);
+    let cell = fs::read_to_string(swept.output().join("cells/000/run.json")).expect("a record");
+    assert!(cell.contains(&server.url) && !cell.contains("pl4nted"), "{cell}");
+    // It can be continued with the password alone, and not without.
+    let folder = swept.output();
+    let resume = ["sweep", "--resume", folder.to_str().expect("UTF-8"), "-q"];
+    let own = [("SPRINGLOAD_USER", USER), ("SPRINGLOAD_PASSWORD", SECRET)];
+    assert!(matches!(Run::bare(&resume).envs(own).finish().code, 0 | 5));
+    let shell = Run::bare(&["shell", "--table", "t"]).envs(environment).stdin("insert k a=b\n");
+    let shell = shell.finish();
+    assert!(shell.stdout.starts_with("Result: OK"), "{}{}", shell.stdout, shell.stderr);
+    nowhere(&shell);
+    Run::bare(&["shell"]).finish().refused(2, &["TARGET: no server is named", "SPRINGLOAD_URL"]);
+}
+
+#[test]
+fn a_file_or_stdin_has_the_password() {
+    let server = server();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).expect("a file");
+        file.to_str().expect("UTF-8").to_owned()
+    };
+    let target = server.url.replace("://", "://ann@");
+    for end in ["", "\n", "\r\n"] {
+        let file = write("password", &format!("{SECRET}{end}"));
+        discreet(run(&["run", &target, "--password-file", &file]).finish());
+    }
+    let piped = run(&["run", &target, "--password-file", "-"]).stdin(&format!("{SECRET}\n"));
+    discreet(piped.finish());
+    // It takes precedence over the target's own.
+    let wrong = server.url.replace("://", "://ann:wrong@");
+    let file = write("password", SECRET);
+    discreet(run(&["run", &wrong, "--password-file", &file]).finish());
+
+    let none = folder.path().join("none");
+    let none = none.to_str().expect("UTF-8");
+    for (file, words) in [
+        (none, ["--password-file: cannot read", "none"]),
+        (&write("empty", "\n")[..], ["has no password", "empty"]),
+        (&write("two", &format!("{SECRET}\n{SECRET}\n")), ["more than one line", "two"]),
+    ] {
+        let refused = run(&["run", &target, "--password-file", file]).finish();
+        nowhere(&refused.refused(2, &words));
+    }
+    let file = write("password", SECRET);
+    let refused = run(&["run", &server.url, "--password-file", &file]).finish();
+    refused.refused(2, &["--password-file: a password without a user", "SPRINGLOAD_USER"]);
+    let refused = run(&["run", "--password-file", &file]).finish();
+    refused.refused(2, &["--password-file: there is no server to log in to"]);
+    let refused = Run::bare(&["shell", &target, "--password-file", "-"]).finish();
+    refused.refused(2, &["--password-file: stdin has the commands"]);
+}
+
+#[test]
+fn a_netrc_is_read_when_it_is_asked_for() {
+    let server = server();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join(".netrc");
+    let quoted = SECRET.replace('"', "\\\"");
+    fs::write(&file, format!("machine 127.0.0.1 login {USER} password \"{quoted}\"\n"))
+        .expect("a file");
+    let mode = |mode| {
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    let home = folder.path().to_str().expect("UTF-8");
+    mode(0o600);
+    let asked = run(&["run", &server.url, "--netrc"]).envs([("HOME", home)]).finish();
+    let ended = discreet(asked);
+    assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
+    mode(0o644);
+    let named = [("HOME", "/nowhere"), ("NETRC", file.to_str().expect("UTF-8"))];
+    let ended = discreet(run(&["run", &server.url, "--netrc"]).envs(named).finish());
+    assert!(ended.stderr.contains("every user of this machine can read"), "{}", ended.stderr);
+    // Nobody is surprised by it.
+    let ended = run(&["run", &server.url]).envs([("HOME", home)]).finish();
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let bob = server.url.replace("://", "://bob@");
+    let refused = run(&["run", &bob, "--netrc"]).envs([("HOME", home)]).finish();
+    nowhere(&refused.refused(2, &["--netrc: ", "no entry for bob at 127.0.0.1"]));
+    fs::write(&file, format!("machine 127.0.0.1 {SECRET}")).expect("a file");
+    let refused = run(&["run", &server.url, "--netrc"]).envs([("HOME", home)]).finish();
+    nowhere(&refused.refused(2, &["--netrc: ", ".netrc: line 1: a word that is none of"]));
+}
+
+#[test]
+fn the_password_of_a_list_goes_to_one_server() {
+    let (one, other) = (server(), server());
+    let environment = [("SPRINGLOAD_USER", USER), ("SPRINGLOAD_PASSWORD", SECRET)];
+    let list = |urls: &[&str]| Run::of(&[&["http", "-c", "1", "-n", "4"], urls].concat());
+    let ended = list(&[&one.url, &one.url]).envs(environment).finish().passed();
+    nowhere(&ended);
+    let refused = list(&[&one.url, &other.url]).envs(environment).finish();
+    nowhere(
+        &refused.refused(2, &["SPRINGLOAD_PASSWORD: the URLs name several servers", "--netrc"]),
+    );
+    assert_eq!(other.as_stand_in().expect("a stand-in").counters().requests, 0);
+}
+
+#[test]
+fn nobody_finds_the_password_in_the_list_of_processes() {
+    let server = server();
+    let target = server.url.replace("://", "://ann@");
+    let words = ["run", &target, "--docs", "10", "-c", "1", "-d", "1s", "--agents", "1"];
+    let started = Run::of(&words).envs([("SPRINGLOAD_PASSWORD", SECRET)]).start();
+    let mut seen = Vec::new();
+    while !started.has_begun() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // Its own, and those of its agents.
+    for process in fs::read_dir("/proc").expect("Linux").flatten() {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        if Path::new(&process.path())
+            .join("exe")
+            .read_link()
+            .is_ok_and(|it| it.ends_with("springload"))
+        {
+            seen.push(String::from_utf8_lossy(&line).into_owned());
+        }
+    }
+    assert!(seen.iter().any(|line| line.contains(&target)), "{seen:?}");
+    assert!(seen.iter().any(|line| line.contains("agent")), "{seen:?}");
+    assert!(!seen.iter().any(|line| line.contains("pl4nted")), "{seen:?}");
+    discreet(started.finish());
+}
