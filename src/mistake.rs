@@ -21,6 +21,18 @@ impl Invalid {
     }
 }
 
+impl Invalid {
+    /// The flag.
+    pub fn flag(&self) -> &str {
+        &self.flag
+    }
+
+    /// The same mistake in the file and line `place`, where the flag is the key `key`.
+    pub fn within(self, place: &str, key: &str) -> Self {
+        Self { flag: format!("{place}: {key}"), ..self }
+    }
+}
+
 impl std::error::Error for Invalid {}
 
 /// A value, and the flag that it was given with, as the dialect calls it: mistakes name it.

@@ -2,6 +2,8 @@
 
 use super::exit::Exit;
 use super::help;
+use super::scenario::Scenario;
+use crate::plan::Invalid;
 use clap::{ArgMatches, Args, Command};
 use std::ffi::OsString;
 
@@ -24,6 +26,14 @@ pub(super) trait Verb: Args {
     /// The message for a word that cannot be parsed.
     fn spelled_out(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
         Ok(arguments)
+    }
+
+    /// What the command line leaves to a plan file that it names.
+    ///
+    /// # Errors
+    /// The mistakes in that file.
+    fn scenario(_arguments: &[OsString]) -> Found {
+        Ok(None)
     }
 
     /// Does what the flags say.
@@ -68,11 +78,16 @@ pub(super) type Example = (&'static str, &'static str);
 pub(super) struct Call<'a> {
     /// The command line as the record keeps it.
     pub(super) line: &'a str,
+    /// What a plan file adds to that.
+    pub(super) scenario: &'a Scenario,
     /// What clap parsed, for verbs that ask which flags were given.
     pub(super) matches: &'a ArgMatches,
     /// The definition of the whole command line.
     pub(super) grammar: fn() -> Command,
 }
+
+/// What a plan file asks for, if one is named, or the mistakes in it.
+pub(super) type Found = Result<Option<Scenario>, Vec<Invalid>>;
 
 /// A verb in the list of all.
 pub(super) struct Entry {
@@ -84,6 +99,7 @@ pub(super) struct Entry {
     /// Its flags, as the type defines them.
     pub(super) flags: fn(Command) -> Command,
     pub(super) spelled_out: fn(Vec<OsString>) -> Result<Vec<OsString>, String>,
+    pub(super) scenario: fn(&[OsString]) -> Found,
     pub(super) carry_out: fn(&Call<'_>) -> Result<Exit, clap::Error>,
 }
 
@@ -98,6 +114,7 @@ impl Entry {
             examples: V::EXAMPLES,
             flags: V::augment_args,
             spelled_out: V::spelled_out,
+            scenario: V::scenario,
             carry_out: |call| Ok(V::from_arg_matches(call.matches)?.carry_out(call)),
         }
     }

@@ -22,6 +22,7 @@ mod help;
 mod pipeline;
 mod print;
 mod refusal;
+mod scenario;
 mod secrets;
 mod verb;
 
@@ -37,6 +38,7 @@ use std::ffi::OsString;
 /// Every verb, in the order of the help. All else about a verb is in its file.
 const VERBS: &[Entry] = &[
     Entry::of::<verb::run::Run>(),
+    Entry::of::<verb::init::Init>(),
     Entry::of::<dialect::cushion::Cushion>(),
     Entry::of::<verb::sweep::Sweep>(),
     Entry::of::<dialect::bulk_perf::BulkPerf>(),
@@ -76,10 +78,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             return Exit::Usage;
         }
     };
+    let scenario = named.map_or(Ok(None), |verb| (verb.scenario)(&arguments));
+    let scenario = match scenario {
+        Ok(scenario) => scenario.unwrap_or_default(),
+        Err(mistakes) => return exit::refuse(&mistakes),
+    };
+    // What the file says comes first, as if it had been typed.
+    let (verb, own) = arguments.split_at(arguments.len().min(2));
+    let arguments = [verb, &scenario.words, own].concat();
     let called = |matches: clap::ArgMatches| {
         let (name, matches) = matches.subcommand().expect("the grammar asks for a verb");
         let verb = VERBS.iter().find(|it| name == it.name).expect("the grammar is made of them");
-        (verb.carry_out)(&Call { line: &line, matches, grammar })
+        (verb.carry_out)(&Call { line: &line, scenario: &scenario, matches, grammar })
     };
     match grammar().try_get_matches_from(&arguments).and_then(called) {
         Ok(exit) => exit,

@@ -17,6 +17,7 @@ mod k8s;
 mod lost;
 mod outage;
 mod passwords;
+mod plans;
 mod proxy;
 mod pty;
 mod refusals;

@@ -80,7 +80,7 @@ fn all_verbs_that_have_a_target_take_it_from_the_environment() {
         ("SPRINGLOAD_USER", USER),
         ("SPRINGLOAD_PASSWORD", SECRET),
     ];
-    discreet(Run::of(&["burst", "-n", "2", "-t", "100ms"]).envs(environment).finish());
+    discreet(Run::of(&["burst", "-c", "2", "-d", "100ms"]).envs(environment).finish());
     let http = Run::of(&["http", "-c", "1", "-n", "5"]).envs(environment).finish().passed();
     assert_eq!(http.sum("request", "ok"), 5);
     nowhere(&http);

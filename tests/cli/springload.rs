@@ -202,6 +202,11 @@ impl Run {
         Self { stdin: text.to_owned(), ..self }
     }
 
+    /// The folder that it runs in.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(self) -> Finished {
         let mut command = assert_cmd::Command::from_std(self.command);

@@ -23,8 +23,9 @@ const NETRC_VARIABLE: &str = "NETRC";
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Lists of processes show command lines.
-const PASSWORD_HELP: &str = "A file that holds the password for the target, or - for stdin \
-    [default: SPRINGLOAD_PASSWORD of the environment, for the user in SPRINGLOAD_USER or the target]";
+const PASSWORD_HELP: &str = "A file that holds the password for the target, or - for \
+    stdin [default: SPRINGLOAD_PASSWORD of the environment, for the user in SPRINGLOAD_USER or the \
+    target]";
 
 /// Flags about credentials.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -8,6 +8,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
     (
         "Target",
         &[
+            "plan",
             "target",
             "database_address",
             "database_name",
@@ -18,6 +19,8 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "java",
             "auth",
             "basic_auth",
+            "password_file",
+            "netrc",
             "header",
             "tls_ca",
             "use_existing",

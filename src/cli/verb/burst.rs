@@ -166,7 +166,8 @@ impl Verb for Burst {
             max_in_flight: None,
             slack_ns: DEFAULT_SLACK_NS,
         });
-        let (connections, line) = (Flagged::new("--connections", self.connections), named.on(call.line));
+        let (connections, line) =
+            (Flagged::new("--connections", self.connections), named.on(call.line));
         let (mut spec, mistakes) = spec(&self.common, connections, burst, load, &line);
         spec.target_flag = named.flag;
         let job = Job { plan: check(&spec), mistakes, output: &self.common.output };

@@ -1,6 +1,6 @@
 //! `springload run`: the native verb.
 
-use crate::cli::call::{Call, Example, Family, Verb};
+use crate::cli::call::{Call, Entry, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, as_for, named};
@@ -11,16 +11,20 @@ use crate::cli::flags::schema_source;
 use crate::cli::flags::target::addresses;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
-use crate::cli::secrets::command_line;
+use crate::cli::scenario::Scenario;
+use crate::cli::secrets::{command_line, strike_password};
+use crate::cli::verb::scenario::{is_plan, scenario};
 use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, Plan, PlanSpec, check};
 use crate::workload::{self, DocumentsAsked, Mix, RunAsked};
-use clap::Parser as _;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Command, Parser as _};
 use std::ffi::OsString;
 
 /// `springload run`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Run {
+    /// A plan file, such as springload init prints; its name ends in .toml
+    plan: Option<String>,
     #[command(flatten)]
     settings: Settings,
     #[command(flatten)]
@@ -116,6 +120,7 @@ impl Verb for Run {
     const ABOUT: &'static str = "Fill a database, then mix operations on its documents";
     const FAMILY: Family = Family::Measure;
     const BRIEF: &'static [&'static str] = &[
+        "plan",
         "target",
         "connections",
         "rate",
@@ -142,15 +147,48 @@ impl Verb for Run {
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        let Run { mut settings, credentials, output } = self;
-        let named = named(settings.target.take());
+        let Run { plan, mut settings, credentials, output } = self;
+        let located = |mistakes| call.scenario.locate_all(mistakes);
+        let given = match target(plan, settings.target.take()) {
+            Ok(given) => given.or_else(|| call.scenario.target.clone()),
+            Err(mistake) => return refuse(&[mistake]),
+        };
+        let named = named(given);
         settings.target = match credentials.apply(&named) {
             Ok(target) => target,
-            Err(mistake) => return refuse(&[mistake]),
+            Err(mistake) => return refuse(&located(vec![mistake])),
         };
         let (mut spec, mistakes) = spec_of(settings, &named.on(call.line), &output.fail_if);
         spec.target_flag = named.flag;
-        carry_out(Job { plan: check(&spec), mistakes, output: &output }, |_| Ok(Printed::NATIVE))
+        let (plan, mistakes) = (check(&spec).map_err(located), located(mistakes));
+        carry_out(Job { plan, mistakes, output: &output }, |_| Ok(Printed::NATIVE))
+    }
+
+    fn scenario(arguments: &[OsString]) -> Result<Option<Scenario>, Vec<Invalid>> {
+        scenario(&Self::grammar(), arguments)
+    }
+}
+
+impl Run {
+    /// The definition of its flags, with their groups.
+    pub(super) fn grammar() -> Command {
+        let mut grammar = Entry::of::<Self>().grammar();
+        grammar.build();
+        grammar
+    }
+}
+
+/// The target among the words that may name one.
+fn target(plan: Option<String>, target: Option<String>) -> Result<Option<String>, Invalid> {
+    let words = plan.into_iter().chain(target);
+    let targets: Vec<_> = words.filter(|word| !is_plan(word, "toml")).collect();
+    match &targets[..] {
+        [one, other, ..] => {
+            let (one, other) = (strike_password(one), strike_password(other));
+            let problem = format!("{one} and {other} are two targets");
+            Err(Invalid::new("TARGET", problem, "name one"))
+        }
+        one => Ok(one.first().cloned()),
     }
 }
 

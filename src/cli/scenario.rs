@@ -1,0 +1,33 @@
+//! What a plan file asks for: words of the command line, and where in the file each is.
+
+use crate::plan::Invalid;
+use std::ffi::OsString;
+
+/// The settings of a plan file that the command line leaves to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scenario {
+    /// The target.
+    pub(super) target: Option<String>,
+    /// Flags, each in one word.
+    pub(super) words: Vec<OsString>,
+    /// Each of these flags, or `TARGET`, with its file and line.
+    pub(super) places: Vec<(String, String)>,
+}
+
+impl Scenario {
+    /// A mistake with the place of the setting that it is in, if that is in the file.
+    pub(super) fn locate(&self, mistake: Invalid) -> Invalid {
+        let place = self.places.iter().find(|(flag, _)| *flag == mistake.flag());
+        match place {
+            Some((flag, place)) => {
+                mistake.within(place, &flag.trim_start_matches('-').to_ascii_lowercase())
+            }
+            None => mistake,
+        }
+    }
+
+    /// The same for all.
+    pub(super) fn locate_all(&self, mistakes: Vec<Invalid>) -> Vec<Invalid> {
+        mistakes.into_iter().map(|mistake| self.locate(mistake)).collect()
+    }
+}

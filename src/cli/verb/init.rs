@@ -1,0 +1,208 @@
+//! `springload init`: a plan file with every key, which asks for what bare `springload run` does.
+
+use super::run::Run;
+use super::scenario::{NOT_HERE, excludes};
+use crate::cli::call::{Call, Example, Family, Verb};
+use crate::cli::exit::Exit;
+use crate::cli::print::print;
+use clap::builder::PossibleValue;
+use clap::{Arg, ArgAction, Command};
+use std::fmt::Write as _;
+
+/// The width of comments, in columns.
+const WIDTH: usize = 78;
+
+const HEAD: &str = "\
+# A plan for springload: run it with `springload run plan.toml`. As it is, it asks for what
+# `springload run` does without any flag.
+#
+# Keys are the flags of `springload run`, which override them. Paths are relative to this file.
+# Passwords do not belong here: put them into SPRINGLOAD_PASSWORD or a --password-file.
+
+# The address of a server, and perhaps of a database [default: the embedded stand-in]
+# target = \"http://localhost:5984\"
+";
+
+/// Values to begin with, of flags without a default.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("agents", "4"),
+    ("allow-lost", "true"),
+    ("arrivals", "\"poisson\""),
+    ("batch", "100"),
+    ("broker", "\"amqp://broker.example\""),
+    ("duration", "\"15s\""),
+    ("fail-if", "[\"read.p99 > 20ms\", \"err > 0.1%\"]"),
+    ("format", "\"text\""),
+    ("growth", "true"),
+    ("id", "\"sequential\""),
+    ("keep", "true"),
+    ("max-in-flight", "1_000"),
+    ("metrics", "\"127.0.0.1:9464\""),
+    ("mix", "{ create = 2, read = 3, update = 2, delete = 1 }"),
+    ("netrc", "true"),
+    ("no-tui", "true"),
+    ("ops", "100_000"),
+    ("output", "\"results\""),
+    ("password-file", "\"password.txt\""),
+    ("quiet", "true"),
+    ("rate", "1_000"),
+    ("run-id", "\"monday\""),
+    ("schema", "[\"3:person.json\", \"1:order.json\"]"),
+    ("seed", "42"),
+    ("stages", "[\"30s:1000\", \"1m:1000..5000\"]"),
+    ("threads", "2"),
+    ("tls-ca", "\"ca.pem\""),
+    ("use-existing", "true"),
+    ("wait-for-server", "\"10s\""),
+    ("user", "\"ann\""),
+    ("label", "\"two nodes, q=8\""),
+    ("insecure", "true"),
+    ("header", "[\"X-Test: yes\"]"),
+];
+
+/// `springload init`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Init;
+
+impl Verb for Init {
+    const NAME: &'static str = "init";
+    const ABOUT: &'static str = "Print a plan file with every setting, to begin with";
+    const FAMILY: Family = Family::Measure;
+    const EXAMPLES: [Example; 3] = [
+        ("A plan file, to be changed", "init > plan.toml"),
+        ("What it asks for", "run plan.toml --dry-run"),
+        ("The same with another rate", "run plan.toml -r 500"),
+    ];
+
+    fn carry_out(self, _: &Call<'_>) -> Exit {
+        print(example(&Run::grammar()).as_bytes());
+        Exit::Passed
+    }
+}
+
+/// The plan file for the flags of this command.
+fn example(grammar: &Command) -> String {
+    let (mut out, mut heading) = (HEAD.to_owned(), None);
+    for argument in grammar.get_arguments() {
+        let Some(key) = argument.get_long().filter(|key| !NOT_HERE.contains(key)) else { continue };
+        if argument.is_hide_set() {
+            continue;
+        }
+        out.push('\n');
+        if argument.get_help_heading() != heading {
+            heading = argument.get_help_heading();
+            let _ = writeln!(out, "# ---- {} ----\n", heading.unwrap_or("More"));
+        }
+        comment(&mut out, argument);
+        let mark = if is_set(grammar, argument) { "" } else { "# " };
+        let _ = writeln!(out, "{mark}{key} = {}", value(argument, key));
+    }
+    out
+}
+
+/// The help of a flag.
+fn comment(out: &mut String, argument: &Arg) {
+    let help = argument
+        .get_long_help()
+        .or(argument.get_help())
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let mut line = "#".to_owned();
+    for word in help.split_whitespace() {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out.push_str(&line);
+            out.push('\n');
+            "#".clone_into(&mut line);
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(out, "{line}");
+    let values = argument.get_possible_values();
+    let names: Vec<_> =
+        values.iter().filter(|it| !it.is_hide_set()).map(PossibleValue::get_name).collect();
+    if argument.get_action().takes_values() && !names.is_empty() {
+        let _ = writeln!(out, "# One of: {}", names.join(", "));
+    }
+}
+
+/// Whether a flag has a default that can stay when others are given.
+fn is_set(grammar: &Command, argument: &Arg) -> bool {
+    let [default] = argument.get_default_values() else { return false };
+    let free = grammar
+        .get_arguments()
+        .all(|other| other.get_id() == argument.get_id() || !excludes(grammar, argument, other));
+    let word = format!("--{}={}", argument.get_long().unwrap_or_default(), default.display());
+    let alone = grammar.clone().no_binary_name(true).try_get_matches_from([word]);
+    argument.get_action().takes_values() && free && alone.is_ok()
+}
+
+/// The default of a flag as TOML, or a value to begin with.
+fn value(argument: &Arg, key: &str) -> String {
+    if let Some((_, example)) = EXAMPLES.iter().find(|(name, _)| *name == key) {
+        return (*example).to_owned();
+    }
+    let default = argument.get_default_values().first().map(|it| it.to_string_lossy());
+    match default {
+        Some(text) if text.parse::<u64>().is_ok() => text.into_owned(),
+        Some(text) => format!("{text:?}"),
+        None if matches!(argument.get_action(), ArgAction::SetTrue) => "true".to_owned(),
+        None => "\"\"".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::verb::scenario::scenario;
+    use clap::FromArgMatches as _;
+    use std::ffi::OsString;
+
+    /// The words that a plan file of this text adds.
+    fn words(text: &str) -> Result<Vec<OsString>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("plan.toml");
+        std::fs::write(&file, text).unwrap();
+        let arguments = ["springload".into(), "run".into(), file.into_os_string()];
+        let told = |mistakes: Vec<crate::plan::Invalid>| {
+            mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        };
+        scenario(&Run::grammar(), &arguments).map_err(told).map(|it| it.unwrap().words)
+    }
+
+    #[test]
+    fn as_it_is_it_asks_for_what_no_flag_asks_for() {
+        let words = words(&example(&Run::grammar())).unwrap();
+        assert!(words.contains(&"--connections=50".into()), "{words:?}");
+        let parsed = |words: Vec<OsString>| {
+            let matches = Run::grammar().no_binary_name(true).try_get_matches_from(words).unwrap();
+            format!("{:?}", Run::from_arg_matches(&matches).unwrap())
+        };
+        assert_eq!(parsed(words), parsed(Vec::new()));
+    }
+
+    #[test]
+    fn every_key_has_a_value_that_its_flag_takes() {
+        let text = example(&Run::grammar());
+        let mut seen = Vec::new();
+        for line in text.lines() {
+            let setting = line.strip_prefix("# ").unwrap_or(line);
+            let Some((key, _)) = setting.split_once(" = ") else { continue };
+            if !key.chars().all(|c| c.is_ascii_lowercase() || c == '-') {
+                continue;
+            }
+            match words(setting) {
+                Ok(added) => assert_eq!(added.is_empty(), key == "target", "{setting}"),
+                Err(told) => assert!(told.contains("makes no sense without"), "{told}"),
+            }
+            seen.push(key);
+        }
+        let grammar = Run::grammar();
+        for key in grammar.get_arguments().filter(|it| !it.is_hide_set()).filter_map(Arg::get_long)
+        {
+            assert!(seen.contains(&key) || NOT_HERE.contains(&key), "{key} is not in it");
+        }
+        let width = text.lines().map(|line| line.chars().count()).max();
+        assert!(width <= Some(100), "{width:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! Plan files in TOML: the flags of `springload run`, without their dashes, as keys.
+//!
+//! A file becomes the same words that would be typed, so that every check and message is the same;
+//! messages about a value name its file, line and key.
+
+mod read;
+
+pub(super) use read::NOT_HERE;
+
+use crate::cli::scenario::Scenario;
+use crate::plan::Invalid;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What the command line names a plan file for: the ids of its positional arguments.
+const POSITIONS: [&str; 2] = ["plan", "target"];
+
+/// Whether a word that may be a target is the name of a plan file with this extension.
+pub(in crate::cli) fn is_plan(word: &str, extension: &str) -> bool {
+    let own = Path::new(word).extension();
+    !word.contains("://") && own.is_some_and(|it| it.eq_ignore_ascii_case(extension))
+}
+
+/// Reads the plan file that `arguments` name, if they name one. `grammar` has the flags of the
+/// verb, whose name comes second.
+///
+/// # Errors
+/// Every mistake in the file, with its line.
+pub(in crate::cli) fn scenario(
+    grammar: &Command,
+    arguments: &[OsString],
+) -> Result<Option<Scenario>, Vec<Invalid>> {
+    // What is missing may be in the file; all else is reported when both have been read.
+    let lenient = grammar.clone().ignore_errors(true);
+    let Ok(matches) = lenient.try_get_matches_from(arguments.iter().skip(1)) else {
+        return Ok(None);
+    };
+    let Some(file) = named(&matches)? else { return Ok(None) };
+    let settings = read::settings(grammar, &file)?;
+    let given: Vec<&Arg> = grammar.get_arguments().filter(|it| is_given(it, &matches)).collect();
+    let mut scenario = Scenario::default();
+    for setting in settings {
+        let Some(argument) = setting.argument else {
+            scenario.places.push(("TARGET".to_owned(), setting.place));
+            scenario.target = Some(setting.value);
+            continue;
+        };
+        if given.iter().any(|own| excludes(grammar, own, argument)) {
+            continue;
+        }
+        let flag = format!("--{}", argument.get_long().unwrap_or_default());
+        scenario.words.extend(setting.words);
+        scenario.places.push((flag, setting.place));
+    }
+    combined(grammar, arguments, &scenario, &file)?;
+    Ok(Some(scenario))
+}
+
+/// Refuses what the file and the command line lack together, if the file is needed for that.
+fn combined(
+    grammar: &Command,
+    arguments: &[OsString],
+    scenario: &Scenario,
+    file: &Path,
+) -> Result<(), Vec<Invalid>> {
+    let own = arguments.get(2..).unwrap_or_default();
+    let parse = |words: &[OsString]| {
+        grammar.clone().no_binary_name(true).try_get_matches_from(words).map(drop)
+    };
+    let Err(error) = parse(&[&scenario.words, own].concat()) else { return Ok(()) };
+    if error.kind() != ErrorKind::MissingRequiredArgument || parse(own).is_err() {
+        return Ok(());
+    }
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(names)) => names.join(", "),
+        _ => String::new(),
+    };
+    let problem = format!("a key that makes no sense without {missing}");
+    let cure = "add what is missing, or leave the key out";
+    Err(vec![Invalid::new(file.display().to_string(), problem, cure)])
+}
+
+/// The plan file among the positional arguments.
+fn named(matches: &ArgMatches) -> Result<Option<PathBuf>, Vec<Invalid>> {
+    let words = POSITIONS.iter().filter_map(|id| matches.get_one::<String>(id));
+    let files: Vec<_> = words.filter(|word| is_plan(word, "toml")).collect();
+    match files[..] {
+        [] => Ok(None),
+        [file] => Ok(Some(PathBuf::from(file))),
+        [one, other, ..] => {
+            let problem = format!("{one} and {other} are two plans");
+            Err(vec![Invalid::new("PLAN", problem, "name one")])
+        }
+    }
+}
+
+fn is_given(argument: &Arg, matches: &ArgMatches) -> bool {
+    matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+}
+
+/// Whether a flag that is given takes the place of one in the file: they are the same, or do not
+/// go together.
+pub(super) fn excludes(grammar: &Command, given: &Arg, other: &Arg) -> bool {
+    let conflict = |one: &Arg, other: &Arg| {
+        grammar.get_arg_conflicts_with(one).iter().any(|it| it.get_id() == other.get_id())
+    };
+    let grouped = || {
+        grammar.get_groups().filter(|group| !(*group).clone().is_multiple()).any(|group| {
+            let members: Vec<_> = group.get_args().collect();
+            members.contains(&given.get_id()) && members.contains(&other.get_id())
+        })
+    };
+    given.get_id() == other.get_id()
+        || conflict(given, other)
+        || conflict(other, given)
+        || grouped()
+}
