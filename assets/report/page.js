@@ -282,8 +282,25 @@
       ...chart.lines.flatMap((line) => line.x.map((at, i) => [line.name, place(at), line.y[i]]))];
   };
 
-  const tableRows = (table) => [...table.rows].map((row) => [...row.cells].map((it) => (
-    it.innerText.replaceAll('\n', ' ').replace(/(\d),(?=\d{3})/g, '$1').trim())));
+  // A table as rows of text. What stands in a row of its own above others is a column.
+  const tableRows = (table) => {
+    const text = (it) => {
+      const copy = it.cloneNode(true);
+      copy.querySelectorAll('.difference').forEach((one) => one.remove());
+      const parts = [...copy.childNodes].map((one) => one.textContent.trim());
+      return parts.join(' ').replace(/(\d),(?=\d{3})/g, '$1');
+    };
+    const staged = table.querySelector('tr.stage') !== null;
+    let stage = 'stage';
+    return [...table.rows].flatMap((row) => {
+      const cells = [...row.cells].map(text);
+      if (row.className === 'stage') {
+        stage = (row.querySelector('strong') || row).textContent.trim();
+        return [];
+      }
+      return [staged ? [stage, ...cells] : cells];
+    });
+  };
 
   // With its title, on the colour that it is seen on.
   const image = async ({ chart, node }, format) => {
@@ -426,7 +443,9 @@
     };
     // In the background nothing is painted, and some browsers do not tell.
     setTimeout(begin, 1000);
-    new PerformanceObserver(() => setTimeout(begin)).observe({ type: 'paint', buffered: true });
+    new PerformanceObserver((told) => {
+      if (told.getEntriesByName('first-contentful-paint').length > 0) setTimeout(begin);
+    }).observe({ type: 'paint', buffered: true });
   };
   addEventListener('DOMContentLoaded', afterPaint);
 })();

@@ -151,8 +151,9 @@ const checks = {
     const [name, table] = await saved(page.locator('#table-csv'));
     equal(name, 'summary.csv', 'name of the table');
     const lines = String(table).trim().split('\n');
-    ensure(/^operation,ok\/s,p50,p99,/.test(lines[0]), lines[0]);
-    ensure(lines.some((line) => /^all,\d+,[\d.]+,[\d.]+,/.test(line)), String(table));
+    ensure(/^stage,operation,ok\/s,p50,p99,/.test(lines[0]), lines[0]);
+    ensure(lines.some((line) => /^mixed,all,\d+,[\d.]+,[\d.]+,/.test(line)), String(table));
+    equal(new Set(lines.map((line) => line.split(',').length)).size, 1, 'lengths of rows');
     for (const kind of KINDS) {
       const figure = page.locator(`.figure:has([data-kind="${kind}"])`).first();
       const [csv, rows] = await saved(figure.locator('button:text-is("CSV")'));
