@@ -112,7 +112,7 @@ fn tile(name: &str, class: &str, (value, unit): (&str, &str), hint: &str) -> Htm
     }
     let mut inside = Html::tag("dt", name);
     inside.push(&Html::element("dd class=\"value\"", &value));
-    inside.push(&Html::tag("dd class=\"hint\"", hint));
+    inside.push(&Html::tag("dd class=\"note\"", hint));
     Html::element(&format!("dl class=\"tile {class}\""), &inside)
 }
 
