@@ -6,6 +6,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
 use std::ffi::OsString;
+use std::num::ParseIntError;
 
 /// Reports every invalid value, not only the first.
 pub(super) fn refuse_all(
@@ -124,18 +125,23 @@ pub(super) fn mistake(error: &clap::Error, verb: Option<&str>) -> (String, Strin
             if let Some((problem, cure)) = source.split_once("; ") {
                 return (format!("{flag}: {problem}"), cure.to_owned());
             }
-            let cure = match value.parse::<f64>() {
-                Ok(_) => "give a whole number in range, such as 42".to_owned(),
-                Err(_) => format!("give {}", plain(shown)),
-            };
-            (format!("{flag}: {value:?}: {source}"), cure)
+            let number = error.source().and_then(|it| it.downcast_ref::<ParseIntError>());
+            if number.is_some() {
+                let problem = format!("{flag}: {value:?} is not a whole number in range");
+                return (problem, "give for example 42".to_owned());
+            }
+            (format!("{flag}: {value:?}: {source}"), format!("give {}", plain(shown)))
         }
         ErrorKind::MissingRequiredArgument => match error.get(ContextKind::InvalidArg) {
             Some(ContextValue::Strings(names)) if names.len() > 1 => {
                 let names: Vec<_> = names.iter().map(|it| plain(it)).collect();
                 (format!("{} are missing", names.join(", ")), "give them".to_owned())
             }
-            _ => (format!("{} is missing", plain(shown)), "give it".to_owned()),
+            _ => {
+                let name = plain(text(error, ContextKind::InvalidArg).unwrap_or_default());
+                let cure = if name.contains('|') { "give one of them" } else { "give it" };
+                (format!("{} is missing", name.replace('|', " or ")), cure.to_owned())
+            }
         },
         ErrorKind::ArgumentConflict => {
             let other = flag_alone(text(error, ContextKind::PriorArg).unwrap_or_default());
@@ -163,7 +169,9 @@ fn unknown(word: &str, error: &clap::Error, verb: Option<&str>) -> (String, Stri
     }
     let moved = MOVED.iter().find(|(of, old, _)| *of == verb && word.starts_with(old));
     if let Some((_, old, new)) = moved {
-        return (format!("{verb} has no {old} any more"), format!("give {new}"));
+        let now = if *old == "-t" { "threads" } else { "operations" };
+        let problem = format!("{verb} has no {old} any more (elsewhere a number of {now})");
+        return (problem, format!("give {new}"));
     }
     let near = text(error, ContextKind::SuggestedArg);
     let cure = near.map_or_else(|| "leave it out".to_owned(), |name| meant(flag_alone(name)));
@@ -172,10 +180,10 @@ fn unknown(word: &str, error: &clap::Error, verb: Option<&str>) -> (String, Stri
 
 /// Letters that meant something else in a verb than in the others: verb, letter, its flag now.
 const MOVED: [(&str, &str, &str); 4] = [
-    ("burst", "-n", "-c (-n is a number of operations)"),
-    ("burst", "-t", "-d (-t is a number of threads)"),
-    ("k8s", "-n", "--agents (-n is a number of operations)"),
-    ("schema", "-n", "--docs (-n is a number of operations)"),
+    ("burst", "-n", "-c"),
+    ("burst", "-t", "-d"),
+    ("k8s", "-n", "--agents"),
+    ("schema", "-n", "--docs"),
 ];
 
 /// A flag and its value without the signs that only manuals have: `--docs <N>` as `--docs N`.

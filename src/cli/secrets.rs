@@ -6,13 +6,28 @@ use std::ffi::OsString;
 
 /// The arguments as one line, with passwords in URLs masked.
 pub(super) fn command_line(arguments: &[OsString]) -> String {
-    let words = arguments.iter().skip(1).map(|argument| {
-        let word = without_secrets(&argument.to_string_lossy());
+    let words = arguments.iter().skip(1).enumerate().map(|(place, argument)| {
+        let before = arguments[place].to_string_lossy();
+        let word = without_secrets_after(&before, &argument.to_string_lossy());
         let plain = !word.is_empty()
             && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:@,+*%[]".contains(c));
         if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
     });
     std::iter::once("springload".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word of the command line without its secrets, after the word `before`.
+pub(super) fn without_secrets_after(before: &str, word: &str) -> String {
+    match before {
+        "-H" | "--header" => plan::mask(word),
+        "-u" | "--user" => strike_user(word),
+        _ => without_secrets(word),
+    }
+}
+
+/// `user:secret` without the secret.
+fn strike_user(word: &str) -> String {
+    word.split_once(':').map_or_else(|| word.to_owned(), |(user, _)| format!("{user}:***"))
 }
 
 /// A word of the command line without its secrets.
@@ -29,12 +44,17 @@ fn strike_settings(word: &str) -> String {
     if setting || address { strike_secrets(word) } else { word.to_owned() }
 }
 
-/// `-H 'Cookie: secret'`, in any spelling, without the secret.
+/// `-HCookie:secret` and `-uann:secret`, in any spelling with the flag, without the secret; and a
+/// header alone, if it is one that is known to be secret.
 fn strike_header(word: &str) -> String {
-    let name = word.find(':').map_or(word, |colon| &word[..colon]);
-    let start = ["--header=", "-H="].into_iter().find(|flag| name.starts_with(flag));
-    let start = start.map_or(if name.starts_with("-H") { 2 } else { 0 }, str::len);
-    format!("{}{}", &word[..start], plan::strike_secret(&word[start..]))
+    for flag in ["--header=", "-H=", "-H", "--user=", "-u=", "-u"] {
+        if let Some(rest) = word.strip_prefix(flag).filter(|rest| !rest.is_empty()) {
+            let user = flag.contains('u');
+            let struck = if user { strike_user(rest) } else { plan::mask(rest) };
+            return format!("{flag}{struck}");
+        }
+    }
+    plan::strike_secret(word)
 }
 
 /// YCSB's property `headers=Cookie secret`, without its value if one is secret; a property whose
@@ -67,6 +87,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_secret_that_follows_its_flag_is_struck_out() {
+        let line =
+            |words: &[&str]| command_line(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        let words = ["springload", "run", "-H", "X-Token: a", "-u", "ann:b", "h:1", "-k"];
+        assert_eq!(line(&words), "springload run -H 'X-Token: ***' -u ann:*** h:1 -k");
+        assert_eq!(line(&["springload", "run", "--header", "a"]), "springload run --header ***");
+    }
+
+    #[test]
     fn secrets_are_struck_out_of_the_command() {
         for (word, struck) in [
             ("http://me:secret@h/x", "http://me:***@h/x"),
@@ -75,6 +104,11 @@ mod tests {
             ("Cookie: a=b", "Cookie: ***"),
             ("-Hauthorization: Basic x", "-Hauthorization: ***"),
             ("--header=Authorization:x", "--header=Authorization: ***"),
+            ("-HX-Token: x", "-HX-Token: ***"),
+            ("--header=secret", "--header=***"),
+            ("--user=ann:secret", "--user=ann:***"),
+            ("-uann:a:b", "-uann:***"),
+            ("-uann", "-uann"),
             ("Accept: text/html", "Accept: text/html"),
             ("headers=Accept */* authorization x", "headers=***"),
             ("headers=Accept */*", "headers=Accept */*"),

@@ -30,11 +30,11 @@ pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
 pub use database::{DatabasePlan, scratch_name};
 pub use hbase::{NewTable, SplitsAsked};
-pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, strike_secret};
+pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, mask, strike_secret};
 pub use list::WithTarget;
 pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, ONLY_TABLE, Opening, Planned, ServerFacts, Size,
-    TargetAsked, TargetError,
+    TargetAsked, TargetError, with_scheme,
 };
 pub use secrets::{is_secret, strike_secrets, with_secrets};
 

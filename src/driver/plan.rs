@@ -4,13 +4,13 @@ use super::{Binding, Target};
 use crate::http1::Watcher;
 use crate::measure::SizePoint;
 use crate::mistake::Invalid;
-use crate::net::EndpointError;
+use crate::net::{EndpointError, TlsOptions};
 use crate::op::OpKind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::fmt::Debug;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What is known about a driver before anything is planned.
@@ -76,8 +76,10 @@ pub struct TargetAsked {
     pub auth: Auth,
     /// The flag that `auth` was given with.
     pub auth_flag: &'static str,
-    /// A PEM file with certificate authorities.
-    pub tls_ca: Option<PathBuf>,
+    /// How the server's certificate is checked.
+    pub tls: TlsOptions,
+    /// Headers of every request, `Name: value`, with drivers that speak HTTP.
+    pub headers: Vec<String>,
     /// The prefix of all identifiers.
     pub id_prefix: String,
     /// Settings specific to the driver, named as in its plan.
@@ -96,7 +98,8 @@ impl TargetAsked {
             keep: false,
             auth: Auth::default(),
             auth_flag: "TARGET",
-            tls_ca: None,
+            tls: TlsOptions::default(),
+            headers: Vec::new(),
             id_prefix: String::new(),
             options: Map::new(),
         }
@@ -183,6 +186,11 @@ pub trait Planned: Debug {
     /// The database that was requested by name.
     fn named_database(&self) -> Option<&str> {
         None
+    }
+
+    /// Whoever answers is taken for the server: its certificate is not checked.
+    fn accepts_any_certificate(&self) -> bool {
+        false
     }
 
     /// Each request is authenticated separately, which costs the server time.
@@ -283,6 +291,25 @@ impl From<EndpointError> for TargetError {
 
 /// The size of a database at one time; the caller fills in the time.
 pub type Size = SizePoint;
+
+/// An address without a scheme that has a port, or is localhost, as one of HTTP.
+pub fn with_scheme(address: &str) -> Cow<'_, str> {
+    let end = address.find(['/', '?', '#']).unwrap_or(address.len());
+    let authority = &address[..end];
+    let place = authority.rsplit('@').next().unwrap_or_default();
+    let (host, port) = place.rsplit_once(':').unwrap_or((place, ""));
+    let has_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = !host.is_empty() && !host.contains(char::is_whitespace);
+    if is_host && (has_port || place == "localhost") && !address.contains("://") {
+        return format!("http://{address}").into();
+    }
+    address.into()
+}
+
+/// Whether a header, `Name: value`, has that name.
+pub(super) fn is_named(header: &str, name: &str) -> bool {
+    header.split(':').next().is_some_and(|own| own.trim().eq_ignore_ascii_case(name))
+}
 
 /// A URL without its password.
 pub(super) fn redact(text: &str) -> String {

@@ -16,7 +16,7 @@ pub fn with_secrets<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Whether a secret is left out of what is serialised: everywhere but in [`with_secrets`].
-pub(super) fn is_hidden<T>(_: &T) -> bool {
+pub(super) fn is_hidden<T: ?Sized>(_: &T) -> bool {
     !REVEALED.get()
 }
 

@@ -13,7 +13,7 @@ use super::head::header_values;
 use crate::clock::{Clock, Nanos};
 use crate::measure::Probe;
 use crate::net::{
-    Buffers, Deadline, Endpoint, Found, ShardContext, Stream, Timestamps, rest_after,
+    Buffers, Deadline, Endpoint, Found, ShardContext, Stream, Timestamps, Trouble, rest_after,
 };
 use crate::op::Failure;
 use std::future::poll_fn;
@@ -26,6 +26,11 @@ use std::time::Duration;
 const MOST_AHEAD: usize = 1 << 20;
 /// How long to listen on a new connection to a server that has sent something unsolicited.
 const LISTEN_NS: Nanos = 100_000_000;
+
+/// How a server that speaks TLS begins its answer to a request in plain text: an alert (RFC 8446,
+/// 5.1).
+const TLS_ALERT: [u8; 2] = [21, 3];
+const TLS_SPOKEN: &str = "the server speaks TLS: write https://";
 
 /// A request, and how it may be handled.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +90,7 @@ pub struct Connection {
     /// Consecutive attempts without a connection, or without an answer on it.
     failures: u32,
     /// Why there is no connection or no answer, if more is known than the class of failure.
-    trouble: Option<Box<str>>,
+    trouble: Option<Box<Trouble>>,
     buffers: Rc<Buffers>,
     timestamps: Option<Rc<Timestamps>>,
     /// The buffer for the current answer, and how much of it is filled. Empty between answers.
@@ -297,7 +302,7 @@ impl Connection {
     }
 
     /// Why the last exchange had no answer, if more is known than the class of failure.
-    pub fn trouble(&self) -> Option<&str> {
+    pub fn trouble(&self) -> Option<&Trouble> {
         self.trouble.as_deref()
     }
 
@@ -328,7 +333,7 @@ impl Connection {
                 return Poll::Ready(Err(Failure::Timeout));
             }
             connecting.as_mut().poll(context).map_err(|error| {
-                trouble = Some(error.to_string().into());
+                trouble = Some(Box::new(Trouble::of(&error)));
                 Failure::Connect
             })
         })
@@ -426,11 +431,14 @@ impl Connection {
                         wanted = more;
                     }
                     Ok(_) => {
-                        self.trouble = Some("the answer is larger than --max-answer".into());
+                        let words = "the answer is larger than --max-answer";
+                        self.trouble = Some(Box::new(Trouble::new(words, "")));
                         return Poll::Ready(Err(Failure::Protocol));
                     }
                     Err(malformed) => {
-                        self.trouble = Some(malformed.to_string().into());
+                        let tls = self.buffer.starts_with(&TLS_ALERT);
+                        let words = if tls { TLS_SPOKEN.into() } else { malformed.to_string() };
+                        self.trouble = Some(Box::new(Trouble::new(words, "")));
                         return Poll::Ready(Err(Failure::Protocol));
                     }
                 }

@@ -1,5 +1,6 @@
 //! The address to connect to: resolved once, before the first stage.
 
+use super::any_certificate::AnyCertificate;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ pub struct Endpoint {
     pub(super) addresses: Vec<SocketAddr>,
     pub(super) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
     host: String,
+    /// The host's name or address alone.
+    name: String,
     /// The largest answer that is read, in bytes.
     pub max_answer: usize,
 }
@@ -28,7 +31,7 @@ pub enum EndpointError {
     #[error("{0} is not the address of a server: give http://host:port or https://host:port")]
     Url(String),
     /// The name has no address.
-    #[error("cannot find the address of {0}: {1}")]
+    #[error("cannot find the host {0:?}: {1}; check how it is spelled")]
     Resolve(String, std::io::Error),
     /// The certificates of the authorities could not be read.
     #[error("cannot read certificates: {0}")]
@@ -40,6 +43,20 @@ pub enum EndpointError {
 pub struct TlsOptions {
     /// A PEM file with the authorities to trust instead of the operating system's.
     pub authorities: Option<PathBuf>,
+    /// Any certificate is accepted.
+    pub insecure: bool,
+}
+
+impl TlsOptions {
+    /// Whether certificates are checked as usual.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The flag that asks for these options.
+    pub const fn flag(&self) -> &'static str {
+        if self.insecure { "--insecure" } else { "--tls-ca" }
+    }
 }
 
 impl Endpoint {
@@ -51,25 +68,26 @@ impl Endpoint {
         let wrong = || EndpointError::Url(url.to_string());
         let host = url.host().ok_or_else(wrong)?;
         let port = url.port_or_known_default().ok_or_else(wrong)?;
-        let name = match &host {
-            Host::Domain(name) => (*name).to_owned(),
-            Host::Ipv4(address) => address.to_string(),
-            Host::Ipv6(address) => address.to_string(),
-        };
+        let name = name_of(&host);
         let addresses: Vec<_> = (name.as_str(), port)
             .to_socket_addrs()
             .map_err(|error| EndpointError::Resolve(name.clone(), error))?
             .collect();
         let tls = match url.scheme() {
             "https" => {
-                let server = ServerName::try_from(name).map_err(|_| wrong())?;
+                let server = ServerName::try_from(name.clone()).map_err(|_| wrong())?;
                 Some((tls_config(tls, "--tls-ca")?, server))
             }
             "http" => None,
             _ => return Err(wrong()),
         };
         let max_answer = MAX_ANSWER as usize;
-        Ok(Self { addresses, tls, host: host_header(url, &host), max_answer })
+        Ok(Self { addresses, tls, host: host_header(url, &host), name, max_answer })
+    }
+
+    /// The name that a certificate of the server must have.
+    pub(super) fn server_name(&self) -> Option<ServerName<'static>> {
+        ServerName::try_from(self.name.clone()).ok()
     }
 
     /// The same with a limit for the bytes of an answer, including head and transfer coding.
@@ -94,6 +112,14 @@ fn host_header(url: &Url, host: &Host<&str>) -> String {
     url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"))
 }
 
+fn name_of(host: &Host<&str>) -> String {
+    match host {
+        Host::Domain(name) => (*name).to_owned(),
+        Host::Ipv4(address) => address.to_string(),
+        Host::Ipv6(address) => address.to_string(),
+    }
+}
+
 /// TLS as all of springload speaks it. `flag` is what names a file of authorities.
 ///
 /// # Errors
@@ -102,27 +128,33 @@ pub fn tls_config(
     options: &TlsOptions,
     flag: &str,
 ) -> Result<Arc<rustls::ClientConfig>, EndpointError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| EndpointError::Certificates(error.to_string()))?;
+    if options.insecure {
+        let any = Arc::new(AnyCertificate(provider));
+        let builder = builder.dangerous().with_custom_certificate_verifier(any);
+        return Ok(Arc::new(builder.with_no_client_auth()));
+    }
     let mut roots = rustls::RootCertStore::empty();
     if let Some(file) = &options.authorities {
         let certificates = rustls::pki_types::CertificateDer::pem_file_iter(file)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|error| EndpointError::Certificates(format!("{}: {error}", file.display())))?;
+            .map_err(|error| {
+                let (name, cure) = (file.display(), format!("name a PEM file with {flag}"));
+                EndpointError::Certificates(format!("{name}: {error}; {cure}"))
+            })?;
         roots.add_parsable_certificates(certificates);
     } else {
         let native = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(native.certs);
     }
     if roots.is_empty() {
-        let problem = format!("found none: name a PEM file with {flag}");
+        let problem = format!("there are none; name a PEM file with {flag}");
         return Err(EndpointError::Certificates(problem));
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| EndpointError::Certificates(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
+    Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
 #[cfg(test)]

@@ -3,12 +3,14 @@
 //!
 //! Knows no protocol.
 
+mod any_certificate;
 mod buffers;
 mod context;
 mod endpoint;
 mod rest;
 mod stream;
 mod timestamps;
+mod trouble;
 
 pub use buffers::Buffers;
 pub use context::{Deadline, ShardContext};
@@ -16,3 +18,4 @@ pub use endpoint::{Endpoint, EndpointError, MAX_ANSWER, TlsOptions, tls_config};
 pub use rest::rest_after;
 pub use stream::{Found, Stream};
 pub use timestamps::Timestamps;
+pub use trouble::{Trouble, mixed_up, reach};

@@ -24,6 +24,7 @@ const MOST_THREADS: u64 = 256;
 pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let mut mistakes = Vec::new();
     check_ranges(spec, &mut mistakes);
+    mistakes.extend(spec.headers.iter().filter_map(|header| http::check_header(header)));
     let target = target(spec).map_err(|mistake| mistakes.push(mistake)).ok();
     let mut schemas = Vec::new();
     for (flag, source, weight) in &spec.schemas {
@@ -42,6 +43,10 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         spec.work.check_shares(connections, &mut mistakes);
     }
     if let Some(card) = target.as_ref().map(TargetPlan::card) {
+        if !spec.headers.is_empty() && !matches!(card.name, "couch_db" | "http") {
+            let problem = format!("{} is not sent any headers", card.summary);
+            mistakes.push(Invalid::new("--header", problem, "leave it out"));
+        }
         let done = |kind| stages.iter().any(|stage| stage.work.does(kind));
         mistakes.extend(card.refusal(spec.target_flag, done));
         let ordered = target.as_ref().is_none_or(|target| target.is_ordered());
@@ -137,7 +142,7 @@ fn paced(spec: &PlanSpec) -> (Pace, Option<u64>) {
 /// The target that the specification asks for.
 fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     if let Some(list) = &spec.http {
-        return Ok(http::target(list, spec.tls_ca.clone()));
+        return Ok(http::target(list, &spec.tls));
     }
     let prefix = match (spec.work.id_prefix(), &spec.ids) {
         (Some(prefix), _) => prefix,
@@ -152,7 +157,8 @@ fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
         keep: spec.keep,
         auth: spec.auth.value,
         auth_flag: spec.auth.flag,
-        tls_ca: spec.tls_ca.clone(),
+        tls: spec.tls.clone(),
+        headers: spec.headers.clone(),
         id_prefix: prefix.to_owned(),
         options: spec.options.clone(),
     })

@@ -136,9 +136,7 @@ fn targets_are_taken_apart_and_passwords_kept_out() {
         crate::driver::DatabasePlan::New { name: "a/b".to_owned(), keep: false }
     );
     assert!(!serde_json::to_string(&target).unwrap().contains("p@ss"));
-    for wrong in
-        ["ftp://h/db", "http://", "h:5984", "http://h/a/b", "http://h:99999/", "http://h/?x"]
-    {
+    for wrong in ["ftp://h/db", "http://", "h", "http://h/a/b", "http://h:99999/", "http://h/?x"] {
         let mistakes = plan(wrong).unwrap_err();
         assert!(mistakes[0].to_string().starts_with("TARGET: "), "{wrong}");
     }

@@ -6,15 +6,15 @@ use super::load::{
 use super::planned::{FillPlan, MOST_CONNECTIONS, Plan};
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
-use super::urls::{UrlReader, UrlSource};
+use super::urls::{METHODS, UrlReader, UrlSource};
 use crate::clock::Nanos;
 use crate::driver::http::HttpTarget;
-use crate::driver::{HttpPlan, RequestPlan, TargetPlan, strike_secret};
+use crate::driver::{HttpPlan, RequestPlan, TargetPlan};
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
+use crate::net::TlsOptions;
 use crate::schema::Ids;
 use crate::workload::{Demand as _, UrlOrder, UrlsDemand};
-use std::path::PathBuf;
 
 /// When the requests of a list are due, as requested.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,14 +57,18 @@ pub struct HttpSpec {
     pub user: Option<(String, String)>,
     /// How they are sent. The check fills in its requests.
     pub settings: HttpPlan,
+    /// The method of requests without one.
+    pub method: Option<String>,
+    /// The body of requests without one, or `@` and the file with it.
+    pub body: Option<String>,
     /// The content type of bodies without one.
     pub content_type: Option<String>,
     /// `{{seq}}` and other placeholders are sent as text.
     pub literal: bool,
     /// The order of requests.
     pub order: UrlOrder,
-    /// A PEM file with certificate authorities.
-    pub tls_ca: Option<PathBuf>,
+    /// How the servers' certificates are checked.
+    pub tls: TlsOptions,
     /// Users, each with its own connections.
     pub users: u64,
     /// Threads; `None`: one for each processor.
@@ -117,6 +121,8 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     let mut reader = UrlReader {
         content_type: spec.content_type.clone(),
         literal: spec.literal,
+        default_method: METHODS.into_iter().find(|it| spec.method.as_deref() == Some(it)),
+        default_body: spec.body.clone(),
         ..UrlReader::default()
     };
     let mut http = spec.settings.clone();
@@ -146,7 +152,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let target = target(&http, spec.tls_ca.clone());
+    let target = target(&http, &spec.tls);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = spec.threads.map_or(cores, |threads| threads as usize);
     Ok(Plan {
@@ -170,8 +176,8 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
 }
 
 /// The servers of `list`.
-pub(super) fn target(list: &HttpPlan, tls_ca: Option<PathBuf>) -> TargetPlan {
-    TargetPlan::Http(HttpTarget::new(list, tls_ca))
+pub(super) fn target(list: &HttpPlan, tls: &TlsOptions) -> TargetPlan {
+    TargetPlan::Http(HttpTarget::new(list, tls))
 }
 
 fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
@@ -194,14 +200,14 @@ fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
 }
 
 /// A header must be one line with a name and a colon.
-fn check_header(header: &str) -> Option<Invalid> {
+pub(super) fn check_header(header: &str) -> Option<Invalid> {
     let cure = "give it as 'Name: value'";
     let name = header.split_once(':').map(|(name, _)| name.trim());
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let good = name.is_some_and(|name| !name.is_empty() && name.chars().all(token));
     if !good || header.chars().any(|c| c.is_control() && c != '\t') {
-        let shown = strike_secret(header);
-        return Some(Invalid::new("--header", format!("{shown:?} is not a header"), cure));
+        // What is no header may be a secret that lacks its name.
+        return Some(Invalid::new("--header", "not a header", cure));
     }
     let framing = ["content-length", "transfer-encoding"];
     name.filter(|name| framing.iter().any(|it| name.eq_ignore_ascii_case(it))).map(|name| {

@@ -15,10 +15,10 @@ mod urls;
 mod ycsb_measurement;
 
 pub use crate::driver::{
-    Auth, BodyPlan, Existing, HttpPlan, RequestPlan, Retry, TargetPlan, strike_secret,
+    Auth, BodyPlan, Existing, HttpPlan, RequestPlan, Retry, TargetPlan, mask, strike_secret,
 };
 pub use crate::mistake::{Flagged, Invalid};
-pub use crate::net::MAX_ANSWER;
+pub use crate::net::{MAX_ANSWER, TlsOptions};
 pub use crate::workload::{Purpose, StageWork, WorkloadPlan, stage_title};
 pub use check::check;
 pub use fleet::FleetPlan;
@@ -29,7 +29,7 @@ pub use spec::{LoadSpec, PlanSpec};
 pub use stage::StagePlan;
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration_ns, label, mix, rate, size};
-pub use urls::{UrlSource, expand};
+pub use urls::{METHODS, UrlSource, expand};
 pub use ycsb_measurement::{
     ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
 };

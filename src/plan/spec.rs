@@ -8,11 +8,10 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{Auth, Existing, HttpPlan};
 use crate::engine::{Arrivals, Segment};
 use crate::mistake::Flagged;
-use crate::net::MAX_ANSWER;
+use crate::net::{MAX_ANSWER, TlsOptions};
 use crate::schema::Ids;
 use crate::workload::Demand;
 use serde_json::{Map, Value};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// When operations of the main stage are due, as requested.
@@ -53,8 +52,10 @@ pub struct PlanSpec {
     pub keep: bool,
     /// How credentials are sent.
     pub auth: Flagged<Auth>,
-    /// A PEM file with certificate authorities.
-    pub tls_ca: Option<PathBuf>,
+    /// How the server's certificate is checked.
+    pub tls: TlsOptions,
+    /// Headers of every request, `Name: value`, with drivers that speak HTTP.
+    pub headers: Vec<String>,
     /// Settings specific to the driver.
     pub options: Map<String, Value>,
     /// The requests of a list, if there is one; they then determine the target.
@@ -102,7 +103,8 @@ impl PlanSpec {
             existing: Existing::No,
             keep: false,
             auth: Flagged::new("--auth", Auth::default()),
-            tls_ca: None,
+            tls: TlsOptions::default(),
+            headers: Vec::new(),
             options: Map::new(),
             http: None,
             connections,

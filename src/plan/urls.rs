@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use url::Url;
 
 /// The methods of entries.
-const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+pub const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// Content types by file name extension.
 const EXTENSIONS: [(&str, &str); 8] = [
@@ -68,6 +68,10 @@ pub enum UrlSource {
 pub(super) struct UrlReader {
     /// The type of every body without one.
     pub(super) content_type: Option<String>,
+    /// The method of every request without one.
+    pub(super) default_method: Option<&'static str>,
+    /// The body of every request without one, or @ and the file with it.
+    pub(super) default_body: Option<String>,
     /// Placeholders such as `{{seq}}` are text.
     pub(super) literal: bool,
     /// The schemas that bodies are made from.
@@ -144,12 +148,24 @@ impl UrlReader {
     /// One request.
     fn entry(&mut self, line: &str) -> Result<RequestPlan, Wrong> {
         let (url, rest) = split_url(line)?;
-        let (method, rest) = split_method(rest)?;
+        let (own_method, rest) = match rest {
+            "" => (None, rest),
+            rest => split_method(rest).map(|(method, rest)| (Some(method), rest))?,
+        };
         let (own_type, rest) = split_type(rest);
+        let body = match (rest, self.default_body.clone()) {
+            ("", None) => None,
+            ("", Some(text)) => Some(match text.strip_prefix('@') {
+                Some(file) => self.body(&format!("< {file}"))?,
+                None => self.inline(&text)?,
+            }),
+            (rest, _) => Some(self.body(rest)?),
+        };
+        let method = own_method.or(self.default_method);
+        let method = method.unwrap_or(if body.is_some() { "POST" } else { "GET" });
         let address = address(url)?;
         let target = self.pattern(address.target.as_bytes())?;
         let target = target.map_text(|text| percent_encode(text, TARGET).to_string().into_bytes());
-        let body = if rest.is_empty() { None } else { Some(self.body(rest)?) };
         if body.is_some() && matches!(method, "GET" | "HEAD") {
             let cure = "write POST, PUT or PATCH before it";
             return Err(wrong(format!("a {method} cannot have a body"), cure));
@@ -184,10 +200,15 @@ impl UrlReader {
         })
     }
 
+    /// A body that is written out.
+    fn inline(&self, text: &str) -> Result<BodyPlan, Wrong> {
+        let pattern = self.pattern(text.as_bytes())?;
+        Ok(BodyPlan { source: "inline".to_owned(), pattern, schema: None })
+    }
+
     fn body(&mut self, text: &str) -> Result<BodyPlan, Wrong> {
         let Some(file) = text.strip_prefix('<').map(|file| unquote(file.trim())) else {
-            let pattern = self.pattern(text.as_bytes())?;
-            return Ok(BodyPlan { source: "inline".to_owned(), pattern, schema: None });
+            return self.inline(text);
         };
         if file.is_empty() {
             return Err(wrong("a < without the name of a file", "write < FILE"));
@@ -267,10 +288,7 @@ fn split_url(line: &str) -> Result<(&str, &str), Wrong> {
 }
 
 /// The method, and what follows it.
-fn split_method(rest: &str) -> Result<(&str, &str), Wrong> {
-    if rest.is_empty() {
-        return Ok(("GET", rest));
-    }
+fn split_method(rest: &str) -> Result<(&'static str, &str), Wrong> {
     let end = rest.find(|c: char| c.is_whitespace() || c == '<').unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);
     let method = METHODS.into_iter().find(|method| *method == word).ok_or_else(|| {

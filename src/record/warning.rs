@@ -51,6 +51,8 @@ pub enum Code {
     Unsolicited,
     /// A database that springload created could not be removed.
     NotRemoved,
+    /// The server's certificate was not checked.
+    Insecure,
     /// The server checks a password in every request.
     BasicAuth,
     /// Much of the time went by on the way to a process that hosts the database's client.
@@ -113,6 +115,12 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         record.server.same_machine && !record.server.stand_in,
         Code::SameMachine,
         "client and server share this machine and compete for its processors",
+    );
+    run(
+        record.plan.target.accepts_any_certificate(),
+        Code::Insecure,
+        "INSECURE: --insecure accepted any certificate: whoever answered was taken for the server, \
+         and may have read all that was sent, passwords too",
     );
     run(
         record.plan.target.proves_each_request(),

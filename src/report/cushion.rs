@@ -7,7 +7,7 @@ use super::{Format, Render};
 use crate::measure::Spread;
 use crate::op::OpKind;
 use crate::plan::Purpose;
-use crate::record::{Code, RunRecord, StageRecord};
+use crate::record::{Code, RunRecord, StageRecord, Warning};
 use std::fmt::Write as _;
 
 pub(super) const FORMAT: Format = Format {
@@ -114,7 +114,8 @@ fn rate(label: &str, stage: &StageRecord, kind: OpKind, seconds: &[f64], out: &m
 
 /// What the original does not report, below its block.
 fn errors(stage: &StageRecord, record: &RunRecord, out: &mut String) {
-    let of_stage = record.warnings.iter().filter(|w| w.stage.as_ref() == Some(&stage.name));
+    let shown = |w: &&Warning| w.stage.as_ref() == Some(&stage.name) || w.code == Code::Insecure;
+    let of_stage = record.warnings.iter().filter(shown);
     let (errors, others): (Vec<_>, Vec<_>) = of_stage.partition(|warning| {
         matches!(warning.code, Code::Failures | Code::Unfinished | Code::NotAllBegun)
     });

@@ -156,8 +156,9 @@ mod tests {
         let record = fixture::record(&[]);
         let lines: Vec<_> = trust_lines(&record).collect();
         assert!(!lines.is_empty());
-        // Siege's JSON has siege's keys and no others, and there are no agents to tell of.
-        let silent = ["siege-json", "agents-csv"];
+        // Siege's JSON has siege's keys and no others, there are no agents to tell of, and JUnit's
+        // cases are thresholds.
+        let silent = ["siege-json", "agents-csv", "junit"];
         for format in super::super::FORMATS.iter().filter(|it| !silent.contains(&it.name)) {
             let Ok(bytes) = format.render(std::slice::from_ref(&record), None) else { continue };
             let Ok(rendered) = String::from_utf8(bytes) else { continue };

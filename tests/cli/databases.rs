@@ -96,7 +96,8 @@ fn a_server_that_is_not_there() {
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     // Nobody listens there now, and for a while nobody will be given the port.
     drop(listener);
-    let run = small(&url, &[]).refused(3, &["cannot reach", "is CouchDB running there?"]);
+    let run = small(&url, &[])
+        .refused(3, &["cannot reach", "connection refused", "; start a server there"]);
     assert_eq!(run.record, Value::Null, "nothing was measured");
     small("http://no-such-host.invalid", &[]).refused(3, &["no-such-host.invalid"]);
 }

@@ -34,4 +34,5 @@ mod sweeps;
 mod terminal;
 mod verdicts;
 mod workloads;
+mod wrong;
 mod ycsb;

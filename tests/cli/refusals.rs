@@ -244,7 +244,6 @@ fn addresses_that_are_none() {
     for url in [
         "ftp://127.0.0.1/db",
         "http://",
-        "127.0.0.1:5984",
         "http://127.0.0.1:99999",
         "http://127.0.0.1/a/b",
         "http://127.0.0.1/?q=0",

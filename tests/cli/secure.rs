@@ -1,6 +1,6 @@
 //! The wire that needs more: TLS, IPv6, sessions.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -13,20 +13,33 @@ use crate::servers::{Server, skipped};
 use crate::springload::{failures, measure};
 
 /// An authority that nobody knows, as a PEM file; and a server which it vouches for.
-struct Authority {
+pub(crate) struct Authority {
     folder: tempfile::TempDir,
-    server: ServerConfig,
+    pub(crate) server: ServerConfig,
 }
 
 impl Authority {
     /// A server called `name`.
-    fn vouching_for(name: &str) -> Self {
+    pub(crate) fn vouching_for(name: &str) -> Self {
+        Self::with(name, |_| {})
+    }
+
+    /// A server at 127.0.0.1 whose certificate was good for a day of 2020.
+    pub(crate) fn expired() -> Self {
+        Self::with("127.0.0.1", |parameters| {
+            parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
+            parameters.not_after = rcgen::date_time_ymd(2020, 1, 2);
+        })
+    }
+
+    fn with(name: &str, change: impl Fn(&mut CertificateParams)) -> Self {
         let mut parameters = CertificateParams::new(Vec::new()).expect("no names");
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
         let issuer = CertifiedIssuer::self_signed(parameters, key).expect("a certificate");
         let key = KeyPair::generate().expect("a key");
-        let parameters = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        let mut parameters = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        change(&mut parameters);
         let certificate = parameters.signed_by(&key, &issuer).expect("a certificate");
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("ca.pem"), issuer.pem()).expect("a file");
@@ -41,7 +54,7 @@ impl Authority {
         Self { folder, server }
     }
 
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 }
@@ -113,7 +126,84 @@ fn a_certificate_that_is_not_trusted() {
         .refused(3, &["cannot reach"]);
     let none = one.folder.path().join("none.pem");
     run(&proxy, &none).refused(3, &["certificates", "none.pem"]);
-    assert_eq!(server.as_stand_in().unwrap().counters().requests, 0);
+    // What is asked to find out that a server speaks plain HTTP.
+    assert_eq!(server.as_stand_in().unwrap().counters().requests, 1);
+}
+
+#[test]
+fn any_certificate_is_accepted_if_asked_for_and_every_report_says_so() {
+    let server = Server::stand_in(Options::default());
+    let authority = Authority::vouching_for("elsewhere.example");
+    let proxy = Proxy::with_tls(&server.url, authority.server);
+    let small = ["--docs", "20", "--ops", "20", "-c", "2"];
+    let run = measure(["run", &proxy.url, "-k"].into_iter().chain(small)).passed();
+    assert_eq!(run.record["plan"]["target"]["insecure"], true);
+    let warned = run.record["warnings"].as_array().unwrap().iter();
+    assert_eq!(warned.filter(|it| it["code"] == "insecure").count(), 1);
+    for format in [
+        "text",
+        "json",
+        "hlog",
+        "openmetrics",
+        "cushion",
+        "siege",
+        "html",
+        "svg",
+        "ycsb",
+        "ycsb-json",
+    ] {
+        let report = run.report(format).stdout;
+        assert!(report.contains("INSECURE"), "{format}");
+    }
+    let http = measure(["http", "-n4", "-c1", "-k", &proxy.url]).passed();
+    assert!(http.report("text").stdout.contains("INSECURE"));
+}
+
+#[test]
+fn headers_go_with_every_request_and_are_not_stored() {
+    const VALUE: &str = "hush-hush";
+    let admin = Some(("ann".to_owned(), "secret".to_owned()));
+    let server = Server::stand_in(Options { admin, ..Options::default() });
+    let bare = Arc::new(Mutex::new(Vec::new()));
+    let seen = bare.clone();
+    let answers = move |request: &Message| {
+        let text = String::from_utf8_lossy(&request.raw).into_owned();
+        let times = text.matches("X-Token: hush-hush\r\n").count();
+        if times != 1 {
+            seen.lock().expect("no panic").push(text);
+        }
+        None
+    };
+    let proxy = Proxy::with_answers(&server.url, Box::new(answers));
+    let url = proxy.url.replace("http://", "http://ann:secret@");
+    let header = format!("X-Token: {VALUE}");
+    let flags = ["-H", &header, "--docs", "20", "--ops", "20", "-c", "2"];
+    let run = measure(["run", &url].into_iter().chain(flags)).passed();
+    assert!(proxy.exchanges().iter().any(|it| it.path == "/_session"));
+    assert_eq!(*bare.lock().expect("no panic"), [""; 0]);
+    assert_eq!(run.record["plan"]["target"]["headers"][0], "X-Token: ***");
+    let agents = ["--agents", "2"];
+    let shared = measure(["run", &url].into_iter().chain(flags).chain(agents)).passed();
+    assert_eq!(*bare.lock().expect("no panic"), [""; 0]);
+    let sweep = ["-L", "connections=1,2", "--ops", "20", "--docs", "20", "-H", &header];
+    let swept = measure(["sweep", &url].into_iter().chain(sweep));
+    assert_eq!(*bare.lock().expect("no panic"), [""; 0]);
+    let dry = measure(["run", &url, "-H", &header, "--dry-run"]);
+    for finished in [run, shared, swept, dry] {
+        let told = format!("{}{}{}", finished.record, finished.stdout, finished.stderr);
+        assert!(!told.contains(VALUE), "{told}");
+        for file in walk(&finished.output()) {
+            let text = std::fs::read(&file).expect("a file");
+            assert!(!String::from_utf8_lossy(&text).contains(VALUE), "{}", file.display());
+        }
+    }
+}
+
+/// All files below a folder.
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
 #[test]

@@ -81,14 +81,41 @@ fn another_server_is_followed_to_but_told_no_password() {
     let target = format!("{}/there?x=1", second.url);
     let own = first.url.replace("http://", "http://me:secret@");
     let url = format!("{own}/redirect/302?{target}");
-    let finished = siege(&["-c2", "-r3", &url]).passed();
+    let finished = siege(&["-c2", "-r3", "-H", "X-Token: hush", &url]).passed();
     assert_eq!(second.whats(), vec!["GET /there?x=1"; 6]);
+    assert!(second.seen().iter().all(|seen| seen.all("x-token").is_empty()));
+    assert!(first.seen().iter().all(|seen| seen.all("x-token") == ["hush"]));
+    assert!(!finished.record.to_string().contains("hush"), "the header is on record");
     assert!(second.seen().iter().all(|seen| seen.all("authorization").is_empty()));
     // "me:secret" in base64.
     let basic = |seen: &Seen| seen.header("authorization") == "Basic bWU6c2VjcmV0";
     assert_eq!(first.seen().iter().filter(|seen| basic(seen)).count(), 6);
     let stored = finished.record.to_string() + &finished.stdout;
     assert!(!stored.contains("secret"), "the password is on record");
+}
+
+#[test]
+fn method_and_body_of_the_command_line_are_for_urls_without() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("doc.json");
+    std::fs::write(&file, "{\"b\":2}").expect("a file");
+    let from_file = format!("@{}", file.display());
+    let url = format!("{}/x", server.url);
+    let own = format!("{url} PUT own");
+    let one = ["http", "-n1", "-c1"];
+    let tries: [(&[&str], &str, &str); 5] = [
+        (&["-X", "DELETE", &url], "DELETE /x", ""),
+        (&["--body", "{\"a\":1}", &url], "POST /x", "{\"a\":1}"),
+        (&["-X", "PATCH", "--body", &from_file, &url], "PATCH /x", "{\"b\":2}"),
+        (&["-X", "PATCH", "--body", "other", &own], "PUT /x", "own"),
+        (&["--body", "< no file", &url], "POST /x", "< no file"),
+    ];
+    for (arguments, what, body) in tries {
+        measure([&one[..], arguments].concat()).passed();
+        let seen = server.seen().pop().expect("a request");
+        assert_eq!((seen.what().as_str(), seen.body.as_str()), (what, body));
+    }
 }
 
 #[test]
@@ -167,9 +194,10 @@ fn headers_are_sent_once_and_a_body_of_json_is_called_so() {
 #[test]
 fn connections_are_kept_or_not_as_asked() {
     for (arguments, connections) in [
-        (&["siege", "-c3", "-r4"][..], 12),
-        (&["http", "-c3", "-n12"], 3),
-        (&["http", "-c3", "-n12", "--close"], 12),
+        // One more, with nothing on it, shows before the run that the server is there.
+        (&["siege", "-c3", "-r4"][..], 1 + 12),
+        (&["http", "-c3", "-n12"], 1 + 3),
+        (&["http", "-c3", "-n12", "--close"], 1 + 12),
     ] {
         let server = Server::start();
         let url = format!("{}/x", server.url);

@@ -3,6 +3,7 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::output::OutputArgs;
+use crate::cli::flags::tls::TlsArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::clock::wall_ns;
@@ -61,6 +62,8 @@ pub(in crate::cli) struct Cushion {
     /// Timeout of one operation
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
+    #[command(flatten)]
+    tls: TlsArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -156,6 +159,7 @@ fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
         threads: args.threads,
         seed: args.seed.map_or_else(wall_ns, |seed| i64::from(seed).cast_unsigned()),
         timeout_ns: args.timeout,
+        tls: args.tls.options(),
         schemas,
         thresholds: args.output.fail_if.clone(),
         ..PlanSpec::new(command, connections, Arc::new(work))

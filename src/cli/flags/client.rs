@@ -1,10 +1,10 @@
 //! Flags about the client, and the default seeds.
 
+use crate::cli::flags::tls::TlsArgs;
 use crate::clock::wall_ns;
 use crate::generate::mix;
 use crate::plan;
 use std::hash::{BuildHasher, RandomState};
-use std::path::PathBuf;
 
 /// The default seed of verbs that repeat the same run each time.
 pub(in crate::cli) const DEFAULT_SEED: u64 = 42;
@@ -24,9 +24,14 @@ pub(in crate::cli) struct ClientArgs {
     /// The largest answer to accept, in bytes on the wire
     #[arg(long, value_name = "SIZE", default_value = "64MB", value_parser = plan::size)]
     pub(in crate::cli) max_answer: u64,
-    /// A PEM file of the certificate authorities to trust, instead of the system's
-    #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) tls: TlsArgs,
+    /// A header of every request; may be repeated
+    ///
+    /// A header to send with every request to the servers that are named, over HTTP, such as
+    /// 'X-Forwarded-For: 10.0.0.1'; its value is not stored; may be repeated
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    pub(in crate::cli) header: Vec<String>,
 }
 
 impl ClientArgs {

@@ -7,8 +7,9 @@
 use crate::cli::flags::address::{Address, login_of};
 use crate::plan::Invalid;
 use crate::properties::netrc;
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The target, where none is given.
@@ -30,6 +31,12 @@ const PASSWORD_HELP: &str = "A file that holds the password for the target, or -
 /// Flags about credentials.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct CredentialArgs {
+    /// The user to log in as
+    ///
+    /// The user to log in as; a password that is given nowhere is asked for on a terminal; lists of
+    /// processes show one that follows here
+    #[arg(short, long, value_name = "USER[:PASSWORD]")]
+    user: Option<String>,
     #[arg(long, value_name = "FILE", help = PASSWORD_HELP)]
     password_file: Option<PathBuf>,
     /// Take what is given nowhere else from ~/.netrc, or the file that NETRC names
@@ -114,10 +121,11 @@ impl Sources<'_> {
 impl CredentialArgs {
     /// The flag that was given, if any.
     fn given(&self) -> Option<&'static str> {
-        match (&self.password_file, self.netrc) {
-            (Some(_), _) => Some("--password-file"),
-            (None, true) => Some("--netrc"),
-            (None, false) => None,
+        match (&self.user, &self.password_file, self.netrc) {
+            (Some(_), ..) => Some("--user"),
+            (None, Some(_), _) => Some("--password-file"),
+            (None, None, true) => Some("--netrc"),
+            (None, None, false) => None,
         }
     }
 
@@ -158,19 +166,46 @@ impl CredentialArgs {
         host: &str,
         wants_user: bool,
     ) -> Result<Login, Invalid> {
-        let flags = Login { user: None, password: self.password()? };
+        let flags = self.of_flags()?;
         let flag = if flags.password.is_some() { "--password-file" } else { PASSWORD_VARIABLE };
         let environment =
             Login { user: variable(USER_VARIABLE), password: variable(PASSWORD_VARIABLE) };
         let netrc = |user: Option<&str>| {
             if self.netrc { of_netrc(host, user).map(Some) } else { Ok(None) }
         };
-        let login = Sources { flags, target, environment, netrc: &netrc }.choose()?;
+        let mut login = Sources { flags, target, environment, netrc: &netrc }.choose()?;
+        if self.user.is_some() && login.password.is_none() && io::stdin().is_terminal() {
+            let asked = ask(login.user.as_deref().unwrap_or_default(), host).map_err(|error| {
+                let problem = format!("cannot read the password: {error}");
+                Invalid::new("--user", problem, "give --password-file FILE")
+            })?;
+            login.password = Some(asked);
+        }
         if wants_user && login.user.is_none() && login.password.is_some() {
-            let cure = format!("name the user in the target, user@host, or in {USER_VARIABLE}");
+            let cure = "name the user with --user, or in the target as user@host";
             return Err(Invalid::new(flag, "a password without a user", cure));
         }
         Ok(login)
+    }
+
+    /// What the flags say.
+    fn of_flags(&self) -> Result<Login, Invalid> {
+        let (user, own) = match self.user.as_deref().map(|text| (text, text.split_once(':'))) {
+            Some((_, Some((user, password)))) => (Some(user), Some(password)),
+            Some((user, None)) => (Some(user), None),
+            None => (None, None),
+        };
+        if user == Some("") {
+            let cure = "give USER or USER:PASSWORD";
+            return Err(Invalid::new("--user", "there is no user", cure));
+        }
+        let password = self.password()?;
+        if own.is_some() && password.is_some() {
+            let cure = "leave it out of --user";
+            return Err(Invalid::new("--password-file", "a password is given twice", cure));
+        }
+        let own = own.map(str::to_owned);
+        Ok(Login { user: user.map(str::to_owned), password: password.or(own) })
     }
 
     /// The password in the file.
@@ -214,7 +249,7 @@ impl<'a> Requesters<'a> {
         server: &str,
         own: Option<(String, String)>,
     ) -> Result<Option<(String, String)>, Invalid> {
-        let file = self.credentials.password_file.is_some();
+        let file = self.credentials.password_file.is_some() || self.credentials.user.is_some();
         let own = own.map_or_else(Login::default, |(user, password)| Login {
             user: Some(user),
             password: Some(password).filter(|password| !password.is_empty()),
@@ -245,6 +280,22 @@ impl<'a> Requesters<'a> {
         self.known.push((key, login));
         Ok(self.known.last().and_then(|(_, login)| pair(login)))
     }
+}
+
+/// Asks on the terminal for a password, which it does not show.
+fn ask(user: &str, host: &str) -> io::Result<String> {
+    let terminal = io::stdin();
+    let before = tcgetattr(&terminal)?;
+    let mut silent = before.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    write!(io::stderr(), "password of {user} at {host}: ")?;
+    tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
+    let mut line = String::new();
+    let read = terminal.read_line(&mut line);
+    tcsetattr(&terminal, OptionalActions::Flush, &before)?;
+    writeln!(io::stderr())?;
+    read?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// All of a text that is not too long.

@@ -8,5 +8,7 @@ pub(in crate::cli) mod database;
 pub(in crate::cli) mod known;
 pub(in crate::cli) mod load;
 pub(in crate::cli) mod output;
+pub(in crate::cli) mod place;
 pub(in crate::cli) mod schema_source;
 pub(in crate::cli) mod target;
+pub(in crate::cli) mod tls;

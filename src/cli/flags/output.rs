@@ -2,18 +2,20 @@
 
 use super::agents::AgentsArgs;
 use super::known;
+use super::place::format_of_file;
 use crate::plan::{self, Invalid};
-use crate::report;
+use crate::report::{self, Format};
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags about results, shared by all verbs that measure.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct OutputArgs {
-    /// The folder for run.json and report.html
+    /// A folder for run.json and page, or a report's file
     ///
-    /// The folder for run.json and report.html [default: springload-runs/TIME]
-    #[arg(short, long, value_name = "DIR")]
+    /// The folder for run.json and report.html [default: springload-runs/TIME]; or a file for the
+    /// report, if the name ends in .html, .svg, .png, .json, .csv, .hlog or .txt
+    #[arg(short, long, value_name = "PATH")]
     pub(in crate::cli) output: Option<PathBuf>,
     /// What to call the run in lists and reports, such as 'after the update'
     #[arg(long, value_name = "TEXT", value_parser = plan::label)]
@@ -47,6 +49,28 @@ pub(in crate::cli) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// The file for the report and its format, if `--output` names one.
+    ///
+    /// # Errors
+    /// When name and format do not go together.
+    pub(in crate::cli) fn file(&self) -> Result<Option<(&Path, Format)>, Invalid> {
+        let Some(path) = self.output.as_deref() else { return Ok(None) };
+        let format = format_of_file(path, self.format)?;
+        Ok(format.map(|format| (path, format)))
+    }
+
+    /// The folder, if `--output` names one.
+    pub(in crate::cli) fn folder(&self) -> Option<&Path> {
+        let file = self.file().is_ok_and(|file| file.is_some());
+        self.output.as_deref().filter(|_| !file)
+    }
+
+    /// The format of what is printed, if it is asked for: the one of a file is not.
+    pub(in crate::cli) fn printed(&self) -> Option<Format> {
+        let file = self.file().is_ok_and(|file| file.is_some());
+        self.format.filter(|_| !file)
+    }
+
     /// The output flags of a verb that has only these two.
     pub(in crate::cli) fn bare(output: Option<PathBuf>, quiet: bool) -> Self {
         Self {

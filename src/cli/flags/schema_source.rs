@@ -1,9 +1,8 @@
 //! Schemas on the command line: files, or URLs of stored documents.
 
 use crate::driver::fetch_document;
-use crate::net::TlsOptions;
-use crate::plan::{Invalid, SchemaSource};
-use std::path::{Path, PathBuf};
+use crate::plan::{Invalid, SchemaSource, TlsOptions};
+use std::path::PathBuf;
 use url::Url;
 
 /// Timeout of fetching a schema.
@@ -29,10 +28,7 @@ pub(in crate::cli) fn placed(text: &str, change: impl Fn(&str) -> String) -> Str
 }
 
 /// Parses `[WEIGHT:]FILE` or `[WEIGHT:]http://host/db/id`, and fetches the document.
-pub(in crate::cli) fn read(
-    text: &str,
-    tls_ca: Option<&Path>,
-) -> Result<(SchemaSource, u32), Invalid> {
+pub(in crate::cli) fn read(text: &str, tls: &TlsOptions) -> Result<(SchemaSource, u32), Invalid> {
     let (weight, place) = split(text);
     let weight = weight.map_or(Ok(1), str::parse).map_err(|_| {
         let cure = "give a number up to 4 billion";
@@ -42,21 +38,20 @@ pub(in crate::cli) fn read(
     if !place.starts_with("http://") && !place.starts_with("https://") {
         return Ok((SchemaSource::File(PathBuf::from(place)), weight));
     }
-    let fetched = fetch(place, tls_ca).map_err(|problem| {
+    let fetched = fetch(place, tls).map_err(|problem| {
         let cure = "give the URL of a stored document: http://host:port/database/id";
         Invalid::new("--schema", problem, cure)
     })?;
     Ok((fetched, weight))
 }
 
-fn fetch(place: &str, tls_ca: Option<&Path>) -> Result<SchemaSource, String> {
+fn fetch(place: &str, tls: &TlsOptions) -> Result<SchemaSource, String> {
     let url = Url::parse(place).map_err(|error| error.to_string())?;
-    let tls = TlsOptions { authorities: tls_ca.map(Path::to_owned) };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let fetched = runtime.block_on(fetch_document(&url, &tls, TIMEOUT_NS));
+    let fetched = runtime.block_on(fetch_document(&url, tls, TIMEOUT_NS));
     let text = fetched.map_err(|error| error.to_string())?;
     let mut name = url;
     let _ = name.set_username("");

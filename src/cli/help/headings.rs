@@ -19,9 +19,11 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "java",
             "auth",
             "basic_auth",
+            "user",
             "password_file",
             "netrc",
             "header",
+            "insecure",
             "tls_ca",
             "use_existing",
             "keep",
@@ -94,6 +96,8 @@ const HEADINGS: &[(&str, &[&str])] = &[
         "Requests",
         &[
             "file",
+            "request",
+            "data",
             "content_type",
             "user_agent",
             "random",
@@ -187,7 +191,7 @@ mod tests {
             }
         }
         let listed = HEADINGS.iter().flat_map(|(_, ids)| ids.iter());
-        let positional = ["target", "binding"];
+        let positional = ["plan", "target", "binding"];
         for id in listed.filter(|id| !positional.contains(id)) {
             assert!(used.contains(*id), "no verb has {id}");
         }

@@ -8,7 +8,9 @@ use super::signals;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::OutputArgs;
 use crate::plan::Invalid;
+use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 /// The folder of a run, the metrics endpoint if there is one, and the request to stop.
 pub(in crate::cli) struct Bench {
@@ -30,8 +32,17 @@ impl Bench {
     pub(super) fn ready(output: &OutputArgs) -> Result<Self, Exit> {
         let metrics = output.metrics.as_deref().map(Metrics::serve).transpose();
         let metrics = metrics.map_err(|mistake| refuse(&[mistake]))?;
-        let folder = Folder::make(output.output.as_deref(), &now()).map_err(|error| {
-            let place = output.output.as_deref().unwrap_or_else(|| RUNS.as_ref());
+        let unwritable = |path: &Path, error: io::Error| {
+            let problem = format!("cannot write to {}: {error}", path.display());
+            refuse(&[Invalid::new("--output", problem, "name a file in a folder that exists")])
+        };
+        match output.file() {
+            Ok(Some((path, _))) => writable(path).map_err(|error| unwritable(path, error))?,
+            Ok(None) => {}
+            Err(mistake) => return Err(refuse(&[mistake])),
+        }
+        let folder = Folder::make(output.folder(), &now()).map_err(|error| {
+            let place = output.folder().unwrap_or_else(|| RUNS.as_ref());
             let problem = format!("cannot write to {}: {error}", place.display());
             refuse(&[Invalid::new("--output", problem, "name a writable folder")])
         })?;
@@ -41,4 +52,11 @@ impl Bench {
         let ending = signals::listen(output.quiet)?;
         Ok(Self { folder, metrics, ending })
     }
+}
+
+/// Tries whether a file can be written next to where this one belongs.
+fn writable(path: &Path) -> io::Result<()> {
+    let probe = path.with_extension("springload-new");
+    fs::write(&probe, b"")?;
+    fs::remove_file(&probe)
 }

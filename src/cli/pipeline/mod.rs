@@ -82,7 +82,7 @@ impl Job<'_> {
             Ok(plan) => {
                 // An invalid plan needs no further complaint about what it would take.
                 if mistakes.is_empty() && !output.dry_run {
-                    mistakes.extend(output.format.and_then(|it| fit_for_stdout(it).err()));
+                    mistakes.extend(output.printed().and_then(|it| fit_for_stdout(it).err()));
                     mistakes.extend(descriptors::suffice(&plan).err());
                 }
                 if mistakes.is_empty() {
@@ -134,7 +134,8 @@ impl Measured {
         dialect: &mut dyn Dialect,
     ) -> Exit {
         let record = &self.record;
-        let told = dialect.report(record, output.format);
+        let told = dialect.report(record, output.printed());
+        let told = told.and_then(|()| file(record, output));
         for line in report::threshold_lines(record).iter().filter(|it| it.starts_with('✗')) {
             eprintln!("--fail-if: {line}");
         }
@@ -146,6 +147,19 @@ impl Measured {
         let saved = bench.folder.tell(record, self.unsaved.as_ref(), quiet);
         Exit::of_record(record).if_written(told.is_ok() && saved)
     }
+}
+
+/// Writes the report to its file, if `--output` names one, and tells so.
+fn file(record: &RunRecord, output: &OutputArgs) -> Result<(), String> {
+    let Ok(Some((path, format))) = output.file() else { return Ok(()) };
+    let bytes = format.render(std::slice::from_ref(record), None);
+    let bytes = bytes.map_err(|unfit| unfit.to_string())?;
+    std::fs::write(path, bytes)
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    if !output.quiet {
+        eprintln!("report: {}", path.display());
+    }
+    Ok(())
 }
 
 /// Prints to stderr why a run did not pass.

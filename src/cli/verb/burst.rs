@@ -110,6 +110,7 @@ impl Verb for Burst {
     const FAMILY: Family = Family::Measure;
     const BRIEF: &'static [&'static str] = &[
         "target",
+        "user",
         "connections",
         "duration",
         "size",
@@ -117,10 +118,8 @@ impl Verb for Burst {
         "both",
         "rate",
         "repeat",
-        "every",
         "fail_if",
         "output",
-        "format",
         "quiet",
     ];
     const EXAMPLES: [Example; 3] = [
@@ -190,7 +189,8 @@ pub(in crate::cli) fn spec(
         existing,
         keep: common.database.keep,
         auth: Flagged::new("--auth", common.database.auth.into()),
-        tls_ca: common.client.tls_ca.clone(),
+        tls: common.client.tls.options(),
+        headers: common.client.header.clone(),
         threads: common.threads,
         seed: common.client.seed(),
         ids: common.database.ids(common.client.seed),

@@ -10,6 +10,7 @@ use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Retry, UrlSource, check_http_as};
 use crate::workload::UrlOrder;
+use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 
 /// `springload http`.
@@ -43,9 +44,15 @@ pub(in crate::cli) struct Http {
     /// Pick URLs at random instead of in order
     #[arg(long)]
     random: bool,
-    /// A header to send with every request, such as 'Accept: text/html'; may be repeated
-    #[arg(short = 'H', long, value_name = "HEADER")]
-    header: Vec<String>,
+    /// The method of URLs without one
+    ///
+    /// The method of URLs without one [default: GET; with --body POST]
+    #[arg(short = 'X', long, value_name = "METHOD")]
+    #[arg(value_parser = PossibleValuesParser::new(plan::METHODS))]
+    request: Option<String>,
+    /// The body of URLs without one, or @FILE with it
+    #[arg(id = "data", long = "body", value_name = "TEXT|@FILE")]
+    body: Option<String>,
     /// The content type of bodies for which the file gives none
     #[arg(short = 'T', long, value_name = "TYPE")]
     content_type: Option<String>,
@@ -95,16 +102,16 @@ impl Verb for Http {
     const BRIEF: &'static [&'static str] = &[
         "urls",
         "file",
+        "request",
+        "data",
         "header",
+        "user",
         "connections",
         "rate",
         "duration",
         "ops",
-        "random",
         "fail_if",
         "output",
-        "format",
-        "quiet",
     ];
     const EXAMPLES: [Example; 3] = [
         ("As fast as answers come, for 15 s", "http http://localhost:5984/"),
@@ -134,7 +141,7 @@ impl Verb for Http {
             log_in: Vec::new(),
             user: None,
             settings: HttpPlan {
-                headers: self.header,
+                headers: self.client.header,
                 follow: !self.no_follow,
                 keep_alive: !self.close,
                 cookies: !self.no_cookies,
@@ -148,7 +155,9 @@ impl Verb for Http {
             content_type: self.content_type,
             literal: self.literal,
             order: if self.random { UrlOrder::Random } else { UrlOrder::Sequential },
-            tls_ca: self.client.tls_ca,
+            tls: self.client.tls.options(),
+            method: self.request,
+            body: self.body,
             users: self.connections,
             threads: self.threads,
             seed: self.client.seed.unwrap_or_else(drawn_seed),

@@ -107,8 +107,19 @@ fn comment(out: &mut String, argument: &Arg) {
         .or(argument.get_help())
         .map(ToString::to_string)
         .unwrap_or_default();
+    wrapped(out, &help);
+    let values = argument.get_possible_values();
+    let names: Vec<_> =
+        values.iter().filter(|it| !it.is_hide_set()).map(PossibleValue::get_name).collect();
+    if argument.get_action().takes_values() && !names.is_empty() {
+        wrapped(out, &format!("One of: {}", names.join(", ")));
+    }
+}
+
+/// A comment, over several lines if it is too long for one.
+fn wrapped(out: &mut String, text: &str) {
     let mut line = "#".to_owned();
-    for word in help.split_whitespace() {
+    for word in text.split_whitespace() {
         if line.chars().count() + 1 + word.chars().count() > WIDTH {
             out.push_str(&line);
             out.push('\n');
@@ -118,12 +129,6 @@ fn comment(out: &mut String, argument: &Arg) {
         line.push_str(word);
     }
     let _ = writeln!(out, "{line}");
-    let values = argument.get_possible_values();
-    let names: Vec<_> =
-        values.iter().filter(|it| !it.is_hide_set()).map(PossibleValue::get_name).collect();
-    if argument.get_action().takes_values() && !names.is_empty() {
-        let _ = writeln!(out, "# One of: {}", names.join(", "));
-    }
 }
 
 /// Whether a flag has a default that can stay when others are given.

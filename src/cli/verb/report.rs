@@ -4,11 +4,12 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::known;
 use crate::cli::flags::output::fit_for_stdout;
+use crate::cli::flags::place::format_of_file;
 use crate::cli::print::print;
 use crate::cli::verb::saved;
 use crate::cli::verb::sweep::{self, SweepFormat};
 use crate::record::RunRecord;
-use crate::report::{ChartKind, Format};
+use crate::report::{self, ChartKind, Format};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
@@ -21,9 +22,9 @@ pub(in crate::cli) struct Report {
     /// before; a run.json or its folder; or the folder of a sweep. Some formats take several runs
     #[arg(required = true)]
     run: Vec<PathBuf>,
-    /// The format
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = known::formats())]
-    format: Format,
+    /// The format [default: that of the file's name, or text]
+    #[arg(long, value_name = "FORMAT", value_parser = known::formats())]
+    format: Option<Format>,
     /// Draw only this chart, with --format svg or png [default: all]
     #[arg(long, value_name = "CHART", value_parser = known::charts())]
     chart: Option<ChartKind>,
@@ -81,7 +82,13 @@ fn render(args: &Report) -> Result<Vec<u8>, String> {
     }
     let runs: Vec<RunRecord> =
         args.run.iter().map(|run| saved::read(run)).collect::<Result<_, _>>()?;
-    args.format.render(&runs, args.chart).map_err(|unfit| unfit.to_string())
+    format_of(args)?.render(&runs, args.chart).map_err(|unfit| unfit.to_string())
+}
+
+/// The format that is asked for, or that of the file's name.
+fn format_of(args: &Report) -> Result<Format, String> {
+    let named = format_of_file(&args.output, args.format).map_err(|mistake| mistake.to_string())?;
+    named.or(args.format).or_else(|| report::format("text")).ok_or_else(|| "no format".to_owned())
 }
 
 /// Sweeps have fewer formats than runs, and no choice of charts.
@@ -95,14 +102,11 @@ fn of_sweep(args: &Report, file: &Path) -> Result<Vec<u8>, String> {
     if args.chart.is_some() {
         return Err("--chart is for runs, not for sweeps; leave it out".to_owned());
     }
-    let format = SweepFormat::from_str(args.format.name, false).map_err(|_| {
+    let name = format_of(args)?.name;
+    let format = SweepFormat::from_str(name, false).map_err(|_| {
         let known = SweepFormat::value_variants().iter().filter_map(SweepFormat::to_possible_value);
         let names: Vec<String> = known.map(|it| it.get_name().to_owned()).collect();
-        format!(
-            "--format {} shows runs, not sweeps; give one of {}",
-            args.format.name,
-            names.join(", ")
-        )
+        format!("--format {name} shows runs, not sweeps; give one of {}", names.join(", "))
     })?;
     let sweep =
         sweep::read(file).map_err(|mistake| format!("RUN: {mistake}; name a complete one"))?;
@@ -111,7 +115,7 @@ fn of_sweep(args: &Report, file: &Path) -> Result<Vec<u8>, String> {
 
 fn deliver(args: &Report, bytes: &[u8]) -> Result<(), String> {
     if args.output == Path::new("-") {
-        fit_for_stdout(args.format).map_err(|mistake| mistake.to_string())?;
+        fit_for_stdout(format_of(args)?).map_err(|mistake| mistake.to_string())?;
         print(bytes);
         return Ok(());
     }

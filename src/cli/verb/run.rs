@@ -23,6 +23,8 @@ use std::ffi::OsString;
 /// `springload run`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Run {
+    /// A plan file, as springload init prints one
+    ///
     /// A plan file, such as springload init prints; its name ends in .toml
     plan: Option<String>,
     #[command(flatten)]
@@ -43,7 +45,7 @@ pub(in crate::cli) struct Settings {
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value_t = DEFAULT_CONNECTIONS)]
     connections: u64,
-    /// Documents to insert in bulk first
+    /// Documents to insert first
     #[arg(long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value_t = DEFAULT_DOCS)]
     docs: u64,
@@ -79,7 +81,7 @@ pub(in crate::cli) struct Settings {
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     threads: Option<u64>,
     #[command(flatten)]
-    client: ClientArgs,
+    pub(in crate::cli) client: ClientArgs,
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
@@ -122,6 +124,7 @@ impl Verb for Run {
     const BRIEF: &'static [&'static str] = &[
         "plan",
         "target",
+        "user",
         "connections",
         "rate",
         "duration",
@@ -132,7 +135,6 @@ impl Verb for Run {
         "fail_if",
         "output",
         "format",
-        "quiet",
     ];
     const EXAMPLES: [Example; 3] = [
         ("The stand-in, to try springload", "run"),
@@ -226,7 +228,7 @@ pub(in crate::cli) fn spec_of(
     let mut schemas = Vec::new();
     for text in &settings.schema {
         let text = schema_source::placed(text, |place| as_for(settings.target.as_deref(), place));
-        match schema_source::read(&text, settings.client.tls_ca.as_deref()) {
+        match schema_source::read(&text, &settings.client.tls.options()) {
             Ok((source, weight)) => schemas.push(("--schema", source, weight)),
             Err(mistake) => mistakes.push(mistake),
         }
@@ -328,7 +330,8 @@ impl Settings {
             existing: if self.database.use_existing { Existing::Yes } else { Existing::No },
             keep: self.database.keep,
             auth: Flagged::new("--auth", self.database.auth.into()),
-            tls_ca: self.client.tls_ca,
+            tls: self.client.tls.options(),
+            headers: self.client.header,
             threads: self.threads,
             seed,
             ids,

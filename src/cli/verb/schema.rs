@@ -4,7 +4,7 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::schema_source;
 use crate::op::Key;
-use crate::plan::{self, SchemaSource};
+use crate::plan::{self, SchemaSource, TlsOptions};
 use crate::schema::{DEFAULT, Documents, Template, decode};
 use std::io::{self, Write as _};
 
@@ -42,7 +42,7 @@ impl Verb for Schema {
     fn carry_out(self, _call: &Call<'_>) -> Exit {
         let text = match &self.source {
             None => Ok(DEFAULT.to_owned()),
-            Some(place) => match schema_source::read(place, None) {
+            Some(place) => match schema_source::read(place, &TlsOptions::default()) {
                 Ok((SchemaSource::Text { text, .. }, _)) => Ok(text),
                 Ok((SchemaSource::File(path), _)) => std::fs::read(&path)
                     .map_err(|error| format!("cannot read {}: {error}", path.display()))

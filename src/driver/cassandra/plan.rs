@@ -184,9 +184,9 @@ impl DriverPlan for CassandraPlan {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             options.read(name, value).map_err(|problem| wrong(&problem))?;
         }
-        if asked.tls_ca.is_some() {
+        if !asked.tls.is_default() {
             let problem = "this driver has no TLS, so that no certificate is looked at";
-            return Err(Invalid::new("--tls-ca", problem, "leave it out"));
+            return Err(Invalid::new(asked.tls.flag(), problem, "leave it out"));
         }
         if asked.auth != Auth::default() {
             let problem = "credentials are sent once, when connecting";

@@ -4,8 +4,7 @@ use super::credentials::Credentials;
 use crate::clock::Clock;
 use crate::http1::{Connection, Request};
 use crate::measure::Probe;
-use crate::net::Endpoint;
-use crate::net::ShardContext;
+use crate::net::{Endpoint, ShardContext, Trouble, mixed_up};
 use crate::op::Failure;
 use serde_json::Value;
 use std::rc::Rc;
@@ -15,16 +14,18 @@ use std::sync::Arc;
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// No answer.
-    #[error("cannot reach {server}: {reason}; is CouchDB running there?")]
+    #[error("cannot reach {server}: {}; {}", trouble.problem, trouble.cure)]
     Unreachable {
         /// The server's address.
         server: String,
-        /// What went wrong, in words.
-        reason: &'static str,
+        /// What went wrong, and what to do.
+        trouble: Trouble,
     },
     /// 401 or 403.
-    #[error("{server} refuses {action}: {reason}; give http://user:password@host:port")]
+    #[error("{server} refuses {action}: {reason}; {cure}")]
     Refused {
+        /// What to do.
+        cure: &'static str,
         /// The server's address.
         server: String,
         /// The request.
@@ -33,7 +34,7 @@ pub enum AdminError {
         reason: String,
     },
     /// Any other unexpected answer.
-    #[error("{server} answers {status} to {action}: {reason}")]
+    #[error("{server} answers {status} to {action}: {reason}; see the server's log")]
     Unexpected {
         /// The server's address.
         server: String,
@@ -51,9 +52,11 @@ pub enum AdminError {
 #[derive(Debug)]
 pub struct Admin {
     connection: Connection,
+    endpoint: Arc<Endpoint>,
     deadlines: Rc<ShardContext>,
     server: String,
-    host: String,
+    /// Header lines of every request.
+    lines: String,
     credentials: Credentials,
 }
 
@@ -66,11 +69,17 @@ impl Admin {
         let deadlines = ShardContext::new(Clock::system(), timeout_ns);
         Self {
             connection: Connection::new(endpoint.clone(), &deadlines),
+            endpoint: endpoint.clone(),
             deadlines,
             server: endpoint.host().to_owned(),
-            host: endpoint.host().to_owned(),
+            lines: format!("Host: {}\r\n", endpoint.host()),
             credentials,
         }
+    }
+
+    /// The same with these lines in each request instead of that of the host alone.
+    pub fn with_lines(self, lines: &str) -> Self {
+        Self { lines: lines.to_owned(), ..self }
     }
 
     /// The credentials, with the cookie from [`Admin::log_in`].
@@ -88,11 +97,9 @@ impl Admin {
         path: &str,
         body: Option<&[u8]>,
     ) -> Result<Reply, AdminError> {
-        let mut bytes = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAccept: application/json\r\n",
-            self.host
-        )
-        .into_bytes();
+        let mut bytes =
+            format!("{method} {path} HTTP/1.1\r\n{}Accept: application/json\r\n", self.lines)
+                .into_bytes();
         self.credentials.write_header(&mut bytes);
         if let Some(body) = body {
             let length = format!("Content-Length: {}\r\n", body.len());
@@ -116,15 +123,48 @@ impl Admin {
             answer = exchange => answer,
             () = self.deadlines.clone().sweep() => Err(Failure::Timeout),
         };
-        answer.map(|answer| answer.status).map_err(|failure| AdminError::Unreachable {
-            server: self.server.clone(),
-            reason: match failure {
-                Failure::Timeout => "no answer within the timeout",
-                Failure::Connect => "the connection was refused or its certificate is not trusted",
-                Failure::Protocol => "what answers is not an HTTP/1.1 server",
-                _ => "the connection was closed without an answer",
+        let failure = match answer {
+            Ok(answer) => return Ok(answer.status),
+            Err(failure) => failure,
+        };
+        let trouble = match mixed_up(&self.endpoint).await {
+            Some(trouble) => trouble,
+            None => self.trouble(failure),
+        };
+        Err(AdminError::Unreachable { server: self.server.clone(), trouble })
+    }
+
+    /// What a failure to get an answer means.
+    fn trouble(&self, failure: Failure) -> Trouble {
+        let why = self.connection.trouble();
+        match failure {
+            Failure::Timeout => Trouble::timed_out(),
+            Failure::Connect if why.is_some() => why.cloned().unwrap_or_else(Trouble::timed_out),
+            Failure::Protocol => {
+                let cure = "check the port: is CouchDB running there?";
+                Trouble::new("what answers is not an HTTP/1.1 server", cure)
+            }
+            _ => {
+                let cure = "is CouchDB running there?";
+                Trouble::new("the connection was closed without an answer", cure)
+            }
+        }
+    }
+
+    /// The error that a server which is no CouchDB gives at once, unless it was spoken to in plain
+    /// text and understands only TLS.
+    ///
+    /// # Errors
+    /// In any case.
+    pub async fn unless_tls(&self, error: AdminError) -> AdminError {
+        let server = self.server.clone();
+        match error {
+            AdminError::Unexpected { .. } => match mixed_up(&self.endpoint).await {
+                Some(trouble) => AdminError::Unreachable { server, trouble },
+                None => error,
             },
-        })
+            error => error,
+        }
     }
 
     /// Sends one request and requires one of `statuses`.
@@ -158,9 +198,17 @@ impl Admin {
         }
         let (server, action) = (self.server.clone(), format!("{method} {path}"));
         let text = |name| value.get(name).and_then(Value::as_str);
-        let reason = text("reason").or(text("error")).unwrap_or("no reason given").to_owned();
+        let reason = text("reason").or(text("error")).unwrap_or("no reason given");
+        let reason = reason.trim_end_matches('.').to_owned();
         Err(match status {
-            401 | 403 => AdminError::Refused { server, action, reason },
+            401 | 403 => {
+                let cure = if matches!(self.credentials, Credentials::None) {
+                    "give -u USER, or http://user:password@host:port"
+                } else {
+                    "check user and password"
+                };
+                AdminError::Refused { cure, server, action, reason }
+            }
             _ => AdminError::Unexpected { server, action, status, reason },
         })
     }
@@ -171,7 +219,7 @@ impl Admin {
     /// # Errors
     /// When the credentials are refused or there is no answer.
     pub async fn log_in(&mut self) -> Result<(), AdminError> {
-        let Some(request) = self.credentials.log_in_request(&self.host) else { return Ok(()) };
+        let Some(request) = self.credentials.log_in_request(&self.lines) else { return Ok(()) };
         let status = self.send(&request, false).await?;
         let renewed = status == 200
             && self.connection.set_cookie().is_some_and(|cookie| self.credentials.renew(cookie));
@@ -179,6 +227,7 @@ impl Admin {
         match status {
             _ if renewed => Ok(()),
             401 | 403 => Err(AdminError::Refused {
+                cure: "check user and password",
                 server: self.server.clone(),
                 action: format!("to log in {name:?}"),
                 reason: if status == 403 {

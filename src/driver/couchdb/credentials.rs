@@ -89,19 +89,19 @@ impl Credentials {
         }
     }
 
-    /// All of a head after the target: version, host, credentials.
-    pub(super) fn common_head(&self, host: &str) -> Arc<[u8]> {
-        let mut head = format!(" HTTP/1.1\r\nHost: {host}\r\n").into_bytes();
+    /// All of a head after the target: version, the lines of every request, credentials.
+    pub(super) fn common_head(&self, lines: &str) -> Arc<[u8]> {
+        let mut head = format!(" HTTP/1.1\r\n{lines}").into_bytes();
         self.write_header(&mut head);
         head.into()
     }
 
     /// The request for a session cookie; `None` without cookie credentials.
-    pub(super) fn log_in_request(&self, host: &str) -> Option<Vec<u8>> {
+    pub(super) fn log_in_request(&self, lines: &str) -> Option<Vec<u8>> {
         let Self::Cookie { name, password, .. } = self else { return None };
         let body = serde_json::json!({ "name": name, "password": password }).to_string();
         let head = format!(
-            "POST /_session HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+            "POST /_session HTTP/1.1\r\n{lines}Content-Type: application/json\r\n\
              Content-Length: {}\r\n\r\n",
             body.len()
         );

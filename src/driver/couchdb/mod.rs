@@ -54,6 +54,8 @@ pub struct CouchDb {
     /// `/name/`, percent-encoded.
     path: Arc<[u8]>,
     common: Arc<[u8]>,
+    /// Header lines of every request.
+    lines: Arc<str>,
     cached_updates: bool,
     /// Timeout of each administrative request, in nanoseconds.
     timeout_ns: u64,
@@ -64,9 +66,11 @@ pub struct CouchDb {
 impl CouchDb {
     /// The database `name` on the server at `endpoint`.
     pub fn new(endpoint: Arc<Endpoint>, credentials: Credentials, name: &str) -> Self {
+        let lines: Arc<str> = format!("Host: {}\r\n", endpoint.host()).into();
         Self {
             path: format!("/{}/", encode_segment(name)).into_bytes().into(),
-            common: credentials.common_head(endpoint.host()),
+            common: credentials.common_head(&lines),
+            lines,
             endpoint,
             credentials,
             renewal: Arc::default(),
@@ -74,6 +78,15 @@ impl CouchDb {
             timeout_ns: 0,
             removed: false,
         }
+    }
+
+    /// The same with more headers, `Name: value`, in every request.
+    #[must_use]
+    fn with_headers(mut self, headers: &[String]) -> Self {
+        let more = headers.iter().map(|header| format!("{header}\r\n"));
+        self.lines = (self.lines.to_string() + &more.collect::<String>()).into();
+        self.common = self.credentials.common_head(&self.lines);
+        self
     }
 
     /// Sets what administration needs: the timeout of a request, and whether the database is

@@ -1,9 +1,9 @@
 //! Before the first stage and after the last: server, credentials, the database and its size.
 
 use super::plan::CouchPlan;
-use super::{Admin, AdminError, CouchDb, encode_segment};
+use super::{Admin, AdminError, CouchDb, Credentials, encode_segment};
 use crate::driver::{DatabasePlan, Opening, ServerFacts, Size, TargetError};
-use crate::net::{Endpoint, TlsOptions};
+use crate::net::Endpoint;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +22,19 @@ pub(super) async fn open(
 ) -> Result<(CouchDb, ServerFacts), TargetError> {
     let server = plan.server.clone().or_else(|| opening.stand_in.clone()).unwrap_or_default();
     let url = Url::parse(&server).map_err(|error| TargetError(error.to_string()))?;
-    let tls = TlsOptions { authorities: plan.tls_ca.clone() };
-    let endpoint = Arc::new(Endpoint::resolve(&url, &tls)?.with_max_answer(opening.max_answer));
+    let endpoint =
+        Arc::new(Endpoint::resolve(&url, &plan.tls())?.with_max_answer(opening.max_answer));
+    let bare = CouchDb::new(endpoint.clone(), Credentials::None, "").with_headers(&plan.headers);
     let mut admin = Admin::new(&endpoint, plan.credentials(), opening.timeout_ns);
-    admin.log_in().await?;
-    let (_, welcome) = admin.expect(&[200], "GET", "/", None).await?;
+    admin = admin.with_lines(&bare.lines);
+    let welcome = match admin.welcome().await {
+        Ok(welcome) => welcome,
+        Err(error) => return Err(admin.unless_tls(error).await.into()),
+    };
     if !speaks_couchdb(&welcome) {
         return Err(TargetError(format!(
             "what answers at {server} is not CouchDB (its welcome names no couchdb or pouchdb); \
-             name a CouchDB server"
+             name a CouchDB server, or use springload http"
         )));
     }
     let name = plan.database.name_or_new(opening);
@@ -59,6 +63,7 @@ pub(super) async fn open(
         created,
     };
     let target = CouchDb::new(endpoint, admin.credentials().clone(), &name)
+        .with_headers(&plan.headers)
         .with_cached_updates(plan.cached_updates)
         .with_administration(opening.timeout_ns, removed);
     Ok((target, facts))
@@ -74,6 +79,11 @@ async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetErr
                 "database {name:?} exists already; add --use-existing to use it (it will not \
                  be deleted), or name another"
             )));
+        }
+        400 => {
+            let reason = body["reason"].as_str().unwrap_or("it is no name").trim_end_matches('.');
+            let problem = format!("the server refuses the database name {name:?}: {reason}");
+            return Err(TargetError(format!("{problem}; give another")));
         }
         _ => {
             admin.expect_reply((status, body), &[201], "PUT", path)?;
@@ -130,9 +140,18 @@ fn speaks_couchdb(welcome: &Value) -> bool {
     welcome.as_object().is_some_and(|members| members.keys().any(names))
 }
 
+impl Admin {
+    /// Logs in, and returns what the server says of itself.
+    async fn welcome(&mut self) -> Result<Value, AdminError> {
+        self.log_in().await?;
+        Ok(self.expect(&[200], "GET", "/", None).await?.1)
+    }
+}
+
 impl CouchDb {
     fn admin(&self) -> Admin {
-        Admin::new(&self.endpoint, self.credentials.clone(), self.timeout_ns)
+        let admin = Admin::new(&self.endpoint, self.credentials.clone(), self.timeout_ns);
+        admin.with_lines(&self.lines)
     }
 
     fn database_path(&self) -> &str {

@@ -2,9 +2,12 @@
 
 use super::Credentials;
 use super::making::Making;
+use crate::driver::http::masked;
+use crate::driver::plan::{is_named, with_scheme};
 use crate::driver::secrets::is_hidden;
 use crate::driver::{Auth, Card, DatabasePlan, Existing, Planned, TargetAsked};
 use crate::mistake::Invalid;
+use crate::net::TlsOptions;
 use crate::op::OpKind;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -25,6 +28,12 @@ pub struct CouchPlan {
     pub auth: Auth,
     /// The authorities trusted to sign a server's certificate; `None` for the system's.
     pub tls_ca: Option<PathBuf>,
+    /// Any certificate is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+    /// Headers of every request, `Name: value`; stored without the values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
+    pub headers: Vec<String>,
     /// The database.
     pub database: DatabasePlan,
     /// How it is created, if this run creates it.
@@ -53,6 +62,11 @@ impl CouchPlan {
         }
     }
 
+    /// How the server's certificate is checked.
+    pub(super) fn tls(&self) -> TlsOptions {
+        TlsOptions { authorities: self.tls_ca.clone(), insecure: self.insecure }
+    }
+
     /// A new database on the stand-in.
     fn stand_in(asked: &TargetAsked, cached_updates: bool) -> Self {
         Self {
@@ -61,6 +75,8 @@ impl CouchPlan {
             password: None,
             auth: asked.auth,
             tls_ca: None,
+            insecure: false,
+            headers: Vec::new(),
             database: DatabasePlan::Scratch { keep: asked.keep },
             making: Making::default(),
             cached_updates,
@@ -93,6 +109,10 @@ impl Planned for CouchPlan {
         self.database.name()
     }
 
+    fn accepts_any_certificate(&self) -> bool {
+        self.insecure
+    }
+
     fn proves_each_request(&self) -> bool {
         self.user.is_some() && self.auth == Auth::Basic
     }
@@ -123,7 +143,12 @@ impl CouchPlan {
         let Options { cached_updates } = asked.options(&CARD)?;
         let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, cached_updates)) };
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
-        let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+        let text = &with_scheme(text);
+        let url = Url::parse(text).map_err(|error| match error {
+            url::ParseError::RelativeUrlWithoutBase => wrong("neither http:// nor a port"),
+            _ if text.contains(char::is_whitespace) => wrong("a space"),
+            error => wrong(&error.to_string()),
+        })?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
             return Err(wrong("not an http or https address"));
         }
@@ -151,7 +176,9 @@ impl CouchPlan {
             user: (!url.username().is_empty()).then(|| decoded(url.username())),
             password: url.password().map(decoded),
             auth: asked.auth,
-            tls_ca: asked.tls_ca.clone(),
+            tls_ca: asked.tls.authorities.clone(),
+            insecure: asked.tls.insecure,
+            headers: asked.headers.clone(),
             database,
             making,
             cached_updates,
@@ -178,13 +205,19 @@ fn database(asked: &TargetAsked, url: &Url) -> Result<DatabasePlan, &'static str
 
 /// Refuses flags that have no effect with this address.
 fn without_effect(asked: &TargetAsked, url: &Url) -> Option<Invalid> {
-    if asked.tls_ca.is_some() && url.scheme() == "http" {
+    if !asked.tls.is_default() && url.scheme() == "http" {
+        let flag = if asked.tls.insecure { "--insecure" } else { "--tls-ca" };
         let problem = "the target is not https, so that no certificate is looked at";
-        return Some(Invalid::new("--tls-ca", problem, "write https://, or leave it out"));
+        return Some(Invalid::new(flag, problem, "write https://, or leave it out"));
+    }
+    let named = |name: &str| asked.headers.iter().any(|header| is_named(header, name));
+    if named("authorization") && !url.username().is_empty() {
+        let problem = "an Authorization, and a user is given, too";
+        return Some(Invalid::new("--header", problem, "leave one of them out"));
     }
     if asked.auth == Auth::Basic && url.username().is_empty() {
-        let cure = "give http://user:password@host:port, or leave it out";
-        let problem = "basic, but there is no user in the target";
+        let cure = "give a user with -u USER, or leave it out";
+        let problem = "basic, but there is no user";
         return Some(Invalid::new(asked.auth_flag, problem, cure));
     }
     None

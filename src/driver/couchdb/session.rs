@@ -29,7 +29,8 @@ pub struct CouchSession {
     /// All of a head after the target, from [`Credentials::common_head`]. Shared with the other
     /// sessions until the credentials change.
     pub(super) common: Arc<[u8]>,
-    host: String,
+    /// Header lines of every request.
+    lines: Arc<str>,
     /// The requests that make up an operation without a revision.
     inner: CouchPen,
     /// The documents that updates are based on, if they are kept.
@@ -57,7 +58,7 @@ impl CouchSession {
             renewal: target.renewal.clone(),
             path: target.path.clone(),
             common: target.common.clone(),
-            host: target.endpoint.host().to_owned(),
+            lines: target.lines.clone(),
             inner: CouchPen::default(),
             seen: target.cached_updates.then(Seen::default),
             told: None,
@@ -67,7 +68,7 @@ impl CouchSession {
     }
 
     fn make_common(&mut self) {
-        self.common = self.credentials.common_head(&self.host);
+        self.common = self.credentials.common_head(&self.lines);
     }
 
     /// Puts the head in front of the body.
@@ -145,7 +146,7 @@ impl CouchSession {
     /// [`Failure::Authentication`] only when the name and password are refused: after any other
     /// failure the next operation may succeed.
     pub(super) async fn log_in(&mut self) -> Result<bool, Failure> {
-        let Some(request) = self.credentials.log_in_request(&self.host) else { return Ok(false) };
+        let Some(request) = self.credentials.log_in_request(&self.lines) else { return Ok(false) };
         let renewal = self.renewal.clone();
         let ended = renewal.ended.load(Ordering::Relaxed);
         let mut shared = renewal.state.lock().await;

@@ -127,7 +127,7 @@ impl DriverPlan for HBasePlan {
         let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
         let text = asked.address.as_deref().unwrap_or_default();
         let rest = text.strip_prefix("hbase://").ok_or_else(|| wrong("no server"))?;
-        if asked.auth != Auth::default() || asked.tls_ca.is_some() {
+        if asked.auth != Auth::default() || !asked.tls.is_default() {
             return Err(wrong("credentials or certificates, which HBase is not sent,"));
         }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));

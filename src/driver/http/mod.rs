@@ -9,13 +9,13 @@ mod request;
 mod session;
 
 pub use pen::HttpPen;
-pub use plan::{BodyPlan, HttpPlan, HttpTarget, RequestPlan, strike_secret};
+pub use plan::{BodyPlan, HttpPlan, HttpTarget, RequestPlan, mask, masked, strike_secret};
 pub use request::{Request, Retry, Server, Settings};
 pub use session::HttpSession;
 
 use super::{Shard, ShardOf, Target};
 use crate::net::ShardContext;
-use crate::net::{Endpoint, EndpointError, TlsOptions};
+use crate::net::{Endpoint, EndpointError, TlsOptions, Trouble, reach};
 use request::Spelled;
 use std::io;
 use std::rc::Rc;
@@ -72,6 +72,23 @@ impl Http {
             sessions: AtomicUsize::new(0),
             found: Mutex::default(),
         }))
+    }
+
+    /// Connects to the servers of the list, one after the other, until one accepts.
+    ///
+    /// # Errors
+    /// If none does: the first of them, and what is wrong with it.
+    async fn reach(&self, timeout_ns: u64) -> Result<(), (String, Trouble)> {
+        let mut first = None;
+        for server in &self.0.servers {
+            match reach(&server.endpoint, timeout_ns).await {
+                Ok(()) => return Ok(()),
+                Err(trouble) => {
+                    first = first.or(Some((server.endpoint.host().to_owned(), trouble)));
+                }
+            }
+        }
+        first.map_or(Ok(()), Err)
     }
 
     /// Whether all listed servers are on this machine.

@@ -2,6 +2,7 @@
 
 use super::binding::BINDING;
 use super::{Http, LogIn, Request, Retry, Server, Settings};
+use crate::driver::secrets::is_hidden;
 use crate::driver::{
     Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError,
 };
@@ -29,8 +30,8 @@ pub struct HttpPlan {
     /// What each user requests once, unmeasured, before it starts; users take them in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log_in: Vec<RequestPlan>,
-    /// Headers of every request, `Name: value`; stored without secrets.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "without_secrets")]
+    /// Headers of every request, `Name: value`; stored without the values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
     pub headers: Vec<String>,
     /// Follow redirects.
     pub follow: bool,
@@ -79,8 +80,20 @@ pub struct BodyPlan {
     pub pattern: Pattern,
 }
 
-fn without_secrets<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(headers.iter().map(|header| strike_secret(header)))
+/// Writes the names of headers; with their values only for the agents of a run.
+///
+/// # Errors
+/// What the serialiser refuses.
+pub fn masked<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S::Error> {
+    let hidden = is_hidden(headers);
+    to.collect_seq(headers.iter().map(|header| if hidden { mask(header) } else { header.clone() }))
+}
+
+/// `Name: value` without the value.
+pub fn mask(header: &str) -> String {
+    header
+        .split_once(':')
+        .map_or_else(|| "***".to_owned(), |(name, _)| format!("{}: ***", name.trim()))
 }
 
 /// `Name: value`, without the value if it is secret.
@@ -98,6 +111,9 @@ pub struct HttpTarget {
     /// The authorities trusted to sign a server's certificate; `None` for the system's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_ca: Option<PathBuf>,
+    /// Any certificate is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
     /// The list. Stored separately.
     #[serde(skip)]
     pub list: Arc<HttpPlan>,
@@ -108,19 +124,24 @@ pub struct HttpTarget {
 
 impl HttpTarget {
     /// The servers of `list`.
-    pub fn new(list: &HttpPlan, tls_ca: Option<PathBuf>) -> Self {
+    pub fn new(list: &HttpPlan, tls: &TlsOptions) -> Self {
         let mut servers: Vec<&str> = list.requests.iter().map(|it| it.server.as_str()).collect();
         servers.sort_unstable();
         servers.dedup();
         let list = Arc::new(list.clone());
-        Self { server: servers.join(", "), tls_ca, list, head_becomes_get: false }
+        let TlsOptions { authorities: tls_ca, insecure } = tls.clone();
+        Self { server: servers.join(", "), tls_ca, insecure, list, head_becomes_get: false }
     }
 
     /// The same servers for `list`, as `siege --get` requests it: there, as in siege 4.0.7, a
     /// redirected HEAD becomes a GET.
     #[must_use]
     pub fn once(&self, list: &HttpPlan) -> Self {
-        Self { head_becomes_get: true, ..Self::new(list, self.tls_ca.clone()) }
+        Self { head_becomes_get: true, ..Self::new(list, &self.tls()) }
+    }
+
+    fn tls(&self) -> TlsOptions {
+        TlsOptions { authorities: self.tls_ca.clone(), insecure: self.insecure }
     }
 
     /// The target; the watcher receives each finished exchange.
@@ -129,7 +150,7 @@ impl HttpTarget {
     /// When the name of a server has no address, or its certificates cannot be checked.
     fn target(&self, opening: &Opening) -> Result<Http, EndpointError> {
         let (list, max_answer) = (&self.list, opening.max_answer);
-        let tls = TlsOptions { authorities: self.tls_ca.clone() };
+        let tls = self.tls();
         let mut servers = Vec::new();
         let mut request = |entry: &RequestPlan| -> Result<Request, EndpointError> {
             Ok(Request {
@@ -188,6 +209,10 @@ impl Planned for HttpTarget {
         Some(self.server.clone())
     }
 
+    fn accepts_any_certificate(&self) -> bool {
+        self.insecure
+    }
+
     /// A connection to each server.
     fn descriptors(&self) -> u64 {
         let entries = self.list.requests.iter().chain(&self.list.log_in);
@@ -227,6 +252,9 @@ impl DriverPlan for HttpTarget {
 
     async fn open(&self, opening: &Opening) -> Result<(Http, ServerFacts), TargetError> {
         let target = self.target(opening)?;
+        target.reach(opening.timeout_ns).await.map_err(|(server, trouble)| {
+            TargetError(format!("cannot reach {server}: {}; {}", trouble.problem, trouble.cure))
+        })?;
         let facts = ServerFacts {
             url: self.server.clone(),
             name: "HTTP".to_owned(),

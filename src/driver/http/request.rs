@@ -9,6 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 use url::Url;
 
+/// Headers that tell nothing of the user, and go to any server.
+const HARMLESS: [&str; 4] = ["Accept", "Accept-Encoding", "Accept-Language", "User-Agent"];
+
 /// One server of the list.
 #[derive(Clone)]
 pub struct Server {
@@ -94,11 +97,12 @@ impl Settings {
         }
     }
 
-    /// Appends all of a head after the target, except cookies and the body's length.
+    /// Appends all of a head after the target, except cookies and the body's length. A server that
+    /// is not `listed`, to which a redirect led, is not sent headers that may be meant for another.
     pub(super) fn write_head(
         &self,
         server: &Server,
-        content_type: Option<&str>,
+        (content_type, listed): (Option<&str>, bool),
         out: &mut Vec<u8>,
     ) {
         out.extend_from_slice(b" HTTP/1.1\r\n");
@@ -111,7 +115,9 @@ impl Settings {
         self.write("Accept-Encoding", "gzip, deflate", out);
         self.write("User-Agent", concat!("springload/", env!("CARGO_PKG_VERSION")), out);
         for (name, value) in &self.headers {
-            write(name, value, out);
+            if listed || HARMLESS.iter().any(|it| name.eq_ignore_ascii_case(it)) {
+                write(name, value, out);
+            }
         }
         if let Some(content_type) = content_type {
             self.write("Content-Type", content_type, out);
@@ -145,7 +151,8 @@ pub(super) struct Spelled {
 impl Spelled {
     pub(super) fn new(request: Request, servers: &[Server], settings: &Settings) -> Self {
         let mut head = Vec::new();
-        settings.write_head(&servers[request.server], request.content_type.as_deref(), &mut head);
+        let listed = (request.content_type.as_deref(), true);
+        settings.write_head(&servers[request.server], listed, &mut head);
         Self::with_head(request, head, settings)
     }
 

@@ -202,7 +202,8 @@ impl HttpSession {
         let content_type = request.content_type.clone().filter(|_| !get);
         let mut head = Vec::new();
         let at = self.shared.server(server);
-        self.shared.settings.write_head(&at, content_type.as_deref(), &mut head);
+        let listed = server < self.shared.servers.len();
+        self.shared.settings.write_head(&at, (content_type.as_deref(), listed), &mut head);
         let request = Request { method, server, content_type };
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let target = format!("{}{query}", url.path()).into_bytes();

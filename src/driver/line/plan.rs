@@ -55,7 +55,7 @@ impl DriverPlan for LinePlan {
         if asked.database.is_some() || asked.existing == Existing::Yes {
             return Err(wrong("a database, of which there are none,"));
         }
-        if asked.auth != Auth::default() || asked.tls_ca.is_some() {
+        if asked.auth != Auth::default() || !asked.tls.is_default() {
             return Err(wrong("credentials or certificates, which are not asked for,"));
         }
         if text == Self::CARD.name {

@@ -61,8 +61,13 @@ async fn options(plan: &MongoPlan, timeout: Duration) -> Result<ClientOptions, T
     options.server_selection_timeout = Some(timeout.min(SELECTION));
     (options.retry_reads, options.retry_writes) = (Some(false), Some(false));
     options.max_adaptive_retries = Some(0);
-    if let (Some(Tls::Enabled(tls)), Some(file)) = (&mut options.tls, &plan.tls_ca) {
-        tls.ca_file_path = Some(file.clone());
+    if let Some(Tls::Enabled(tls)) = &mut options.tls {
+        if let Some(file) = &plan.tls_ca {
+            tls.ca_file_path = Some(file.clone());
+        }
+        if plan.insecure {
+            tls.allow_invalid_certificates = Some(true);
+        }
     }
     Ok(options)
 }

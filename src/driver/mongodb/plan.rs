@@ -33,6 +33,9 @@ pub struct MongoPlan {
     pub password: Option<String>,
     /// The authorities trusted to sign a server's certificate; `None` for those built in.
     pub tls_ca: Option<PathBuf>,
+    /// Any certificate is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
     /// The options of the connection string, as they were given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub options: String,
@@ -57,6 +60,10 @@ struct Options {
 }
 
 impl Planned for MongoPlan {
+    fn accepts_any_certificate(&self) -> bool {
+        self.insecure
+    }
+
     fn address(&self) -> Option<String> {
         Some(self.server.clone())
     }
@@ -127,7 +134,8 @@ impl DriverPlan for MongoPlan {
             server: format!("{}://{}", parts.scheme, parts.hosts),
             user: parts.login.map(|it| decoded(it.split(':').next().unwrap_or_default())),
             password: parts.login.and_then(|it| it.split_once(':')).map(|it| decoded(it.1)),
-            tls_ca: asked.tls_ca.clone(),
+            tls_ca: asked.tls.authorities.clone(),
+            insecure: asked.tls.insecure,
             options,
             parent: if parent.is_empty() { default.to_owned() } else { parent },
             database,
@@ -142,10 +150,10 @@ impl DriverPlan for MongoPlan {
             return Err(wrong("w=0, with which no write is answered and none can be measured,"));
         }
         let tls = string.tls.is_some_and(|tls| matches!(tls, ::mongodb::options::Tls::Enabled(_)));
-        if plan.tls_ca.is_some() && !tls {
+        if (plan.tls_ca.is_some() || plan.insecure) && !tls {
             let problem = "the target is without TLS, so that no certificate is looked at";
             return Err(Invalid::new(
-                "--tls-ca",
+                asked.tls.flag(),
                 problem,
                 "add the option tls=true, or leave it out",
             ));
@@ -281,8 +289,10 @@ mod tests {
         }
         let existing = MongoPlan::check(&asked("mongodb://h", Existing::Yes)).unwrap_err();
         assert!(existing.to_string().contains("--use-existing but no database"), "{existing}");
-        let authority =
-            TargetAsked { tls_ca: Some("ca.pem".into()), ..asked("mongodb://h", Existing::No) };
+        let authority = TargetAsked {
+            tls: crate::net::TlsOptions { authorities: Some("ca.pem".into()), insecure: false },
+            ..asked("mongodb://h", Existing::No)
+        };
         let told = MongoPlan::check(&authority).unwrap_err().to_string();
         assert!(told.starts_with("--tls-ca: ") && told.contains("tls=true"), "{told}");
     }

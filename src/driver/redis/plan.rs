@@ -73,6 +73,9 @@ pub struct RespPlan<F> {
     pub password: Option<String>,
     /// The authorities trusted to sign a server's certificate; `None` for the system's.
     pub tls_ca: Option<PathBuf>,
+    /// Any certificate is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
     /// The number of the database.
     #[serde(default, skip_serializing_if = "is_first")]
     pub number: u32,
@@ -98,6 +101,10 @@ struct Options {
 }
 
 impl<F: Flavor> Planned for RespPlan<F> {
+    fn accepts_any_certificate(&self) -> bool {
+        self.insecure
+    }
+
     fn address(&self) -> Option<String> {
         Some(self.server.clone())
     }
@@ -163,7 +170,8 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
             server: format!("{}://{host}:{}", url.scheme(), url.port().unwrap_or(F::PORT)),
             user: Some(decoded(url.username())).filter(|user| !user.is_empty()),
             password: url.password().map(decoded),
-            tls_ca: asked.tls_ca.clone(),
+            tls_ca: asked.tls.authorities.clone(),
+            insecure: asked.tls.insecure,
             number,
             database: match asked.existing {
                 Existing::No => DatabasePlan::Scratch { keep: asked.keep },
@@ -196,7 +204,7 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
 
 impl<F: Flavor> RespPlan<F> {
     pub(super) fn keys(&self, opening: &Opening) -> Result<Keys, TargetError> {
-        let tls = TlsOptions { authorities: self.tls_ca.clone() };
+        let tls = TlsOptions { authorities: self.tls_ca.clone(), insecure: self.insecure };
         let (scheme, place) = self.server.split_once("://").unwrap_or_default();
         let web = if scheme == F::CARD.schemes[0] { "http" } else { "https" };
         let url = Url::parse(&format!("{web}://{place}"));
@@ -275,10 +283,10 @@ impl Keys {
 
 /// Refuses flags that have no effect with this address.
 fn without_effect(asked: &TargetAsked, url: &Url, card: &Card) -> Result<(), Invalid> {
-    if asked.tls_ca.is_some() && url.scheme() == card.schemes[0] {
+    if !asked.tls.is_default() && url.scheme() == card.schemes[0] {
         let problem = "the target is without TLS, so that no certificate is looked at";
         let cure = format!("write {}s://, or leave it out", url.scheme());
-        return Err(Invalid::new("--tls-ca", problem, cure));
+        return Err(Invalid::new(asked.tls.flag(), problem, cure));
     }
     if asked.auth != Auth::default() {
         let problem = "credentials are sent once, when connecting";

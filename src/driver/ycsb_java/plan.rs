@@ -110,7 +110,7 @@ impl DriverPlan for YcsbJavaPlan {
             Invalid::new(asked.flag, problem, cure)
         };
         let Options { class_path, jvm_args, log, properties } = asked.options(&Self::CARD)?;
-        if asked.auth != Auth::default() || asked.tls_ca.is_some() {
+        if asked.auth != Auth::default() || !asked.tls.is_default() {
             let problem = "credentials and certificates are the binding's, by its properties";
             return Err(wrong(problem.to_owned()));
         }

@@ -1,6 +1,7 @@
 //! Siege's flags, and its syntax of times.
 
 use crate::cli::flags::output::OutputArgs;
+use crate::cli::flags::tls::TlsArgs;
 use crate::plan;
 use std::path::PathBuf;
 
@@ -105,9 +106,8 @@ pub(in crate::cli) struct Siege {
     /// Timeout of one request [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
     pub(super) timeout: Option<u64>,
-    /// A PEM file of the certificate authorities to trust, instead of the system's
-    #[arg(long, value_name = "FILE")]
-    pub(super) tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) tls: TlsArgs,
     #[command(flatten)]
     pub(super) output: OutputArgs,
 }

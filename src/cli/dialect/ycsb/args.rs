@@ -1,6 +1,7 @@
 //! The flags of `bin/ycsb`.
 
 use crate::cli::flags::output::OutputArgs;
+use crate::cli::flags::tls::TlsArgs;
 use crate::driver::Binding;
 use crate::plan::{self, Invalid};
 use clap::ValueEnum;
@@ -70,9 +71,8 @@ pub(in crate::cli) struct Ycsb {
     /// Send user and password with every request, instead of a session cookie
     #[arg(long)]
     pub(super) basic_auth: bool,
-    /// A PEM file of the certificate authorities to trust, instead of the system's
-    #[arg(long, value_name = "FILE")]
-    pub(super) tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) tls: TlsArgs,
     #[command(flatten)]
     pub(super) output: OutputArgs,
 }

@@ -115,7 +115,7 @@ impl Asked {
             target: Some(target),
             credentials: CredentialArgs::default(),
             table: self.properties.get("table").map(str::to_owned),
-            tls_ca: args.tls_ca.clone(),
+            tls: args.tls.clone(),
             options: bound.options,
         })
     }
@@ -181,7 +181,7 @@ impl Asked {
                 "--basic-auth",
                 if args.basic_auth { Auth::Basic } else { Auth::Cookie },
             ),
-            tls_ca: args.tls_ca.clone(),
+            tls: args.tls.options(),
             options: bound.options,
             http,
             seed,

@@ -38,7 +38,7 @@ const VALUED: [(&str, Sets); 10] = [
 const PLAIN: [(&str, &[&str]); 3] =
     [("-s", &["-p", "status=true"]), ("-load", &["--load"]), ("-help", &["--help"])];
 /// springload's own single-letter flags.
-const LETTERS: [&str; 5] = ["-t", "-o", "-q", "-h", "-V"];
+const LETTERS: [&str; 6] = ["-t", "-o", "-q", "-h", "-V", "-k"];
 
 /// What an option sets.
 #[derive(Clone, Copy, Debug)]

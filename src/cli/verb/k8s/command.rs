@@ -2,7 +2,7 @@
 
 use super::manifest::BROKER;
 use crate::cli::refusal::mistake;
-use crate::cli::secrets::without_secrets;
+use crate::cli::secrets::without_secrets_after;
 use crate::mistake::Invalid;
 use clap::error::ErrorKind;
 
@@ -46,13 +46,15 @@ impl<'a> Command<'a> {
             let cure = format!("begin with one of {}", VERBS.join(", "));
             all.push(Invalid::new("COMMAND", format!("{verb:?} has no agents"), cure));
         }
+        let mut before = "";
         for word in self.words {
             let flag = word.split('=').next().unwrap_or_default();
             if ADDED.contains(&flag) {
                 let cure = "leave it out of the command: it is added to it";
                 all.push(Invalid::new("COMMAND", format!("{flag} is given twice"), cure));
             }
-            if without_secrets(word) != *word {
+            let before = std::mem::replace(&mut before, word);
+            if without_secrets_after(before, word) != *word {
                 let cure = "put the whole word into the Secret, and give its key as '$(KEY)'";
                 let problem = "a password would be readable in the manifest";
                 all.push(Invalid::new("COMMAND", problem, cure));

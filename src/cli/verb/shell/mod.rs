@@ -8,6 +8,7 @@ mod trouble;
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::credentials::{CredentialArgs, named};
+use crate::cli::flags::tls::TlsArgs;
 use crate::cli::print::print;
 use crate::clock::Clock;
 use crate::plan::Invalid;
@@ -16,7 +17,6 @@ use rustyline::error::ReadlineError;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, IsTerminal as _};
-use std::path::PathBuf;
 use store::Store;
 use task::Answer;
 
@@ -33,9 +33,8 @@ pub(in crate::cli) struct Shell {
     /// The table (a database) to start with [default: TARGET's, or usertable]
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) table: Option<String>,
-    /// A PEM file of the certificate authorities to trust, instead of the system's
-    #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) tls_ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) tls: TlsArgs,
     #[command(flatten)]
     pub(in crate::cli) credentials: CredentialArgs,
     /// Settings specific to the driver, from YCSB's dialect.
@@ -47,6 +46,7 @@ impl Verb for Shell {
     const NAME: &'static str = "shell";
     const ABOUT: &'static str = "Read and write records by hand or from a script";
     const FAMILY: Family = Family::Tools;
+    const BRIEF: &'static [&'static str] = &["target", "table", "user", "insecure"];
     const EXAMPLES: [Example; 3] = [
         ("The records of a CouchDB", "shell http://ann@localhost:5984/usertable"),
         ("Another table", "shell localhost:5984 --table orders"),

@@ -4,7 +4,9 @@ use super::Shell;
 use super::command::ShellCommand;
 use super::task::{Answer, Task};
 use super::trouble::{TIMEOUT_NS, Trouble};
-use crate::driver::{Auth, Card, Driver, Existing, ONLY_TABLE, Opening, TargetAsked, TargetPlan};
+use crate::driver::{
+    Auth, Card, Driver, Existing, ONLY_TABLE, Opening, TargetAsked, TargetPlan, with_scheme,
+};
 use crate::op::Failure;
 use crate::plan::Invalid;
 use crate::report::ycsb::return_code;
@@ -37,7 +39,7 @@ impl Store {
     /// When the address is wrong or the server cannot be used.
     pub(super) fn open(args: &Shell) -> Result<(Self, String), Trouble> {
         let address = args.target.as_deref().unwrap_or_default();
-        let url = Url::parse(address).ok();
+        let url = Url::parse(&with_scheme(address)).ok();
         // Over HTTP it says how a database is made.
         let makes = |url: &Url| matches!(url.scheme(), "http" | "https") && url.query().is_some();
         if url.as_ref().is_some_and(makes) {
@@ -50,7 +52,7 @@ impl Store {
             keep: true,
             // A session cookie would expire between commands.
             auth: if user { Auth::Basic } else { Auth::Cookie },
-            tls_ca: args.tls_ca.clone(),
+            tls: args.tls.options(),
             options: args.options.clone(),
             ..TargetAsked::at(address)
         };

@@ -11,6 +11,8 @@ use crate::sweep::{Axis, Definition, Setting, matrix};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 
+/// Flags whose values are not stored.
+const SECRET: [&str; 1] = ["header"];
 /// More runs than anyone would wait for.
 const MOST_CELLS: u64 = 10_000;
 
@@ -35,9 +37,11 @@ fn flags() -> Command {
     Settings::augment_args(Command::new("springload run").no_binary_name(true))
 }
 
-/// Whether a flag takes a value, so that it can be varied.
-fn takes_value(argument: &Arg) -> bool {
-    argument.get_long().is_some() && argument.get_action().takes_values()
+/// Whether a flag takes a value that can be varied.
+fn varies(argument: &Arg) -> bool {
+    argument.get_long().is_some()
+        && argument.get_action().takes_values()
+        && !SECRET.contains(&argument.get_id().as_str())
 }
 
 impl Wanted {
@@ -140,6 +144,9 @@ fn given(matches: &ArgMatches) -> Vec<String> {
     let mut words = Vec::new();
     for argument in flags().get_arguments() {
         let (Some(long), id) = (argument.get_long(), argument.get_id().as_str()) else { continue };
+        if SECRET.contains(&id) {
+            continue;
+        }
         if matches.value_source(id) != Some(ValueSource::CommandLine) {
             continue;
         }
@@ -156,7 +163,7 @@ fn given(matches: &ArgMatches) -> Vec<String> {
 fn check_axes(axes: &[Axis], common: &[String], mistakes: &mut Vec<Invalid>) {
     let flags = flags();
     let known: Vec<&str> =
-        flags.get_arguments().filter(|it| takes_value(it)).filter_map(Arg::get_long).collect();
+        flags.get_arguments().filter(|it| varies(it)).filter_map(Arg::get_long).collect();
     for (place, axis) in axes.iter().enumerate() {
         let name = axis.name.as_str();
         if !known.contains(&name) {
@@ -174,10 +181,14 @@ fn check_axes(axes: &[Axis], common: &[String], mistakes: &mut Vec<Invalid>) {
 }
 
 /// The plan of every cell. All are checked before the first run.
-pub(super) fn plans(definition: &Definition, target: Option<&str>) -> Result<Cells, Vec<Invalid>> {
+pub(super) fn plans(
+    definition: &Definition,
+    target: Option<&str>,
+    headers: &[String],
+) -> Result<Cells, Vec<Invalid>> {
     let mut cells = Cells { settings: Vec::new(), plans: Vec::new() };
     for settings in matrix(&definition.axes) {
-        let plan = plan(definition, target, &settings)?;
+        let plan = plan(definition, (target, headers), &settings)?;
         for round in 1..=definition.repeat {
             cells.settings.push((settings.clone(), round));
             cells.plans.push(plan.clone());
@@ -193,7 +204,7 @@ pub(super) fn plans(definition: &Definition, target: Option<&str>) -> Result<Cel
 
 fn plan(
     definition: &Definition,
-    target: Option<&str>,
+    (target, headers): (Option<&str>, &[String]),
     settings: &[Setting],
 ) -> Result<Plan, Vec<Invalid>> {
     let own = settings.iter().map(|it| format!("--{}={}", it.name, it.value));
@@ -212,6 +223,7 @@ fn plan(
         .collect::<Vec<_>>()
         .join(" ");
     let (mut spec, mut mistakes) = spec_of(parsed, &command, &[]);
+    spec.headers = headers.to_vec();
     if definition.preset.is_some() && spec.schemas.is_empty() {
         spec.schemas.push(("--schema", document(), 1));
     }

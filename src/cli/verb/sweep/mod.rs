@@ -197,7 +197,8 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
         let target = args.credentials.apply(&named).map_err(|mistake| vec![mistake])?;
         (definition, target, args.output.clone())
     };
-    let Cells { settings, plans } = plans(&definition, target.as_deref())?;
+    let Cells { settings, plans } =
+        plans(&definition, target.as_deref(), &args.settings.client.header)?;
     let order = shuffled(settings.len(), definition.seed);
     let cells = order.iter().map(|&place| {
         let (settings, round) = settings[place].clone();

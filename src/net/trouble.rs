@@ -1,0 +1,152 @@
+//! Why a server cannot be connected to, in words, and what to do about it.
+
+use super::Stream;
+use super::endpoint::{Endpoint, TlsOptions, tls_config};
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::rustls::{CertificateError, Error as TlsError};
+
+/// How long a server may take to show what it speaks.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The cure for all that is wrong with a certificate itself.
+const ACCEPT: &str = "or accept any certificate with -k";
+
+/// Why a server cannot be connected to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub cure: String,
+}
+
+impl Trouble {
+    /// A problem and its cure.
+    pub fn new(problem: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { problem: problem.into(), cure: cure.into() }
+    }
+
+    /// What the error of a connection means.
+    pub fn of(error: &io::Error) -> Self {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
+        if let Some(error) = inner {
+            return of_tls(error);
+        }
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                let cure = "start a server there, or check host and port";
+                Self::new("connection refused: nothing listens there", cure)
+            }
+            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+                Self::new("there is no way to that host", "check the address and the network")
+            }
+            io::ErrorKind::TimedOut => Self::timed_out(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                let cure = "check the port, and whether it is http:// or https://";
+                Self::new("it closed the connection at once", cure)
+            }
+            _ => Self::new(error.to_string(), "check host and port"),
+        }
+    }
+
+    /// Nothing came in time.
+    pub fn timed_out() -> Self {
+        let cure = "check host and port and what is in between, or give a longer --timeout";
+        Self::new("no answer within the timeout", cure)
+    }
+}
+
+fn of_tls(error: &TlsError) -> Trouble {
+    use CertificateError as Wrong;
+    let TlsError::InvalidCertificate(wrong) = error else {
+        let cure = "check whether the port is one for https://";
+        return Trouble::new(format!("TLS fails: {error}"), cure);
+    };
+    match wrong {
+        Wrong::UnknownIssuer | Wrong::BadSignature => Trouble::new(
+            "its certificate is not trusted (self-signed, or by an unknown authority)",
+            format!("name the authority's certificate with --tls-ca FILE, {ACCEPT}"),
+        ),
+        Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
+            let names = match wrong {
+                Wrong::NotValidForNameContext { presented, .. } => presented.join(", "),
+                _ => String::new(),
+            };
+            let names = names.replace("DnsName(\"", "").replace("\")", "");
+            let whose = if names.is_empty() { "another name".to_owned() } else { names };
+            let cure = format!("use the name of the certificate, {ACCEPT}");
+            Trouble::new(format!("its certificate is for {whose}"), cure)
+        }
+        Wrong::Expired | Wrong::ExpiredContext { .. } => {
+            Trouble::new("its certificate has expired", format!("have it renewed, {ACCEPT}"))
+        }
+        Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => {
+            let cure = format!("set the clocks of both machines, {ACCEPT}");
+            Trouble::new("its certificate is not valid yet", cure)
+        }
+        Wrong::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            let cure = "give it one that an authority signed, and --tls-ca FILE";
+            let problem = "its certificate is that of an authority, not of a server";
+            Trouble::new(problem, format!("{cure}, {ACCEPT}"))
+        }
+        other => {
+            Trouble::new(format!("its certificate is refused: {other}"), ACCEPT[3..].to_owned())
+        }
+    }
+}
+
+/// Connects to a server and closes the connection again.
+///
+/// # Errors
+/// Why that is not possible, within so many nanoseconds.
+pub async fn reach(endpoint: &Endpoint, timeout_ns: u64) -> Result<(), Trouble> {
+    let connecting = Stream::connect(endpoint, 0, false);
+    let trouble = match tokio::time::timeout(Duration::from_nanos(timeout_ns), connecting).await {
+        Ok(Ok(_)) => return Ok(()),
+        Ok(Err(error)) => Trouble::of(&error),
+        Err(_) => Trouble::timed_out(),
+    };
+    Err(mixed_up(endpoint).await.unwrap_or(trouble))
+}
+
+/// Whether the server speaks plain HTTP where TLS was tried, or the other way round.
+pub async fn mixed_up(endpoint: &Endpoint) -> Option<Trouble> {
+    let host = endpoint.host();
+    let work = async {
+        if endpoint.tls.is_some() {
+            let cure = format!("write http://{host}");
+            let plain = speaks_plain(endpoint).await.ok()?;
+            return plain.then(|| Trouble::new("the server speaks plain HTTP, not TLS", cure));
+        }
+        let cure = format!("write https://{host}");
+        speaks_tls(endpoint).await.then(|| Trouble::new("the server speaks TLS", cure))
+    };
+    tokio::time::timeout(PATIENCE, work).await.ok().flatten()
+}
+
+/// Whether what answers at the address answers to plain HTTP.
+async fn speaks_plain(endpoint: &Endpoint) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(&endpoint.addresses[..]).await?;
+    let request = format!("OPTIONS * HTTP/1.1\r\nHost: {}\r\n\r\n", endpoint.host());
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = [0; 5];
+    stream.read_exact(&mut answer).await?;
+    Ok(&answer == b"HTTP/")
+}
+
+/// Whether what answers at the address begins a handshake of TLS, whatever its certificate.
+async fn speaks_tls(endpoint: &Endpoint) -> bool {
+    let any = TlsOptions { authorities: None, insecure: true };
+    let Ok(config) = tls_config(&any, "--tls-ca") else { return false };
+    let Some(name) = endpoint.server_name() else { return false };
+    let Ok(stream) = TcpStream::connect(&endpoint.addresses[..]).await else { return false };
+    match tokio_rustls::TlsConnector::from(config).connect(name, stream).await {
+        Ok(_) => true,
+        Err(error) => {
+            let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
+            matches!(inner, Some(TlsError::AlertReceived(_) | TlsError::PeerIncompatible(_)))
+        }
+    }
+}
