@@ -99,3 +99,30 @@ fn a_folder_that_is_not_there_is_refused() {
     assert_eq!((nothing.code, &nothing.stdout[..]), (0, "[]\n"));
     springload(["show", "latest"]).refused(2, &["RUN: latest does not exist", "contains 0 runs"]);
 }
+
+#[test]
+fn an_output_that_ends_like_a_format_is_a_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let run = |arguments: &[&str]| {
+        let mut command = assert_cmd::Command::new(crate::springload::BINARY);
+        let output = command.args(arguments).current_dir(folder.path()).output().expect("it runs");
+        (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+    };
+    let small = ["run", "basic", "--docs", "20", "--ops", "20", "-c", "1", "-q", "-o"];
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect(name);
+    run(&[&small[..], &["page.html", "--format", "html"]].concat());
+    assert!(read("page.html").starts_with("<!doctype html>"), "{}", &read("page.html")[..40]);
+    run(&[&small[..], &["table.csv"]].concat());
+    assert!(read("table.csv").contains(','));
+    let runs = std::fs::read_dir(folder.path().join("springload-runs")).expect("runs are saved");
+    assert_eq!(runs.count(), 2);
+    let (code, told) = run(&[&small[..], &["a.csv", "--format", "html"]].concat());
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("--output: a.csv is not a name for --format html; "), "{told}");
+    let (code, told) = run(&[&small[..], &["none/a.html"]].concat());
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("; name a file in a folder that exists"), "{told}");
+    let (code, told) = run(&["report", "latest", "-o", "chart.svg"]);
+    assert_eq!((code, &told[..]), (Some(0), ""));
+    assert!(read("chart.svg").starts_with("<svg"));
+}

@@ -324,3 +324,26 @@ fn a_log_in_that_is_refused_in_mid_run_ends_it() {
     // Nobody asks again but the end of the run: the server counts refusals.
     assert_eq!(log_ins(&proxy), [200, 401, 401]);
 }
+
+#[test]
+fn a_user_is_given_by_a_flag_and_the_password_asked_for_on_a_terminal() {
+    let admin = Some(("ann".to_owned(), "secret".to_owned()));
+    let server = Server::stand_in(Options { admin, ..Options::default() });
+    let small = ["--docs", "20", "--ops", "20", "-c", "2"];
+    let run = measure(["run", &server.url, "-u", "ann:secret"].into_iter().chain(small)).passed();
+    assert!(run.record["plan"]["command"].as_str().unwrap().contains("-u ann:***"));
+    assert!(!run.record.to_string().contains("secret"));
+    measure(["run", &server.url, "-u", ":x"]).refused(2, &["--user: there is no user; give"]);
+    measure(["run", "-u", "ann"]).refused(2, &["--user: there is no server"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = std::process::Command::new(crate::springload::BINARY);
+    command.args(["run", &server.url, "-u", "ann", "-q", "--fail-if", "err > 0"]).args(small);
+    let mut pty = crate::pty::Pty::start(command.current_dir(folder.path()));
+    pty.wait_for("password of ann at 127.0.0.1: ");
+    // What is typed is not shown once the terminal has been told so.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    pty.press("secret\n");
+    let code = pty.finish().code();
+    assert!(matches!(code, Some(0 | 4 | 5)), "{code:?}: {}", pty.shown());
+    assert!(!pty.shown().contains("secret"), "{}", pty.shown());
+}
