@@ -35,7 +35,7 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn a_broken_threshold_ends_in_4_and_tells_the_value() {
     let folder = tempfile::tempdir().unwrap();
-    let broken = ["--fail-if", "read.max > 1us", "--fail-if", "err > 50%"];
+    let broken = ["--fail-if", "read.max > 1us", "--fail-if", "err > 50%", "--format", "text"];
     let output = run(folder.path(), &broken);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(4), "{err}");
@@ -59,7 +59,7 @@ fn thresholds_that_are_kept_end_in_0_and_ones_that_cannot_be_told_in_4() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let output = run(folder.path(), &["--fail-if", "delete.p99.9 > 1h30"]);
     assert_eq!(output.status.code(), Some(2));
-    let output = run(folder.path(), &["--fail-if", "delete.p99.9 > 90m"]);
+    let output = run(folder.path(), &["--fail-if", "delete.p99.9 > 90m", "--format", "text"]);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("cannot be judged: too few samples"));
 }

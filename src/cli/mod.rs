@@ -19,6 +19,7 @@ mod dialect;
 mod exit;
 mod flags;
 mod help;
+mod look;
 mod pipeline;
 mod print;
 mod refusal;

@@ -120,7 +120,8 @@ pub(super) fn parts(record: &RunRecord, stage: &StageRecord) -> Option<(String, 
     Some((line, (seconds.len() <= MOST_SECONDS).then(|| table(&seconds))))
 }
 
-fn start_line(stage: &StageRecord) -> Option<String> {
+/// How the workers of a burst started; `None`: the stage is none.
+pub(super) fn start_line(stage: &StageRecord) -> Option<String> {
     let start = stage.start?;
     let late = if start.late == 0 {
         "none late".to_owned()

@@ -73,20 +73,20 @@ fn figures_words(record: &RunRecord) -> String {
 }
 
 /// Such as `1,234 ops/s`; of a fill, `docs/s`.
-pub(super) fn rate_words(stage: &StageRecord, all: &Merged) -> String {
+pub(in crate::report) fn rate_words(stage: &StageRecord, all: &Merged) -> String {
     let per_s = all.throughput_per_s;
     let places = usize::from(per_s < 100.0);
     format!("{} {}/s", decimal(per_s, places), unit(stage))
 }
 
 /// What a stage's counts are of: `docs` or `ops`.
-pub(super) fn unit(stage: &StageRecord) -> &'static str {
+pub(in crate::report) fn unit(stage: &StageRecord) -> &'static str {
     let bulk = stage.requests().any(|operation| operation.kind == OpKind::BulkInsert);
     if bulk { "docs" } else { "ops" }
 }
 
 /// The highest percentile that was earned, or else the maximum; `None`: nothing succeeded.
-fn time_words(times: &Latency) -> Option<String> {
+pub(in crate::report) fn time_words(times: &Latency) -> Option<String> {
     let named = [("p99", times.p99_us), ("p90", times.p90_us), ("p50", times.p50_us)];
     let told = named.into_iter().find_map(|(name, us)| Some((name, us?)));
     let told = told.or_else(|| (times.samples > 0).then_some(("max", times.max_us)));
@@ -94,7 +94,7 @@ fn time_words(times: &Latency) -> Option<String> {
 }
 
 /// Such as `none failed` or `0.3 % failed`.
-pub(super) fn error_words(all: &Merged) -> String {
+pub(in crate::report) fn error_words(all: &Merged) -> String {
     if all.failed() == 0 {
         return "none failed".to_owned();
     }
@@ -102,7 +102,7 @@ pub(super) fn error_words(all: &Merged) -> String {
 }
 
 /// A share in percent, never rounded to nothing or to all.
-pub(super) fn share_words(share: f64) -> String {
+pub(in crate::report) fn share_words(share: f64) -> String {
     let percent = share * 100.0;
     let places = match percent {
         it if !(1.0..99.95).contains(&it) => 2,
@@ -141,7 +141,12 @@ fn cause_words(record: &RunRecord, cause: Cause<'_>) -> Option<String> {
         Cause::AgentsLost => {
             let lost: Vec<_> = record.agents.iter().filter_map(|it| it.lost.as_ref()).collect();
             let first = lost.first()?;
-            format!("{} of {} agents lost: {}", lost.len(), record.agents.len(), first.why)
+            let of = record.agents.len();
+            if lost.len() == 1 {
+                let one = record.agents.iter().find(|agent| agent.lost.is_some())?;
+                return Some(format!("agent {} of {of} lost: {}", one.index, first.why));
+            }
+            format!("{} of {} agents lost: {}", lost.len(), of, first.why)
         }
         Cause::Doubtful(stage) => {
             format!("{}{}", of_stage(record, stage), doubt_words(stage)?)

@@ -105,7 +105,7 @@ fn what_cannot_be_trusted_says_why() {
     fleet.agents[1].lost = Some(lost);
     fleet.conclude();
     let line = headline(&fleet).line();
-    assert_eq!(line, "! NOT TRUSTWORTHY  1 of 4 agents lost: nothing heard for 3 s");
+    assert_eq!(line, "! NOT TRUSTWORTHY  agent 1 of 4 lost: nothing heard for 3 s");
 }
 
 #[test]

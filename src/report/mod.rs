@@ -7,6 +7,7 @@ mod burst;
 mod chart;
 mod csv;
 mod cushion;
+mod detail;
 mod drawn;
 mod exposition;
 mod failures;
@@ -15,6 +16,7 @@ mod hlog;
 mod html;
 mod json;
 mod junit;
+mod look;
 mod number;
 mod openmetrics;
 mod picture;
@@ -35,11 +37,13 @@ pub use exposition::Exposition;
 pub use headline::{Headline, headline};
 pub use html::sweep_page;
 pub use json::{RunFileError, read as read_json};
+pub use look::{Look, shown};
 pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
 pub use picture::Picture;
 pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
+pub use text::one_line;
 pub use threshold::threshold_lines;
 
 use crate::record::RunRecord;
@@ -58,6 +62,8 @@ pub struct Format {
 /// How a format is rendered.
 #[derive(Clone, Copy, Debug)]
 pub enum Render {
+    /// Text of one record, in a look.
+    Text(fn(&RunRecord, Look) -> String),
     /// Text of one record.
     One(fn(&RunRecord) -> String),
     /// Text of one record, or of several side by side.
@@ -90,6 +96,19 @@ impl Format {
         records: &[RunRecord],
         chart: Option<ChartKind>,
     ) -> Result<Vec<u8>, Unfit> {
+        self.render_as(records, chart, Look::default())
+    }
+
+    /// The same; the text for people in a look of its own.
+    ///
+    /// # Errors
+    /// As of [`Self::render`].
+    pub fn render_as(
+        &self,
+        records: &[RunRecord],
+        chart: Option<ChartKind>,
+        look: Look,
+    ) -> Result<Vec<u8>, Unfit> {
         if records.len() > chart::MOST_RUNS {
             return Err(Unfit::TooMany(records.len()));
         }
@@ -97,8 +116,9 @@ impl Format {
             (Render::Picture(render), records) => Ok(render(records, chart)),
             _ if chart.is_some() => Err(Unfit::NoPicture(self.name)),
             (Render::Several(render), records) => Ok(render(records).into_bytes()),
+            (Render::Text(render), [record]) => Ok(render(record, look).into_bytes()),
             (Render::One(render), [record]) => Ok(render(record).into_bytes()),
-            (Render::One(_), _) => Err(Unfit::OneRun(self.name)),
+            (Render::Text(_) | Render::One(_), _) => Err(Unfit::OneRun(self.name)),
         }
     }
 
@@ -130,7 +150,8 @@ pub const FORMATS: [Format; 16] = [
 
 /// The formats that show several runs, by name.
 fn several() -> String {
-    let several = FORMATS.iter().filter(|format| !matches!(format.render, Render::One(_)));
+    let several =
+        FORMATS.iter().filter(|format| !matches!(format.render, Render::One(_) | Render::Text(_)));
     several.map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 

@@ -4,9 +4,9 @@
 //! The formats are those of siege 4.0.7. `docs/siege.md` says where the meaning of a figure
 //! differs.
 
+use super::detail::{threshold_block, times, trust, warnings};
 use super::number::{decimal, grouped};
 use super::table::align;
-use super::text::{threshold_block, times, trust, warnings};
 use super::{Format, Render};
 use crate::measure::OperationSummary;
 use crate::plan::StagePlan;

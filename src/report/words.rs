@@ -150,6 +150,7 @@ pub(super) fn trust_line(record: &RunRecord, stage: &StageRecord) -> String {
 mod tests {
     use super::*;
     use crate::record::fixture;
+    use crate::report::Look;
 
     #[test]
     fn formats_say_whether_to_believe_the_numbers() {
@@ -160,8 +161,12 @@ mod tests {
         // cases are thresholds.
         let silent = ["siege-json", "agents-csv", "junit"];
         for format in super::super::FORMATS.iter().filter(|it| !silent.contains(&it.name)) {
-            let Ok(bytes) = format.render(std::slice::from_ref(&record), None) else { continue };
+            let look = Look { verbose: true, ..Look::default() };
+            let records = std::slice::from_ref(&record);
+            let Ok(bytes) = format.render_as(records, None, look) else { continue };
             let Ok(rendered) = String::from_utf8(bytes) else { continue };
+            // Text breaks lines.
+            let rendered = rendered.split_whitespace().collect::<Vec<_>>().join(" ");
             for (line, stage) in lines.iter().zip(record.measured()) {
                 let said = rendered.contains(line) || rendered.contains(stage.verdict.name());
                 assert!(said, "{}: {line}", format.name);

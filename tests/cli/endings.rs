@@ -104,7 +104,8 @@ fn ctrl_c_drains_and_leaves_a_partial_record() {
     let run = run.finish();
     assert_eq!(run.code, 130, "{}", run.stderr);
     assert_eq!(run.record["partial"], true);
-    assert!(run.stdout.contains(" s: this is a partial result"));
+    assert!(run.stdout.starts_with("■ STOPPED  after "), "{}", run.stdout);
+    assert!(run.told().contains(" s: this is a partial result"));
     assert_eq!(run.report("text").stdout, run.stdout);
     // Drained: what was begun was answered, and the server knows of nothing else.
     let counted = server.as_stand_in().unwrap().counters();
@@ -232,7 +233,10 @@ fn the_server_s_own_reason_stands_wherever_failures_do() {
     let reason = &run.operation("crud", "create")["reasons"]["rejected"];
     assert_eq!(*reason, serde_json::json!({ "status": 400, "reason": said }));
     let words = format!("200 rejected: {said} (status 400)");
-    assert!(run.stdout.contains(&words), "{}", run.stdout);
+    let told = run.told();
+    assert!(told.contains(&words), "{told}");
+    let line = "  ✗ 200 create: rejected (400 illegal_docid: doc id must be of form";
+    assert!(run.stdout.contains(line), "{}", run.stdout);
     for format in ["html", "cushion"] {
         let stdout = run.report(format).stdout;
         assert!(stdout.contains(&words), "{format}: {stdout}");

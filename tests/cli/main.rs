@@ -28,6 +28,7 @@ mod selftest;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod shell;
+mod shown;
 mod silence;
 mod springload;
 mod sweeps;

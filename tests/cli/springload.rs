@@ -134,6 +134,13 @@ impl Finished {
         self.record["server"]["database"].as_str().expect("a database")
     }
 
+    /// Everything that the text report tells, without its line breaks.
+    pub(crate) fn told(&self) -> String {
+        let folder = self.output();
+        let text = springload(["report".as_ref(), folder.as_os_str(), "--verbose".as_ref()]);
+        text.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// Renders the record again, in another process.
     pub(crate) fn report(&self, format: &str) -> Self {
         let folder = self.output();
@@ -152,6 +159,13 @@ pub(crate) fn failures(operation: &Value) -> u64 {
     operation["failures"].as_object().expect("failures").values().map(number).sum()
 }
 
+/// Native verbs print one line with `-q`: the whole report is asked for by its name.
+fn whole(arguments: &[&str]) -> &'static [&'static str] {
+    let native = matches!(arguments.first(), Some(&("run" | "burst" | "http")));
+    let own = arguments.iter().any(|it| it.starts_with("--format") || *it == "-T");
+    if native && !own { &["--format", "text"] } else { &[] }
+}
+
 /// The binary, of whose surroundings nothing is left but what tests ask for.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(BINARY);
@@ -159,6 +173,8 @@ pub(crate) fn binary() -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| own(name)) {
         command.env_remove(name);
     }
+    // What is compared has signs beyond ASCII.
+    command.env("LC_ALL", "C.UTF-8");
     command
 }
 
@@ -173,7 +189,7 @@ impl Run {
     /// A verb that measures, with `--output` in a fresh folder and no progress.
     pub(crate) fn of(words: &[&str]) -> Self {
         let mut run = Self::bare(words);
-        run.command.arg("-q").arg("--output").arg(run.folder.path().join("out"));
+        run.command.args(whole(words)).arg("-q").arg("--output").arg(run.folder.path().join("out"));
         run
     }
 

@@ -195,7 +195,8 @@ impl Load {
         let server = Server::stand_in(Options::default());
         let number = agents.to_string();
         let run = format!("t{}", server.url.rsplit(':').next().expect("a port"));
-        let mut words = vec!["run", &server.url, "-q", "-o", "out", "--docs", "60"];
+        let mut words =
+            vec!["run", &server.url, "-q", "--format", "text", "-o", "out", "--docs", "60"];
         words.extend(["--connections", "6", "--agents", &number, "--run-id", &run]);
         words.extend(flags);
         let url = broker.map(|(url, _)| url);

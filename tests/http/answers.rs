@@ -74,7 +74,8 @@ fn an_answer_that_comes_twice_is_not_taken_for_the_next() {
     assert!(unsolicited > 0, "{operation}");
     assert_eq!(finished.code, 5, "{}", finished.stderr);
     let told = format!("{unsolicited} times the server sent data");
-    assert!(finished.stdout.contains(&told), "{}", finished.stdout);
+    let report = finished.told();
+    assert!(report.contains(&told), "{report}");
 }
 
 #[test]
@@ -189,7 +190,7 @@ fn no_post_is_sent_twice_and_nothing_that_was_answered_in_part() {
             assert_eq!(number(&operation["resent"]), sent - 1, "{case}");
             let told = "request unanswered: 1; it is not known whether they were carried out";
             let lost = !again && class == "unanswered";
-            assert_eq!(finished.stdout.contains(told), lost, "{case}");
+            assert_eq!(finished.told().contains(told), lost, "{case}");
         }
     }
 }

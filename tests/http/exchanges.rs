@@ -304,7 +304,7 @@ fn a_rate_is_kept_and_a_threshold_judged() {
     assert_eq!(server.seen().len(), 100);
     assert_eq!(finished.stage("urls")["load"]["offered"], 100);
     assert!(finished.stdout.contains("✓ request errors ≤ 0 %: met, 0 %"), "{}", finished.stdout);
-    assert!(finished.stdout.contains("request by status · 200: 100"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("status 200: 100\n"), "{}", finished.stdout);
 }
 
 #[test]

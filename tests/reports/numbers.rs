@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::text::verbose;
 use super::{closed, page_data, render};
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use springload::measure::{FailedTimes, Histogram, Interval, Series, Totals};
@@ -140,7 +141,8 @@ fn value(truth: &BTreeMap<OpKind, Seconds>, row: (OpKind, bool, bool), tenths: u
 fn text_and_siege_tell_the_record() {
     let truth = truth();
     for format in ["text", "siege"] {
-        let text = render(format, &record(&truth));
+        let record = record(&truth);
+        let text = if format == "text" { verbose(&record) } else { render(format, &record) };
         for row @ (kind, failed, of_service) in rows() {
             let failed = if failed { "failed, " } else { "" };
             let name =

@@ -92,7 +92,7 @@ impl Verb for Cushion {
     fn carry_out(self, call: &Call<'_>) -> Exit {
         let (spec, mistakes) = spec(&self, call.line);
         let job = Job { plan: check(&spec), mistakes, output: &self.output };
-        carry_out(job, |_| Ok(Printed("cushion")))
+        carry_out(job, |_| Ok(Printed::new("cushion")))
     }
 }
 

@@ -35,7 +35,7 @@ pub(in crate::cli) struct OutputArgs {
     /// port 0 takes a free port
     #[arg(long, value_name = "ADDR")]
     pub(in crate::cli) metrics: Option<String>,
-    /// Show no progress, only the report
+    /// Show no progress, and of the report one line: the result and where it is saved
     #[arg(short, long)]
     pub(in crate::cli) quiet: bool,
     /// Show one line of progress on a terminal, instead of the live view
@@ -46,6 +46,14 @@ pub(in crate::cli) struct OutputArgs {
     pub(in crate::cli) dry_run: bool,
     #[command(flatten)]
     pub(in crate::cli) agents: AgentsArgs,
+}
+
+/// How much the report of a native verb shows.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(in crate::cli) struct VerboseArgs {
+    /// Show all figures: service times, connection times, bytes, calibration, every warning
+    #[arg(short, long)]
+    pub(in crate::cli) verbose: bool,
 }
 
 impl OutputArgs {

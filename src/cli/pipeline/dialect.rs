@@ -1,19 +1,29 @@
 //! What differs between verbs that measure: what they show and write besides the record.
 
+use crate::cli::flags::output::VerboseArgs;
+use crate::cli::look;
 use crate::cli::print::write;
 use crate::clock::Nanos;
 use crate::driver::Echo;
 use crate::http1::Watcher;
 use crate::measure::RawRow;
 use crate::record::{RunRecord, Running};
-use crate::report::{self, Format};
+use crate::report::{self, Format, Look};
 use std::slice;
+
+/// The format of the native verbs.
+pub(in crate::cli) const TEXT: &str = "text";
 
 /// How a verb reports a run. The defaults are those of the native verbs.
 pub(in crate::cli) trait Dialect {
     /// Whether to print where record and page are.
     fn tells_folder(&self) -> bool {
         true
+    }
+
+    /// Whether it is springload's own text, which begins with the result.
+    fn begins_with_result(&self) -> bool {
+        false
     }
 
     /// Whether the dialect shows progress itself.
@@ -53,17 +63,31 @@ pub(in crate::cli) trait Dialect {
     fn report(&mut self, record: &RunRecord, format: Option<Format>) -> Result<(), String>;
 }
 
-/// A dialect that prints a report in this format by default.
-pub(in crate::cli) struct Printed(pub(in crate::cli) &'static str);
+/// A dialect that prints a report in a format by default.
+pub(in crate::cli) struct Printed {
+    format: &'static str,
+    look: Look,
+}
 
 impl Printed {
+    /// Prints this format by default.
+    pub(in crate::cli) fn new(format: &'static str) -> Self {
+        Self { format, look: look::of_stdout(false) }
+    }
+
     /// The dialect of the native verbs.
-    pub(in crate::cli) const NATIVE: Self = Self("text");
+    pub(in crate::cli) fn native(show: VerboseArgs) -> Self {
+        Self { format: TEXT, look: look::of_stdout(show.verbose) }
+    }
 }
 
 impl Dialect for Printed {
     fn report(&mut self, record: &RunRecord, format: Option<Format>) -> Result<(), String> {
-        deliver(&render(record, format, self.0)?)
+        deliver(&render_as(record, format, self.format, self.look)?)
+    }
+
+    fn begins_with_result(&self) -> bool {
+        self.format == TEXT
     }
 }
 
@@ -76,8 +100,17 @@ pub(in crate::cli) fn render(
     format: Option<Format>,
     own: &str,
 ) -> Result<Vec<u8>, String> {
+    render_as(record, format, own, look::of_stdout(false))
+}
+
+fn render_as(
+    record: &RunRecord,
+    format: Option<Format>,
+    own: &str,
+    look: Look,
+) -> Result<Vec<u8>, String> {
     let format = format.or_else(|| report::format(own)).ok_or("no such format")?;
-    format.render(slice::from_ref(record), None).map_err(|unfit| unfit.to_string())
+    format.render_as(slice::from_ref(record), None, look).map_err(|unfit| unfit.to_string())
 }
 
 /// Writes a report to stdout.

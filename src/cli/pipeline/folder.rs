@@ -49,6 +49,11 @@ impl Folder {
         &self.file
     }
 
+    /// The folder, as it is shown.
+    pub(in crate::cli) fn shown(&self) -> String {
+        self.file.parent().unwrap_or(&self.file).display().to_string()
+    }
+
     /// Replaces the record atomically: a reader sees the old one or the new one.
     pub(in crate::cli) fn save(&self, record: &RunRecord) -> io::Result<()> {
         self.write("run.json", "json", record).map(drop)

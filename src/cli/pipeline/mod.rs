@@ -14,6 +14,7 @@ mod view;
 
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::{OutputArgs, fit_for_stdout};
+use crate::cli::look;
 use crate::embedded::StandIn;
 use crate::fleet::Fleet;
 use crate::library::stand_in;
@@ -22,7 +23,7 @@ use crate::record::RunRecord;
 use crate::report;
 use crate::run::run_with;
 use bench::Bench;
-use dialect::Dialect;
+use dialect::{Dialect, deliver};
 use std::io;
 use view::View;
 
@@ -134,12 +135,25 @@ impl Measured {
         dialect: &mut dyn Dialect,
     ) -> Exit {
         let record = &self.record;
-        let told = dialect.report(record, output.printed());
+        // What is asked for by name is shown whatever else is asked for.
+        let native = match output.printed() {
+            None => dialect.begins_with_result(),
+            Some(format) => format.name == dialect::TEXT,
+        };
+        let told = if native && output.quiet && output.printed().is_none() {
+            let saved = if self.unsaved.is_none() { bench.folder.shown() } else { String::new() };
+            deliver(report::one_line(record, &saved, look::of_stdout(false)).as_bytes())
+        } else {
+            dialect.report(record, output.printed())
+        };
         let told = told.and_then(|()| file(record, output));
-        for line in report::threshold_lines(record).iter().filter(|it| it.starts_with('✗')) {
-            eprintln!("--fail-if: {line}");
+        // Whoever has just read the result need not be told again.
+        if !(native && told.is_ok() && look::stderr_is_beside()) {
+            for line in report::threshold_lines(record).iter().filter(|it| it.starts_with('✗')) {
+                eprintln!("--fail-if: {}", report::shown(line, look::ascii()));
+            }
+            complain(record);
         }
-        complain(record);
         if let Err(unwritten) = &told {
             eprintln!("error: {unwritten}");
         }
@@ -166,7 +180,8 @@ fn file(record: &RunRecord, output: &OutputArgs) -> Result<(), String> {
 fn complain(record: &RunRecord) {
     let result = record.result();
     if let Some(reason) = &result.reason {
-        eprintln!("error: {}: {reason}", result.kind.words());
+        let line = format!("error: {}: {reason}", result.kind.words());
+        eprintln!("{}", report::shown(&line, look::ascii()));
     }
     let left = record.server.left.as_ref();
     let told = |why: &&String| result.reason.as_ref().is_some_and(|it| it.contains(*why));

@@ -5,12 +5,14 @@ use super::bench::Bench;
 use super::dialect::Dialect;
 use super::tui::Tui;
 use crate::cli::flags::output::OutputArgs;
+use crate::cli::look;
 use crate::clock::Nanos;
 use crate::driver::Echo;
 use crate::http1::Watcher;
 use crate::measure::RawRow;
 use crate::plan::stage_title;
 use crate::record::{RunRecord, Running};
+use crate::report;
 use crate::run::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
@@ -27,6 +29,8 @@ pub(super) struct View<'a> {
     dialect: &'a mut dyn Dialect,
     mode: Mode,
     stage: String,
+    /// The locale has no Unicode.
+    ascii: bool,
     /// Why the last save of the record failed.
     unsaved: Option<io::Error>,
 }
@@ -62,6 +66,7 @@ impl<'a> View<'a> {
     pub(super) fn new(output: &OutputArgs, bench: &'a Bench, dialect: &'a mut dyn Dialect) -> Self {
         let terminal = io::stderr().is_terminal();
         let choice = choose(output, terminal, std::env::var_os("TERM").as_deref());
+        let ascii = look::ascii();
         let mode = match choice {
             _ if dialect.shows_progress() => Mode::Quiet,
             Choice::Nothing => Mode::Quiet,
@@ -70,10 +75,10 @@ impl<'a> View<'a> {
             Choice::Tui => {
                 // https://no-color.org: set, and not empty.
                 let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-                Mode::Tui(Box::new(Tui::new(colour, bench.ending.clone())))
+                Mode::Tui(Box::new(Tui::new((colour, ascii), bench.ending.clone())))
             }
         };
-        Self { bench, dialect, mode, stage: String::new(), unsaved: None }
+        Self { bench, dialect, mode, stage: String::new(), ascii, unsaved: None }
     }
 
     /// Removes whatever is shown, so that others can print. Returns why the last save of the record
@@ -117,7 +122,7 @@ impl Observer for View<'_> {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        let text = describe(progress);
+        let text = report::shown(&describe(progress), self.ascii);
         match &mut self.mode {
             Mode::Quiet => {}
             Mode::Lines { next_s } => {

@@ -5,7 +5,7 @@ use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, named};
 use crate::cli::flags::database::DatabaseArgs;
-use crate::cli::flags::output::OutputArgs;
+use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::target::addresses;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
@@ -85,6 +85,8 @@ pub(in crate::cli) struct Burst {
     credentials: CredentialArgs,
     #[command(flatten)]
     common: BurstArgs,
+    #[command(flatten)]
+    show: VerboseArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -169,8 +171,9 @@ impl Verb for Burst {
             (Flagged::new("--connections", self.connections), named.on(call.line));
         let (mut spec, mistakes) = spec(&self.common, connections, burst, load, &line);
         spec.target_flag = named.flag;
+        let show = self.show;
         let job = Job { plan: check(&spec), mistakes, output: &self.common.output };
-        carry_out(job, |_| Ok(Printed::NATIVE))
+        carry_out(job, |_| Ok(Printed::native(show)))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::cli::exit::Exit;
 use crate::cli::flags::client::{ClientArgs, drawn_seed};
 use crate::cli::flags::credentials::{CredentialArgs, Requesters, named};
 use crate::cli::flags::load::LoadArgs;
-use crate::cli::flags::output::OutputArgs;
+use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Retry, UrlSource, check_http_as};
@@ -86,6 +86,8 @@ pub(in crate::cli) struct Http {
     load: LoadArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    show: VerboseArgs,
 }
 
 /// The URLs of a command line, those of the file first.
@@ -133,7 +135,7 @@ impl Verb for Http {
             line = named.on(&line);
         }
         let (load, default_ns) = self.load.read(self.ops.is_none());
-        let output = self.output;
+        let (output, show) = (self.output, self.show);
         let spec = HttpSpec {
             command: line,
             urls: sources,
@@ -173,6 +175,6 @@ impl Verb for Http {
         let mut requesters = Requesters::new(&self.credentials);
         let plan = check_http_as(&spec, &mut |it| requesters.of(&it.server, it.user.clone()));
         let job = Job { plan, mistakes: Vec::new(), output: &output };
-        carry_out(job, |_| Ok(Printed::NATIVE))
+        carry_out(job, |_| Ok(Printed::native(show)))
     }
 }

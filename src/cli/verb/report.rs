@@ -3,13 +3,14 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::known;
-use crate::cli::flags::output::fit_for_stdout;
+use crate::cli::flags::output::{VerboseArgs, fit_for_stdout};
 use crate::cli::flags::place::format_of_file;
+use crate::cli::look;
 use crate::cli::print::print;
 use crate::cli::verb::saved;
 use crate::cli::verb::sweep::{self, SweepFormat};
 use crate::record::RunRecord;
-use crate::report::{self, ChartKind, Format};
+use crate::report::{self, ChartKind, Format, Look};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ pub(in crate::cli) struct Report {
     /// Draw only this chart, with --format svg or png [default: all]
     #[arg(long, value_name = "CHART", value_parser = known::charts())]
     chart: Option<ChartKind>,
+    #[command(flatten)]
+    show: VerboseArgs,
     /// The file to write to; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -82,7 +85,11 @@ fn render(args: &Report) -> Result<Vec<u8>, String> {
     }
     let runs: Vec<RunRecord> =
         args.run.iter().map(|run| saved::read(run)).collect::<Result<_, _>>()?;
-    format_of(args)?.render(&runs, args.chart).map_err(|unfit| unfit.to_string())
+    let to_file = args.output != Path::new("-");
+    let look = look::of_stdout(args.show.verbose);
+    let look = if to_file { Look { verbose: args.show.verbose, ..Look::default() } } else { look };
+    let format = format_of(args)?;
+    format.render_as(&runs, args.chart, look).map_err(|unfit| unfit.to_string())
 }
 
 /// The format that is asked for, or that of the file's name.

@@ -6,7 +6,7 @@ use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, as_for, named};
 use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::load::LoadArgs;
-use crate::cli::flags::output::OutputArgs;
+use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::schema_source;
 use crate::cli::flags::target::addresses;
 use crate::cli::pipeline::dialect::Printed;
@@ -33,6 +33,8 @@ pub(in crate::cli) struct Run {
     credentials: CredentialArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    show: VerboseArgs,
 }
 
 /// What to run: all flags except those about results.
@@ -149,7 +151,7 @@ impl Verb for Run {
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        let Run { plan, mut settings, credentials, output } = self;
+        let Run { plan, mut settings, credentials, output, show } = self;
         let located = |mistakes| call.scenario.locate_all(mistakes);
         let given = match target(plan, settings.target.take()) {
             Ok(given) => given.or_else(|| call.scenario.target.clone()),
@@ -163,7 +165,7 @@ impl Verb for Run {
         let (mut spec, mistakes) = spec_of(settings, &named.on(call.line), &output.fail_if);
         spec.target_flag = named.flag;
         let (plan, mistakes) = (check(&spec).map_err(located), located(mistakes));
-        carry_out(Job { plan, mistakes, output: &output }, |_| Ok(Printed::NATIVE))
+        carry_out(Job { plan, mistakes, output: &output }, |_| Ok(Printed::native(show)))
     }
 
     fn scenario(arguments: &[OsString]) -> Result<Option<Scenario>, Vec<Invalid>> {

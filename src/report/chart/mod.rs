@@ -16,6 +16,8 @@ mod timeline;
 mod view;
 mod words;
 
+pub(in crate::report) use timeline::Cuts;
+
 pub(super) use series::{burst, by_size, of_sweep};
 pub(super) use view::{MOST_RUNS, OfKind, Stage, foremost, label, stages};
 

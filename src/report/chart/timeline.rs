@@ -18,28 +18,28 @@ pub(super) const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
 /// How a stage's time is divided.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cuts {
+pub(in crate::report) struct Cuts {
     width_s: u32,
-    pub(super) count: usize,
+    pub(in crate::report) count: usize,
     end_s: f64,
 }
 
 impl Cuts {
     /// A last interval of less than half the width is joined to the one before: a rate over a few
     /// milliseconds means nothing.
-    pub(super) fn new(end_s: f64, width_s: u32) -> Self {
+    pub(in crate::report) fn new(end_s: f64, width_s: u32) -> Self {
         let stretches = end_s / f64::from(width_s);
         let count = if stretches.fract() < 0.5 { stretches.floor() } else { stretches.ceil() };
         Self { width_s, count: (count as usize).max(1), end_s }
     }
 
     /// The number of the interval that a second is in.
-    pub(super) fn of(self, second: u32) -> usize {
+    pub(in crate::report) fn of(self, second: u32) -> usize {
         ((second / self.width_s) as usize).min(self.count - 1)
     }
 
     /// Start and end of an interval, in seconds.
-    pub(super) fn span(self, index: usize) -> (f64, f64) {
+    pub(in crate::report) fn span(self, index: usize) -> (f64, f64) {
         let edge = |index: usize| index as f64 * f64::from(self.width_s);
         let to = if index + 1 == self.count { self.end_s } else { edge(index + 1) };
         (edge(index), to)

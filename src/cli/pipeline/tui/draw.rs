@@ -3,7 +3,7 @@
 use super::model::{Model, Second};
 use crate::measure::earned;
 use crate::op::Failure;
-use crate::report::{grouped, millis};
+use crate::report::{grouped, millis, shown};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -26,6 +26,8 @@ const ERROR_LINES: u16 = 3;
 pub(super) struct Look {
     /// Whether to use colours; bold and dim do not count.
     pub(super) colour: bool,
+    /// Whether to do without characters beyond ASCII.
+    pub(super) ascii: bool,
 }
 
 impl Look {
@@ -71,6 +73,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
     draw_kinds(frame, table, model, look);
     draw_errors(frame, errors, model, look);
     draw_keys(frame, keys, model);
+    if look.ascii {
+        for cell in &mut frame.buffer_mut().content {
+            let symbol = shown(cell.symbol(), true);
+            // A cell has one column.
+            cell.set_symbol(symbol.get(..1).unwrap_or(" "));
+        }
+    }
 }
 
 /// Which stage this is, how far it has got and how long it will take.

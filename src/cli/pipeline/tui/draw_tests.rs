@@ -62,7 +62,7 @@ fn model(failures: &[(Failure, u64)]) -> Model {
 
 fn picture(model: &Model, (width, height): (u16, u16), colour: bool) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
-    terminal.draw(|frame| draw(frame, model, Look { colour })).expect("a picture");
+    terminal.draw(|frame| draw(frame, model, Look { colour, ascii: false })).expect("a picture");
     terminal.backend().buffer().clone()
 }
 
@@ -112,6 +112,19 @@ fn without_colours_the_same_is_told() {
         it.content.iter().any(|cell| (cell.fg, cell.bg) != (Color::Reset, Color::Reset))
     };
     assert!(coloured(&bright) && !coloured(&plain));
+}
+
+#[test]
+fn without_unicode_the_same_is_told_in_ascii() {
+    let model = model(&[(Failure::Conflict, 7)]);
+    let mut terminal = Terminal::new(TestBackend::new(120, 24)).expect("a terminal");
+    let look = Look { colour: false, ascii: true };
+    terminal.draw(|frame| draw(frame, &model, look)).expect("a picture");
+    let ascii = text(terminal.backend().buffer());
+    assert!(ascii.is_ascii() && !ascii.contains('?'), "{ascii}");
+    let unicode = text(&picture(&model, (120, 24), false));
+    let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
+    assert_eq!(letters(&ascii), letters(&unicode));
 }
 
 #[test]

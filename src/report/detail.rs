@@ -1,46 +1,12 @@
-//! The report for people.
+//! All figures of a stage in tables, and other parts that several text formats share.
 
-use super::failures::failures;
-use super::headline::headline;
 use super::number::{bytes, decimal, grouped, millis};
-use super::story::{Event, lines as story_lines, story};
 use super::table::align;
 use super::threshold::threshold_lines;
-use super::words::{fate, loop_words, place, result_line, trust_lines, warning_lines};
-use super::{Format, Render};
-use super::{agents, burst};
+use super::words::{loop_words, result_line, trust_lines, warning_lines};
 use crate::measure::{Latency, OperationSummary, Wire};
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
-
-pub(super) const FORMAT: Format =
-    Format { name: "text", summary: "text for people", render: Render::One(render) };
-
-fn render(record: &RunRecord) -> String {
-    let mut out = headline(record).line() + "\n\n";
-    head(record, &mut out);
-    happened(record, &mut out);
-    for stage in &record.stages {
-        out.push('\n');
-        self::stage(stage, &mut out);
-        burst::section(record, stage, &mut out);
-        agents::section(record, stage, &mut out);
-    }
-    warnings(record, &mut out);
-    threshold_block(record, &mut out);
-    out.push('\n');
-    trust(record, &mut out);
-    out
-}
-
-/// What happened, and when.
-fn happened(record: &RunRecord, out: &mut String) {
-    let events = story(record);
-    let events: Vec<&Event> = events.iter().collect();
-    for line in story_lines(&events, false) {
-        let _ = writeln!(out, "  {line}");
-    }
-}
 
 /// For each stage whether it can be trusted, and the result of the run.
 pub(super) fn trust(record: &RunRecord, out: &mut String) {
@@ -72,42 +38,8 @@ pub(super) fn threshold_block(record: &RunRecord, out: &mut String) {
     }
 }
 
-fn head(record: &RunRecord, out: &mut String) {
-    let (server, environment, plan) = (&record.server, &record.environment, &record.plan);
-    let _ = writeln!(out, "springload {} · {}", environment.springload, place(server));
-    if !server.database.is_empty() {
-        let _ = writeln!(out, "database {} ({})", server.database, fate(server));
-    }
-    let ids =
-        if plan.ids.is_sequential() { String::new() } else { format!(" · ids {}", plan.ids) };
-    let crew = agents::crew(record).map(|crew| crew + ", ");
-    let each = if crew.is_some() { " each" } else { "" };
-    let _ = writeln!(
-        out,
-        "{} connections on {}{} {}{each} · seed {}{ids} · {} · {} {}, {} cores",
-        plan.connections,
-        crew.as_deref().unwrap_or_default(),
-        plan.threads,
-        if plan.threads == 1 { "thread" } else { "threads" },
-        plan.seed,
-        record.started_at,
-        environment.system,
-        environment.architecture,
-        environment.cores,
-    );
-    if let Some(calibration) = &environment.calibration {
-        let _ = writeln!(
-            out,
-            "calibration: clock {} ns · sleep overshoot {} µs (p50) · loop {} ns, at most {}/s",
-            decimal(calibration.clock_ns, 0),
-            decimal(calibration.timer_late_p50_us, 0),
-            decimal(calibration.loop_ns, 0),
-            decimal(calibration.ceiling_per_s, 0),
-        );
-    }
-}
-
-fn stage(stage: &StageRecord, out: &mut String) {
+/// All figures of a stage.
+pub(super) fn stage(stage: &StageRecord, out: &mut String) {
     let mode = loop_words(&stage.load);
     let _ = writeln!(out, "{} · {} s · {mode}", stage.title(), decimal(stage.elapsed_s, 3));
     if stage.operations.is_empty() {
@@ -127,9 +59,6 @@ fn stage(stage: &StageRecord, out: &mut String) {
             .map(|(status, &count)| format!("{status}: {}", grouped(count)))
             .collect();
         let _ = writeln!(out, "  {} by status · {}", operation.kind, answers.join(" · "));
-    }
-    for failed in failures(stage.requests()) {
-        let _ = writeln!(out, "  failed: {}", failed.words());
     }
     out.push('\n');
     out.push_str(&align(&times(stage)));

@@ -1,0 +1,95 @@
+//! How a text report is to look: chosen by whoever prints it, never read from the environment.
+
+/// The look of a text report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Columns; lines are cut or broken to fit.
+    pub width: usize,
+    /// With ANSI colours.
+    pub colour: bool,
+    /// Without characters beyond ASCII.
+    pub ascii: bool,
+    /// With all figures, not only the usual ones.
+    pub verbose: bool,
+}
+
+impl Look {
+    /// The least width that reports are made for.
+    pub const LEAST_WIDTH: usize = 40;
+    /// The greatest width: longer lines are hard to read.
+    pub const MOST_WIDTH: usize = 120;
+}
+
+impl Default for Look {
+    /// For files: 80 columns, Unicode, no colours.
+    fn default() -> Self {
+        Self { width: 80, colour: false, ascii: false, verbose: false }
+    }
+}
+
+/// `text` as it can be shown: in one line, without characters that could move a terminal's cursor,
+/// colour it, or change the direction of writing; where `ascii`, without any beyond ASCII.
+pub fn shown(text: &str, ascii: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' | '\n' | '\r' => out.push(' '),
+            c if c.is_control() || directs(c) => out.push(if ascii { '?' } else { '\u{fffd}' }),
+            c if c.is_ascii() || !ascii => out.push(c),
+            c => out.push_str(in_ascii(c)),
+        }
+    }
+    out
+}
+
+/// Marks of direction, and invisible characters.
+const fn directs(c: char) -> bool {
+    matches!(
+        c,
+        '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+    )
+}
+
+/// What stands for a character in ASCII.
+const fn in_ascii(c: char) -> &'static str {
+    match c {
+        '✗' => "x",
+        '■' | '█' => "#",
+        '…' => "~",
+        'µ' => "u",
+        '≤' => "<=",
+        '≥' => ">=",
+        '±' => "+-",
+        '▁' => ".",
+        '▂' => ":",
+        '·' | '–' | '—' | '▃' | '─' => "-",
+        '▄' | '━' => "=",
+        '✓' | '▅' => "+",
+        '▆' => "*",
+        '▇' => "%",
+        '‘' | '’' => "'",
+        '“' | '”' => "\"",
+        _ => "?",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_text_can_steer_a_terminal() {
+        let hostile = "a\u{1b}[31mb\u{7}\u{9b}2J\r\nc\u{202e}d\u{200b}e";
+        assert_eq!(shown(hostile, false), "a�[31mb��2J  c�d�e");
+        assert_eq!(shown(hostile, true), "a?[31mb??2J  c?d?e");
+    }
+
+    #[test]
+    fn signs_have_a_form_in_ascii() {
+        assert_eq!(shown("✓ p99 ≤ 5 µs · Ω…", true), "+ p99 <= 5 us - ?~");
+        assert_eq!(shown("✓ p99 ≤ 5 µs · Ω…", false), "✓ p99 ≤ 5 µs · Ω…");
+    }
+}

@@ -1,0 +1,257 @@
+//! The report for people: what the run came to first, then why, in 24 lines for a usual run.
+
+mod sheet;
+mod spark;
+mod stage;
+
+use super::detail;
+use super::failures::failures;
+use super::headline::headline;
+use super::look::Look;
+use super::number::decimal;
+use super::story::{Event, lines as story_lines, story};
+use super::threshold::requirements;
+use super::words::{
+    Standing, fate, place, result_line, standing, trust_lines, verdict_words, warning_lines,
+};
+use super::{Format, Render, agents};
+use crate::plan::stage_title;
+use crate::record::{Code, ResultKind, RunRecord, StageRecord, Warning};
+use sheet::{Sheet, Tone};
+
+pub(super) const FORMAT: Format =
+    Format { name: "text", summary: "text for people", render: Render::Text(render) };
+
+/// The most lines of what happened, and of failures.
+const MOST_LINES: usize = 4;
+/// The most lines of a warning.
+const WARNING_LINES: usize = 2;
+
+fn render(record: &RunRecord, look: Look) -> String {
+    let mut sheet = Sheet::new(look);
+    let result = headline(record);
+    let lead = format!("{} {}", result.mark(), result.name());
+    sheet.line((&lead, tone(result.kind)), &format!("  {}", result.words));
+    sheet.gap();
+    head(record, &mut sheet);
+    let main = record.main_stage();
+    let is_main = |stage: &StageRecord| main.is_some_and(|main| std::ptr::eq(main, stage));
+    for stage in &record.stages {
+        if is_main(stage) {
+            stage::figures(record, stage, &mut sheet);
+        } else if look.verbose || !stage.is_preparation() {
+            stage::in_short(stage, &mut sheet);
+        }
+    }
+    happened(record, &mut sheet);
+    failed(record, &mut sheet);
+    judged(record, &mut sheet);
+    if let Some(stage) = main.filter(|stage| !stage.operations.is_empty()) {
+        sheet.gap();
+        stage::table(stage, &mut sheet);
+        sheet.gap();
+        spark::lines(stage, &mut sheet);
+        stage::start(record, stage, &mut sheet);
+    }
+    if look.verbose {
+        details(record, &mut sheet);
+    }
+    sheet.gap();
+    warnings(record, &mut sheet);
+    trust(record, &mut sheet);
+    sheet.paragraph(("", Tone::Plain), &result_line(record), usize::MAX);
+    sheet.finish()
+}
+
+/// The result of a run in one line of that look, and where it is saved.
+pub fn one_line(record: &RunRecord, saved: &str, look: Look) -> String {
+    let mut sheet = Sheet::new(Look { width: usize::MAX, ..look });
+    let result = headline(record);
+    let lead = format!("{} {}", result.mark(), result.name());
+    let saved = if saved.is_empty() { String::new() } else { format!(" · {saved}") };
+    sheet.line((&lead, tone(result.kind)), &format!("  {}{saved}", result.words));
+    sheet.finish()
+}
+
+const fn tone(kind: ResultKind) -> Tone {
+    match kind {
+        ResultKind::Passed => Tone::Good,
+        ResultKind::Failed => Tone::Bad,
+        ResultKind::NotTrustworthy | ResultKind::Stopped => Tone::Doubtful,
+    }
+}
+
+/// What was measured, and with what.
+fn head(record: &RunRecord, sheet: &mut Sheet) {
+    let (server, environment, plan) = (&record.server, &record.environment, &record.plan);
+    let count =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let crew = agents::crew(record);
+    let each = if crew.is_some() { " each" } else { "" };
+    let threads = count(plan.threads, "thread");
+    let mut parts: Vec<String> = plan.label.clone().into_iter().collect();
+    parts.push(place(server));
+    parts.push(match crew {
+        Some(crew) => {
+            format!("{} on {crew}, {threads}{each}", count(plan.connections, "connection"))
+        }
+        None => format!("{} on {threads}", count(plan.connections, "connection")),
+    });
+    if !server.database.is_empty() && (sheet.look.verbose || !server.deleted) {
+        parts.push(format!("database {} ({})", server.database, fate(server)));
+    }
+    if sheet.look.verbose {
+        if !plan.ids.is_sequential() {
+            parts.push(format!("ids {}", plan.ids));
+        }
+        parts.push(format!("seed {}", plan.seed));
+        parts.push(record.started_at.clone());
+        parts.push(format!(
+            "{} {}, {} cores",
+            environment.system, environment.architecture, environment.cores
+        ));
+        parts.push(format!("springload {}", environment.springload));
+    }
+    sheet.parts(("", Tone::Plain), &parts);
+    if let Some(calibration) = environment.calibration.filter(|_| sheet.look.verbose) {
+        let parts = [
+            format!("calibration: clock {} ns", decimal(calibration.clock_ns, 0)),
+            format!("sleep overshoot {} µs (p50)", decimal(calibration.timer_late_p50_us, 0)),
+            format!("loop {} ns", decimal(calibration.loop_ns, 0)),
+            format!("at most {}/s", decimal(calibration.ceiling_per_s, 0)),
+        ];
+        sheet.parts(("", Tone::Plain), &parts);
+    }
+}
+
+/// What happened and when, most important first; what is about another stage has its title.
+fn happened(record: &RunRecord, sheet: &mut Sheet) {
+    let events = story(record);
+    let main = record.main_stage().map(|stage| stage.name.as_str());
+    let mut lines: Vec<String> = Vec::new();
+    for (number, stage) in record.stages.iter().enumerate().rev() {
+        let of_stage: Vec<&Event> = events.iter().filter(|it| it.stage == number).collect();
+        let title = match main {
+            Some(name) if name == stage.name => String::new(),
+            _ => format!("{}, ", stage.title()),
+        };
+        let told = story_lines(&of_stage, sheet.look.verbose);
+        lines.extend(told.into_iter().map(|line| title.clone() + &line));
+    }
+    let most = if sheet.look.verbose { usize::MAX } else { MOST_LINES };
+    for line in lines.iter().take(most) {
+        sheet.paragraph(("  ! ", Tone::Doubtful), line, WARNING_LINES);
+    }
+    if lines.len() > most {
+        let more = format!("{} more with --verbose", lines.len() - most);
+        sheet.line(("    ", Tone::Plain), &more);
+    }
+}
+
+/// Failures of the stages that count, most frequent first.
+fn failed(record: &RunRecord, sheet: &mut Sheet) {
+    let verbose = sheet.look.verbose;
+    for stage in record.measured() {
+        let failed = failures(stage.requests());
+        let most = if verbose { usize::MAX } else { MOST_LINES };
+        for one in failed.iter().take(most) {
+            if verbose {
+                sheet.paragraph(("  ✗ ", Tone::Bad), &one.words(), usize::MAX);
+            } else {
+                sheet.line(("  ✗ ", Tone::Bad), &one.words());
+            }
+        }
+        if let Some(rest) = failed.get(most..).filter(|rest| !rest.is_empty()) {
+            let count: u64 = rest.iter().map(|one| one.count).sum();
+            let classes = rest.len();
+            let more = format!("{count} more of {classes} other kinds, with --verbose");
+            sheet.line(("    ", Tone::Plain), &more);
+        }
+    }
+}
+
+/// What the run must keep to, and whether it did.
+fn judged(record: &RunRecord, sheet: &mut Sheet) {
+    for requirement in requirements(record) {
+        let lead = format!("  {} ", requirement.mark());
+        let tone = if requirement.met { Tone::Good } else { Tone::Bad };
+        sheet.paragraph((&lead, tone), &requirement.words(), WARNING_LINES);
+    }
+}
+
+/// All figures of all stages.
+fn details(record: &RunRecord, sheet: &mut Sheet) {
+    for stage in &record.stages {
+        let mut out = String::new();
+        detail::stage(stage, &mut out);
+        super::burst::section(record, stage, &mut out);
+        agents::section(record, stage, &mut out);
+        sheet.gap();
+        sheet.block(&out);
+    }
+}
+
+/// Warnings, but for what is told already: all of them, where all is to be told.
+fn warnings(record: &RunRecord, sheet: &mut Sheet) {
+    if sheet.look.verbose {
+        for line in warning_lines(record) {
+            sheet.paragraph(("! ", Tone::Doubtful), &line, usize::MAX);
+        }
+        return;
+    }
+    for warning in record.warnings.iter().filter(|it| !told(record, it)) {
+        let words = match warning.code {
+            Code::StandIn => "stand-in: these numbers say nothing about CouchDB".to_owned(),
+            Code::DebugBuild => "springload was built without optimisation".to_owned(),
+            _ => warning.message.clone(),
+        };
+        let stage = warning.stage.as_ref().map(|stage| stage_title(stage) + ": ");
+        let line = stage.unwrap_or_default() + &words;
+        // What must be cleared away is told in full.
+        let most = if warning.code == Code::NotRemoved { usize::MAX } else { WARNING_LINES };
+        sheet.paragraph(("! ", Tone::Doubtful), &line, most);
+    }
+}
+
+/// Whether the rest of the report tells of it.
+fn told(record: &RunRecord, warning: &Warning) -> bool {
+    let result = record.result().reason.unwrap_or_default();
+    let measured = |name: &String| record.measured().any(|stage| stage.name == *name);
+    let pauses = || story(record).iter().any(|it| it.kind == super::story::EventKind::Pause);
+    match warning.code {
+        Code::Partial => true,
+        // What happened, failures and the trust line have it.
+        Code::Failures | Code::Outage | Code::Degraded | Code::NotSustained => {
+            warning.stage.as_ref().is_some_and(measured)
+        }
+        Code::ClientPaused => pauses(),
+        _ => result.contains(&warning.message),
+    }
+}
+
+/// Whether the numbers can be believed: of what the run is about, and of other stages whose numbers
+/// cannot be.
+fn trust(record: &RunRecord, sheet: &mut Sheet) {
+    if sheet.look.verbose {
+        for line in trust_lines(record) {
+            sheet.paragraph(("trust: ", Tone::Faint), &line, usize::MAX);
+        }
+        return;
+    }
+    let main = record.main_stage();
+    for stage in record.measured() {
+        let is_main = main.is_some_and(|main| std::ptr::eq(main, stage));
+        if is_main {
+            let mut parts = vec![verdict_words(record, stage)];
+            let client = &stage.client;
+            parts.push(format!("client CPU {} %", decimal(client.busiest_thread * 100.0, 0)));
+            if let Some(us) = client.lag_p99_us.filter(|_| stage.load.open) {
+                parts.push(format!("lag p99 {} ms", super::number::millis(us)));
+            }
+            sheet.parts(("trust: ", Tone::Faint), &parts);
+        } else if matches!(standing(record, stage), Standing::Fair | Standing::Bad) {
+            let words = format!("{}: {}", stage.title(), verdict_words(record, stage));
+            sheet.paragraph(("trust: ", Tone::Faint), &words, usize::MAX);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! A text of a given width: lines that are cut, broken or aligned to fit, in tones.
+
+use crate::report::look::{Look, shown};
+use anstyle::{AnsiColor, Style};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// What a text is set in, if there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tone {
+    Plain,
+    Strong,
+    Faint,
+    Good,
+    Bad,
+    Doubtful,
+}
+
+impl Tone {
+    fn style(self) -> Style {
+        let strong = |colour: AnsiColor| Style::new().fg_color(Some(colour.into())).bold();
+        match self {
+            Self::Plain => Style::new(),
+            Self::Strong => Style::new().bold(),
+            Self::Faint => Style::new().dimmed(),
+            Self::Good => strong(AnsiColor::Green),
+            Self::Bad => strong(AnsiColor::Red),
+            Self::Doubtful => strong(AnsiColor::Yellow),
+        }
+    }
+}
+
+/// A text as it grows.
+pub(super) struct Sheet {
+    pub(super) look: Look,
+    out: String,
+}
+
+/// A cell of a table.
+pub(super) type Cell = (String, Tone);
+
+impl Sheet {
+    pub(super) const fn new(look: Look) -> Self {
+        Self { look, out: String::new() }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+
+    /// An empty line, unless there is one already.
+    pub(super) fn gap(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
+    /// One line: a beginning in its tone, and a rest that is cut to the width.
+    pub(super) fn line(&mut self, (lead, tone): (&str, Tone), text: &str) {
+        let lead = self.shown(lead);
+        let lead = self.cut(&lead, self.look.width);
+        let text = self.shown(text);
+        let text = self.cut(&text, self.look.width.saturating_sub(lead.width()));
+        let lead = self.toned(&lead, tone);
+        self.push(&format!("{lead}{text}"));
+    }
+
+    /// A text of several lines, broken between words; those after the first are indented as far as
+    /// the beginning reaches.
+    pub(super) fn paragraph(&mut self, (lead, tone): (&str, Tone), text: &str, most: usize) {
+        let words = self.shown(text);
+        let pieces = words.split(' ').filter(|word| !word.is_empty()).map(str::to_owned);
+        self.flow((lead, tone), pieces, " ", most);
+    }
+
+    /// Parts with a dot between them, broken only there.
+    pub(super) fn parts(&mut self, lead: (&str, Tone), parts: &[String]) {
+        let parts: Vec<String> = parts.iter().map(|part| self.shown(part)).collect();
+        let between = self.shown(" · ");
+        self.flow(lead, parts, &between, usize::MAX);
+    }
+
+    /// Sets pieces one after the other, in at most `most` lines.
+    fn flow(
+        &mut self,
+        (lead, tone): (&str, Tone),
+        pieces: impl IntoIterator<Item = String>,
+        between: &str,
+        most: usize,
+    ) {
+        let lead = self.shown(lead);
+        let indent = lead.width().min(self.look.width / 2);
+        let room = self.look.width.saturating_sub(indent).max(1);
+        let mut lines: Vec<String> = Vec::new();
+        for piece in pieces {
+            match lines.last_mut() {
+                Some(line) if line.width() + between.width() + piece.width() <= room => {
+                    line.push_str(between);
+                    line.push_str(&piece);
+                }
+                _ => lines.push(piece),
+            }
+        }
+        if lines.len() > most {
+            lines.truncate(most);
+            if let Some(last) = lines.last_mut() {
+                last.push_str(&shown("…", self.look.ascii));
+            }
+        }
+        for (number, line) in lines.iter().enumerate() {
+            let line = self.cut(line, room);
+            let before = if number == 0 { self.toned(&lead, tone) } else { " ".repeat(indent) };
+            self.push(&format!("{before}{line}"));
+        }
+    }
+
+    /// Rows in columns, the first aligned left and the others right. Where they are too wide,
+    /// columns are left out in the order of `spare`, then names are cut.
+    pub(super) fn table(&mut self, rows: &[Vec<Cell>], spare: &[usize]) {
+        let rows: Vec<Vec<Cell>> = rows
+            .iter()
+            .map(|row| row.iter().map(|(text, tone)| (self.shown(text), *tone)).collect())
+            .collect();
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widest = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.0.width()).max()
+        };
+        let mut widths: Vec<usize> = (0..columns).map(|it| widest(it).unwrap_or(0)).collect();
+        let mut kept: Vec<usize> = (0..columns).collect();
+        let all = |kept: &[usize], widths: &[usize]| -> usize {
+            kept.iter().map(|&column| widths[column] + 2).sum()
+        };
+        for column in spare {
+            if all(&kept, &widths) > self.look.width {
+                kept.retain(|it| it != column);
+            }
+        }
+        let over = all(&kept, &widths).saturating_sub(self.look.width);
+        if let Some(first) = widths.first_mut() {
+            *first = first.saturating_sub(over).max(1);
+        }
+        for row in &rows {
+            let mut line = String::new();
+            for &column in &kept {
+                let Some((text, tone)) = row.get(column) else { continue };
+                let text = self.cut(text, widths[column]);
+                let pad = " ".repeat(widths[column].saturating_sub(text.width()));
+                let text = self.toned(&text, *tone);
+                line.push_str("  ");
+                line.push_str(&if column == 0 { text + &pad } else { pad + &text });
+            }
+            let line = line.trim_end();
+            self.push(line);
+        }
+    }
+
+    /// A name, a curve of columns, and its scale.
+    pub(super) fn curve(&mut self, (name, columns): (&str, &str), scale: &str) {
+        let columns = self.shown(columns);
+        let room = self.look.width.saturating_sub(name.width() + columns.width());
+        let scale = self.cut(&self.shown(scale), room);
+        let scale = self.toned(&scale, Tone::Faint);
+        self.push(&format!("{name}{columns}{scale}"));
+    }
+
+    /// Text that is aligned already, however wide.
+    pub(super) fn block(&mut self, text: &str) {
+        for line in text.lines() {
+            let line = self.shown(line);
+            self.push(&line);
+        }
+    }
+
+    pub(super) fn shown(&self, text: &str) -> String {
+        shown(text, self.look.ascii)
+    }
+
+    fn toned(&self, text: &str, tone: Tone) -> String {
+        if !self.look.colour || text.is_empty() || tone == Tone::Plain {
+            return text.to_owned();
+        }
+        let style = tone.style();
+        format!("{style}{text}{style:#}")
+    }
+
+    /// At most `width` columns of `text`; what is left out is marked.
+    pub(super) fn cut(&self, text: &str, width: usize) -> String {
+        if text.width() <= width {
+            return text.to_owned();
+        }
+        let (mut out, mut used) = (String::new(), 0);
+        for c in text.chars() {
+            used += c.width().unwrap_or(0);
+            if used >= width {
+                break;
+            }
+            out.push(c);
+        }
+        if width > 0 {
+            out.push_str(&shown("…", self.look.ascii));
+        }
+        out
+    }
+
+    fn push(&mut self, line: &str) {
+        self.out.push_str(line.trim_end());
+        self.out.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sheet(width: usize, write: impl FnOnce(&mut Sheet)) -> String {
+        let mut sheet = Sheet::new(Look { width, ..Look::default() });
+        write(&mut sheet);
+        sheet.finish()
+    }
+
+    fn cells(row: &[&str]) -> Vec<Cell> {
+        row.iter().map(|text| ((*text).to_owned(), Tone::Plain)).collect()
+    }
+
+    #[test]
+    fn lines_are_cut_and_paragraphs_broken() {
+        let cut = sheet(12, |it| it.line(("! ", Tone::Bad), "a line of text"));
+        assert_eq!(cut, "! a line of…\n");
+        let text = "a line of text, averylongword";
+        let broken = sheet(12, |it| it.paragraph(("! ", Tone::Bad), text, 9));
+        assert_eq!(broken, "! a line of\n  text,\n  averylong…\n");
+        let two = sheet(12, |it| it.paragraph(("! ", Tone::Bad), "one two three four five", 1));
+        assert_eq!(two, "! one two…\n");
+        let wide = sheet(7, |it| it.line(("", Tone::Plain), "日本語日本語"));
+        assert_eq!(wide, "日本語…\n", "each is two columns wide");
+    }
+
+    #[test]
+    fn parts_stay_whole() {
+        let parts = ["first".to_owned(), "second one".to_owned(), "third".to_owned()];
+        let set = sheet(22, |it| it.parts(("mixed  ", Tone::Strong), &parts));
+        assert_eq!(set, "mixed  first\n       second one\n       third\n");
+        let set = sheet(40, |it| it.parts(("mixed  ", Tone::Strong), &parts));
+        assert_eq!(set, "mixed  first · second one · third\n");
+    }
+
+    #[test]
+    fn a_table_leaves_out_what_can_be_spared() {
+        let rows = [cells(&["name", "a", "bb"]), cells(&["create", "1", "22"])];
+        assert_eq!(sheet(80, |it| it.table(&rows, &[1])), "  name    a  bb\n  create  1  22\n");
+        assert_eq!(sheet(13, |it| it.table(&rows, &[1])), "  name    bb\n  create  22\n");
+        assert_eq!(sheet(9, |it| it.table(&rows, &[1])), "  na…  bb\n  cr…  22\n");
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        let look = Look { colour: true, width: 12, ..Look::default() };
+        let mut sheet = Sheet::new(look);
+        sheet.line(("✗ ", Tone::Bad), "a line of text");
+        sheet.table(&[vec![("x".to_owned(), Tone::Faint), ("1".to_owned(), Tone::Plain)]], &[]);
+        let (red, dim, off) = ("\u{1b}[1m\u{1b}[31m", "\u{1b}[2m", "\u{1b}[0m");
+        assert_eq!(sheet.finish(), format!("{red}✗ {off}a line of…\n  {dim}x{off}  1\n"));
+    }
+}

@@ -1,0 +1,186 @@
+//! A stage in the text report: its figures in a line or two, and a table of its operations.
+
+use super::sheet::{Cell, Sheet, Tone};
+use crate::measure::{Latency, Merged, OperationSummary};
+use crate::plan::StagePlan;
+use crate::record::{LoadRecord, RunRecord, StageRecord};
+use crate::report::burst::start_line;
+use crate::report::headline::{error_words, rate_words, share_words, time_words, unit};
+use crate::report::number::{decimal, grouped, millis};
+use crate::report::{agents, story};
+use std::collections::BTreeMap;
+
+/// The share by which a service time must differ from the response time to be shown.
+const DIFFERS: f64 = 0.10;
+/// The most columns of a stage's name.
+const MOST_TITLE: usize = 16;
+/// The columns that can be spared, in this order: p90, p99.9, failed documents, the maximum.
+const SPARE: [usize; 4] = [4, 6, 2, 7];
+
+/// A stage that is not what the run is about, in a line.
+pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
+    let all = stage.merged();
+    let mut parts = vec![if stage.operations.is_empty() {
+        "nothing was measured".to_owned()
+    } else {
+        format!("{} {} in {}", grouped(all.ok), unit(stage), story::length(stage.elapsed_s))
+    }];
+    if !stage.operations.is_empty() {
+        parts.push(rate_words(stage, &all));
+        parts.extend(time_words(&all.response));
+        parts.push(error_words(&all));
+    }
+    sheet.parts((&title(stage, sheet), Tone::Strong), &parts);
+}
+
+/// The name of a stage, not too long.
+fn title(stage: &StageRecord, sheet: &Sheet) -> String {
+    sheet.cut(&sheet.shown(&stage.title()), MOST_TITLE) + "  "
+}
+
+/// The figures of all operations of what the run is about.
+pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) {
+    let title = title(stage, sheet);
+    if stage.operations.is_empty() {
+        sheet.line((&title, Tone::Strong), "nothing was measured");
+        return;
+    }
+    let all = stage.merged();
+    let mut parts = vec![story::length(stage.elapsed_s), loop_words(record, stage)];
+    parts.push(rate_words(stage, &all));
+    parts.push(format!("{} ok", grouped(all.ok)));
+    parts.push(match (all.failed(), all.unfinished) {
+        (0, 0) => "none failed".to_owned(),
+        (0, unfinished) => format!("{} unfinished", grouped(unfinished)),
+        (failed, 0) => format!("{} failed ({})", grouped(failed), share(&all)),
+        (failed, unfinished) => {
+            let share = share(&all);
+            let (failed, unfinished) = (grouped(failed), grouped(unfinished));
+            format!("{failed} failed ({share}), {unfinished} unfinished")
+        }
+    });
+    sheet.parts((&title, Tone::Strong), &parts);
+    let indent = " ".repeat(title.chars().count());
+    let mut times = times_words("response", &all.response);
+    if differs(&all.response, &all.service) {
+        times.extend(times_words("service", &all.service));
+    }
+    if !times.is_empty() {
+        sheet.parts((&indent, Tone::Plain), &times);
+    }
+    let statuses = statuses(stage);
+    if !statuses.is_empty() {
+        sheet.parts((&indent, Tone::Plain), &statuses);
+    }
+}
+
+fn share(all: &Merged) -> String {
+    share_words(all.failed_share())
+}
+
+/// The loop, and in an open one what became of the load that was not served.
+fn loop_words(record: &RunRecord, stage: &StageRecord) -> String {
+    let LoadRecord { open, offered_per_s, dropped, unsent, .. } = stage.load;
+    if !open {
+        let pause = record.plan_of(stage).and_then(StagePlan::mean_pause_ns);
+        let thinks = pause.is_some_and(|ns| ns > 0);
+        return if thinks { "closed loop with think time" } else { "closed loop" }.to_owned();
+    }
+    let mut words = format!("open loop, {}/s offered", decimal(offered_per_s, 0));
+    for (count, what) in [(dropped, "dropped"), (unsent, "unsent")] {
+        if count > 0 {
+            words = format!("{words}, {} {what}", grouped(count));
+        }
+    }
+    words
+}
+
+/// Such as `response p50 0.9 ms`, p99 and the maximum; empty: there are no times.
+fn times_words(name: &str, times: &Latency) -> Vec<String> {
+    if times.samples == 0 {
+        return Vec::new();
+    }
+    let told = |name: &str, us: Option<f64>| Some(format!("{name} {} ms", millis(us?)));
+    let percentiles = [told("p50", times.p50_us), told("p99", times.p99_us)];
+    let max = told("max", Some(times.max_us));
+    let mut words: Vec<String> = percentiles.into_iter().chain([max]).flatten().collect();
+    if let Some(first) = words.first_mut() {
+        *first = format!("{name} {first}");
+    }
+    words
+}
+
+/// Whether the percentiles of two times are visibly apart.
+fn differs(response: &Latency, service: &Latency) -> bool {
+    let pairs = [(response.p50_us, service.p50_us), (response.p99_us, service.p99_us)].into_iter();
+    let apart = |(one, two): (Option<f64>, Option<f64>)| match (one, two) {
+        (Some(one), Some(two)) => (one - two).abs() > one.max(two) * DIFFERS,
+        _ => false,
+    };
+    pairs.into_iter().any(apart)
+}
+
+/// Answers per status over all kinds, most frequent first.
+fn statuses(stage: &StageRecord) -> Vec<String> {
+    let mut counts: BTreeMap<u16, u64> = BTreeMap::new();
+    for operation in &stage.operations {
+        for (&status, count) in &operation.statuses {
+            *counts.entry(status).or_default() += count;
+        }
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+        .into_iter()
+        .map(|(status, count)| format!("status {status}: {}", grouped(count)))
+        .collect()
+}
+
+/// One row per kind of operation, after one of all together.
+pub(super) fn table(stage: &StageRecord, sheet: &mut Sheet) {
+    let names = ["response, ms", "ok/s", "failed", "p50", "p90", "p99", "p99.9", "max"];
+    let mut rows: Vec<Vec<Cell>> = vec![names.map(|name| (name.to_owned(), Tone::Faint)).to_vec()];
+    let all = stage.merged();
+    if stage.requests().count() > 1 {
+        let counts = (all.throughput_per_s, all.failed());
+        rows.push(row("all", counts, &all.response, Tone::Strong));
+    }
+    for operation in &stage.operations {
+        let OperationSummary { kind, throughput_per_s, response, .. } = operation;
+        let counts = (*throughput_per_s, operation.failed());
+        rows.push(row(kind.name(), counts, response, Tone::Plain));
+    }
+    // Without columns that are the same for all.
+    let mut spare = SPARE.to_vec();
+    if all.failed() == 0 && all.unfinished == 0 {
+        spare.retain(|column| *column != 2);
+        spare.insert(0, 2);
+    }
+    sheet.table(&rows, &spare);
+}
+
+fn row(name: &str, (per_s, failed): (f64, u64), times: &Latency, tone: Tone) -> Vec<Cell> {
+    let mut row = vec![(name.to_owned(), tone)];
+    row.push((decimal(per_s, usize::from(per_s < 10.0)), tone));
+    row.push((grouped(failed), if failed > 0 { Tone::Bad } else { tone }));
+    for us in [times.p50_us, times.p90_us, times.p99_us, times.p99_9_us] {
+        let none = if times.samples == 0 { "-" } else { "too few" };
+        row.push(us.map_or_else(|| (none.to_owned(), Tone::Faint), |us| (millis(us), tone)));
+    }
+    let max = if times.samples == 0 { "-".to_owned() } else { millis(times.max_us) };
+    row.push((max, tone));
+    row
+}
+
+/// How the workers of a burst started, and the agents.
+pub(super) fn start(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet) {
+    // With all figures, they stand beside their tables.
+    if sheet.look.verbose {
+        return;
+    }
+    let workers = start_line(stage).into_iter();
+    let agents = agents::parts(record, stage).into_iter().flat_map(|(lines, _)| lines);
+    for line in workers.chain(agents) {
+        sheet.paragraph(("  ", Tone::Plain), &line, 3);
+    }
+}

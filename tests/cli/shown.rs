@@ -1,0 +1,98 @@
+//! What is shown where: one line with `-q`, nothing twice, and what suits terminal and locale.
+
+use std::fs::read_to_string;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::pty::Pty;
+use crate::springload::BINARY;
+
+/// A run of the stand-in whose p50 is above a nanosecond: exit status 4.
+const MISSED: &str = "\"$0\" run --docs 20 --ops 200 -c 1 -o out --fail-if 'p50 > 1ns'";
+
+/// Runs a shell's line in a folder of its own.
+fn shell(line: &str) -> (i32, TempDir) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut command = Command::new("sh");
+    command.args(["-c", line, BINARY]).current_dir(folder.path());
+    for name in ["LANG", "LC_CTYPE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
+    command.env("LC_ALL", "C.UTF-8");
+    let status = command.status().expect("a shell");
+    (status.code().expect("an exit status"), folder)
+}
+
+fn read(folder: &TempDir, name: &str) -> String {
+    read_to_string(folder.path().join(name)).expect("a file")
+}
+
+/// The result of [`MISSED`], but on a machine so busy that it is client-bound.
+fn begins_with_result(text: &str) -> bool {
+    ["✗ FAILED  p50 ", "! NOT TRUSTWORTHY  "].iter().any(|mark| text.starts_with(mark))
+}
+
+#[test]
+fn quiet_is_one_line_with_the_result_and_its_place() {
+    let (code, folder) = shell(&format!("{MISSED} -q >all 2>&1"));
+    let all = read(&folder, "all");
+    assert!(matches!(code, 4 | 5), "{all}");
+    assert_eq!(all.lines().count(), 1, "{all}");
+    assert!(begins_with_result(&all) && all.ends_with(" · out\n"), "{all}");
+    assert!(folder.path().join("out/run.json").exists());
+    // A format that is asked for by name is the report all the same.
+    let (_, folder) = shell(&format!("{MISSED} -q --format json >all 2>err"));
+    assert!(read(&folder, "all").starts_with('{'));
+}
+
+#[test]
+fn what_the_report_begins_with_is_not_told_again_beside_it() {
+    let (_, folder) = shell(&format!("{MISSED} >all 2>&1"));
+    let all = read(&folder, "all");
+    assert!(begins_with_result(&all), "{all}");
+    assert!(!all.contains("error: ") && !all.contains("--fail-if: "), "{all}");
+    assert!(all.contains("\nrecord: out/run.json\npage: out/report.html\n"), "{all}");
+    // Whoever sees only stderr is told, and of another format, which does not begin so.
+    for line in [format!("{MISSED} >out.txt 2>err"), format!("{MISSED} --format csv >err 2>&1")] {
+        let (code, folder) = shell(&line);
+        let error = read(&folder, "err");
+        let kind = if code == 4 { "error: failed: all.p50 > 1ns" } else { "error: not trust" };
+        assert!(error.contains(kind), "{error}");
+        assert!(error.contains("--fail-if: ✗ p50 ≤ 1 ns: missed, "), "{error}");
+    }
+}
+
+#[test]
+fn a_locale_without_unicode_gets_ascii() {
+    let (_, folder) = shell(&format!("LC_ALL=C {MISSED} >all 2>err"));
+    let (all, error) = (read(&folder, "all"), read(&folder, "err"));
+    assert!(all.is_ascii() && error.is_ascii(), "{all}{error}");
+    assert!(all.contains("\n  x p50 <= 1 ns: missed, "), "{all}");
+    // Where none is set, terminals have Unicode all the same.
+    let (_, folder) = shell(&format!("unset LC_ALL; {MISSED} >all 2>err"));
+    assert!(begins_with_result(&read(&folder, "all")));
+}
+
+#[test]
+fn colours_are_for_terminals_unless_said_otherwise() {
+    let coloured = |line: &str| {
+        let (_, folder) = shell(line);
+        read(&folder, "all").contains("\u{1b}[")
+    };
+    assert!(!coloured(&format!("{MISSED} >all 2>err")));
+    assert!(coloured(&format!("CLICOLOR_FORCE=1 {MISSED} >all 2>err")));
+    for (variable, colours) in
+        [("A=1", true), ("NO_COLOR=1", false), ("TERM=dumb", false), ("CLICOLOR=0", false)]
+    {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut command = Command::new("env");
+        // `Pty` sets TERM: what is set here must come after it.
+        command.args(["-u", "NO_COLOR", "-u", "CLICOLOR", variable, BINARY]);
+        command.args(["run", "--docs", "20", "--ops", "20", "-c", "1", "-q"]);
+        let mut pty = Pty::start(command.current_dir(folder.path()));
+        pty.finish();
+        let shown = pty.shown();
+        assert_eq!(shown.contains("\u{1b}["), colours, "{variable}: {shown:?}");
+    }
+}
