@@ -27,6 +27,11 @@ impl Invalid {
         &self.flag
     }
 
+    /// The same mistake, under another name of what it is in.
+    pub fn under(self, flag: &str) -> Self {
+        Self { flag: flag.to_owned(), ..self }
+    }
+
     /// The same mistake in the file and line `place`, where the flag is the key `key`.
     pub fn within(self, place: &str, key: &str) -> Self {
         Self { flag: format!("{place}: {key}"), ..self }

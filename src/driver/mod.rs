@@ -36,7 +36,7 @@ pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, ONLY_TABLE, Opening, Planned, ServerFacts, Size,
     TargetAsked, TargetError, with_scheme,
 };
-pub use secrets::{is_secret, strike_secrets, with_secrets};
+pub use secrets::{is_secret, strike_secrets, with_bodies, with_secrets};
 
 use crate::clock::Nanos;
 use crate::measure::{BodyBytes, Probe, Wire};

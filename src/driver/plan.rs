@@ -193,6 +193,17 @@ pub trait Planned: Debug {
         false
     }
 
+    /// Its user cannot log in, because the password is not stored.
+    fn lacks_password(&self) -> bool {
+        false
+    }
+
+    /// What is wrong with it, if it was stored and may have been edited since; the check of an
+    /// address finds the same.
+    fn problem(&self) -> Option<String> {
+        None
+    }
+
     /// Each request is authenticated separately, which costs the server time.
     fn proves_each_request(&self) -> bool {
         false

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 thread_local! {
     static REVEALED: Cell<bool> = const { Cell::new(false) };
+    static COMPLETE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Does `work`, in which plans are serialised with their passwords: for the agents of a run, never
@@ -13,6 +14,28 @@ pub fn with_secrets<T>(work: impl FnOnce() -> T) -> T {
     let result = work();
     REVEALED.set(before);
     result
+}
+
+/// Does `work`, in which plans are serialised with the bodies of requests, so that they can be run
+/// elsewhere; records leave them out.
+pub fn with_bodies<T>(work: impl FnOnce() -> T) -> T {
+    let before = COMPLETE.replace(true);
+    let result = work();
+    COMPLETE.set(before);
+    result
+}
+
+/// Does `work`, in which they are left out in any case.
+pub(super) fn without_bodies<T>(work: impl FnOnce() -> T) -> T {
+    let before = COMPLETE.replace(false);
+    let result = work();
+    COMPLETE.set(before);
+    result
+}
+
+/// Whether bodies of requests are left out of what is serialised.
+pub(super) fn bodies_are_hidden() -> bool {
+    !COMPLETE.get()
 }
 
 /// Whether a secret is left out of what is serialised: everywhere but in [`with_secrets`].

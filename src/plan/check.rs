@@ -4,7 +4,7 @@ use super::http;
 use super::load::{
     check_length, check_load, check_max_answer, check_threads, pace, staged, thresholds,
 };
-use super::planned::{MOST_CONNECTIONS, Plan};
+use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan};
 use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
@@ -16,7 +16,6 @@ use crate::mistake::{Flagged, Invalid};
 use crate::schema::Ids;
 use crate::workload::StageWork as _;
 
-const MOST_THREADS: u64 = 256;
 /// Makes a plan from a specification.
 ///
 /// # Errors

@@ -180,6 +180,51 @@ pub(super) fn target(list: &HttpPlan, tls: &TlsOptions) -> TargetPlan {
     TargetPlan::Http(HttpTarget::new(list, tls))
 }
 
+/// Whether the target is a list of requests.
+pub(super) fn is_list(target: &TargetPlan) -> bool {
+    matches!(target, TargetPlan::Http(_))
+}
+
+/// Completes a stored list.
+///
+/// # Errors
+/// What it lacks, or is wrong with it.
+pub(super) fn restore(list: &mut HttpPlan, schemas: usize) -> Result<(), Invalid> {
+    let again = "run the command that made it";
+    if list.requests.is_empty() {
+        return Err(Invalid::new("http.requests", "there are none", again));
+    }
+    if !list.log_in.is_empty() {
+        return Err(Invalid::new("http.log_in", "log-ins are not stored with passwords", again));
+    }
+    for header in &list.headers {
+        if header.ends_with(": ***") {
+            let problem = format!("{header:?}: the value is not stored");
+            return Err(Invalid::new("http.headers", problem, again));
+        }
+        if let Some(mistake) = check_header(header) {
+            return Err(mistake.within("http.headers", "header"));
+        }
+    }
+    for (place, request) in list.requests.iter_mut().enumerate() {
+        super::urls::restore(request, schemas).map_err(|(problem, cure)| {
+            Invalid::new(format!("http.requests.{place}"), problem, cure)
+        })?;
+    }
+    Ok(())
+}
+
+/// The servers of a list that was completed.
+pub(super) fn restored_target(stored: &TargetPlan, list: &HttpPlan) -> TargetPlan {
+    match stored {
+        TargetPlan::Http(stored) => {
+            let (authorities, insecure) = (stored.tls_ca.clone(), stored.insecure);
+            target(list, &TlsOptions { authorities, insecure })
+        }
+        other => other.clone(),
+    }
+}
+
 fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(check_max_answer(spec.max_answer));
     if spec.timeout_ns == 0 {

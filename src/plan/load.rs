@@ -9,7 +9,7 @@ use crate::mistake::{Flagged, Invalid};
 use crate::workload::{StageWork as _, Step, Timing};
 
 /// Above this, the verdict would take the delay for the client's own lateness.
-const MOST_SLACK_NS: u64 = 1_000_000;
+pub(super) const MOST_SLACK_NS: u64 = 1_000_000;
 
 /// Refuses a duration beyond the last rate.
 pub(super) fn check_length(

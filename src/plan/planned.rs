@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 /// CouchDB itself accepts up to 65,536 connections.
 pub(super) const MOST_CONNECTIONS: u64 = 65_536;
+/// More threads than processors of any machine.
+pub(super) const MOST_THREADS: u64 = 256;
 
 /// A run that has been checked. Serialises without any password.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -164,8 +164,7 @@ impl UrlReader {
         let method = own_method.or(self.default_method);
         let method = method.unwrap_or(if body.is_some() { "POST" } else { "GET" });
         let address = address(url)?;
-        let target = self.pattern(address.target.as_bytes())?;
-        let target = target.map_text(|text| percent_encode(text, TARGET).to_string().into_bytes());
+        let target = self.target(&address.target)?;
         if body.is_some() && matches!(method, "GET" | "HEAD") {
             let cure = "write POST, PUT or PATCH before it";
             return Err(wrong(format!("a {method} cannot have a body"), cure));
@@ -185,10 +184,17 @@ impl UrlReader {
             server: address.server,
             path: address.target,
             content_type,
+            literal: self.literal && has_places(line.as_bytes(), body.as_ref()),
             body,
             target,
             user: address.user,
         })
+    }
+
+    /// Path and query as sent.
+    fn target(&self, path: &str) -> Result<Pattern, Wrong> {
+        let target = self.pattern(path.as_bytes())?;
+        Ok(target.map_text(|text| percent_encode(text, TARGET).to_string().into_bytes()))
     }
 
     fn pattern(&self, text: &[u8]) -> Result<Pattern, Wrong> {
@@ -228,6 +234,48 @@ impl UrlReader {
             .pattern(&bytes)
             .map_err(|(problem, cure)| wrong(format!("{file}: {problem}"), cure))?;
         Ok(BodyPlan { source: file.to_owned(), pattern, schema: None })
+    }
+}
+
+/// Whether something in a line or its body would be filled in.
+fn has_places(line: &[u8], body: Option<&BodyPlan>) -> bool {
+    let filled = |text: &[u8]| !Pattern::parse(text).is_ok_and(|it| it.is_literal());
+    filled(line) || body.is_some_and(|body| filled(&body.pattern.source()))
+}
+
+/// Completes a stored request, and says what is wrong with it.
+pub(super) fn restore(request: &mut RequestPlan, schemas: usize) -> Result<(), Wrong> {
+    let cure = "make the plan again, from its command line";
+    let reader = UrlReader { literal: request.literal, ..UrlReader::default() };
+    if !METHODS.contains(&&*request.method) {
+        return Err(wrong(format!("{:?} is not a method", request.method), cure));
+    }
+    let whole = address(&request.server)?;
+    if whole.server != request.server || whole.target != "/" || whole.user.is_some() {
+        return Err(wrong(format!("{:?} is not the address of a server", whole.server), cure));
+    }
+    if !request.path.starts_with('/') {
+        return Err(wrong("the path does not begin with a slash", cure));
+    }
+    request.target = reader.target(&request.path)?;
+    if request.content_type.as_ref().is_some_and(|it| it.chars().any(char::is_control)) {
+        return Err(wrong("a content type with a control character", "leave it out"));
+    }
+    let Some(body) = &mut request.body else { return Ok(()) };
+    if matches!(&*request.method, "GET" | "HEAD") {
+        return Err(wrong(format!("a {} cannot have a body", request.method), cure));
+    }
+    match body.schema {
+        Some(place) if place >= schemas => Err(wrong("its schema is not there", cure)),
+        Some(_) => Ok(()),
+        None if body.pattern.is_empty() => {
+            let problem = format!("the text of its body ({}) is not stored", body.source);
+            Err(wrong(problem, "take the output of --dry-run, which has texts, or the command"))
+        }
+        None => {
+            body.pattern = reader.pattern(&body.pattern.source())?;
+            Ok(())
+        }
     }
 }
 

@@ -80,6 +80,22 @@ impl Pattern {
         Ok(Self(pieces))
     }
 
+    /// What it was read from.
+    pub fn source(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Place(place) => {
+                    let name = Place::ALL.iter().find(|(_, it)| it == place);
+                    let name = name.map_or(&b""[..], |(name, _)| name);
+                    out.extend_from_slice(&[b"{{", name, b"}}"].concat());
+                }
+            }
+        }
+        out
+    }
+
     /// The same with `change` applied to each piece of text.
     pub fn map_text(mut self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
         for piece in &mut self.0 {

@@ -2,10 +2,10 @@
 
 use super::live::{Entry, Live};
 use super::{
-    Check, Demand, DocumentsAsked, Fill, LaneContext, Offer, RunAsked, Runner, StageWork, Step,
-    Stock, Workload,
+    Check, Demand, DocumentsAsked, Fill, LaneContext, Offer, Restored, RunAsked, Runner, StageWork,
+    Step, Stock, Workload,
 };
-use crate::mistake::Invalid;
+use crate::mistake::{Flagged, Invalid};
 use crate::op::{Answered, Failure, Key, Op, OpKind, Pen, Reply};
 use crate::schema::{Documents, Ids};
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,12 @@ impl Offer for BulkInsertPlan {
 impl StageWork for BulkInsertPlan {
     fn does(&self, kind: OpKind) -> bool {
         matches!(kind, OpKind::BulkInsert)
+    }
+
+    fn check_again(&self, _: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+        let documents = Flagged::new("documents", self.documents);
+        mistakes.extend(documents.out_of_range(1, MOST_DOCUMENTS));
+        mistakes.extend(Flagged::new("batch", u64::from(self.batch)).out_of_range(1, MOST_BATCH));
     }
 
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {

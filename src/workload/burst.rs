@@ -1,8 +1,8 @@
 //! Bursts: each connection owns one document, and writes or reads it repeatedly.
 
 use super::{
-    Check, Demand, Gathering, LaneContext, Offer, Purpose, RunAsked, Runner, StageWork, Step,
-    Stock, Timing, Workload,
+    Check, Demand, Gathering, LaneContext, Offer, Purpose, Restored, RunAsked, Runner, StageWork,
+    Step, Stock, Timing, Workload,
 };
 use crate::generate::{Stream, mix};
 use crate::mistake::{Flagged, Invalid};
@@ -77,6 +77,8 @@ const DIGITS: u64 = 5;
 /// CouchDB limits documents to 8 MB by default; this leaves room to try larger ones.
 const MOST_BYTES: u64 = 100_000_000;
 const MOST_ROUNDS: u64 = 10_000;
+/// The longest time before a burst: all rounds of a year, in nanoseconds.
+const MOST_TIME_NS: u64 = 1 << 62;
 
 impl Demand for BurstDemand {
     fn check(&self, ids: &Ids, mistakes: &mut Vec<Invalid>) {
@@ -163,6 +165,25 @@ pub struct BurstPlan {
 }
 
 impl StageWork for BurstPlan {
+    fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+        let asked = BurstDemand {
+            roles: vec![self.role],
+            length_ns: Flagged::new("length_ns", 1),
+            size: Flagged::new("size", self.size),
+            filling: self.filling,
+            conditional: self.conditional,
+            gather_ns: self.gather_ns,
+            rounds: 1,
+            every_ns: 0,
+        };
+        asked.check(restored.ids, mistakes);
+        for (name, time_ns) in
+            [("gather_ns", self.gather_ns), ("not_before_ns", self.not_before_ns)]
+        {
+            mistakes.extend(Flagged::new(name, time_ns).out_of_range(0, MOST_TIME_NS));
+        }
+    }
+
     fn does(&self, kind: OpKind) -> bool {
         match self.role {
             Role::Prepare => matches!(kind, OpKind::Create),

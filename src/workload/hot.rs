@@ -2,10 +2,10 @@
 
 use super::crud::{create, draw_kind, on_stored};
 use super::live::{Entry, Live};
-use super::mixed::{MIX, budgets, too_few_documents};
+use super::mixed::{MIX, asked_again, budgets, check_mix, too_few_documents};
 use super::{
-    Budget, Check, Demand, DocumentsAsked, KeySequence, LaneContext, Mix, Offer, RunAsked, Runner,
-    StageWork, Step, Stock, Workload,
+    Budget, Check, Demand, DocumentsAsked, KeySequence, LaneContext, Mix, Offer, Restored,
+    RunAsked, Runner, StageWork, Step, Stock, Workload,
 };
 use crate::generate::{Stream, below, mix, unit};
 use crate::mistake::Invalid;
@@ -57,6 +57,14 @@ impl HotPlan {
 }
 
 impl StageWork for HotPlan {
+    fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+        check_mix(self.mix, self.operations, mistakes);
+        if mistakes.is_empty() {
+            let asked = asked_again(restored.stored, self.operations);
+            HotDemand { asked, mix: self.mix }.check_shares(restored.connections, mistakes);
+        }
+    }
+
     fn does(&self, kind: OpKind) -> bool {
         self.mix.weight(kind) > 0
     }

@@ -42,6 +42,9 @@ macro_rules! workloads {
             fn does(&self, kind: OpKind) -> bool {
                 match self { $(Self::$Plan(it) => it.does(kind),)* }
             }
+            fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+                match self { $(Self::$Plan(it) => it.check_again(restored, mistakes),)* }
+            }
             fn operations(&self, k: usize, connections: usize) -> Option<u64> {
                 match self { $(Self::$Plan(it) => it.operations(k, connections),)* }
             }

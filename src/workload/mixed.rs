@@ -1,9 +1,10 @@
 //! A mix of single-document operations, as planned.
 
+use super::bulk_insert::MOST_DOCUMENTS;
 use super::either::Either;
 use super::{
     Budget, Crud, CurrentDocument, Demand, DocumentsAsked, KeySequence, LaneContext, Live, Mix,
-    Offer, RunAsked, Runner, StageWork, Step, Stock,
+    Offer, Restored, RunAsked, Runner, StageWork, Step, Stock,
 };
 use crate::generate::mix;
 use crate::mistake::{Flagged, Invalid};
@@ -77,6 +78,9 @@ impl MixedPlan {
         stock.take_live().into_iter().zip(budgets).enumerate().map(make).collect()
     }
 }
+
+/// The largest weight.
+const MOST_WEIGHT: u64 = 1_000_000_000;
 
 /// The default weights.
 pub(super) const MIX: Mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
@@ -185,7 +189,43 @@ pub(super) fn budgets(cx: &LaneContext, own: impl Fn(usize) -> Budget) -> Vec<Bu
     (0..connections).map(|k| shared[k % shards].clone()).collect()
 }
 
+/// What is wrong with a stored mix of `operations`.
+pub(super) fn check_mix(mix: Mix, operations: Option<u64>, mistakes: &mut Vec<Invalid>) {
+    let weights = mix.weights();
+    if weights == [0; 4] || weights.iter().any(|&weight| weight > MOST_WEIGHT) {
+        let cure = "give weights up to 1G, one of them above 0";
+        mistakes.push(Invalid::new("mix", format!("weights of {weights:?}"), cure));
+    }
+    let operations = Flagged::new("operations", operations.unwrap_or(1));
+    mistakes.extend(operations.out_of_range(1, MOST_DOCUMENTS));
+}
+
+/// The fill before a stored stage, and how many operations it has.
+pub(super) fn asked_again(stored: u64, operations: Option<u64>) -> DocumentsAsked {
+    DocumentsAsked {
+        documents: Flagged::new("operations", stored),
+        batch: Flagged::new("batch", 1),
+        operations: Flagged::new("operations", operations),
+        warmup_ns: 0,
+    }
+}
+
 impl StageWork for MixedPlan {
+    fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+        check_mix(self.mix, self.operations, mistakes);
+        if self.order == CrudOrder::Current && self.operations.is_none() {
+            let cure = "give a number, or the order uniform";
+            mistakes.push(Invalid::new("operations", "this order needs their number", cure));
+        }
+        if mistakes.is_empty() {
+            let (asked, connections) =
+                (asked_again(restored.stored, self.operations), restored.connections);
+            let budget = |k| self.budget(k, connections);
+            let flags = ("mix", "operations");
+            mistakes.extend(too_few_documents(&asked, connections, flags, budget));
+        }
+    }
+
     fn does(&self, kind: OpKind) -> bool {
         self.mix.weight(kind) > 0
     }

@@ -24,7 +24,7 @@ pub use demand::{Demand, DocumentsAsked, Offer, RunAsked, Step, Timing, nothing}
 pub use live::{Entry, Live};
 pub use mixed::{CrudOrder, MixedDemand, MixedPlan};
 pub use purpose::Purpose;
-pub use stage_work::{Fill, Gathering, LaneContext, Runner, StageWork, Stock};
+pub use stage_work::{Fill, Gathering, LaneContext, Restored, Runner, StageWork, Stock};
 pub use title::stage_title;
 pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls, UrlsDemand, UrlsPlan};
 

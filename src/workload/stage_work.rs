@@ -4,8 +4,9 @@
 //! other room knows which workloads there are.
 
 use super::{Live, UrlEntry, Workload};
+use crate::mistake::Invalid;
 use crate::op::OpKind;
-use crate::schema::{Documents, Naming};
+use crate::schema::{Documents, Ids, Naming};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -13,6 +14,10 @@ use std::sync::Arc;
 pub trait StageWork {
     /// Whether it includes operations of this kind.
     fn does(&self, kind: OpKind) -> bool;
+
+    /// Adds what is wrong with settings that were stored, by this version or another, and perhaps
+    /// edited since. Mistakes name the members.
+    fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>);
 
     /// How many operations connection `k` of `connections` is to do, if they are counted.
     fn operations(&self, k: usize, connections: usize) -> Option<u64>;
@@ -94,6 +99,19 @@ pub trait StageWork {
     fn documents(&self, connections: usize) -> Option<u64> {
         self.fill().map(|fill| fill.documents).or_else(|| self.planned(connections))
     }
+}
+
+/// The rest of the plan that stored settings belong to.
+#[derive(Clone, Copy, Debug)]
+pub struct Restored<'a> {
+    /// The number of connections.
+    pub connections: usize,
+    /// What the stages before it insert.
+    pub stored: u64,
+    /// How documents are named.
+    pub ids: &'a Ids,
+    /// The number of requests in the list, if there is one.
+    pub requests: usize,
 }
 
 /// What a stage fills the database with.

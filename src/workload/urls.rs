@@ -5,8 +5,8 @@
 
 use super::budget::share;
 use super::{
-    Check, Demand, LaneContext, Offer, Purpose, RunAsked, Runner, StageWork, Step, Stock, Timing,
-    Workload,
+    Check, Demand, LaneContext, Offer, Purpose, Restored, RunAsked, Runner, StageWork, Step, Stock,
+    Timing, Workload,
 };
 use crate::generate::{Stream, below, mix};
 use crate::mistake::Invalid;
@@ -90,6 +90,17 @@ impl Offer for UrlsPlan {
 }
 
 impl StageWork for UrlsPlan {
+    fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+        if restored.requests == 0 {
+            let cure = "make the plan again, from its command line";
+            mistakes.push(Invalid::new("workload", "the plan has no list of requests", cure));
+        }
+        if self.operations == Some(0) {
+            let cure = "give at least 1, or leave it out";
+            mistakes.push(Invalid::new("operations", "there is nothing to do", cure));
+        }
+    }
+
     fn does(&self, kind: OpKind) -> bool {
         matches!(kind, OpKind::Request)
     }

@@ -31,6 +31,7 @@ mod shell;
 mod shown;
 mod silence;
 mod springload;
+mod stored;
 mod sweeps;
 mod terminal;
 mod verdicts;

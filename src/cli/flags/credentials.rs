@@ -8,6 +8,7 @@ use crate::cli::flags::address::{Address, login_of};
 use crate::plan::Invalid;
 use crate::properties::netrc;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -153,6 +154,34 @@ impl CredentialArgs {
         };
         let login = self.login(parts.login(), parts.host(), parts.wants_user())?;
         Ok(Some(parts.with(&login)))
+    }
+
+    /// Completes a target that was stored in JSON.
+    ///
+    /// # Errors
+    /// What is wrong with the credentials.
+    pub(in crate::cli) fn log_in(&self, target: &mut Value) -> Result<(), Invalid> {
+        let text = |target: &Value, name: &str| target[name].as_str().map(str::to_owned);
+        let address = text(target, "server");
+        let parts = address.as_deref().and_then(Address::of);
+        let (Some(parts), Some(_)) = (parts, target.get("user")) else {
+            let list = target["driver"] == "http";
+            return match self.given().filter(|_| !list) {
+                Some(flag) => {
+                    let problem = "there is no server to log in to in the plan";
+                    Err(Invalid::new(flag, problem, "leave it out"))
+                }
+                None => Ok(()),
+            };
+        };
+        let stored = Login { user: text(target, "user"), password: None };
+        let Login { user, password } = self.login(stored, parts.host(), parts.wants_user())?;
+        for (name, value) in [("user", user), ("password", password)] {
+            if let Some(value) = value {
+                target[name] = value.into();
+            }
+        }
+        Ok(())
     }
 
     /// The credentials for a server, whose address has those in `target`. `wants_user`: nobody logs

@@ -15,6 +15,7 @@ mod view;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::{OutputArgs, fit_for_stdout};
 use crate::cli::look;
+use crate::driver::with_bodies;
 use crate::embedded::StandIn;
 use crate::fleet::Fleet;
 use crate::library::stand_in;
@@ -59,7 +60,8 @@ fn steps<D: Dialect>(
     let output = job.output;
     let plan = job.check()?;
     if output.dry_run {
-        println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is plain data"));
+        let text = with_bodies(|| serde_json::to_string_pretty(&plan));
+        println!("{}", text.expect("a plan is plain data"));
         return Ok(Exit::Passed);
     }
     let mut dialect = open(&plan).map_err(|mistake| refuse(&[mistake]))?;
@@ -74,8 +76,8 @@ impl Job<'_> {
     /// The plan, if nothing is wrong; otherwise prints all mistakes.
     fn check(self) -> Result<Plan, Exit> {
         let Self { plan, mut mistakes, output } = self;
-        let shared = |plan| {
-            let plan = Plan { label: output.label.clone(), ..plan };
+        let shared = |plan: Plan| {
+            let plan = Plan { label: output.label.clone().or(plan.label), ..plan };
             output.agents.share(plan).map_err(|mistake| vec![mistake])
         };
         match plan.and_then(shared) {

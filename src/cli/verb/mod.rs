@@ -16,4 +16,5 @@ pub(in crate::cli) mod schema;
 pub(in crate::cli) mod selftest;
 pub(in crate::cli) mod serve;
 pub(in crate::cli) mod shell;
+mod stored;
 pub(in crate::cli) mod sweep;

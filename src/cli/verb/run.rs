@@ -14,18 +14,21 @@ use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::scenario::Scenario;
 use crate::cli::secrets::{command_line, strike_password};
 use crate::cli::verb::scenario::{is_plan, scenario};
+use crate::cli::verb::stored;
 use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, Plan, PlanSpec, check};
 use crate::workload::{self, DocumentsAsked, Mix, RunAsked};
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Command, Parser as _};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args as _, Command, Parser as _};
 use std::ffi::OsString;
 
 /// `springload run`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Run {
-    /// A plan file, as springload init prints one
+    /// A plan: a .toml such as springload init prints, or a .json
     ///
-    /// A plan file, such as springload init prints; its name ends in .toml
+    /// A plan: a .toml such as springload init prints, whose keys are the flags of this verb; or a
+    /// .json, the output of --dry-run or a run.json, which is run as it is
     plan: Option<String>,
     #[command(flatten)]
     settings: Settings,
@@ -151,6 +154,11 @@ impl Verb for Run {
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
+        let words = [&self.plan, &self.settings.target];
+        let file = words.into_iter().flatten().find(|word| is_plan(word, "json"));
+        if let Some(file) = file.cloned() {
+            return self.again(&file, call);
+        }
         let Run { plan, mut settings, credentials, output, show } = self;
         let located = |mistakes| call.scenario.locate_all(mistakes);
         let given = match target(plan, settings.target.take()) {
@@ -174,12 +182,54 @@ impl Verb for Run {
 }
 
 impl Run {
+    /// Runs the plan in a file as it is.
+    fn again(self, file: &str, call: &Call<'_>) -> Exit {
+        let Self { credentials, mut output, show, .. } = self;
+        let fixed = fixed(file, call.matches);
+        if !fixed.is_empty() {
+            return refuse(&fixed);
+        }
+        let plan = stored::read(file, &credentials).and_then(|plan| {
+            let agents = &mut output.agents;
+            let Some(fleet) = plan.fleet else { return Ok(plan) };
+            let other = agents.agents.take().filter(|&agents| agents != fleet.agents as u64);
+            let refused = [
+                other.map(|_| "--agents"),
+                (agents.allow_lost && !fleet.allow_lost).then_some("--allow-lost"),
+            ];
+            let mistakes: Vec<_> =
+                refused.into_iter().flatten().map(|flag| is_fixed(file, flag)).collect();
+            if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+        });
+        carry_out(Job { plan, mistakes: Vec::new(), output: &output }, |_| {
+            Ok(Printed::native(show))
+        })
+    }
+
     /// The definition of its flags, with their groups.
     pub(super) fn grammar() -> Command {
         let mut grammar = Entry::of::<Self>().grammar();
         grammar.build();
         grammar
     }
+}
+
+/// The flags that were given although the plan in `file` says what they say.
+fn fixed(file: &str, matches: &ArgMatches) -> Vec<Invalid> {
+    let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let settings = Settings::augment_args(Command::new("run"));
+    let flags = settings.get_arguments().filter(|it| given(it.get_id().as_str()));
+    let flags = flags.filter_map(Arg::get_long).chain(given("fail_if").then_some("fail-if"));
+    let mut mistakes: Vec<_> = flags.map(|long| is_fixed(file, &format!("--{long}"))).collect();
+    if given("plan") && given("target") {
+        mistakes.push(is_fixed(file, "TARGET"));
+    }
+    mistakes
+}
+
+fn is_fixed(file: &str, flag: &str) -> Invalid {
+    let problem = format!("the plan in {file} says what is done");
+    Invalid::new(flag, problem, "leave it out, or keep the plan as a .toml, which flags override")
 }
 
 /// The target among the words that may name one.

@@ -113,6 +113,31 @@ impl Planned for CouchPlan {
         self.insecure
     }
 
+    fn lacks_password(&self) -> bool {
+        self.user.is_some() && self.password.is_none()
+    }
+
+    fn problem(&self) -> Option<String> {
+        if let Some(server) = &self.server {
+            let url = Url::parse(server).ok();
+            let plain = url.filter(|url| {
+                matches!(url.scheme(), "http" | "https")
+                    && url.host_str().is_some_and(|host| !host.is_empty())
+                    && url.username().is_empty()
+                    && (url.path(), url.query(), url.fragment()) == ("/", None, None)
+            });
+            if plain.is_none() {
+                return Some("server is not the address of one".to_owned());
+            }
+        }
+        if self.headers.iter().any(|header| header.ends_with(": ***")) {
+            return Some("the values of headers are not stored".to_owned());
+        }
+        let name = self.database.name();
+        name.filter(|name| name.is_empty() || name.starts_with('_'))
+            .map(|_| "a database without a name, or one that belongs to the server".to_owned())
+    }
+
     fn proves_each_request(&self) -> bool {
         self.user.is_some() && self.auth == Auth::Basic
     }

@@ -2,7 +2,7 @@
 
 use super::binding::BINDING;
 use super::{Http, LogIn, Request, Retry, Server, Settings};
-use crate::driver::secrets::is_hidden;
+use crate::driver::secrets::{bodies_are_hidden, is_hidden, without_bodies};
 use crate::driver::{
     Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError,
 };
@@ -10,7 +10,7 @@ use crate::mistake::Invalid;
 use crate::net::{Endpoint, EndpointError, TlsOptions};
 use crate::op::OpKind;
 use crate::schema::{Pattern, Values};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::path::PathBuf;
 use std::sync::Arc;
 use url::Url;
@@ -28,7 +28,7 @@ pub struct HttpPlan {
     /// The list.
     pub requests: Vec<RequestPlan>,
     /// What each user requests once, unmeasured, before it starts; users take them in turn.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "without_text")]
     pub log_in: Vec<RequestPlan>,
     /// Headers of every request, `Name: value`; stored without the values.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
@@ -44,7 +44,8 @@ pub struct HttpPlan {
     pub retry: Retry,
 }
 
-/// One entry of the list. Stored without its password, and without the text of its body.
+/// One entry of the list. Stored without its password; with the text of its body only in
+/// [`with_bodies`](crate::driver::with_bodies).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestPlan {
     /// `GET`, `POST` and so on.
@@ -59,6 +60,9 @@ pub struct RequestPlan {
     /// The body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyPlan>,
+    /// Placeholders are sent as they are written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub literal: bool,
     /// Path and query as sent.
     #[serde(skip)]
     pub target: Pattern,
@@ -75,9 +79,28 @@ pub struct BodyPlan {
     /// The index of its schema in the plan, if it is made from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<usize>,
-    /// Its text.
-    #[serde(skip)]
+    /// Its text, as far as it was stored.
+    #[serde(rename = "text", default, skip_serializing_if = "is_left_out")]
+    #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub pattern: Pattern,
+}
+
+fn is_left_out(pattern: &Pattern) -> bool {
+    bodies_are_hidden() || pattern.is_empty() || String::from_utf8(pattern.source()).is_err()
+}
+
+fn as_text<S: Serializer>(pattern: &Pattern, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&String::from_utf8_lossy(&pattern.source()))
+}
+
+/// The text as it is: where placeholders are is told by the request.
+fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Pattern, D::Error> {
+    String::deserialize(from).map(|text| Pattern::literal(text.as_bytes()))
+}
+
+/// Log-ins have passwords in their bodies.
+fn without_text<S: Serializer>(log_in: &[RequestPlan], to: S) -> Result<S::Ok, S::Error> {
+    without_bodies(|| log_in.serialize(to))
 }
 
 /// Writes the names of headers; with their values only for the agents of a run.

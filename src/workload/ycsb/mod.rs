@@ -3,6 +3,7 @@
 //! Follows YCSB 0.17.0 and its later head, so that each finds the data loaded by the other. Knows
 //! nothing about databases, threads or clocks.
 
+mod again;
 pub mod builtin;
 mod choose;
 mod config;

@@ -1,12 +1,14 @@
 //! A phase of a YCSB workload, as planned. Does not know where properties come from.
 
+use super::again;
 use super::rest::Rest;
 use super::series::{Series, SeriesLane};
 use super::{Class, Core, CoreConfig, CoreLane};
+use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::workload::budget::share;
 use crate::workload::either::Either;
-use crate::workload::{Fill, LaneContext, Runner, StageWork, Stock};
+use crate::workload::{Fill, LaneContext, Restored, Runner, StageWork, Stock};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -72,6 +74,10 @@ impl YcsbStage {
 }
 
 impl StageWork for YcsbStage {
+    fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+        again::check(self, restored.connections as u64, mistakes);
+    }
+
     fn does(&self, kind: OpKind) -> bool {
         let p = &self.config.proportions;
         let load = self.phase == YcsbPhase::Load;

@@ -12,6 +12,7 @@ pub(super) fn traces(rest: &RestConfig) -> HttpPlan {
         path: "/".to_owned(),
         content_type: None,
         body: None,
+        literal: false,
         target: Pattern::default(),
         user: rest.user.clone(),
     };

@@ -228,6 +228,49 @@ impl SeriesConfig {
         read.end((core, series))
     }
 
+    /// What is wrong with a stored configuration, by property; `threads` share its
+    /// keys, `queries` it is asked for points.
+    pub(in crate::workload::ycsb) fn check_again(
+        &self,
+        core: &CoreConfig,
+        (threads, queries): (u64, bool),
+    ) -> Vec<PropertyError> {
+        let none = Properties::default();
+        let mut read = PropertyReader::new(&none);
+        let most = i64::from(i32::MAX);
+        let year_30000 = 1i64 << 50;
+        let all = self.tags.iter().try_fold(self.keys, |all, &tag| all.checked_mul(tag));
+        let grouped = self.group_by.as_ref().is_none_or(|it| it.tags.len() == self.tags.len());
+        for (name, right) in [
+            ("fieldcount", (threads..=1_000_000).contains(&self.keys)),
+            ("fieldlength", self.lengths.iter().all(|it| (1..=1 << 16).contains(it))),
+            ("tagcount", (1..=1_000).contains(&self.tags.len())),
+            ("tagcardinality", self.tags.iter().all(|it| (1..=MOST_VALUES).contains(it))),
+            ("tagcardinality", all.is_some_and(|all| (1..=MOST_SERIES).contains(&all))),
+            ("offsets", all.is_some_and(|all| self.offsets == core.records / all.max(1) + 1)),
+            ("insertstart", (-year_30000..=year_30000).contains(&self.start)),
+            ("timestampinterval", (1..=most).contains(&self.interval)),
+            ("querytimespan", (0..=most).contains(&self.span)),
+            ("querytimespan", !self.random_span || self.span == 0 || self.span >= self.interval),
+            ("delayedintervals", (0..=most).contains(&self.delayed_intervals)),
+            ("delayedseries", (0.0..=1e15).contains(&self.delayed)),
+            ("sparsity", (0.0..=1.0).contains(&self.sparsity)),
+            ("groupbykeys", grouped),
+        ] {
+            if !right {
+                read.wrong(name, "out of range", "make the plan again, from its command line");
+            }
+        }
+        if let Err(errors) = read.end(()) {
+            return errors;
+        }
+        let mut read = PropertyReader::new(&none);
+        check_lengths(&mut read, self);
+        check_operations(&mut read, core);
+        check_offsets(&mut read, (core, self), queries);
+        read.end(()).err().unwrap_or_default()
+    }
+
     /// The number of series of a key.
     pub fn series_of_key(&self) -> u64 {
         self.tags.iter().product()

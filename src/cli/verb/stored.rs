@@ -1,0 +1,115 @@
+//! Plans as JSON: what `--dry-run` prints, or the plan in a `run.json`. They are run as they are.
+
+use crate::cli::flags::credentials::{CredentialArgs, Requesters};
+use crate::driver::with_bodies;
+use crate::plan::{Invalid, Plan};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// More unknown members than this are not told.
+const MOST_TOLD: usize = 5;
+const CURE: &str = "run it with the springload that wrote it, or make the plan again";
+
+/// The plan in `file`, with the credentials that are not stored in it.
+///
+/// # Errors
+/// Every mistake that was found, with the file and the member.
+pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec<Invalid>> {
+    let whole = |problem: String, cure: &str| vec![Invalid::new(file, problem, cure)];
+    let text = std::fs::read_to_string(Path::new(file)).map_err(|error| {
+        let cure = "name the output of --dry-run, or a run.json";
+        vec![Invalid::new("PLAN", format!("cannot read {file}: {error}"), cure)]
+    })?;
+    let stored: Value = serde_json::from_str(&text).map_err(|error| {
+        whole(format!("not JSON: {error}"), "name the output of --dry-run, or a run.json")
+    })?;
+    let stored = match stored {
+        Value::Object(mut record) if record.contains_key("schema_version") => {
+            record.remove("plan").unwrap_or_default()
+        }
+        other => other,
+    };
+    let within = |mistake: Invalid| {
+        let key = mistake.flag().to_owned();
+        mistake.within(file, &key)
+    };
+    if !stored["target"].is_object() {
+        return Err(whole("not a plan".to_owned(), "name the output of --dry-run, or a run.json"));
+    }
+    let mut complete = stored.clone();
+    let target = &mut complete["target"];
+    if target.get("password").is_some() {
+        let cure = "leave it out, and put it into SPRINGLOAD_PASSWORD or a --password-file";
+        return Err(vec![within(Invalid::new("target", "it has a password", cure))]);
+    }
+    credentials.log_in(target).map_err(|mistake| vec![mistake])?;
+    let mut plan: Plan = serde_json::from_value(complete)
+        .map_err(|error| whole(format!("not a plan: {error}"), CURE))?;
+    let unknown = unknown(&stored, &plan);
+    if !unknown.is_empty() {
+        let told = |name: &String| {
+            within(Invalid::new(name, "this springload knows no such member", CURE))
+        };
+        return Err(unknown.iter().map(told).collect());
+    }
+    let mut requesters = Requesters::new(credentials);
+    for request in plan.http.iter_mut().flat_map(|list| &mut list.requests) {
+        request.user = requesters.of(&request.server, None).map_err(|mistake| vec![mistake])?;
+    }
+    if plan.target.lacks_password() {
+        let cure = "give it in SPRINGLOAD_PASSWORD or with --password-file";
+        let problem = "its user logs in with a password, which is not stored";
+        return Err(vec![within(Invalid::new("target", problem, cure))]);
+    }
+    plan.checked_again().map_err(|mistakes| mistakes.into_iter().map(within).collect())
+}
+
+/// The members of `stored` that `plan`, which was read from it, does not depend on: another
+/// version may mean something by them.
+fn unknown(stored: &Value, plan: &Plan) -> Vec<String> {
+    let known = with_bodies(|| serde_json::to_value(plan)).unwrap_or_default();
+    let mut missing = Vec::new();
+    absent(stored, &known, &mut Vec::new(), &mut missing);
+    // What is left out is unknown, or has its default: no value of the wrong kind is then taken.
+    let is_unknown = |path: &&Vec<String>| {
+        let mut probe = stored.clone();
+        if let Some(place) = probe.pointer_mut(&pointer(path)) {
+            *place = json!([{ "\0": [] }]);
+        }
+        serde_json::from_value::<Plan>(probe).is_ok()
+    };
+    // The first driver's name is left out of what is stored.
+    missing.retain(|path| *path != ["target", "driver"]);
+    missing.iter().filter(is_unknown).take(MOST_TOLD).map(|path| path.join(".")).collect()
+}
+
+/// The JSON pointer of a path.
+fn pointer(path: &[String]) -> String {
+    let step = |name: &String| format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+    path.iter().map(step).collect()
+}
+
+/// Collects the paths of members of `stored` that `known` does not have.
+fn absent(stored: &Value, known: &Value, path: &mut Vec<String>, missing: &mut Vec<Vec<String>>) {
+    let mut step = |name: String, stored: &Value, known: Option<&Value>| {
+        path.push(name);
+        match known {
+            Some(known) => absent(stored, known, path, missing),
+            None => missing.push(path.clone()),
+        }
+        path.pop();
+    };
+    match (stored, known) {
+        (Value::Object(stored), Value::Object(known)) => {
+            for (name, value) in stored {
+                step(name.clone(), value, known.get(name));
+            }
+        }
+        (Value::Array(stored), Value::Array(known)) => {
+            for (place, value) in stored.iter().enumerate() {
+                step(place.to_string(), value, known.get(place));
+            }
+        }
+        _ => {}
+    }
+}

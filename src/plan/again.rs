@@ -1,0 +1,178 @@
+//! Checks a plan that was stored: by this version or another, and perhaps edited by hand. What
+//! [`check`](super::check()) refuses in a specification, this refuses in the plan itself.
+
+use super::fleet::FleetPlan;
+use super::load::{MOST_SLACK_NS, check_max_answer};
+use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan};
+use super::schemas::{SchemaPlan, SchemaSource};
+use super::stage::StagePlan;
+use crate::clock::SECOND_NS;
+use crate::engine::Pace;
+use crate::mistake::{Flagged, Invalid};
+use crate::workload::{Restored, StageWork as _};
+
+/// More stages than the bursts of any plan.
+const MOST_STAGES: usize = 100_000;
+/// No run takes longer, in nanoseconds.
+const YEAR_NS: u64 = 366 * 86_400 * SECOND_NS;
+/// The highest rate, in operations per second.
+const MOST_RATE: f64 = 1e8;
+const CURE: &str = "make the plan again, from its command line";
+
+impl Plan {
+    /// This plan, if it can be run. Mistakes name its members, as in JSON.
+    ///
+    /// # Errors
+    /// Every mistake that was found.
+    pub fn checked_again(mut self) -> Result<Self, Vec<Invalid>> {
+        let mut mistakes = Vec::new();
+        self.check_numbers(&mut mistakes);
+        for (place, schema) in self.schemas.iter().enumerate() {
+            let source =
+                SchemaSource::Text { name: schema.source.clone(), text: schema.text.clone() };
+            let flag = format!("schemas.{place}");
+            mistakes.extend(SchemaPlan::load(&flag, &source, schema.weight).err());
+            if schema.weight == 0 {
+                mistakes.push(Invalid::new(flag, "the weight is 0", "give 1 or more"));
+            }
+        }
+        if self.schemas.is_empty() && self.http.is_none() {
+            mistakes.push(Invalid::new("schemas", "there are none", CURE));
+        }
+        self.check_stages(&mut mistakes);
+        self.check_target(&mut mistakes);
+        for threshold in &self.thresholds {
+            let done = |kind| self.stages.iter().any(|stage| stage.work.does(kind));
+            if threshold.kind.is_some_and(|kind| !done(kind)) {
+                let problem = format!("no stage does the operations of {threshold}");
+                mistakes.push(Invalid::new("thresholds", problem, "leave it out"));
+            }
+        }
+        if let Some(list) = &mut self.http {
+            mistakes.extend(super::http::restore(list, self.schemas.len()).err());
+        }
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        if let Some(list) = &self.http {
+            self.target = super::http::restored_target(&self.target, list);
+        }
+        match self.fleet {
+            Some(fleet) => self.shared_again(fleet).map_err(|mistake| vec![mistake]),
+            None => Ok(self),
+        }
+    }
+
+    /// The threads of a stored plan are those of one agent already.
+    fn shared_again(self, fleet: FleetPlan) -> Result<Self, Invalid> {
+        let threads = self.threads;
+        let shared = self.shared(fleet, false)?;
+        Ok(Self { threads: threads.min(shared.threads), ..shared })
+    }
+
+    fn check_numbers(&self, mistakes: &mut Vec<Invalid>) {
+        let connections = self.connections as u64;
+        let numbers = [
+            Flagged::new("connections", connections).out_of_range(1, MOST_CONNECTIONS),
+            Flagged::new("threads", self.threads as u64)
+                .out_of_range(1, MOST_THREADS.min(connections).max(1)),
+            Flagged::new("timeout_ns", self.timeout_ns).out_of_range(1, YEAR_NS),
+            check_max_answer(self.max_answer),
+            Flagged::new("fill.wait_for_server_ns", self.fill.wait_for_server_ns.unwrap_or(0))
+                .out_of_range(0, YEAR_NS),
+        ];
+        mistakes.extend(numbers.into_iter().flatten());
+    }
+
+    fn check_stages(&self, mistakes: &mut Vec<Invalid>) {
+        if self.stages.is_empty() || self.stages.len() > MOST_STAGES {
+            let problem = format!("there are {}", self.stages.len());
+            mistakes.push(Invalid::new("stages", problem, CURE));
+            return;
+        }
+        if self.connections == 0 {
+            return;
+        }
+        let mut stored = 0u64;
+        for (place, stage) in self.stages.iter().enumerate() {
+            let restored = Restored {
+                connections: self.connections,
+                stored,
+                ids: &self.ids,
+                requests: self.http.as_ref().map_or(0, |list| list.requests.len()),
+            };
+            let before = mistakes.len();
+            let mut own = Vec::new();
+            stage.work.check_again(&restored, &mut own);
+            if own.is_empty()
+                && let Err(problem) = check_pace(stage)
+            {
+                own.push(Invalid::new("pace", problem, CURE));
+            }
+            mistakes.append(&mut own);
+            if stage.name.is_empty() || stage.name.chars().any(char::is_control) {
+                mistakes.push(Invalid::new("name", "not a name", CURE));
+            }
+            for mistake in &mut mistakes[before..] {
+                let key = mistake.flag().trim_start_matches('-').to_owned();
+                *mistake = mistake.clone().under(&format!("stages.{place}.{key}"));
+            }
+            stored = stored.saturating_add(stage.work.fill().map_or(0, |fill| fill.documents));
+        }
+    }
+
+    fn check_target(&self, mistakes: &mut Vec<Invalid>) {
+        let card = self.target.card();
+        let done = |kind| self.stages.iter().any(|stage| stage.work.does(kind));
+        mistakes.extend(card.refusal("target", done));
+        if !self.target.is_ordered() && self.stages.iter().any(|stage| stage.work.needs_order()) {
+            let problem = format!("{} cannot read ranges of keys", card.summary);
+            mistakes.push(Invalid::new("target", problem, CURE));
+        }
+        if let Some(problem) = self.target.problem() {
+            mistakes.push(Invalid::new("target", problem, CURE));
+        }
+        if super::http::is_list(&self.target) != self.http.is_some() {
+            let problem = "a list of requests goes with the driver http, and only with that";
+            mistakes.push(Invalid::new("http", problem, CURE));
+        }
+    }
+}
+
+/// What is wrong with when the operations of a stage are due.
+fn check_pace(stage: &StagePlan) -> Result<(), String> {
+    if stage.length_ns.is_some_and(|length| length == 0 || length > YEAR_NS) {
+        return Err("length_ns is 0 or more than a year".to_owned());
+    }
+    match &stage.pace {
+        Pace::Closed { think_ns: pause_ns } | Pace::Thinking { most_ns: pause_ns, .. } => {
+            if *pause_ns > YEAR_NS {
+                return Err("a pause of more than a year".to_owned());
+            }
+        }
+        Pace::Open { schedule, max_in_flight, slack_ns } => {
+            let sane = |rate: f64| (0.0..=MOST_RATE).contains(&rate);
+            let mut sum = 0u64;
+            for segment in &schedule.segments {
+                if !sane(segment.from) || !sane(segment.to) || segment.from + segment.to <= 0.0 {
+                    return Err(format!("rates from {} to {}", segment.from, segment.to));
+                }
+                sum = sum.saturating_add(segment.length_ns);
+                if segment.length_ns == 0 {
+                    return Err("a rate for no time".to_owned());
+                }
+            }
+            if sum == 0 || sum > 2 * YEAR_NS {
+                return Err("rates for no time, or for more than a year".to_owned());
+            }
+            if *max_in_flight == 0 || *slack_ns > MOST_SLACK_NS {
+                return Err("max_in_flight is 0, or slack_ns more than a millisecond".to_owned());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "again_tests.rs"]
+mod tests;
