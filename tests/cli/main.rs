@@ -1,6 +1,7 @@
 //! The binary as a user meets it: arguments in, exit status, stdout, stderr, `run.json` and what
 //! goes over the wire out. Knows nothing of the rooms inside.
 
+mod action;
 mod bursts;
 mod conflicts;
 mod counts;
