@@ -3,7 +3,7 @@
 //! springload's exit status is not 0.
 
 use super::threshold::{Requirement, requirements};
-use super::words::{place, warning_lines};
+use super::words::{place, trust_lines, warning_lines};
 use super::{Format, Render};
 use crate::record::{ResultKind, RunRecord};
 use quick_xml::Writer;
@@ -67,10 +67,8 @@ fn document<W: Write>(record: &RunRecord, writer: &mut Writer<W>) -> io::Result<
             for case in &cases {
                 write_case(case, writer)?;
             }
-            let said: Vec<String> = warning_lines(record).map(|it| legal(&it)).collect();
-            if said.is_empty() {
-                return Ok(());
-            }
+            let said = trust_lines(record).chain(warning_lines(record));
+            let said: Vec<String> = said.map(|it| legal(&it)).collect();
             let text = said.join("\n");
             writer.create_element("system-out").write_text_content(BytesText::new(&text))?;
             Ok(())

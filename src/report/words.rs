@@ -157,9 +157,8 @@ mod tests {
         let record = fixture::record(&[]);
         let lines: Vec<_> = trust_lines(&record).collect();
         assert!(!lines.is_empty());
-        // Siege's JSON has siege's keys and no others, there are no agents to tell of, and JUnit's
-        // cases are thresholds.
-        let silent = ["siege-json", "agents-csv", "junit"];
+        // Siege's JSON has siege's keys and no others, and there are no agents to tell of.
+        let silent = ["siege-json", "agents-csv"];
         for format in super::super::FORMATS.iter().filter(|it| !silent.contains(&it.name)) {
             let look = Look { verbose: true, ..Look::default() };
             let records = std::slice::from_ref(&record);

@@ -59,7 +59,7 @@ fn the_environment_has_target_user_and_password() {
     ];
     let ended = discreet(run(&["run"]).envs(environment).finish());
     let command = ended.record["plan"]["command"].as_str().expect("a command");
-    assert!(command.starts_with(&format!("springload run {} -q ", server.url)), "{command}");
+    assert!(command.starts_with(&format!("springload run {} ", server.url)), "{command}");
     // The target of the command line takes precedence, and a user there has a password there.
     let other = self::server();
     let ended = discreet(run(&["run", &other.url]).envs(environment).finish());

@@ -61,63 +61,29 @@ fn a_plan_is_printed_as_it_was_read() {
         file("urls.txt", "H = 127.0.0.1:1\nhttp://$(H)/a/{{seq}}\nhttp://$(H)/ POST {\"b\": 1}\n");
     let body = file("body.json", "{\"c\": \"{{uuid}}\"}");
     let posted = format!("http://127.0.0.1:1/ POST < {body}");
-    let cushion = [
-        "cushion",
-        "--num_documents_per_bulk_insert=20",
-        "--num_bulk_insert_operations=2",
-        "--num_connections=3",
-        "--num_crud_operations=40",
-        "--database_name=db",
-        "--database_address=http://127.0.0.1:1",
-        &format!("--json_document_schema_filename={schema}"),
-        "--create_weight=2",
-        "--read_weight=3",
-        "--update_weight=2",
-        "--delete_weight=1",
-    ];
-    for words in [
-        &["run"][..],
-        &[
-            "run",
-            "http://ann@127.0.0.1:1/db",
-            "--workload",
-            "hot",
-            "--rate",
-            "50",
-            "-d",
-            "5s",
-            "--auth",
-            "basic",
-        ],
-        &["run", "--stages", "10s:50..100", "--arrivals", "poisson", "--schema", &schema],
-        &["run", "--agents", "2", "--allow-lost", "--fail-if", "read.p99 > 20ms", "--id", "uuid"],
-        &["run", "--workload", "ycsb-e", "--docs", "500"],
+    let cushion = format!(
+        "cushion --num_documents_per_bulk_insert=20 --num_bulk_insert_operations=2 \
+         --num_connections=3 --num_crud_operations=40 --database_name=db \
+         --database_address=http://127.0.0.1:1 --json_document_schema_filename={schema} \
+         --create_weight=2 --read_weight=3 --update_weight=2 --delete_weight=1"
+    );
+    let core = "-p workload=site.ycsb.workloads.CoreWorkload -p recordcount=100";
+    let lines = [
+        "run",
+        "run http://ann@127.0.0.1:1/db --workload hot --rate 50 -d 5s --auth basic",
+        &format!("run --stages 10s:50..100 --arrivals poisson --schema {schema}"),
+        "run --agents 2 --allow-lost --fail-if read.p99>20ms --id uuid",
+        "run --workload ycsb-e --docs 500",
         &cushion,
-        &["burst", "--read", "--conditional", "--repeat", "2", "--wire-size"],
-        &["http", "-f", &urls, &posted, "-c", "2", "--random"],
-        &["http", "--literal", "http://127.0.0.1:1/{{seq}}", "-n", "5"],
-        &[
-            "ycsb",
-            "load",
-            "basic",
-            "-p",
-            "workload=site.ycsb.workloads.CoreWorkload",
-            "-p",
-            "recordcount=100",
-        ],
-        &[
-            "ycsb",
-            "run",
-            "couchdb",
-            "-p",
-            "workload=site.ycsb.workloads.CoreWorkload",
-            "-p",
-            "recordcount=100",
-            "-p",
-            "measurementtype=timeseries",
-        ],
-    ] {
-        let planned = Run::bare(&[words, &["--dry-run"]].concat()).finish();
+        "burst --read --conditional --repeat 2 --wire-size",
+        "http --literal http://127.0.0.1:1/{{seq}} -n 5",
+        &format!("ycsb load basic {core}"),
+        &format!("ycsb run couchdb {core} -p measurementtype=timeseries"),
+    ];
+    let lines = lines.map(|line| line.split(' ').collect::<Vec<_>>());
+    let listed = vec!["http", "-f", &urls, &posted, "-c", "2", "--random"];
+    for words in lines.iter().chain([&listed]) {
+        let planned = Run::bare(&[&words[..], &["--dry-run"]].concat()).finish();
         assert_eq!(planned.code, 0, "{words:?}: {}", planned.stderr);
         let stored = Stored::new(planned.stdout);
         let password = stored.text.contains("\"ann\"").then_some(("SPRINGLOAD_PASSWORD", "geheim"));

@@ -111,7 +111,7 @@ fn words_flags_and_values() {
             &["report"],
             &["report", "DIR", "--chart", "pie"],
             &["selftest", "--only", "T99"],
-            &["ycsb", "run", "couch", "-P", "workloads/workloada"],
+            &["ycsb", "run", "-P", "workloads/workloada"],
             &["run", "--fail-if", "read.p99"],
             &["run", "--fail-if", "raed.p99 > 20ms"],
             &["run", "--fail-if", "read.p99 > 20"],

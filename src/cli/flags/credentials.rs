@@ -211,7 +211,8 @@ impl CredentialArgs {
             login.password = Some(asked);
         }
         if wants_user && login.user.is_none() && login.password.is_some() {
-            let cure = "name the user with --user, or in the target as user@host";
+            let cure =
+                "name the user with --user, in the target as user@host, or in SPRINGLOAD_USER";
             return Err(Invalid::new(flag, "a password without a user", cure));
         }
         Ok(login)

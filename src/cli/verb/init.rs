@@ -6,7 +6,7 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::print::print;
 use clap::builder::PossibleValue;
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, Command};
 use std::fmt::Write as _;
 
 /// The width of comments, in columns.
@@ -147,11 +147,13 @@ fn value(argument: &Arg, key: &str) -> String {
     if let Some((_, example)) = EXAMPLES.iter().find(|(name, _)| *name == key) {
         return (*example).to_owned();
     }
+    if !argument.get_action().takes_values() {
+        return "true".to_owned();
+    }
     let default = argument.get_default_values().first().map(|it| it.to_string_lossy());
     match default {
         Some(text) if text.parse::<u64>().is_ok() => text.into_owned(),
         Some(text) => format!("{text:?}"),
-        None if matches!(argument.get_action(), ArgAction::SetTrue) => "true".to_owned(),
         None => "\"\"".to_owned(),
     }
 }

@@ -4,9 +4,10 @@ use super::escape::Html;
 use super::parts::letter;
 use crate::record::{RunRecord, StageRecord};
 use crate::report::number::{decimal, grouped, millis};
-use crate::report::words::{Standing, standing, verdict_words};
+use crate::report::words::{Standing, result_line, standing, verdict_words};
 
-/// A part that opens: for each measured stage its verdict, and what it rests on.
+/// A part that opens: for each measured stage its verdict, and what it rests on; then the result of
+/// the run with the whole reason.
 pub(super) fn details(runs: &[RunRecord]) -> Html {
     let mut inside = Html::tag("summary", "Can these numbers be trusted?");
     for (run, record) in runs.iter().enumerate() {
@@ -17,6 +18,9 @@ pub(super) fn details(runs: &[RunRecord]) -> Html {
             let facts = facts(stage).into_iter().map(|fact| Html::tag("li", fact));
             inside.push(&Html::element("ul class=\"facts-list\"", &facts.collect()));
         }
+        let mut result = letter(runs, run);
+        result.push(&Html::text(result_line(record)));
+        inside.push(&Html::element("p class=\"trust\"", &result));
     }
     Html::element("details id=\"trust\" class=\"card\"", &inside)
 }
