@@ -25,7 +25,8 @@ fn runs_are_found_again() {
     let folder = folder.path();
     assert_eq!(out(folder, &["list"]), "", "nothing yet");
     let run = |documents: &str| {
-        let arguments = ["run", "--docs", documents, "--ops", "40", "-c", "2", "-q", "--format", "text"];
+        let arguments =
+            ["run", "--docs", documents, "--ops", "40", "-c", "2", "-q", "--format", "text"];
         let output = inside(folder, &arguments);
         assert!(matches!(output.status.code(), Some(0 | 5)), "{output:?}");
         String::from_utf8(output.stdout).expect("UTF-8")
