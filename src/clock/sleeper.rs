@@ -77,6 +77,7 @@ impl Sleeper {
     /// Blocks the thread until `moment`, or until a signal comes: nothing else runs on it. Only if
     /// it [`naps`](Self::naps).
     #[cfg(target_os = "linux")]
+    #[allow(clippy::unused_self, reason = "a method, as `naps` is")]
     pub fn nap(&self, moment: Nanos) {
         let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &timespec(moment));
     }

@@ -61,6 +61,7 @@ impl Delay {
 
 /// A window in which the whole server stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_field_names, reason = "units come last in names")]
 pub struct Stall {
     /// When it begins, in nanoseconds after the first request.
     pub at_ns: Nanos,

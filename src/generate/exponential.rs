@@ -17,7 +17,7 @@ impl Exponential {
 
     /// One distance, rounded down.
     #[inline]
-    pub fn draw(&self, stream: &mut Stream) -> u64 {
+    pub fn draw(self, stream: &mut Stream) -> u64 {
         // 1 minus the unit draw lies in (0, 1], so that its logarithm is finite.
         (-self.mean * (1.0 - unit(stream.draw())).ln()) as u64
     }

@@ -25,6 +25,7 @@ impl Length {
 
 /// One claim, and how it is measured.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_field_names, reason = "what is claimed has no other name")]
 pub struct Claim {
     /// Its name, such as `T1 pause`.
     pub name: &'static str,
