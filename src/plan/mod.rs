@@ -1,4 +1,4 @@
-//! What a run is to do. A dialect makes a [`PlanSpec`]; only [`check`] makes a [`Plan`] from it,
+//! What a run is to do. A dialect makes a [`PlanSpec`]; only `check` makes a [`Plan`] from it,
 //! and a `Plan` can be run as it is.
 
 mod again;
