@@ -25,7 +25,7 @@ use std::ffi::OsString;
 /// `springload run`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Run {
-    /// A plan: a .toml such as springload init prints, or a .json
+    /// A plan file, .toml or .json
     ///
     /// A plan: a .toml such as springload init prints, whose keys are the flags of this verb; or a
     /// .json, the output of --dry-run or a run.json, which is run as it is
