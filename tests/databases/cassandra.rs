@@ -73,7 +73,7 @@ fn the_workload_of_run_and_what_it_leaves() {
     cassandra.cql("DROP KEYSPACE IF EXISTS bench");
     let address = format!("cassandra://127.0.0.1:{}", cassandra.port(0));
     let small = "--docs 500 --ops 2000 -c 8";
-    let report = done(springload(&cassandra, &format!("run {address} {small}")));
+    let report = done(springload(&cassandra, &format!("run {address} {small} -v")));
     assert!(report.contains("(created and removed by this run)"), "{report}");
     done(springload(&cassandra, &format!("run {address}/bench {small} --keep")));
     // A name that is there is not taken, and what is used is not dropped.

@@ -37,7 +37,7 @@ fn the_workload_of_run_and_what_it_leaves() {
     let Some(ferretdb) = ferretdb() else { return };
     let address = format!("mongodb://127.0.0.1:{}", ferretdb.port(0));
     let small = "--docs 100 --ops 200 -c 4";
-    let report = done(springload(&ferretdb, &format!("run {address} {small}")));
+    let report = done(springload(&ferretdb, &format!("run {address} {small} -v")));
     assert!(report.contains("(created and removed by this run)"), "{report}");
     done(springload(&ferretdb, &format!("run {address}/bench {small} --keep")));
     let told = refused(springload(&ferretdb, &format!("run {address}/bench {small}")));

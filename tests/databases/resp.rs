@@ -97,7 +97,7 @@ fn only_what_a_run_has_written_is_removed() {
     redis.redis_cli(&["hset", "theirs", "field0", "value"]);
     let address = format!("redis://127.0.0.1:{}", redis.port(0));
     let small = "--docs 500 --ops 2000 -c 8";
-    let report = done(springload(&redis, &format!("run {address} {small}")));
+    let report = done(springload(&redis, &format!("run {address} {small} -v")));
     assert!(report.contains("(created and removed by this run)"), "{report}");
     assert_eq!(redis.redis_cli(&["keys", "*"]), "theirs");
     done(springload(&redis, &format!("run {address} {small} --use-existing")));
