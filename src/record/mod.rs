@@ -38,7 +38,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// The version of the layout of `run.json` that the program had which wrote this.
+    /// The version of the layout of `run.json` that this was written in.
     pub schema_version: u32,
     /// When the run began, in UTC, as RFC 3339.
     pub started_at: String,
