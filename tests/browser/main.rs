@@ -82,9 +82,7 @@ impl Drop for Stalling {
 #[test]
 fn a_page_shows_what_it_should_in_a_browser() {
     let Some(browser) = browser() else { return };
-    // Not a hidden one, from which Chromium saves nothing.
-    let folder = tempfile::Builder::new().prefix("springload-").tempdir();
-    let folder = folder.expect("a temporary folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let place = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let (open, closed) = (place("open"), place("closed"));
     let load = ["-c", "4", "--docs", "2k", "--batch", "100", "-q", "--format", "csv", "-o"];
