@@ -7,13 +7,7 @@ use crate::record::{Ended, Lost, RunResult, fixture};
 
 /// A run of 3,000 reads and 100 updates in which nothing failed.
 fn record(thresholds: &[&str], change: impl FnOnce(&mut RunRecord)) -> RunRecord {
-    let mut record = fixture::record(thresholds);
-    for stage in &mut record.stages {
-        for operation in &mut stage.operations {
-            operation.failures.clear();
-            operation.ok = operation.issued;
-        }
-    }
+    let mut record = fixture::without_failures(thresholds);
     change(&mut record);
     record.conclude();
     record
