@@ -157,6 +157,8 @@ const checks = {
     ensure(lines.some((line) => /^mixed,all,\d+,[\d.]+,[\d.]+,/.test(line)), String(table));
     equal(new Set(lines.map((line) => line.split(',').length)).size, 1, 'lengths of rows');
     for (const kind of KINDS) {
+      // Chromium silently drops downloads after the tenth within a second.
+      await page.waitForTimeout(1_100);
       const figure = page.locator(`.figure:has([data-kind="${kind}"])`).first();
       const [csv, rows] = await saved(figure.locator('button:text-is("CSV")'));
       equal(csv, `crud-all-${kind}.csv`, 'name');
