@@ -72,11 +72,19 @@ impl Sheet {
         self.flow((lead, tone), pieces, " ", most);
     }
 
-    /// Parts with a dot between them, broken only there.
+    /// Parts with a dot between them, broken there; within a part only if it is longer than a line.
     pub(super) fn parts(&mut self, lead: (&str, Tone), parts: &[String]) {
         let parts: Vec<String> = parts.iter().map(|part| self.shown(part)).collect();
         let between = self.shown(" · ");
-        self.flow(lead, parts, &between, usize::MAX);
+        let room = self.room(&self.shown(lead.0)).1;
+        let pieces = parts.iter().flat_map(|part| broken(part, room));
+        self.flow(lead, pieces, &between, usize::MAX);
+    }
+
+    /// How far lines after the first are indented, and the room of each.
+    fn room(&self, lead: &str) -> (usize, usize) {
+        let indent = lead.width().min(self.look.width / 2);
+        (indent, self.look.width.saturating_sub(indent).max(1))
     }
 
     /// Sets pieces one after the other, in at most `most` lines.
@@ -88,8 +96,7 @@ impl Sheet {
         most: usize,
     ) {
         let lead = self.shown(lead);
-        let indent = lead.width().min(self.look.width / 2);
-        let room = self.look.width.saturating_sub(indent).max(1);
+        let (indent, room) = self.room(&lead);
         let mut lines: Vec<String> = Vec::new();
         for piece in pieces {
             match lines.last_mut() {
@@ -207,6 +214,21 @@ impl Sheet {
     }
 }
 
+/// A text in lines of at most `room`, broken between words.
+fn broken(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +245,9 @@ mod tests {
 
     #[test]
     fn lines_are_cut_and_paragraphs_broken() {
+        let parts = ["one two".to_owned(), "three four five".to_owned(), "six".to_owned()];
+        let parts = sheet(14, |it| it.parts(("", Tone::Plain), &parts));
+        assert_eq!(parts, "one two\nthree four\nfive · six\n");
         let cut = sheet(12, |it| it.line(("! ", Tone::Bad), "a line of text"));
         assert_eq!(cut, "! a line of…\n");
         let text = "a line of text, averylongword";
