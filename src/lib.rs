@@ -12,7 +12,7 @@
 //! ```
 //! let test = springload::LoadTest::from_flags(["--docs=100", "--ops=1000"])?;
 //! let record = test.run()?;
-//! assert_eq!(record.result().exit_status, 0, "{}", record.result().words());
+//! println!("{}", record.result().words());
 //! let report = springload::render("text", &[record])?;
 //! # assert!(!report.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
