@@ -441,6 +441,15 @@
       if (!begun) start();
       begun = true;
     };
+    // The page has not loaded before its charts are there, so that a picture of it shows them: it
+    // has loaded when all images have, and one after the other is asked for until then.
+    const hold = (count) => {
+      if (begun) return;
+      const image = new Image();
+      image.onload = () => hold(count + 1);
+      image.src = `data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg" id="${count}"/>`;
+    };
+    hold(0);
     // In the background nothing is painted, and some browsers do not tell.
     setTimeout(begin, 1000);
     new PerformanceObserver((told) => {

@@ -173,6 +173,11 @@ fn unknown(word: &str, error: &clap::Error, verb: Option<&str>) -> (String, Stri
         let problem = format!("{verb} has no {old} any more (elsewhere a number of {now})");
         return (problem, format!("give {new}"));
     }
+    let flag = flag_alone(word);
+    if ADDRESS.contains(&flag) && ADDRESSED.contains(&verb) {
+        let cure = format!("give the address as the first argument: springload {verb} ADDRESS");
+        return (format!("{verb} has no flag {flag}"), cure);
+    }
     let near = text(error, ContextKind::SuggestedArg);
     let cure = near.map_or_else(|| "leave it out".to_owned(), |name| meant(flag_alone(name)));
     (format!("{verb} has no flag {}", flag_alone(word)), cure)
@@ -185,6 +190,11 @@ const MOVED: [(&str, &str, &str); 4] = [
     ("k8s", "-n", "--agents"),
     ("schema", "-n", "--docs"),
 ];
+
+/// What other programs call the flag for an address, which here is no flag, ...
+const ADDRESS: [&str; 6] = ["--url", "--target", "--host", "--server", "--address", "--uri"];
+/// ... and the verbs whose first argument it is.
+const ADDRESSED: [&str; 5] = ["run", "burst", "sweep", "http", "shell"];
 
 /// A flag and its value without the signs that only manuals have: `--docs <N>` as `--docs N`.
 fn plain(shown: &str) -> String {

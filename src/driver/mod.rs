@@ -33,8 +33,8 @@ pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, mask, strike_secret};
 pub use list::WithTarget;
 pub use plan::{
-    Auth, Card, DriverPlan, Echo, Existing, ONLY_TABLE, Opening, Planned, ServerFacts, Size,
-    TargetAsked, TargetError, with_scheme,
+    Auth, Card, DriverPlan, Echo, Existing, GIVE_PASSWORD, LOG_IN, ONLY_TABLE, Opening, Planned,
+    ServerFacts, Size, TargetAsked, TargetError, with_scheme,
 };
 pub use secrets::{is_secret, strike_secrets, with_bodies, with_secrets};
 

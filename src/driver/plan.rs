@@ -134,6 +134,29 @@ pub enum Existing {
     Maybe,
 }
 
+/// What to do about a server that wants a log-in, where none was given.
+pub const LOG_IN: &str = "log in with -u USER or SPRINGLOAD_USER, and type the password, or give it \
+    in SPRINGLOAD_PASSWORD, with --password-file FILE or with --netrc";
+/// What to do where a user was given and no password.
+pub const GIVE_PASSWORD: &str = "no password was given: type it on a terminal, or give it in \
+    SPRINGLOAD_PASSWORD, with --password-file FILE or with --netrc";
+/// What to do where both were given.
+pub(super) const CHECK_LOG_IN: &str = "check user and password";
+
+/// The message of a server that lets nobody in with this user and password.
+#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
+pub(super) fn locked_out(
+    server: &str,
+    reason: &str,
+    (user, password): (&Option<String>, &Option<String>),
+) -> String {
+    match (user, password) {
+        (None, None) => format!("{server} wants a log-in ({reason}); {LOG_IN}"),
+        (Some(_), None) => format!("{server} refuses the credentials ({reason}); {GIVE_PASSWORD}"),
+        _ => format!("{server} refuses the credentials ({reason}); {CHECK_LOG_IN}"),
+    }
+}
+
 /// How credentials are sent to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

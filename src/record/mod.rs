@@ -19,7 +19,7 @@ pub use environment::{Calibration, Environment};
 pub use fleet::{AgentStarts, numbers as agent_numbers};
 pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
 pub use threshold::{Judgement, Unit};
-pub use verdict::Verdict;
+pub use verdict::{Hindrance, Verdict};
 pub use warning::{Code, Warning, unanswered};
 
 use crate::driver::ServerFacts;

@@ -77,6 +77,44 @@ pub enum Verdict {
     TooShort,
 }
 
+/// What made the client the limit of a stage, as shares of its time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Hindrance {
+    /// Its busiest thread computed.
+    Computed(f64),
+    /// A thread waited for a processor.
+    Waited(f64),
+    /// A thread was paused.
+    Paused(f64),
+    /// Operations of an open loop were begun late: the 99th percentile, in microseconds.
+    Late(f64),
+}
+
+impl Hindrance {
+    /// What made the client the limit of a stage, if it was.
+    pub fn of(stage: &StageRecord) -> Option<Self> {
+        let Verdict::ClientBound { busiest_thread: computed, late_p99_us } = stage.verdict else {
+            return None;
+        };
+        let (client, open) = (&stage.client, stage.load.open);
+        let waited = client.waited_thread;
+        let (most_occupied, most_waited) =
+            if open { (OCCUPIED_OPEN, WAITED_OPEN) } else { (OCCUPIED, WAITED) };
+        let occupied = client.occupied_thread.max(computed);
+        Some(match () {
+            () if occupied <= most_occupied && waited <= most_waited => {
+                if open {
+                    Self::Late(late_p99_us)
+                } else {
+                    Self::Paused(client.paused_thread)
+                }
+            }
+            () if computed >= waited => Self::Computed(computed),
+            () => Self::Waited(waited),
+        })
+    }
+}
+
 impl Verdict {
     /// Judges a stage by its record. Without a server, springload itself is measured, and being
     /// the limit is no fault.

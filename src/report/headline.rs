@@ -5,7 +5,7 @@ use super::number::{decimal, grouped, millis};
 use super::threshold::requirements;
 use crate::measure::{Latency, Merged};
 use crate::op::OpKind;
-use crate::record::{Cause, EndedBy, ResultKind, RunRecord, StageRecord, Verdict};
+use crate::record::{Cause, EndedBy, Hindrance, ResultKind, RunRecord, StageRecord, Verdict};
 
 /// The result of a run in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,15 +181,25 @@ fn of_stage(record: &RunRecord, stage: &StageRecord) -> String {
 fn doubt_words(stage: &StageRecord) -> Option<String> {
     Some(match stage.verdict {
         Verdict::Empty => "nothing was measured".to_owned(),
-        Verdict::ClientBound { busiest_thread, .. } if busiest_thread >= 0.5 => {
-            format!(
-                "client-bound: springload's busiest thread computed {:.0} % of the time",
-                busiest_thread * 100.0
-            )
-        }
-        Verdict::ClientBound { .. } => {
-            "client-bound: springload was kept from sending in time".to_owned()
-        }
+        Verdict::ClientBound { .. } => match Hindrance::of(stage)? {
+            Hindrance::Computed(share) => format!(
+                "client-bound: springload's busiest thread computed {} of the time",
+                share_words(share)
+            ),
+            Hindrance::Waited(share) => format!(
+                "client-bound: springload waited for a processor {} of the time; use a quieter \
+                 machine",
+                share_words(share)
+            ),
+            Hindrance::Paused(share) => format!(
+                "client-bound: springload was paused {} of the time; use a quieter machine",
+                share_words(share)
+            ),
+            Hindrance::Late(us) => format!(
+                "client-bound: springload began operations {} ms late (p99); use a quieter machine",
+                millis(us)
+            ),
+        },
         Verdict::Degraded { outage_s, .. } if outage_s > 0.0 => {
             let from_s = stage.outage.longest().map(|it| decimal(it.from_s, 1));
             let from = from_s.map_or_else(String::new, |from| format!(" from {from} s on"));

@@ -77,7 +77,6 @@ fn what_cannot_be_trusted_says_why() {
     let client = |busiest_thread| Verdict::ClientBound { busiest_thread, late_p99_us: 1.0 };
     for (verdict, words) in [
         (client(0.97), "client-bound: springload's busiest thread computed 97 % of the time"),
-        (client(0.2), "client-bound: springload was kept from sending in time"),
         (
             Verdict::Degraded { failed_share: 0.0, outage_s: 0.9 },
             "nothing succeeded for 0.9 s from 1.2 s on",
@@ -93,6 +92,27 @@ fn what_cannot_be_trusted_says_why() {
         (Verdict::Empty, "nothing was measured"),
     ] {
         assert_eq!(told(verdict), format!("! NOT TRUSTWORTHY  {words}"));
+    }
+    // What the client was kept by, and what helps.
+    let of = |open, [occupied, waited, paused]: [f64; 3]| {
+        line(&[], |it| {
+            let stage = crud(it);
+            stage.load.open = open;
+            let client = &mut stage.client;
+            (client.occupied_thread, client.waited_thread) = (occupied, waited);
+            client.paused_thread = paused;
+            stage.verdict = Verdict::ClientBound { busiest_thread: 0.3, late_p99_us: 12_345.0 };
+        })
+    };
+    for (told, words) in [
+        (of(false, [0.9, 0.6, 0.5]), "springload waited for a processor 60 % of the time"),
+        (of(false, [0.96, 0.4, 0.5]), "springload waited for a processor 40 % of the time"),
+        (of(false, [0.4, 0.1, 0.074]), "springload was paused 7.4 % of the time"),
+        (of(true, [0.4, 0.1, 0.5]), "springload began operations 12.3 ms late (p99)"),
+        (of(true, [0.6, 0.3, 0.5]), "springload's busiest thread computed 30 % of the time"),
+    ] {
+        let cure = if words.contains("computed") { "" } else { "; use a quieter machine" };
+        assert_eq!(told, format!("! NOT TRUSTWORTHY  client-bound: {words}{cure}"));
     }
     let mut fleet = fixture::fleet(4);
     let lost = Lost { at_s: 9.0, stage: None, why: "nothing heard for 3 s".to_owned() };

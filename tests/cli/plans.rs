@@ -98,6 +98,20 @@ fn flags_override_the_file_and_the_file_the_environment() {
     // A flag that does not go with one of the file takes its place.
     let plan = run(&["--stages", "10s:50"]);
     assert_eq!(plan["stages"][1]["pace"]["schedule"]["segments"][0]["from"], 50.0);
+    // Stages have a length of their own: the duration of the file goes with its rate.
+    let timed = |words: &[&str]| {
+        let text = "rate = 100\nduration = \"2m\"\n";
+        planned(with(&[("x.toml", text)], &[&["run", "x.toml"], words].concat()))
+    };
+    for stages in ["10s:50", "5m:50"] {
+        assert_eq!(
+            timed(&["--stages", stages])["stages"],
+            planned(Run::bare(&["run", "--stages", stages]))["stages"]
+        );
+    }
+    let length = |plan: Value| plan["stages"][1]["length_ns"].as_u64();
+    assert_eq!(length(timed(&["--rate", "50"])), Some(120_000_000_000));
+    assert_eq!(length(timed(&["--stages", "10s:50", "-d", "5s"])), Some(5_000_000_000));
     assert_eq!(run(&["--think", "1s"])["stages"][1]["pace"]["loop"], "closed");
     assert_eq!(run(&["http://127.0.0.1:2"])["target"]["server"], "http://127.0.0.1:2");
     let named = with(&[("x.toml", text)], &["run", "x.toml"]);

@@ -336,14 +336,18 @@ fn a_user_is_given_by_a_flag_and_the_password_asked_for_on_a_terminal() {
     measure(["run", &server.url, "-u", ":x"]).refused(2, &["--user: there is no user; give"]);
     measure(["run", "-u", "ann"]).refused(2, &["--user: there is no server"]);
     let folder = tempfile::tempdir().expect("a folder");
-    let mut command = std::process::Command::new(crate::springload::BINARY);
-    command.args(["run", &server.url, "-u", "ann", "-q", "--fail-if", "err > 0"]).args(small);
-    let mut pty = crate::pty::Pty::start(command.current_dir(folder.path()));
-    pty.wait_for("password of ann at 127.0.0.1: ");
-    // What is typed is not shown once the terminal has been told so.
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    pty.press("secret\n");
-    let code = pty.finish().code();
-    assert!(matches!(code, Some(0 | 4 | 5)), "{code:?}: {}", pty.shown());
-    assert!(!pty.shown().contains("secret"), "{}", pty.shown());
+    // In the address as by the flag.
+    let named = server.url.replace("://", "://ann@");
+    for target in [&[&server.url[..], "-u", "ann"][..], &[&named]] {
+        let mut command = std::process::Command::new(crate::springload::BINARY);
+        let words = [&["run"], target, &["-q", "--fail-if", "err > 0"], &small].concat();
+        let mut pty = crate::pty::Pty::start(command.args(words).current_dir(folder.path()));
+        pty.wait_for("password of ann at 127.0.0.1: ");
+        // What is typed is not shown once the terminal has been told so.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        pty.press("secret\n");
+        let code = pty.finish().code();
+        assert!(matches!(code, Some(0 | 4 | 5)), "{code:?}: {}", pty.shown());
+        assert!(!pty.shown().contains("secret"), "{}", pty.shown());
+    }
 }

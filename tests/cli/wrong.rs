@@ -29,7 +29,8 @@ impl World {
         let hide = |text: String, (name, value): &(&str, String)| text.replace(value, name);
         let text = self.names.iter().fold(text.to_owned(), hide);
         let scratch = text.find("/springload_").map(|at| at + "/springload_".len());
-        let Some((from, to)) = scratch.and_then(|at| Some((at, at + text[at..].find(':')?))) else {
+        let Some((from, to)) = scratch.and_then(|at| Some((at, at + text[at..].find([':', ' '])?)))
+        else {
             return text;
         };
         format!("{}N{}", &text[..from], &text[to..])
@@ -84,6 +85,8 @@ fn words_flags_and_values() {
         &[
             &["rnu"],
             &["run", "--connectoins", "5"],
+            &["run", "--url", "http://localhost:1"],
+            &["http", "--host=localhost"],
             &["run", "-c", "ten"],
             &["run", "--docs", "1.5"],
             &["run", "--docs"],

@@ -256,3 +256,21 @@ fn one_line_has_the_result_and_where_it_is() {
     let line = one_line(&refused(), &"y".repeat(200), Look::default());
     assert!(line.ends_with("yy\n") && line.lines().count() == 1, "{line}");
 }
+
+#[test]
+fn each_time_has_a_line_of_its_own() {
+    let mut record = usual();
+    for operation in &mut record.stages.last_mut().expect("a stage").operations {
+        // As if the rest were time spent waiting for a connection.
+        let mut fast = springload::measure::Histogram::default();
+        fast.record_many(1_000, 2_000);
+        operation.service = springload::measure::Latency::new(fast);
+    }
+    for width in [60, 80, 120] {
+        let text = wide(&record, width);
+        let times: Vec<_> = text.lines().filter(|line| line.contains(" ms · max ")).collect();
+        let [response, service] = times[..] else { panic!("{width}: {text}") };
+        assert!(response.trim_start().starts_with("response p50 "), "{text}");
+        assert!(service.trim_start().starts_with("service p50 "), "{text}");
+    }
+}

@@ -34,13 +34,13 @@ const PASSWORD_HELP: &str = "A file that holds the password for the target, or -
 pub(in crate::cli) struct CredentialArgs {
     /// The user to log in as
     ///
-    /// The user to log in as; a password that is given nowhere is asked for on a terminal; lists of
-    /// processes show one that follows here
+    /// The user to log in as. On a terminal, springload asks for a password that is given nowhere.
+    /// Lists of processes show one that is given here
     #[arg(short, long, value_name = "USER[:PASSWORD]")]
     user: Option<String>,
     #[arg(long, value_name = "FILE", help = PASSWORD_HELP)]
     password_file: Option<PathBuf>,
-    /// Take what is given nowhere else from ~/.netrc, or the file that NETRC names
+    /// Look up a missing user or password in ~/.netrc, or in the file that NETRC names
     #[arg(long)]
     netrc: bool,
 }
@@ -203,12 +203,16 @@ impl CredentialArgs {
             if self.netrc { of_netrc(host, user).map(Some) } else { Ok(None) }
         };
         let mut login = Sources { flags, target, environment, netrc: &netrc }.choose()?;
-        if self.user.is_some() && login.password.is_none() && io::stdin().is_terminal() {
-            let asked = ask(login.user.as_deref().unwrap_or_default(), host).map_err(|error| {
+        if let Login { user: Some(user), password: None } = &login
+            && io::stdin().is_terminal()
+        {
+            let asked = ask(user, host).map_err(|error| {
                 let problem = format!("cannot read the password: {error}");
-                Invalid::new("--user", problem, "give --password-file FILE")
+                let flag = if self.user.is_some() { "--user" } else { "TARGET" };
+                Invalid::new(flag, problem, "give --password-file FILE")
             })?;
-            login.password = Some(asked);
+            // Without one, such as with a certificate, nothing is typed.
+            login.password = Some(asked).filter(|asked| !asked.is_empty());
         }
         if wants_user && login.user.is_none() && login.password.is_some() {
             let cure =

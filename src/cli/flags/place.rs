@@ -4,15 +4,42 @@ use crate::plan::Invalid;
 use crate::report::{self, Format};
 use std::path::Path;
 
+/// Endings of files, each with its format. Formats that are missing share the ending of another.
+const ENDINGS: [(&str, &str); 9] = [
+    ("html", "html"),
+    ("htm", "html"),
+    ("svg", "svg"),
+    ("png", "png"),
+    ("json", "json"),
+    ("csv", "csv"),
+    ("hlog", "hlog"),
+    ("xml", "junit"),
+    ("txt", "text"),
+];
+
 /// The format of a file with such a name; `None`: it may be anything.
 fn by_name(path: &Path) -> Option<Format> {
-    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
-    match ending.as_str() {
-        "txt" => report::format("text"),
-        "htm" => report::format("html"),
-        "html" | "svg" | "png" | "json" | "csv" | "hlog" => report::format(&ending),
-        _ => None,
-    }
+    let ending = path.extension()?.to_str()?;
+    let (_, format) = ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending))?;
+    report::format(format)
+}
+
+/// The ending of files in this format, if it has one of its own.
+fn ending(format: Format) -> Option<&'static str> {
+    ENDINGS.iter().find(|(_, name)| *name == format.name).map(|(ending, _)| *ending)
+}
+
+/// Refuses the name of a file whose ending says nothing about its format. A name without an ending
+/// says nothing either, but promises nothing.
+///
+/// # Errors
+/// When the name has such an ending.
+pub(in crate::cli) fn refuse_unknown_ending(path: &Path) -> Result<(), Invalid> {
+    let Some(own) = path.extension().filter(|_| by_name(path).is_none()) else { return Ok(()) };
+    let known: Vec<_> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();
+    let problem = format!("no format has the ending .{}", own.to_string_lossy());
+    let cure = format!("give --format, or a name that ends in one of {}", known.join(", "));
+    Err(Invalid::new("--output", problem, cure))
 }
 
 /// The format in which a report is written to the file `path`: the one that is asked for, or that
@@ -29,12 +56,8 @@ pub(in crate::cli) fn format_of_file(
         return Ok(Some(named));
     };
     // Other formats have no ending of their own, so that any may be given to them.
-    let own = format!("x.{}", asked.name);
-    if asked.name != "text" && by_name(own.as_ref()).is_none() {
-        return Ok(Some(asked));
-    }
+    let Some(ending) = ending(asked) else { return Ok(Some(asked)) };
     let problem = format!("{} is not a name for --format {}", path.display(), asked.name);
-    let ending = if asked.name == "text" { "txt" } else { asked.name };
     let cure = format!("give one that ends in .{ending}, or leave --format out");
     Err(Invalid::new("--output", problem, cure))
 }
@@ -53,6 +76,8 @@ mod tests {
             ("report.html", None, Some("html")),
             ("out/report.HTML", Some("html"), Some("html")),
             ("a.txt", None, Some("text")),
+            ("a.xml", None, Some("junit")),
+            ("a.XML", Some("junit"), Some("junit")),
             ("a.json", Some("siege-json"), Some("siege-json")),
             ("a.txt", Some("ycsb"), Some("ycsb")),
             ("results", Some("html"), None),
@@ -64,5 +89,22 @@ mod tests {
         let told = of("a.csv", Some("html")).unwrap_err().to_string();
         assert!(told.starts_with("--output: a.csv is not a name for --format html; "), "{told}");
         assert!(of("a.csv", Some("text")).is_err());
+        let told = of("a.json", Some("junit")).unwrap_err().to_string();
+        assert!(told.ends_with("; give one that ends in .xml, or leave --format out"), "{told}");
+    }
+
+    #[test]
+    fn every_ending_has_a_format() {
+        for (ending, name) in ENDINGS {
+            assert!(report::format(name).is_some(), "{ending}");
+        }
+        for path in ["report.pdf", "a/b.md", "a.xml.gz"] {
+            let told = refuse_unknown_ending(path.as_ref()).unwrap_err().to_string();
+            assert!(told.starts_with("--output: no format has the ending ."), "{told}");
+            assert!(told.contains("; give --format, or ") && told.contains(".xml"), "{told}");
+        }
+        for path in ["report", "-", "a.b/c", "a.TXT", "/dev/stdout", ".hidden"] {
+            assert_eq!(refuse_unknown_ending(path.as_ref()), Ok(()), "{path}");
+        }
     }
 }

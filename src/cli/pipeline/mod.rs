@@ -15,7 +15,7 @@ mod view;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::{OutputArgs, fit_for_stdout};
 use crate::cli::look;
-use crate::driver::with_bodies;
+use crate::driver::{GIVE_PASSWORD, LOG_IN, with_bodies};
 use crate::embedded::StandIn;
 use crate::fleet::Fleet;
 use crate::library::stand_in;
@@ -117,14 +117,23 @@ pub(in crate::cli) fn measure(
     let result = run_with(plan, address, bench.ending.stop(), &mut view, fleet);
     let unsaved = view.finish();
     dialect.ended();
+    let native = dialect.begins_with_result();
     result.map(|record| Measured { record, unsaved }).map_err(|error| {
-        eprintln!("error: {error}");
+        eprintln!("error: {}", in_own_words(error.to_string(), native));
         let file = bench.folder.file();
         if file.exists() {
             eprintln!("what was measured until then is in {}", file.display());
         }
         Exit::of_error(&error)
     })
+}
+
+/// An error without flags that the command lines of other programs do not have.
+fn in_own_words(error: String, native: bool) -> String {
+    if native {
+        return error;
+    }
+    error.replace(LOG_IN, "give user and password").replace(GIVE_PASSWORD, "give a password")
 }
 
 impl Measured {

@@ -4,11 +4,12 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::known;
 use crate::cli::flags::output::{VerboseArgs, fit_for_stdout};
-use crate::cli::flags::place::format_of_file;
+use crate::cli::flags::place::{format_of_file, refuse_unknown_ending};
 use crate::cli::look;
 use crate::cli::print::print;
 use crate::cli::verb::saved;
 use crate::cli::verb::sweep::{self, SweepFormat};
+use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::report::{self, ChartKind, Format, Look};
 use clap::ValueEnum;
@@ -94,7 +95,11 @@ fn render(args: &Report) -> Result<Vec<u8>, String> {
 
 /// The format that is asked for, or that of the file's name.
 fn format_of(args: &Report) -> Result<Format, String> {
-    let named = format_of_file(&args.output, args.format).map_err(|mistake| mistake.to_string())?;
+    let told = |mistake: Invalid| mistake.to_string();
+    let named = format_of_file(&args.output, args.format).map_err(told)?;
+    if args.format.is_none() {
+        refuse_unknown_ending(&args.output).map_err(told)?;
+    }
     named.or(args.format).or_else(|| report::format("text")).ok_or_else(|| "no format".to_owned())
 }
 

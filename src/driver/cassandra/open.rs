@@ -4,6 +4,7 @@ use super::cql::{KEY, Table, create_keyspace, drop_keyspace};
 use super::plan::{CassandraPlan, TABLE};
 use super::{Cassandra, Servers, trouble};
 use crate::driver::library::{Library, Trouble};
+use crate::driver::plan::locked_out;
 use crate::driver::{DatabasePlan, Opening, ServerFacts, TargetError};
 use crate::op::{Failure, Reason};
 use ::scylla::client::session::Session;
@@ -201,9 +202,7 @@ fn is_here(host: &str) -> bool {
 fn unusable(plan: &CassandraPlan, trouble: &Trouble) -> TargetError {
     let (server, reason) = (&plan.server, Reason::new(None, &trouble.reason).reason);
     TargetError(match trouble.failure {
-        Failure::Authentication => format!(
-            "{server} refuses the credentials ({reason}); give cassandra://user:password@host:port"
-        ),
+        Failure::Authentication => locked_out(server, &reason, (&plan.user, &plan.password)),
         failure if !failure.answered() => format!(
             "what answers at {server} does not speak CQL's binary protocol ({reason}); name a \
              Cassandra server and its native port (9042), without TLS"

@@ -2,6 +2,7 @@
 
 use super::credentials::Credentials;
 use crate::clock::Clock;
+use crate::driver::plan::{CHECK_LOG_IN, GIVE_PASSWORD, LOG_IN};
 use crate::http1::{Connection, Request};
 use crate::measure::Probe;
 use crate::net::{Endpoint, ShardContext, Trouble, mixed_up};
@@ -26,6 +27,16 @@ pub enum AdminError {
     Refused {
         /// What to do.
         cure: &'static str,
+        /// The server's address.
+        server: String,
+        /// The request.
+        action: String,
+        /// The server's reason.
+        reason: String,
+    },
+    /// 401 or 403, without credentials.
+    #[error("{server} wants a log-in: it refuses {action} ({reason}); {LOG_IN}")]
+    LoggedOut {
         /// The server's address.
         server: String,
         /// The request.
@@ -201,16 +212,26 @@ impl Admin {
         let reason = text("reason").or(text("error")).unwrap_or("no reason given");
         let reason = reason.trim_end_matches('.').to_owned();
         Err(match status {
-            401 | 403 => {
-                let cure = if matches!(self.credentials, Credentials::None) {
-                    "give -u USER, or http://user:password@host:port"
-                } else {
-                    "check user and password"
-                };
-                AdminError::Refused { cure, server, action, reason }
-            }
+            401 | 403 => match self.cure() {
+                Some(cure) => AdminError::Refused { cure, server, action, reason },
+                None => AdminError::LoggedOut { server, action, reason },
+            },
             _ => AdminError::Unexpected { server, action, status, reason },
         })
+    }
+
+    /// What to do about credentials that are refused; `None`: there are none.
+    fn cure(&self) -> Option<&'static str> {
+        match &self.credentials {
+            // A header of the user's own.
+            Credentials::None if self.lines.to_ascii_lowercase().contains("\nauthorization:") => {
+                Some("check the header Authorization")
+            }
+            Credentials::None => None,
+            Credentials::Basic { password, .. } | Credentials::Cookie { password, .. } => {
+                Some(if password.is_empty() { GIVE_PASSWORD } else { CHECK_LOG_IN })
+            }
+        }
     }
 
     /// Gets a session cookie, if the credentials use one. Falls back to Basic if the server has no
@@ -227,7 +248,7 @@ impl Admin {
         match status {
             _ if renewed => Ok(()),
             401 | 403 => Err(AdminError::Refused {
-                cure: "check user and password",
+                cure: self.cure().unwrap_or(LOG_IN),
                 server: self.server.clone(),
                 action: format!("to log in {name:?}"),
                 reason: if status == 403 {

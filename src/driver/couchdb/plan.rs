@@ -89,7 +89,7 @@ pub(super) const CARD: Card = Card {
     name: "couch_db",
     schemes: &["http", "https"],
     summary: "CouchDB and what speaks its protocol",
-    address: "http://[user:password@]host:port[/database][?q=N&n=N&partitioned=true]",
+    address: "http://[user@]host:port[/database][?q=N&n=N&partitioned=true]",
     operations: &OpKind::ON_DOCUMENTS,
     databases: true,
     server: true,
@@ -174,8 +174,14 @@ impl CouchPlan {
             _ if text.contains(char::is_whitespace) => wrong("a space"),
             error => wrong(&error.to_string()),
         })?;
-        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-            return Err(wrong("not an http or https address"));
+        if !matches!(url.scheme(), "http" | "https") {
+            let problem = format!("no database is reached by {}://", url.scheme());
+            let cure = "give http://host:port[/database], or another address that springload run \
+                        --help lists";
+            return Err(Invalid::new(asked.flag, problem, cure));
+        }
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(wrong("no host"));
         }
         if let Some(mistake) = without_effect(asked, &url) {
             return Err(mistake);

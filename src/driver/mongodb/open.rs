@@ -3,6 +3,7 @@
 use super::Mongo;
 use super::plan::MongoPlan;
 use crate::driver::library::{Library, Trouble};
+use crate::driver::plan::locked_out;
 use crate::driver::{DatabasePlan, Opening, ServerFacts, TargetError};
 use crate::op::{Failure, Reason};
 use ::mongodb::bson::{Bson, Document, doc};
@@ -138,8 +139,8 @@ fn unusable(plan: &MongoPlan, trouble: &Trouble) -> TargetError {
     let (server, reason) = (&plan.server, Reason::new(None, &trouble.reason).reason);
     TargetError(match trouble.failure {
         Failure::Authentication => format!(
-            "{server} refuses the credentials ({reason}); give mongodb://user:password@host:port, \
-             and the option authSource=NAME if the user is of another database than admin"
+            "{}; add the option authSource=NAME if the user is of another database than admin",
+            locked_out(server, &reason, (&plan.user, &plan.password))
         ),
         failure if !failure.answered() => format!(
             "there is no usable MongoDB server at {server} ({reason}); name one that speaks its \

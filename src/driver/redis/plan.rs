@@ -3,6 +3,7 @@
 use super::Keys;
 use super::binding::BINDING;
 use crate::driver::library::{Library, Trouble};
+use crate::driver::plan::locked_out;
 use crate::driver::secrets::is_hidden;
 use crate::driver::{
     Auth, Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts,
@@ -235,12 +236,10 @@ impl<F: Flavor> RespPlan<F> {
     fn unusable(&self, trouble: &Trouble) -> TargetError {
         let (server, reason) = (&self.server, Reason::new(None, &trouble.reason).reason);
         let scheme = F::CARD.schemes[0];
+        let own = (&self.user, &self.password);
         TargetError(match trouble.failure {
             Failure::Connect | Failure::Timeout => format!("cannot reach {server}: {reason}"),
-            Failure::Authentication => format!(
-                "{server} refuses the credentials ({reason}); give \
-                 {scheme}://[user]:password@host:port"
-            ),
+            Failure::Authentication => locked_out(server, &reason, own),
             Failure::Protocol | Failure::Reset => format!(
                 "what answers at {server} does not speak Redis's protocol ({reason}); name a \
                  server that does, and {scheme}s:// if it uses TLS"

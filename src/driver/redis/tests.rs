@@ -333,7 +333,7 @@ async fn peers_that_cannot_be_used_are_told_before_a_run() {
         (liar(""), "cannot reach redis://HOST: no answer in time"),
         (liar("HTTP/1.1 400 Bad Request\r\n!"), "what answers at redis://HOST does not speak"),
         (liar("!"), "what answers at redis://HOST does not speak Redis's protocol"),
-        (liar("-NOAUTH Authentication required.\r\n"), "redis://HOST refuses the credentials"),
+        (liar("-NOAUTH Authentication required.\r\n"), "redis://HOST wants a log-in ("),
         (liar(":1\r\n"), "what answers at redis://HOST does not speak Redis's protocol"),
     ] {
         let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();

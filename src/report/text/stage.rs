@@ -61,12 +61,13 @@ pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet
     });
     sheet.parts((&title, Tone::Strong), &parts);
     let indent = " ".repeat(title.chars().count());
-    let mut times = times_words("response", &all.response);
+    // A line each, so that no percentile stands below the name of another time.
+    let mut times = vec![times_words("response", &all.response)];
     if differs(&all.response, &all.service) {
-        times.extend(times_words("service", &all.service));
+        times.push(times_words("service", &all.service));
     }
-    if !times.is_empty() {
-        sheet.parts((&indent, Tone::Plain), &times);
+    for words in times.iter().filter(|words| !words.is_empty()) {
+        sheet.parts((&indent, Tone::Plain), words);
     }
     let statuses = statuses(stage);
     if !statuses.is_empty() {

@@ -18,6 +18,10 @@ use std::path::{Path, PathBuf};
 /// What the command line names a plan file for: the ids of its positional arguments.
 const POSITIONS: [&str; 2] = ["plan", "target"];
 
+/// Flags of the command line that say what a key of the file said, though the two go together:
+/// stages have a length of their own.
+const REPLACED: [(&str, &str); 1] = [("stages", "duration")];
+
 /// Whether a word that may be a target is the name of a plan file with this extension.
 pub(in crate::cli) fn is_plan(word: &str, extension: &str) -> bool {
     let own = Path::new(word).extension();
@@ -48,7 +52,11 @@ pub(in crate::cli) fn scenario(
             scenario.target = Some(setting.value);
             continue;
         };
-        if given.iter().any(|own| excludes(grammar, own, argument)) {
+        let replaced = |own: &&Arg| {
+            let longs = own.get_long().zip(argument.get_long());
+            excludes(grammar, own, argument) || longs.is_some_and(|pair| REPLACED.contains(&pair))
+        };
+        if given.iter().any(replaced) {
             continue;
         }
         let flag = format!("--{}", argument.get_long().unwrap_or_default());
