@@ -14,7 +14,7 @@ pub(in crate::cli) struct OutputArgs {
     /// A folder for run.json and page, or a report's file
     ///
     /// The folder for run.json and report.html [default: springload-runs/TIME]; or a file for the
-    /// report, if the name ends in .html, .svg, .png, .json, .csv, .hlog, .xml (JUnit) or .txt
+    /// report, if the name ends in .html, .svg, .png, .json, .csv, .hlog, .xml or .txt
     #[arg(short, long, value_name = "PATH")]
     pub(in crate::cli) output: Option<PathBuf>,
     /// What to call the run in lists and reports, such as 'after the update'
