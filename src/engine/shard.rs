@@ -5,7 +5,7 @@ use super::beat::beat;
 use super::drive::{Prepared, Shared, drive};
 use super::pace::Pace;
 use super::share::Share;
-use super::start::Start;
+use super::start::{Place, Start};
 use super::stop::{Patience, Stop};
 use super::tickets::{LoadCounts, Tickets};
 use super::watch::{Watch, Watched};
@@ -167,17 +167,15 @@ pub fn run_shard<T: Target, W: Workload + 'static>(
     target: &T,
     lanes: Vec<Lane<W>>,
 ) -> io::Result<ShardResult<W>> {
+    // Whatever fails before the start, the other shards do not wait for this one.
+    let place = plan.start.place();
     if plan.pinned {
         crate::cores::pin_from_first(plan.shard.0);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build_local(tokio::runtime::LocalOptions::default())
-        .inspect_err(|_| {
-            // The other shards wait for this one.
-            plan.start.wait(plan.clock);
-        })?;
-    runtime.block_on(erased(run_lanes(plan, target, lanes)))
+        .build_local(tokio::runtime::LocalOptions::default())?;
+    runtime.block_on(erased(run_lanes(plan, target, lanes, place)))
 }
 
 /// A future without its type, so that the runtime is not compiled anew for each driver and
@@ -190,6 +188,7 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
     mut lanes: Vec<Lane<W>>,
+    place: Place<'_>,
 ) -> io::Result<ShardResult<W>> {
     let context = match plan.pace {
         Pace::Open { .. } => ShardContext::with_timestamps(plan.clock, plan.timeout_ns),
@@ -199,7 +198,7 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     };
     let sweep = tokio::task::spawn_local(context.clone().sweep());
     let (sessions, firsts) = open(plan, target, context, &mut lanes).await?;
-    let start = plan.start.wait(plan.clock);
+    let start = place.wait(plan.clock);
     let cpu_before = thread_cpu_ns();
     let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
     let stop = (plan.clock, plan.stop.clone());
@@ -296,10 +295,7 @@ async fn open<T: Target, W: Workload>(
     context: Rc<ShardContext>,
     lanes: &mut [Lane<W>],
 ) -> io::Result<Opened<<T::Shard as Shard>::Session>> {
-    let shard = target.shard(context).await.inspect_err(|_| {
-        // The other shards wait for this one.
-        plan.start.wait(plan.clock);
-    })?;
+    let shard = target.shard(context).await?;
     let sessions = connect(&shard, lanes.len(), plan.gather_ns).await?;
     let first = |(lane, (session, _)): (&mut Lane<W>, &(_, bool))| {
         Prepared::new(&mut lane.workload, Session::pen(session))

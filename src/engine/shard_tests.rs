@@ -100,7 +100,8 @@ async fn run_on<T: Target, W: Workload + 'static>(
         sink,
     };
     let local = tokio::task::LocalSet::new();
-    let result = local.run_until(run_lanes(&plan, &server, lanes)).await.unwrap();
+    let result =
+        local.run_until(run_lanes(&plan, &server, lanes, plan.start.place())).await.unwrap();
     drop(plan);
     let mut totals = Totals::default();
     for interval in source {
@@ -374,7 +375,10 @@ async fn a_server_is_given_up_on_by_all_shards_together() {
         let two = ShardPlan { start: Arc::new(Start::new(1)), ..one.clone() };
         let lanes = || vec![Lane { connection: 0, workload: Reads(u64::MAX) }];
         let both = async {
-            tokio::join!(run_lanes(&one, &silent, lanes()), run_lanes(&two, &other, lanes()))
+            tokio::join!(
+                run_lanes(&one, &silent, lanes(), one.start.place()),
+                run_lanes(&two, &other, lanes(), two.start.place())
+            )
         };
         let (first, second) = tokio::task::LocalSet::new().run_until(both).await;
         assert!(first.is_ok() && second.is_ok());

@@ -2,63 +2,102 @@
 //! others choose.
 
 use crate::clock::{Clock, Nanos};
-use std::sync::{Barrier, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Makes all shards start a stage at the same time.
 #[derive(Debug)]
 pub struct Start {
-    barrier: Barrier,
-    gate: Option<Gate>,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// It also waits for [`Start::open`].
+    gated: bool,
     moment: OnceLock<Nanos>,
 }
 
-/// What a start waits for besides the shards.
 #[derive(Debug, Default)]
-struct Gate {
-    state: Mutex<GateState>,
-    changed: Condvar,
+struct State {
+    /// Shards that have not connected yet.
+    missing: usize,
+    /// A shard has ended instead of connecting.
+    deserted: bool,
+    /// When a gated start is made.
+    opens: Option<Nanos>,
 }
 
-#[derive(Debug, Default)]
-struct GateState {
-    /// All shards have connected.
-    reached: bool,
-    /// When they are to start.
-    opens: Option<Nanos>,
+/// The place of one shard at a start. If it is dropped before the shard has waited, because that
+/// failed, the others do not wait for it.
+#[derive(Debug)]
+pub struct Place<'a> {
+    start: &'a Start,
+    taken: bool,
+}
+
+impl Place<'_> {
+    /// Waits for all shards; all return the same time. Blocks the thread: nothing else runs in a
+    /// shard that has not started.
+    pub fn wait(mut self, clock: Clock) -> Nanos {
+        self.taken = true;
+        self.start.wait(clock)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.taken {
+            let mut state = self.start.state();
+            state.deserted = true;
+            self.start.arrive(&mut state);
+        }
+    }
 }
 
 impl Start {
     /// A start of `shards` shards, as soon as all have connected.
     pub fn new(shards: usize) -> Self {
-        Self { barrier: Barrier::new(shards), gate: None, moment: OnceLock::new() }
+        let state = State { missing: shards, ..State::default() };
+        let (changed, moment) = (Condvar::new(), OnceLock::new());
+        Self { state: Mutex::new(state), changed, gated: false, moment }
     }
 
     /// A start of `shards` shards at the time that [`Start::open`] names.
     pub fn gated(shards: usize) -> Self {
-        Self { gate: Some(Gate::default()), ..Self::new(shards) }
+        Self { gated: true, ..Self::new(shards) }
     }
 
     /// A start that has been made, at `moment`.
     pub fn made(moment: Nanos) -> Self {
-        let start = Self::new(1);
+        let start = Self::new(0);
         start.moment.get_or_init(|| moment);
         start
     }
 
-    /// Waits for all shards; all return the same time. Blocks the thread: nothing else runs in a
-    /// shard that has not started.
-    pub fn wait(&self, clock: Clock) -> Nanos {
-        self.barrier.wait();
-        let Some(gate) = &self.gate else { return *self.moment.get_or_init(|| clock.now()) };
-        let mut state = gate.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.reached = true;
-        gate.changed.notify_all();
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One shard fewer is missing.
+    fn arrive(&self, state: &mut State) {
+        state.missing = state.missing.saturating_sub(1);
+        self.changed.notify_all();
+    }
+
+    /// The place of one shard.
+    pub const fn place(&self) -> Place<'_> {
+        Place { start: self, taken: false }
+    }
+
+    fn wait(&self, clock: Clock) -> Nanos {
+        let mut state = self.state();
+        self.arrive(&mut state);
         let opens = loop {
             match state.opens {
+                _ if state.missing > 0 => {}
                 Some(opens) => break opens,
-                None => state = gate.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None if !self.gated => break *self.moment.get_or_init(|| clock.now()),
+                None => {}
             }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
         drop(state);
         let opens = *self.moment.get_or_init(|| opens);
@@ -71,16 +110,20 @@ impl Start {
 
     /// Lets the shards start at `moment`, or at once if that has passed. The first call counts.
     pub fn open(&self, moment: Nanos) {
-        let Some(gate) = &self.gate else { return };
-        let mut state = gate.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.opens.get_or_insert(moment);
-        gate.changed.notify_all();
+        if self.gated {
+            self.state().opens.get_or_insert(moment);
+            self.changed.notify_all();
+        }
     }
 
     /// All shards have connected, and wait for [`Start::open`].
     pub fn is_reached(&self) -> bool {
-        let gate = self.gate.as_ref();
-        gate.is_some_and(|it| it.state.lock().unwrap_or_else(PoisonError::into_inner).reached)
+        self.gated && self.state().missing == 0
+    }
+
+    /// A shard has ended before it could start, and the others do not wait for it.
+    pub fn is_deserted(&self) -> bool {
+        self.state().deserted
     }
 
     /// When the stage started, once that is known.
@@ -95,10 +138,27 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
+    fn a_shard_that_fails_before_the_start_is_not_waited_for() {
+        let (clock, start) = (Clock::system(), Arc::new(Start::new(2)));
+        let other = start.clone();
+        let waiting = std::thread::spawn(move || other.place().wait(clock));
+        assert!(!start.is_deserted());
+        let own = start.clone();
+        let failed = std::thread::spawn(move || {
+            let _place = own.place();
+            panic!("it cannot connect");
+        });
+        assert!(failed.join().is_err());
+        assert_eq!(waiting.join().unwrap(), start.moment().unwrap());
+        assert!(start.is_deserted());
+    }
+
+    #[test]
     fn a_gated_start_waits_for_its_shards_and_then_for_its_time() {
         let (clock, start) = (Clock::system(), Arc::new(Start::gated(2)));
-        let shard =
-            |start: Arc<Start>| std::thread::spawn(move || (start.wait(clock), clock.now()));
+        let shard = |start: Arc<Start>| {
+            std::thread::spawn(move || (start.place().wait(clock), clock.now()))
+        };
         let first = shard(start.clone());
         std::thread::sleep(Duration::from_millis(5));
         assert!(!start.is_reached() && start.moment().is_none());

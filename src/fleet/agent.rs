@@ -154,7 +154,13 @@ impl Agent {
             }
         }
         self.shared.insist(Up::Snapshot { stage: end.stage, intervals });
+        // Whatever is said after that is not about this stage.
+        self.abandon();
         self.shared.insist(Up::Ended(Box::new(end)));
+    }
+
+    /// The stage goes on without this agent, which is there all the same.
+    pub fn abandon(&self) {
         self.shared.now().stage = None;
     }
 
@@ -317,7 +323,13 @@ impl Ear {
             }
             Down::Assign(assignment) => Order::Assign(assignment),
             Down::Prepare { stage } => Order::Prepare(stage),
-            Down::Over => Order::Over,
+            Down::Over => {
+                if shared.now().stage.is_some() {
+                    // Nobody waits any more for what it measures.
+                    self.stop(StopReason::Aborted);
+                }
+                Order::Over
+            }
             Down::Quit { why } => {
                 self.stop(StopReason::Aborted);
                 let _ = self.told.send(Order::Quit(why));

@@ -117,7 +117,7 @@ fn a_stop_reaches_threads_that_run_and_those_that_wait_for_their_start() {
     bed.agent.begin(0, start.clone());
     let waits = std::thread::spawn({
         let start = start.clone();
-        move || start.wait(Clock::system())
+        move || start.place().wait(Clock::system())
     });
     bed.tell(None, 7, Down::Stop { reason: StopReason::Interrupted });
     waits.join().unwrap();
@@ -125,7 +125,7 @@ fn a_stop_reaches_threads_that_run_and_those_that_wait_for_their_start() {
     // A stage that begins after it starts at once.
     let late = Arc::new(Start::gated(1));
     bed.agent.begin(1, late.clone());
-    late.wait(Clock::system());
+    late.place().wait(Clock::system());
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn an_agent_that_nobody_speaks_to_stops_by_itself() {
         let Order::Lost(why) = bed.agent.order() else { panic!("another order") };
         assert_eq!(why, words);
         assert_eq!(stop.reason(), Some(StopReason::Aborted));
-        start.wait(Clock::system());
+        start.place().wait(Clock::system());
     }
 }
 

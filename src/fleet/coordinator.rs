@@ -206,7 +206,10 @@ impl Fleet {
             Up::Ready { stage } => Some(Event::Ready(agent, stage)),
             Up::Snapshot { stage, intervals } => Some(Event::Snapshot(agent, stage, intervals)),
             Up::Ended(end) => Some(Event::Ended(agent, end)),
-            Up::Failed { why } => self.lose(agent, why),
+            Up::Failed { why } => {
+                self.tell(agent, Down::Quit { why: None });
+                self.lose(agent, why)
+            }
         }
     }
 
@@ -231,6 +234,12 @@ impl Fleet {
         let member = self.members.get_mut(agent).filter(|member| member.lost.is_none())?;
         member.lost = Some(why.clone());
         Some(Event::Lost(agent, why))
+    }
+
+    /// Counts an agent as lost that is still heard, and dismisses it.
+    pub fn give_up(&mut self, agent: usize, why: &str) {
+        self.tell(agent, Down::Quit { why: Some(why.to_owned()) });
+        self.lose(agent, why.to_owned());
     }
 
     /// Waits for all agents as long as `patience`, and measures their clocks. `told` learns how

@@ -24,7 +24,9 @@ const LEAD_NS: Nanos = 3 * SECOND_NS / 10;
 /// ... and how much longer for each agent.
 const LEAD_EACH_NS: Nanos = 200_000;
 /// How long agents may take to open the target or to connect, besides the time of one operation.
-const PATIENCE_NS: Nanos = 30 * SECOND_NS;
+const PATIENCE_NS: Nanos = if cfg!(test) { 3 * SECOND_NS } else { 30 * SECOND_NS };
+/// Why an agent is lost that alone got no answers.
+const UNANSWERED: &str = "the server no longer answered it";
 /// How often it is looked whether the user has stopped the run.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -41,7 +43,9 @@ pub(super) struct Crew<'a> {
 
 impl<'a> Crew<'a> {
     pub(super) fn new(fleet: &'a mut Fleet, began: Nanos) -> Self {
-        let lost = vec![None; fleet.members().len()];
+        // In an earlier run, such as that of another cell of a sweep.
+        let earlier = |why: &String| Lost { at_s: 0.0, stage: None, why: why.clone() };
+        let lost = fleet.members().iter().map(|it| it.lost.as_ref().map(earlier)).collect();
         Self { fleet, began, lost, news: VecDeque::new() }
     }
 
@@ -81,6 +85,9 @@ impl<'a> Crew<'a> {
         (scratch, stand_in): (Option<String>, Option<String>),
     ) -> Result<Opened, RunError> {
         let agents = self.fleet.members().len();
+        if let Some(agent) = self.lost.iter().position(Option::is_some) {
+            return Err(self.lost_before(agent));
+        }
         let plan = portable(bench.plan)?;
         self.fleet.assign(Assignment { plan, agents, scratch, stand_in });
         let mut opened: Vec<Option<Opened>> = vec![None; agents];
@@ -92,8 +99,8 @@ impl<'a> Crew<'a> {
                     return Err(RunError::Agents(format!("agent {agent}: {why}")));
                 }
                 Some(Event::Lost(agent, why)) => {
-                    let why = format!("agent {agent} was lost before the run began: {why}");
-                    return Err(RunError::Agents(why));
+                    self.lose((agent, why), None, Clock::system().now());
+                    return Err(self.lost_before(agent));
                 }
                 _ if bench.stop.reason() == Some(StopReason::Aborted) => {
                     return Err(RunError::Aborted);
@@ -107,6 +114,12 @@ impl<'a> Crew<'a> {
             }
         }
         Ok(opened.into_iter().flatten().reduce(|one, other| both(&one, &other)).unwrap_or_default())
+    }
+
+    /// The error of a run that would begin without an agent.
+    fn lost_before(&self, agent: usize) -> RunError {
+        let why = self.lost[agent].as_ref().map_or("", |lost| &lost.why);
+        RunError::Agents(format!("agent {agent} was lost before the run began: {why}"))
     }
 
     /// The agents as they are now.
@@ -147,28 +160,25 @@ impl<'a> Crew<'a> {
         let measured = bench.collect(stage, &mut shares, observer)?;
         let Shares { parts, .. } = shares;
         let mut collected = Collected::new(measured.totals, measured.series);
-        let (mut hiccups, mut rows, mut unreachable) = (Hiccups::default(), Vec::new(), 0);
-        let took_part = parts.iter().filter(|share| share.expected).count();
-        for share in parts.into_iter().filter(|share| share.expected) {
+        let (mut hiccups, mut rows) = (Hiccups::default(), Vec::new());
+        let mut parts: Vec<_> = parts.into_iter().filter(|share| share.expected).collect();
+        self.lose_unanswered(&mut parts, bench, stage);
+        self.news.drain(..).for_each(|sentence| observer.news(&sentence));
+        for share in parts {
             let Share { mut row, issued, ended, .. } = share;
-            let Some(end) = ended else {
+            let Some((_, end)) = ended else {
                 row.lost = true;
                 collected.add_lost(issued, row.requests);
                 rows.push(row);
                 continue;
             };
-            match end.stopped {
-                Some(StopReason::Authentication) => bench.stop.raise(StopReason::Authentication),
-                Some(StopReason::Unreachable) => unreachable += 1,
-                _ => {}
+            if end.stopped == Some(StopReason::Authentication) {
+                bench.stop.raise(StopReason::Authentication);
             }
             describe(&mut row, &end);
             hiccups.late.merge(&end.hiccups.late);
             collected.add_process(end.shards);
             rows.push(row);
-        }
-        if unreachable == took_part && unreachable > 0 {
-            bench.stop.raise(StopReason::Unreachable);
         }
         let growth = bench.window(stage);
         let growth = growth.map(|window| (window, sizes.map(Sizes::finish).unwrap_or_default()));
@@ -184,6 +194,24 @@ impl<'a> Crew<'a> {
         Ok(record)
     }
 
+    /// Stops the run if the server answers no agent any more. If it still answers others, those
+    /// that it does not answer are lost; all that they measured is there.
+    fn lose_unanswered(&mut self, parts: &mut [Share], bench: &Bench<'_>, stage: &StagePlan) {
+        let ended = parts.iter().filter(|share| share.ended.is_some()).count();
+        let unanswered = parts.iter().filter(|share| share.unanswered().is_some()).count();
+        if unanswered == ended && unanswered > 0 {
+            bench.stop.raise(StopReason::Unreachable);
+            return;
+        }
+        for share in parts {
+            if let Some(at) = share.unanswered() {
+                share.row.lost = true;
+                self.fleet.give_up(share.row.index, UNANSWERED);
+                self.lose((share.row.index, UNANSWERED.to_owned()), Some(stage), at);
+            }
+        }
+    }
+
     /// Waits until all agents are ready for a stage.
     fn prepare(&mut self, bench: &Bench<'_>, number: usize) -> Result<(), RunError> {
         let stage = &bench.plan.stages[number];
@@ -197,7 +225,9 @@ impl<'a> Crew<'a> {
             let Some(late) = late else { break };
             match self.fleet.next(LOOK) {
                 Some(Event::Ready(agent, stage)) if stage == number => ready[agent] = true,
-                Some(Event::Lost(agent, why)) => self.lose(agent, why, Some(stage)),
+                Some(Event::Lost(agent, why)) => {
+                    self.lose((agent, why), Some(stage), Clock::system().now());
+                }
                 _ if bench.stop.reason() == Some(StopReason::Aborted) => {
                     return Err(RunError::Aborted);
                 }
@@ -222,8 +252,9 @@ impl<'a> Crew<'a> {
         Err(RunError::AllLost(format!("all agents are lost: {why}")))
     }
 
-    fn lose(&mut self, agent: usize, why: String, stage: Option<&StagePlan>) {
-        let at_s = (Clock::system().now() - self.began) as f64 / SECOND_NS as f64;
+    /// Notes that an agent is lost, why, and when.
+    fn lose(&mut self, (agent, why): (usize, String), stage: Option<&StagePlan>, at: Nanos) {
+        let at_s = at.saturating_sub(self.began) as f64 / SECOND_NS as f64;
         let stage = stage.map(|stage| stage.name.clone());
         self.news.push_back(format!("agent {agent} is lost, the others go on: {why}"));
         self.lost[agent].get_or_insert(Lost { at_s, stage, why });
@@ -274,7 +305,8 @@ struct Share {
     issued: [u64; OpKind::COUNT],
     /// It was there when the stage began.
     expected: bool,
-    ended: Option<Box<StageEnd>>,
+    /// When it said that it had ended, and what it measured.
+    ended: Option<(Nanos, Box<StageEnd>)>,
 }
 
 /// The agents of a stage as the source of its measurements.
@@ -321,18 +353,41 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
                 self.waiting.extend(intervals);
             }
             Event::Ended(agent, end) if end.stage == self.number => {
-                self.parts[agent].ended = Some(end);
+                self.parts[agent].ended = Some((Clock::system().now(), end));
             }
             Event::Lost(agent, why) => {
                 let stage = &self.bench.plan.stages[self.number];
-                self.crew.lose(agent, why, Some(stage));
+                self.crew.lose((agent, why), Some(stage), Clock::system().now());
             }
             _ => {}
+        }
+    }
+
+    /// Gives up agents that go on long after the stage should have ended.
+    fn lose_endless(&mut self, now: Nanos) {
+        let stage = &self.bench.plan.stages[self.number];
+        let Some(length_ns) = stage.length_ns else { return };
+        let until = self.moment + length_ns + self.bench.plan.timeout_ns + PATIENCE_NS;
+        if now < until {
+            return;
+        }
+        for agent in self.crew.fleet.present() {
+            if self.parts[agent].ended.is_none() {
+                let why = format!("it did not end the stage {}", stage.name);
+                self.crew.fleet.give_up(agent, &why);
+                self.crew.lose((agent, why), Some(stage), now);
+            }
         }
     }
 }
 
 impl Share {
+    /// When it ended because the server no longer answered it, if it did.
+    fn unanswered(&self) -> Option<Nanos> {
+        let (at, end) = self.ended.as_ref()?;
+        (end.stopped == Some(StopReason::Unreachable)).then_some(*at)
+    }
+
     fn count(&mut self, interval: &Interval) {
         let mut sums = [0; 3];
         for (kind, part) in interval.iter() {
@@ -357,6 +412,7 @@ impl Source for Shares<'_, '_, '_> {
         if let Some(interval) = self.waiting.pop_front() {
             return Ok(interval);
         }
+        self.lose_endless(now);
         if !self.at_work() {
             return Err(RecvTimeoutError::Disconnected);
         }

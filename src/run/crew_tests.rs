@@ -2,7 +2,7 @@
 //! differ, agents that fall silent, and messages that are none.
 
 use super::super::{Observer, Progress, RunError, RunRecord, run_with, serve};
-use crate::clock::SECOND_NS;
+use crate::clock::{Clock, SECOND_NS};
 use crate::embedded::{Options, StandIn, bind};
 use crate::engine::{Stop, StopReason};
 use crate::fleet::{Agent, Arrived, Channel, Facts, Fleet, Identity, Outbox, To, WAITING};
@@ -32,8 +32,12 @@ impl Outbox for Wires {
     }
 }
 
+/// What becomes of a message of the agent of that number; `None`: it gets lost.
+type Alter = fn(usize, Vec<u8>) -> Option<Vec<u8>>;
+
 /// An agent's end.
 struct Wire {
+    alter: Alter,
     coordinator: SyncSender<Arrived>,
     index: usize,
     cut: Arc<Vec<AtomicBool>>,
@@ -42,19 +46,21 @@ struct Wire {
 impl Outbox for Wire {
     fn send(&mut self, _: To, message: Vec<u8>) -> bool {
         let cut = self.cut[self.index].load(Ordering::Relaxed);
-        cut || self.coordinator.send(Arrived::Message(message)).is_ok()
+        let message = (self.alter)(self.index, message).filter(|_| !cut);
+        message.is_none_or(|it| self.coordinator.send(Arrived::Message(it)).is_ok())
     }
 }
 
 /// A coordinator's channel, and agents with clocks that are ahead by `ahead_ns`, who serve.
 fn fleet(ahead_ns: &[i64]) -> (Fleet, Arc<Vec<AtomicBool>>, SyncSender<Arrived>) {
-    fleet_of(ahead_ns.len(), ahead_ns)
+    fleet_of(ahead_ns.len(), ahead_ns, |_, message| Some(message))
 }
 
-/// The same for a run that expects so many agents.
+/// The same for a run that expects so many agents, whose messages are altered.
 fn fleet_of(
     expected: usize,
     ahead_ns: &[i64],
+    alter: Alter,
 ) -> (Fleet, Arc<Vec<AtomicBool>>, SyncSender<Arrived>) {
     let (to_coordinator, inbox) = sync_channel(WAITING);
     let cut: Arc<Vec<_>> = Arc::new(ahead_ns.iter().map(|_| AtomicBool::new(false)).collect());
@@ -62,7 +68,7 @@ fn fleet_of(
     for (index, &clock_ahead_ns) in ahead_ns.iter().enumerate() {
         let (to_agent, orders) = sync_channel(WAITING);
         agents.push(to_agent);
-        let outbox = Wire { coordinator: to_coordinator.clone(), index, cut: cut.clone() };
+        let outbox = Wire { alter, coordinator: to_coordinator.clone(), index, cut: cut.clone() };
         let channel = Channel { outbox: Box::new(outbox), inbox: orders };
         let facts = Facts { version: env!("CARGO_PKG_VERSION").to_owned(), ..Facts::default() };
         let patience_ns = 60 * SECOND_NS;
@@ -122,8 +128,13 @@ struct Bed {
 
 impl Bed {
     fn new(ahead_ns: &[i64]) -> Self {
+        Self::with(fleet(ahead_ns))
+    }
+
+    fn with(
+        (mut fleet, cut, to_coordinator): (Fleet, Arc<Vec<AtomicBool>>, SyncSender<Arrived>),
+    ) -> Self {
         let server = StandIn::start(bind("127.0.0.1:0").unwrap(), Options::default()).unwrap();
-        let (mut fleet, cut, to_coordinator) = fleet(ahead_ns);
         fleet.gather(Duration::from_secs(20), &Stop::default(), &mut |_| {}).unwrap();
         Self { server, fleet, cut, to_coordinator }
     }
@@ -226,6 +237,53 @@ fn a_run_without_agents_ends_with_what_was_measured() {
 }
 
 #[test]
+fn an_agent_that_alone_gets_no_answers_is_lost() {
+    let mut bed = Bed::with(fleet_of(3, &[0; 3], |index, message| {
+        let text = String::from_utf8(message).unwrap();
+        // Which it says at the end of the fill.
+        let gone = index == 1 && text.contains(r#""ended":{"stage":0"#);
+        let (stopped, why) = (r#""stopped":null"#, r#""stopped":"unreachable""#);
+        Some(if gone { text.replace(stopped, why) } else { text }.into_bytes())
+    }));
+    let record = bed.run(&plan(6, 3, None, 2), &Arc::default(), |_| {}).unwrap();
+    let lost = record.agents[1].lost.as_ref().expect("it is lost");
+    let why = "the server no longer answered it";
+    assert_eq!((lost.stage.as_deref(), lost.why.as_str()), (Some("bulk_insert"), why));
+    assert!(lost.at_s > 0.0 && lost.at_s < record.stages[1].began_s + 0.5, "{lost:?}");
+    // All that it measured is there, and the others go on.
+    let fill = &record.stages[0];
+    assert!(fill.agents[1].lost && fill.agents[1].ok > 0, "{:?}", fill.agents);
+    assert_eq!(fill.operations[0].ok, 400);
+    let rest: Vec<_> = record.stages[1].agents.iter().map(|it| it.index).collect();
+    assert_eq!(rest, [0, 2]);
+    assert!(record.ended.is_none());
+    assert_eq!(record.result().exit_status, 5);
+    // The next run of the same agents, such as another cell of a sweep, does not wait for it.
+    let now = || Clock::system().now();
+    let (began, plan) = (now(), plan(6, 3, None, 2));
+    let again = bed.run(&plan, &Arc::default(), |_| {}).unwrap();
+    assert!(now() - began < 2 * SECOND_NS);
+    let told = again.ended.expect("it ended early").message;
+    assert!(told.contains(&format!("agent 1 was lost before the run began: {why}")), "{told}");
+    assert!(again.agents[1].lost.is_some());
+}
+
+#[test]
+fn an_agent_that_never_ends_a_stage_is_given_up() {
+    let mut bed = Bed::with(fleet_of(2, &[0; 2], |index, message| {
+        let text = String::from_utf8(message).unwrap();
+        let end = index == 1 && text.contains(r#""ended":{"stage":1"#);
+        (!end).then(|| text.into_bytes())
+    }));
+    let plan = Plan { timeout_ns: SECOND_NS, ..plan(4, 2, None, 1) };
+    let record = bed.run(&plan, &Arc::default(), |_| {}).unwrap();
+    let lost = record.agents[1].lost.as_ref().expect("it is lost");
+    assert_eq!(lost.why, "it did not end the stage crud");
+    let crud = &record.stages[1];
+    assert!(crud.agents[1].lost && !crud.agents[0].lost && crud.agents[0].ok > 0);
+}
+
+#[test]
 fn what_is_no_message_or_of_another_run_changes_nothing() {
     let mut bed = Bed::new(&[0; 2]);
     let strange = [
@@ -270,7 +328,7 @@ fn who_stops_a_run_stops_its_agents() {
 
 #[test]
 fn agents_that_do_not_come_are_named_and_the_others_dismissed() {
-    let (mut fleet, ..) = fleet_of(3, &[0]);
+    let (mut fleet, ..) = fleet_of(3, &[0], |_, message| Some(message));
     let why = fleet.gather(Duration::from_millis(300), &Stop::default(), &mut |_| {});
     assert_eq!(why.unwrap_err(), "agents 1 and 2 of 3 did not come within 0.3 s");
 }

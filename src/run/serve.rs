@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, Part};
 use super::lanes::Connections;
-use super::load::Load;
+use super::load::{Ended, Load};
 use super::{RunError, block_on, calibrate, fields};
 use crate::clock::{Clock, Nanos, SECOND_NS, wall_ns};
 use crate::driver::Opening;
@@ -127,9 +127,8 @@ impl Runner for Serving<'_> {
     fn run<W: Workload + Send + 'static>(self, lanes: Vec<W>) -> Result<((), Vec<W>), RunError> {
         let start = Arc::new(Start::gated(self.bench.own_shards(self.stage)));
         self.agent.begin(self.number, start.clone());
-        let (load, intervals) = Load::begin(self.bench, self.stage, lanes, &start)?;
-        let rest = self.relay(&intervals, &start)?;
-        let ended = load.join()?;
+        let measured = self.measure(lanes, &start);
+        let (rest, ended) = measured.inspect_err(|_| self.agent.abandon())?;
         let (stage, stopped) = (self.number, self.bench.stop.reason());
         self.agent
             .end(rest, StageEnd { stage, shards: ended.shards, hiccups: ended.hiccups, stopped });
@@ -138,6 +137,18 @@ impl Runner for Serving<'_> {
 }
 
 impl Serving<'_> {
+    /// Runs the threads. Returns what they left behind, and what they measured since the last
+    /// snapshot.
+    fn measure<W: Workload + Send + 'static>(
+        &self,
+        lanes: Vec<W>,
+        start: &Arc<Start>,
+    ) -> Result<(Vec<Interval>, Ended<W>), RunError> {
+        let (load, intervals) = Load::begin(self.bench, self.stage, lanes, start)?;
+        let rest = self.relay(&intervals, start)?;
+        Ok((rest, load.join()?))
+    }
+
     /// Sends what was measured once a second. Returns what was left at the end.
     fn relay(
         &self,
@@ -148,7 +159,11 @@ impl Serving<'_> {
         let (mut ready, mut next) = (false, clock.now() + SECOND_NS);
         let mut waiting: BTreeMap<u32, Interval> = BTreeMap::new();
         loop {
-            if !ready && start.is_reached() {
+            if start.is_deserted() {
+                // A thread has failed, and no stage is begun without it: the others end.
+                self.bench.stop.raise(StopReason::Interrupted);
+                start.open(clock.now());
+            } else if !ready && start.is_reached() {
                 self.agent.ready(self.number);
                 ready = true;
             }

@@ -105,6 +105,7 @@ fn words_flags_and_values() {
             &["run", "--keep", "--use-existing", "localhost:1"],
             &["run", "localhost:1", "localhost:2"],
             &["run", "--agents", "0"],
+            &["run", "--broker", "amqp://localhost"],
             &["burst", "-n", "5"],
             &["schema", "-n", "5"],
             &["cushion", "--database_name=db"],

@@ -25,7 +25,7 @@ pub(in crate::cli) struct AgentsArgs {
 
 /// The environment has the password because lists of processes show command lines.
 const BROKER_HELP: &str = "The RabbitMQ that connects agents on other machines: \
-    amqp://[user@]host[:port][/vhost], or amqps:// with TLS; the password belongs into \
+    amqp://[user@]host[:port][/vhost], or amqps:// with TLS; put the password into \
     SPRINGLOAD_BROKER_PASSWORD [default: SPRINGLOAD_BROKER of the environment]";
 
 /// Flags about the broker.
@@ -51,7 +51,13 @@ impl AgentsArgs {
     /// # Errors
     /// Why it cannot be shared among them.
     pub(in crate::cli) fn share(&self, plan: Plan) -> Result<Plan, Invalid> {
-        let Some(agents) = self.agents else { return Ok(plan) };
+        let Some(agents) = self.agents else {
+            if self.broker.broker.is_some() && plan.fleet.is_none() {
+                let cure = "add --agents N, or leave it out";
+                return Err(Invalid::new("--broker", "there are no agents to reach by it", cure));
+            }
+            return Ok(plan);
+        };
         let local = self.broker.read()?.is_none();
         let agents = usize::try_from(agents).unwrap_or(usize::MAX);
         plan.shared(FleetPlan { agents, allow_lost: self.allow_lost }, local)
