@@ -446,8 +446,8 @@
     const hold = (count) => {
       if (begun) return;
       const image = new Image();
-      image.onload = () => hold(count + 1);
-      image.src = `data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg" id="${count}"/>`;
+      image.onload = image.onerror = () => hold(count + 1);
+      image.src = `data:image/gif;n=${count};base64,R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=`;
     };
     hold(0);
     // In the background nothing is painted, and some browsers do not tell.

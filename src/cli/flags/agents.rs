@@ -11,21 +11,21 @@ pub(in crate::cli) struct AgentsArgs {
     pub(in crate::cli) agents: Option<u64>,
     #[command(flatten)]
     pub(in crate::cli) broker: BrokerArgs,
-    /// The name of the run, which agents are started with [default: a new one]
+    /// The name of the run, as its agents are given it [default: a new one]
     #[arg(long, value_name = "ID", requires = "agents")]
     pub(in crate::cli) run_id: Option<String>,
     /// How long to wait for the agents
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = plan::duration_ns)]
     #[arg(requires = "agents")]
     pub(in crate::cli) ready_timeout: u64,
-    /// Let the run pass although agents were lost
+    /// Let the run pass even if agents are lost
     #[arg(long, requires = "agents")]
     pub(in crate::cli) allow_lost: bool,
 }
 
 /// The environment has the password because lists of processes show command lines.
 const BROKER_HELP: &str = "The RabbitMQ that connects agents on other machines: \
-    amqp://[user@]host[:port][/vhost], or amqps:// with TLS; put the password into \
+    amqp://[user@]host[:port][/vhost], or amqps:// with TLS; put the password in \
     SPRINGLOAD_BROKER_PASSWORD [default: SPRINGLOAD_BROKER of the environment]";
 
 /// Flags about the broker.

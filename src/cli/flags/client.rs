@@ -26,9 +26,9 @@ pub(in crate::cli) struct ClientArgs {
     pub(in crate::cli) max_answer: u64,
     #[command(flatten)]
     pub(in crate::cli) tls: TlsArgs,
-    /// A header of every request; may be repeated
+    /// A header for every request; may be repeated
     ///
-    /// A header to send with every request to the servers that are named, over HTTP, such as
+    /// A header to send with every HTTP request to the named servers, such as
     /// 'X-Forwarded-For: 10.0.0.1'; its value is not stored; may be repeated
     #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     pub(in crate::cli) header: Vec<String>,

@@ -26,7 +26,7 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// Lists of processes show command lines.
 const PASSWORD_HELP: &str = "A file that holds the password for the target, or - for \
-    stdin [default: SPRINGLOAD_PASSWORD of the environment, for the user in SPRINGLOAD_USER or the \
+    stdin [default: the variable SPRINGLOAD_PASSWORD, for the user in SPRINGLOAD_USER or the \
     target]";
 
 /// Flags about credentials.

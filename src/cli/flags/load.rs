@@ -13,7 +13,7 @@ pub(in crate::cli) struct LoadArgs {
     /// Operations per second [default: as fast as served]
     ///
     /// Operations to start per second, whether or not the server keeps up [default: each connection
-    /// starts one when the one before is answered]
+    /// starts one when the previous one is answered]
     #[arg(short, long, value_name = "N", value_parser = plan::rate, group = "open")]
     rate: Option<f64>,
     /// Rates over time: TIME:RATE or TIME:FROM..TO, separated by commas
@@ -22,14 +22,14 @@ pub(in crate::cli) struct LoadArgs {
     /// The distribution of gaps between operations [default: constant]
     #[arg(long, value_enum, requires = "open")]
     arrivals: Option<ArrivalsArg>,
-    /// Operations that may be waiting or in flight before more are dropped [default: 10 s of them]
+    /// Operations that may be waiting or in flight before more are dropped [default: 10 s of load]
     #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
     max_in_flight: Option<u64>,
-    /// Start operations together that are due within this time of each other, to save CPU
+    /// Start operations due within this time of each other at the same moment, to save CPU
     #[arg(long, value_name = "TIME", default_value = "50us", value_parser = plan::duration_ns)]
     #[arg(requires = "open")]
     slack: u64,
-    /// Think time of a connection between two operations, without a rate
+    /// Think time of each connection between two operations; not with a rate
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = plan::duration_ns)]
     #[arg(conflicts_with_all = ["rate", "stages"])]
     think: u64,

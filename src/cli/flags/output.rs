@@ -35,7 +35,7 @@ pub(in crate::cli) struct OutputArgs {
     /// port 0 takes a free port
     #[arg(long, value_name = "ADDR")]
     pub(in crate::cli) metrics: Option<String>,
-    /// Show no progress, and of the report one line: the result and where it is saved
+    /// Show no progress, and only one line of report: the result and where it is saved
     #[arg(short, long)]
     pub(in crate::cli) quiet: bool,
     /// Show one line of progress on a terminal, instead of the live view

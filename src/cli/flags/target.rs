@@ -4,7 +4,7 @@ use crate::driver::CARDS;
 
 /// All addresses that this program understands, one to a line.
 pub(in crate::cli) fn addresses() -> String {
-    let own = "The address of a server, such as http://host:port, and perhaps of a database [default: the \
+    let own = "The address of a server, such as http://host:port, or of a database on it [default: the \
                embedded stand-in]; addresses begin with:\n";
     // Without a scheme of its own, what a driver is sent has verbs of its own.
     let targets = CARDS.iter().filter(|card| card.name == card.address || !card.schemes.is_empty());

@@ -11,8 +11,7 @@ pub(in crate::cli) struct TlsArgs {
     tls_ca: Option<PathBuf>,
     /// Accept any certificate
     ///
-    /// Accept any certificate, even one that somebody on the way has forged; every report warns of
-    /// that
+    /// Accept any certificate, even a forged one; every report warns of that
     #[arg(short = 'k', long, conflicts_with = "tls_ca")]
     insecure: bool,
 }

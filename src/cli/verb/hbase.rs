@@ -51,7 +51,7 @@ struct CreateTable {
 
 impl Verb for HBase {
     const NAME: &'static str = "hbase";
-    const ABOUT: &'static str = "Create a table of HBase, split in advance";
+    const ABOUT: &'static str = "Create an HBase table, split in advance";
     const FAMILY: Family = Family::Machines;
     const EXAMPLES: [Example; 3] = [
         ("As YCSB's guide has it", "hbase create-table hbase://localhost/usertable --splits 10"),

@@ -19,7 +19,7 @@ const HEAD: &str = "\
 # Keys are the flags of `springload run`, which override them. Paths are relative to this file.
 # Passwords do not belong here: put them into SPRINGLOAD_PASSWORD or a --password-file.
 
-# The address of a server, and perhaps of a database [default: the embedded stand-in]
+# The address of a server, or of a database on it [default: the embedded stand-in]
 # target = \"http://localhost:5984\"
 ";
 
@@ -66,7 +66,7 @@ pub(in crate::cli) struct Init;
 
 impl Verb for Init {
     const NAME: &'static str = "init";
-    const ABOUT: &'static str = "Print a plan file with every setting, to begin with";
+    const ABOUT: &'static str = "Print a plan file with every setting, as a starting point";
     const FAMILY: Family = Family::Measure;
     const EXAMPLES: [Example; 3] = [
         ("A plan file, to be changed", "init > plan.toml"),

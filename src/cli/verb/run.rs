@@ -57,9 +57,9 @@ pub(in crate::cli) struct Settings {
     /// Documents in one bulk request [default: at most 1000, and 5000 over all connections]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     batch: Option<u64>,
-    /// Number of operations after that
+    /// Number of operations after the fill
     ///
-    /// Total number of operations after that; 0 for none
+    /// Total number of operations after the fill; 0 for none
     #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
     ops: Option<u64>,
     /// How long to run operations [default: 15s]

@@ -139,7 +139,7 @@ fn text(bytes: &[u8]) -> Result<String, Trouble> {
     String::from_utf8(bytes.to_vec()).map_err(wrong)
 }
 
-/// Inserts many rows, each with its own statement: rows of several partitions do not belong into a
+/// Inserts many rows, each with its own statement: rows of several partitions do not belong in a
 /// batch. Returns the outcome of each.
 async fn insert_all(
     pool: &Pool,

@@ -75,8 +75,8 @@ fn render(runs: &[RunRecord]) -> String {
 /// How to read the table.
 const fn summary_note(runs: &[RunRecord]) -> &'static str {
     if runs.len() > 1 {
-        "differences are to A; each column is one run, and how much two runs of the same differ \
-        is not known from it"
+        "differences are relative to A; each column is a single run, which does not show how much \
+        runs with the same settings vary"
     } else {
         "response times in ms, unless service times are named"
     }

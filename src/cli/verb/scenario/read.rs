@@ -51,7 +51,7 @@ pub(super) fn settings<'a>(
 ) -> Result<Vec<Setting<'a>>, Vec<Invalid>> {
     let name = file.display().to_string();
     let unread = |problem: String| {
-        let cure = "name a readable file; springload init prints one to begin with";
+        let cure = "name a readable file; springload init prints one to start from";
         vec![Invalid::new("PLAN", format!("cannot read {name}: {problem}"), cure)]
     };
     let size = std::fs::metadata(file).map_err(|error| unread(error.to_string()))?.len();

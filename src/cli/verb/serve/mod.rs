@@ -36,7 +36,7 @@ pub(in crate::cli) struct Serve {
 
 impl Verb for Serve {
     const NAME: &'static str = "serve";
-    const ABOUT: &'static str = "Run the embedded stand-in CouchDB alone";
+    const ABOUT: &'static str = "Run the embedded stand-in for CouchDB on its own";
     const FAMILY: Family = Family::Machines;
     const BRIEF: &'static [&'static str] =
         &["listen", "admin", "threads", "null", "delay", "stall", "drop", "slow"];

@@ -92,7 +92,7 @@ pub(in crate::cli) struct Sweep {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Against {
-    /// Documents in the database, and its size in bytes where the server tells
+    /// Documents in the database, and its size in bytes if the server reports it
     Docs,
 }
 
