@@ -23,6 +23,7 @@ mod look;
 mod pipeline;
 mod print;
 mod refusal;
+mod remembered;
 mod scenario;
 mod secrets;
 mod verb;

@@ -35,7 +35,7 @@ pub use chart::ChartKind;
 pub use drawn::{bulk_perf_picture, burst_picture, sweep_picture};
 pub use exposition::Exposition;
 pub use headline::{Headline, headline};
-pub use html::sweep_page;
+pub use html::{sweep_page, sweep_pill};
 pub use json::{RunFileError, read as read_json};
 pub use look::{Look, shown};
 pub use number::{bytes, grouped, millis};
@@ -43,7 +43,7 @@ pub use openmetrics::expose;
 pub use picture::Picture;
 pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
-pub use text::one_line;
+pub use text::{SavedRow, one_line, saved_text};
 pub use threshold::threshold_lines;
 
 use crate::record::RunRecord;

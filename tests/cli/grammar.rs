@@ -1,8 +1,10 @@
 //! What is made from the grammar of the command line: completions and man pages.
 
-use crate::springload::{Finished, springload};
+use crate::servers::absent;
+use crate::springload::{BINARY, Finished, Run, springload};
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The verbs that the help lists.
@@ -78,6 +80,83 @@ fn bash_completes_a_verb_and_a_flag() {
     let verb = ask("springload cus", 1).expect("bash, as for tests/run.sh");
     assert_eq!(verb, "cushion");
     assert_eq!(ask("springload run --no-t", 2).as_deref(), Some("--no-tui"));
+}
+
+/// A folder with a run called `after the update`, and the path of the program.
+fn with_a_run() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let runs = folder.path().join("springload-runs/20260302T091501Z");
+    let label = ["--label", "after the update", "--output", runs.to_str().expect("UTF-8")];
+    Run::bare(&["run", "basic", "--docs", "20", "--ops", "20", "-c", "1", "-q"])
+        .args(&label)
+        .finish();
+    let bin = Path::new(BINARY).parent().expect("a folder").display().to_string();
+    (folder, bin)
+}
+
+#[test]
+fn bash_completes_the_names_of_runs_formats_and_workloads() {
+    let (folder, bin) = with_a_run();
+    let script = springload(["completions", "bash"]).stdout;
+    let at = folder.path().display();
+    let ask = |words: &str| {
+        let ask = format!(
+            "cd '{at}'; PATH='{bin}':$PATH\n{script}\nCOMP_WORDS=({words})\n\
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n\
+             _springload_runs springload \"${{COMP_WORDS[COMP_CWORD]}}\" \
+             \"${{COMP_WORDS[COMP_CWORD - 1]}}\"\nprintf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let output = takes("bash", &["--norc"], &ask).expect("bash, as for tests/run.sh");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let told = String::from_utf8(output.stdout).expect("UTF-8");
+        told.trim().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all = ["latest", "20260302T091501Z", "after\\ the\\ update"];
+    for (words, offered) in [
+        ("springload show ''", &all[..]),
+        ("springload report latest ''", &all),
+        ("springload show 2026", &all[1..2]),
+        ("springload report --format junit aft", &all[2..]),
+        ("springload show 'after\\ the'", &all[2..]),
+        ("springload report none", &[]),
+        ("springload show --verb", &["--verbose"]),
+        ("springload report --format jun", &["junit"]),
+        ("springload run --format jun", &["junit"]),
+        ("springload run --workload ho", &["hot"]),
+        ("springload lis", &["list"]),
+    ] {
+        let offered: Vec<_> = offered.iter().map(|it| (*it).to_owned()).collect();
+        let told: Vec<_> = ask(words).into_iter().filter(|it| !it.is_empty()).collect();
+        assert_eq!(told, offered, "{words}");
+    }
+    assert!(script.contains("complete -F _springload_runs -o"), "it is used");
+}
+
+#[test]
+fn zsh_and_fish_ask_for_the_names_of_runs() {
+    let zsh = springload(["completions", "zsh"]).stdout;
+    assert_eq!(zsh.matches(":_springload_runs' \\\n").count(), 2, "report and show");
+    assert_eq!(zsh.matches("\n_springload_runs() {\n").count(), 1);
+    let (folder, bin) = with_a_run();
+    let script = folder.path().join("springload.fish");
+    std::fs::write(&script, springload(["completions", "fish"]).stdout).expect("a file");
+    let ask = |line: &str| {
+        let mut fish = Command::new("fish");
+        fish.args(["--no-config", "--command"]).current_dir(folder.path());
+        let output = fish
+            .arg(format!("set -x PATH '{bin}' $PATH; source springload.fish; complete -C '{line}'"))
+            .env("SPRINGLOAD_STATE", "")
+            .output()
+            .ok()?;
+        Some(String::from_utf8(output.stdout).expect("UTF-8"))
+    };
+    let Some(runs) = ask("springload show ") else {
+        return absent("fish", "install the package fish");
+    };
+    assert!(runs.contains("20260302T091501Z\tafter the update\n"), "{runs}");
+    assert!(runs.contains("latest\t20260302T091501Z\n"), "{runs}");
+    let formats = ask("springload report --format ju").expect("fish");
+    assert!(formats.starts_with("junit"), "{formats}");
 }
 
 #[test]

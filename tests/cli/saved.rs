@@ -1,15 +1,20 @@
 //! Saved runs: `list`, `show`, and `report` by name.
 
-use crate::springload::{BINARY, Finished, number, springload};
+use crate::springload::{Finished, binary, number, springload};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// A verb in `folder`.
+/// A verb in `folder`, where nothing is remembered.
 fn inside(folder: &Path, arguments: &[&str]) -> std::process::Output {
-    let mut command = assert_cmd::Command::new(BINARY);
+    with_state(folder, Path::new(""), arguments)
+}
+
+/// A verb in `folder`, with such a state folder.
+fn with_state(folder: &Path, state: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut command = assert_cmd::Command::from_std(binary());
     command.args(arguments).current_dir(folder).timeout(Duration::from_secs(120));
-    command.output().expect("it runs")
+    command.env("SPRINGLOAD_STATE", state).output().expect("it runs")
 }
 
 fn out(folder: &Path, arguments: &[&str]) -> String {
@@ -47,13 +52,16 @@ fn runs_are_found_again() {
 
     let table = out(folder, &["list"]);
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines.len(), 4, "{table}");
-    for (line, nth) in [(lines[1], 0), (lines[2], 1)] {
-        assert!(line.starts_with(id(nth)) && line.contains("run stand-in"), "{table}");
-        assert!(line.contains("bulk insert, mixed"), "{table}");
+    assert_eq!(lines.len(), 3, "files beside the runs are nobody's business: {table}");
+    assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["run", "ago", "what", "result"]);
+    for (line, report, nth) in [(lines[1], &second, 0), (lines[2], &first, 1)] {
+        assert!(line.starts_with(id(nth)) && line.contains("  run stand-in  "), "{table}");
+        // What the report begins with, as far as there is room.
+        let (_, result) = line.split_once("stand-in  ").expect("a result");
+        let result = result.trim_end_matches('…');
+        assert!(report.starts_with(result) && result.len() > 20, "{result:?}: {report}");
     }
-    assert!(lines[3].starts_with("unreadable: springload-runs"), "{table}");
-    assert_eq!(out(folder, &["list", "springload-runs"]), table);
+    assert_eq!(out(folder, &["list", "springload-runs"]).lines().count(), 3);
 
     for name in ["latest", "latest~0", id(0)] {
         assert_eq!(out(folder, &["show", name]), second, "{name}");
@@ -66,7 +74,9 @@ fn runs_are_found_again() {
     let stored = std::fs::read_to_string(folder.join(&path)).expect("a record");
     assert_eq!(out(folder, &["show", "latest~1", "--format", "json"]), stored);
 
-    for (name, words) in [("latest~9", "contains 2 runs"), ("20", "2 runs begin with \"20\"")] {
+    for (name, words) in
+        [("latest~9", "there are 2 saved runs"), ("20", "2 runs begin with \"20\"")]
+    {
         let output = inside(folder, &["show", name]);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{error}");
@@ -86,7 +96,7 @@ fn passwords_are_in_no_list() {
     let run = ["run", &url, "--docs", "20", "--ops", "20", "-c", "1", "-q"];
     assert!(matches!(inside(folder.path(), &run).status.code(), Some(0 | 5)));
     let (table, json) = (out(folder.path(), &["list"]), out(folder.path(), &["list", "--json"]));
-    assert!(table.contains(&format!("run {}", server.url)), "{table}");
+    assert!(table.contains("run 127.0.0.1:"), "{table}");
     assert!(json.contains("***"), "{json}");
     for text in [table, json] {
         assert!(!text.contains("geheim"), "{text}");
@@ -98,15 +108,15 @@ fn a_folder_that_is_not_there_is_refused() {
     springload(["list", "no/such"]).refused(2, &["DIR: cannot read no/such", "; name a folder"]);
     let nothing: Finished = springload(["list", "--json"]);
     assert_eq!((nothing.code, &nothing.stdout[..]), (0, "[]\n"));
-    springload(["show", "latest"]).refused(2, &["RUN: latest does not exist", "contains 0 runs"]);
+    springload(["show", "latest"])
+        .refused(2, &["RUN: latest does not exist", "no run is saved here"]);
 }
 
 #[test]
 fn an_output_that_ends_like_a_format_is_a_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let run = |arguments: &[&str]| {
-        let mut command = assert_cmd::Command::new(crate::springload::BINARY);
-        let output = command.args(arguments).current_dir(folder.path()).output().expect("it runs");
+        let output = inside(folder.path(), arguments);
         (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
     };
     let small = ["run", "basic", "--docs", "20", "--ops", "20", "-c", "1", "-q", "-o"];
@@ -126,4 +136,143 @@ fn an_output_that_ends_like_a_format_is_a_file() {
     let (code, told) = run(&["report", "latest", "-o", "chart.svg"]);
     assert_eq!((code, &told[..]), (Some(0), ""));
     assert!(read("chart.svg").starts_with("<svg"));
+}
+
+/// A small run of no server at all.
+const SMALL: [&str; 9] = ["run", "basic", "--docs", "20", "--ops", "20", "-c", "1", "-q"];
+
+#[test]
+fn cargo_keeps_tests_from_remembering() {
+    let variable = std::env::var_os("SPRINGLOAD_STATE");
+    assert_eq!(variable.as_deref(), Some("".as_ref()), "tests are started by cargo");
+}
+
+#[test]
+fn runs_saved_elsewhere_are_remembered() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    let (here, there, state) = (at("here"), at("there"), at("home/state"));
+    std::fs::create_dir(&here).expect("a folder");
+    std::fs::create_dir(&there).expect("a folder");
+    let run = |more: &[&str]| {
+        let output = with_state(&here, &state, &[&SMALL[..], more].concat());
+        assert!(matches!(output.status.code(), Some(0 | 5)), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    };
+    let told = |place: &Path, arguments: &[&str]| {
+        let output = with_state(place, &state, arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    run(&["--label", "at home"]);
+    assert!(!state.exists(), "what is in springload-runs is found anyway");
+    run(&["-o", "out/first", "--label", "the first"]);
+    run(&["-o", "springload-runs/second"]);
+    run(&["-o", "page.html"]);
+    let index = std::fs::read_to_string(state.join("runs.jsonl")).expect("an index");
+    assert_eq!(index.lines().count(), 1, "{index}");
+    let entry: Value = serde_json::from_str(&index).expect("JSON");
+    assert_eq!(
+        (&entry["label"], entry["path"].as_str().map(|it| it.ends_with("out/first"))),
+        (&Value::from("the first"), Some(true))
+    );
+
+    assert_eq!(told(&here, &["list"]).lines().count(), 5);
+    assert!(told(&here, &["list"]).contains("\nout/first "), "{}", told(&here, &["list"]));
+    assert_eq!(told(&here, &["list", "springload-runs"]).lines().count(), 4);
+    let elsewhere = told(&there, &["list"]);
+    assert_eq!(elsewhere.lines().count(), 2, "{elsewhere}");
+    assert!(elsewhere.contains("out/first  ") && elsewhere.contains("  the first  "));
+    let json: Value = serde_json::from_str(&told(&there, &["list", "--json"])).expect("JSON");
+    assert!(json[0]["headline"].is_string() && json[0]["result"]["kind"].is_string(), "{json}");
+    let shown = told(&here, &["show", "out/first"]);
+    for name in ["first", "fir", "the first", "latest"] {
+        assert_eq!(told(&there, &["show", name]), shown, "{name}");
+    }
+    assert_eq!(out(&there, &["list"]), "", "nobody else knows of it");
+    std::fs::remove_dir_all(here.join("out")).expect("a folder");
+    assert_eq!(told(&there, &["list"]), "");
+    assert_eq!(with_state(&there, &state, &["show", "first"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_used_costs_a_warning() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").expect("a file");
+    let output = with_state(folder.path(), &file, &[&SMALL[..], &["-o", "out"]].concat());
+    let told = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(matches!(output.status.code(), Some(0 | 5)), "{told}");
+    assert!(told.starts_with("warning: cannot remember this run ") && told.lines().count() == 1);
+    assert!(told.contains("with SPRINGLOAD_STATE= (empty) no run is remembered"), "{told}");
+    assert!(folder.path().join("out/run.json").exists());
+    // A folder instead of the index, as good as none for those who read it.
+    let state = folder.path().join("state");
+    std::fs::create_dir_all(state.join("runs.jsonl")).expect("a folder");
+    let listed = with_state(folder.path(), &state, &["list"]);
+    assert!(listed.status.success() && listed.stdout.is_empty(), "{listed:?}");
+    // Who has no home is not told of it.
+    let mut command = assert_cmd::Command::from_std(binary());
+    command.env_remove("SPRINGLOAD_STATE").env_remove("HOME").env_remove("XDG_STATE_HOME");
+    let output = command.args(SMALL).args(["-o", "out2"]).current_dir(folder.path()).output();
+    assert_eq!(String::from_utf8_lossy(&output.expect("it runs").stderr), "");
+}
+
+#[test]
+fn a_list_has_rows_for_runs_and_sweeps_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let runs = folder.path().join("springload-runs");
+    let label = "日本語の長い名前 and yet a lot more of it, up to the end";
+    for more in [&["--label", label][..], &["-o", "springload-runs/hostile"]] {
+        inside(folder.path(), &[&SMALL[..], more].concat());
+    }
+    let hostile = runs.join("hostile/run.json");
+    let text = std::fs::read_to_string(&hostile).expect("a record");
+    let text = text.replace("\"plan\": {", "\"plan\": {\n    \"label\": \"a\\u001b[31mb\\u202e\",");
+    std::fs::write(&hostile, text).expect("a record");
+    let sweep = ["sweep", "basic", "-L", "connections=1,2", "--docs", "20", "--ops", "20", "-q"];
+    inside(folder.path(), &[&sweep[..], &["-o", "springload-runs/swept"]].concat());
+    for (name, content) in [("cut/run.json", "{"), ("notes.txt", "to do"), ("broken.json", "{")] {
+        std::fs::create_dir_all(runs.join("cut")).expect("a folder");
+        std::fs::write(runs.join(name), content).expect("a file");
+    }
+    std::fs::create_dir(runs.join("empty")).expect("a folder");
+    let table = out(folder.path(), &["list"]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 5, "{table}");
+    assert!(lines[1].starts_with("swept ") && lines[1].contains("  sweep conn"), "{table}");
+    assert!(lines[1].contains("2 runs, all valid") || lines[1].contains("of 2 runs"), "{table}");
+    assert!(lines[2].starts_with("hostile ") && lines[2].contains("  a\u{fffd}[31mb\u{fffd}  "));
+    assert!(lines[3].contains("  日本語の長い") && lines[3].contains('…'), "{table}");
+    assert_eq!(lines[4], "springload-runs/cut/run.json: broken; remove it, or restore a copy");
+    assert!(!table.contains(['\u{1b}', '\u{202e}']), "{table:?}");
+    // Wide characters take two columns.
+    let columns = |c: char| 1 + usize::from(c > '\u{2fff}' && c < '\u{fffd}');
+    let width = |line: &&str| line.chars().map(columns).sum::<usize>();
+    assert!(lines[..4].iter().all(|line| width(line) <= 80), "{table}");
+    let json: Value = serde_json::from_str(&out(folder.path(), &["list", "--json"])).expect("JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(7), "{json}");
+    assert_eq!(json[0]["sweep"]["axes"][0]["name"], "connections");
+    assert!(out(folder.path(), &["show", "swept"]).contains("connections"));
+    assert_eq!(out(folder.path(), &["show", "latest"]), out(folder.path(), &["show", "swept"]));
+}
+
+#[test]
+fn a_run_that_measures_nothing_leaves_no_folder() {
+    let server = crate::servers::Server::stand_in(springload::embedded::Options {
+        admin: Some(("admin".to_owned(), "right".to_owned())),
+        ..springload::embedded::Options::default()
+    });
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::create_dir(folder.path().join("mine")).expect("a folder");
+    let url = server.url.replace("://", "://admin:wrong@");
+    for more in [&[][..], &["-o", "made/by/it"], &["-o", "mine"]] {
+        for target in [&url[..], "http://127.0.0.1:1"] {
+            let output = inside(folder.path(), &[&["run", target, "-q"], more].concat());
+            assert_eq!(output.status.code(), Some(3), "{output:?}");
+        }
+    }
+    let left = std::fs::read_dir(folder.path()).expect("a folder");
+    let left: Vec<_> = left.map(|it| it.expect("an entry").file_name()).collect();
+    assert_eq!(left, ["mine"], "what was there before stays");
 }

@@ -173,6 +173,8 @@ pub(crate) fn binary() -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| own(name)) {
         command.env_remove(name);
     }
+    // Nothing is remembered in the home of whoever tests.
+    command.env("SPRINGLOAD_STATE", "");
     // What is compared has signs beyond ASCII.
     command.env("LC_ALL", "C.UTF-8");
     command

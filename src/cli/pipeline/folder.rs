@@ -18,10 +18,24 @@ const MOST_RUNS: u32 = 100_000;
 /// The file name of the page.
 pub(in crate::cli) const PAGE: &str = "report.html";
 
-/// The folder of one run. Created before anything is sent, so that a bad path fails early.
+/// The folder of one run. Created before anything is sent, so that a bad path fails early; removed
+/// again if nothing came into it.
 #[derive(Debug)]
 pub(in crate::cli) struct Folder {
     file: PathBuf,
+    /// The folders that did not exist before, innermost first.
+    created: Vec<PathBuf>,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // This fails for a folder with anything in it, as it should.
+        for folder in &self.created {
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+    }
 }
 
 impl Folder {
@@ -29,8 +43,9 @@ impl Folder {
     /// to `run-1.json` and so on.
     pub(in crate::cli) fn make(wanted: Option<&Path>, now: &str) -> io::Result<Self> {
         let folder = wanted.map_or_else(|| default_folder(now), Path::to_owned);
-        fs::create_dir_all(&folder)?;
         let file = folder.join("run.json");
+        let made = Self { file: file.clone(), created: missing(&folder) };
+        fs::create_dir_all(&folder)?;
         let probe = folder.join(".run.json.new");
         fs::write(&probe, b"")?;
         fs::remove_file(&probe)?;
@@ -41,7 +56,7 @@ impl Folder {
             // The old page would be mistaken for the new one's; it can be rendered again.
             let _ = fs::remove_file(folder.join(PAGE));
         }
-        Ok(Self { file })
+        Ok(made)
     }
 
     /// The file of the record.
@@ -49,9 +64,14 @@ impl Folder {
         &self.file
     }
 
+    /// The folder itself.
+    pub(in crate::cli) fn path(&self) -> &Path {
+        self.file.parent().unwrap_or(&self.file)
+    }
+
     /// The folder, as it is shown.
     pub(in crate::cli) fn shown(&self) -> String {
-        self.file.parent().unwrap_or(&self.file).display().to_string()
+        self.path().display().to_string()
     }
 
     /// Replaces the record atomically: a reader sees the old one or the new one.
@@ -103,7 +123,7 @@ impl Folder {
         };
         eprintln!("error: cannot write {}: {error}", self.file.display());
         let place = std::env::temp_dir().join(format!("springload-{}", std::process::id()));
-        let rescue = Self { file: place.join("run.json") };
+        let rescue = Self { file: place.join("run.json"), created: Vec::new() };
         match rescue.save(record).and_then(|()| rescue.save_page(record)) {
             Ok(_) => eprintln!("record: {}", rescue.file.display()),
             Err(error) => {
@@ -112,6 +132,12 @@ impl Folder {
         }
         false
     }
+}
+
+/// Which of a folder and those around it do not exist, innermost first.
+fn missing(folder: &Path) -> Vec<PathBuf> {
+    let named = folder.ancestors().filter(|it| !it.as_os_str().is_empty());
+    named.take_while(|it| !it.exists()).map(Path::to_owned).collect()
 }
 
 /// The time, in the form of folder names.
@@ -132,4 +158,32 @@ fn default_folder(now: &str) -> PathBuf {
         .map(|n| base.join(format!("{now}-{n}")))
         .find(|path| !path.exists())
         .unwrap_or(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_made_and_is_empty_is_removed() {
+        let base = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| base.path().join(name);
+        let make = |name: &str| Folder::make(Some(&at(name)), "").expect("a folder");
+        drop(make("a/b/c"));
+        assert!(!at("a").exists());
+        fs::create_dir_all(at("a/b")).expect("a folder");
+        drop(make("a/b"));
+        assert!(at("a/b").exists(), "it was there before");
+        drop(make("a/b/c"));
+        assert!(at("a/b").exists() && !at("a/b/c").exists());
+        let used = make("d/e");
+        fs::write(used.file(), "{}").expect("a file");
+        drop(used);
+        assert!(at("d/e/run.json").exists());
+        let outer = make("f/one");
+        drop(make("f/two"));
+        assert!(at("f/one").exists() && !at("f/two").exists(), "another run is at work there");
+        drop(outer);
+        assert!(!at("f").exists());
+    }
 }

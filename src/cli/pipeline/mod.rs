@@ -15,6 +15,7 @@ mod view;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::{OutputArgs, fit_for_stdout};
 use crate::cli::look;
+use crate::cli::remembered::remember;
 use crate::driver::{GIVE_PASSWORD, LOG_IN, with_bodies};
 use crate::embedded::StandIn;
 use crate::fleet::Fleet;
@@ -25,7 +26,9 @@ use crate::report;
 use crate::run::run_with;
 use bench::Bench;
 use dialect::{Dialect, deliver};
+use folder::RUNS;
 use std::io;
+use std::path::Path;
 use view::View;
 
 /// What a verb asks for.
@@ -170,7 +173,17 @@ impl Measured {
         }
         let quiet = output.quiet || !dialect.tells_folder();
         let saved = bench.folder.tell(record, self.unsaved.as_ref(), quiet);
+        if self.unsaved.is_none() && output.folder().is_some() {
+            keep_in_mind(bench.folder.path(), &record.started_at, record.plan.label.as_deref());
+        }
         Exit::of_record(record).if_written(told.is_ok() && saved)
+    }
+}
+
+/// Remembers where a run or sweep is saved, and warns if that cannot be done.
+pub(in crate::cli) fn keep_in_mind(folder: &Path, began: &str, label: Option<&str>) {
+    if let Err(trouble) = remember(folder, Path::new(RUNS), began, label) {
+        eprintln!("warning: {trouble}");
     }
 }
 

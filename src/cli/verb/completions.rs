@@ -38,8 +38,67 @@ impl Verb for Completions {
         let mut grammar = (call.grammar)();
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut grammar, "springload", &mut script);
-        print(&script);
+        let script = String::from_utf8_lossy(&script);
+        print(with_runs(self.shell, &script).as_bytes());
         Exit::Passed
+    }
+}
+
+/// Asks springload for the names of runs, in bash after all else has been offered.
+const BASH: &str = r#"
+_springload_runs() {
+    _springload "$@"
+    local cur="${COMP_WORDS[COMP_CWORD]}" name rest
+    case "${COMP_WORDS[1]}" in report | show) ;; *) return 0 ;; esac
+    case "${COMP_WORDS[COMP_CWORD-1]}" in --format | --chart | --output | -o) return 0 ;; esac
+    [[ $COMP_CWORD -lt 2 || $cur == -* ]] && return 0
+    COMPREPLY=()
+    while IFS=$'\t' read -r name rest; do
+        # Bash would break these in two.
+        [[ $name == *[:=]* || $name != "${cur//\\/}"* ]] && continue
+        COMPREPLY+=("$(printf '%q' "$name")")
+    done < <("${1:-springload}" list --names 2>/dev/null)
+    return 0
+}
+"#;
+/// The same, where zsh would offer files.
+const ZSH: &str = r#"_springload_runs() {
+    local -a runs
+    runs=("${(@f)$(_call_program runs springload list --names 2>/dev/null)}")
+    runs=("${(@)runs//:/\:}")
+    runs=("${(@)runs/$'\t'/:}")
+    _describe -V -t runs run runs
+    _files
+}
+
+"#;
+/// The same, beside the files that fish offers.
+const FISH: &str = r#"complete -c springload -n "__fish_springload_using_subcommand VERB" -k -a "(springload list --names 2>/dev/null)"
+"#;
+
+/// A completion script that offers the names of runs, too, in the shells that people type in.
+fn with_runs(shell: Shell, script: &str) -> String {
+    match shell {
+        Shell::Bash => {
+            let (before, after) = script.rsplit_once("\nif [[").unwrap_or((script, ""));
+            let after = after.replace("complete -F _springload ", "complete -F _springload_runs ");
+            format!("{before}{BASH}\nif [[{after}")
+        }
+        Shell::Zsh => {
+            let (before, after) = script.rsplit_once("if [ \"$funcstack").unwrap_or((script, ""));
+            let line = |line: &str| {
+                let run = line.starts_with("'*::run -- ");
+                let offers = run.then(|| line.replace(":_files'", ":_springload_runs'"));
+                offers.unwrap_or_else(|| line.to_owned()) + "\n"
+            };
+            let before: String = before.lines().map(line).collect();
+            format!("{before}{ZSH}if [ \"$funcstack{after}")
+        }
+        Shell::Fish => {
+            let more = ["report", "show"].map(|verb| FISH.replace("VERB", verb));
+            format!("{script}{}", more.concat())
+        }
+        _ => script.to_owned(),
     }
 }
 

@@ -1,26 +1,39 @@
-//! `springload list`: the saved runs, newest first.
+//! `springload list`: the saved runs and sweeps, newest first.
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
+use crate::cli::look;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::print::print;
-use crate::cli::verb::saved::{Content, Outline, Saved, list};
-use crate::plan::stage_title;
-use crate::report::{bytes, grouped};
+use crate::cli::verb::named;
+use crate::cli::verb::saved::{
+    BROKEN, Content, NEWER, Outline, Saved, SweepOutline, everywhere, list,
+};
+use crate::cli::verb::sweep;
+use crate::clock::wall_ns;
+use crate::record::ResultKind;
+use crate::report::{Headline, SavedRow, headline, read_json, saved_text, shown, sweep_pill};
 use serde::Serialize;
-use std::fmt::Write as _;
-use std::io::ErrorKind;
+use std::fs;
 use std::path::PathBuf;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// `springload list`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct List {
-    /// The folder that contains the runs
-    #[arg(value_name = "DIR", default_value = RUNS)]
-    folder: PathBuf,
-    /// Print the list as JSON
+    /// A folder with runs
+    ///
+    /// A folder that contains the folders of runs [default: springload-runs, and runs saved
+    /// elsewhere, as far as they are remembered]
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Print the list as JSON, with all that is in the folder
     #[arg(long)]
     json: bool,
+    /// Print the names that show and report take, for completions
+    #[arg(long, hide = true)]
+    names: bool,
 }
 
 /// One entry of the list, as JSON.
@@ -32,41 +45,45 @@ struct Listed<'a> {
     ok_per_s: Option<f64>,
     /// How the run ended, in words.
     verdict: Option<&'static str>,
+    /// The result in few words, as reports begin with it.
+    headline: Option<String>,
 }
 
 impl<'a> Listed<'a> {
     fn new(saved: &'a Saved) -> Self {
         let outline = match &saved.state {
             Content::Readable(outline) => Some(outline),
-            Content::Unreadable { .. } => None,
+            Content::Sweep(_) | Content::Unreadable { .. } => None,
         };
         let (ok_per_s, verdict) =
             (outline.and_then(Outline::ok_per_s), outline.map(Outline::verdict));
-        Self { saved, ok_per_s, verdict }
+        let headline = row(saved, 0).map(|row| row.words);
+        Self { saved, ok_per_s, verdict, headline }
     }
 }
 
 impl Verb for List {
     const NAME: &'static str = "list";
-    const ABOUT: &'static str = "List the saved runs, newest first";
+    const ABOUT: &'static str = "List the saved runs and sweeps, newest first";
     const FAMILY: Family = Family::Results;
     const EXAMPLES: [Example; 3] = [
-        ("The runs in springload-runs", "list"),
+        ("The runs in springload-runs, and those saved elsewhere", "list"),
         ("Those in another folder", "list results"),
         ("For scripts", "list --json"),
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
-        let saved = match list(&self.folder) {
+        if self.names {
+            let line =
+                |(name, word): (String, String)| format!("{name}\t{}\n", shown(&word, false));
+            print(named::names().into_iter().map(line).collect::<String>().as_bytes());
+            return Exit::Passed;
+        }
+        let saved = match self.folder.as_deref().map_or_else(|| Ok(everywhere()), list) {
             Ok(saved) => saved,
-            // The default folder may not exist yet.
-            Err(error)
-                if error.kind() == ErrorKind::NotFound && self.folder.as_os_str() == RUNS =>
-            {
-                Vec::new()
-            }
             Err(error) => {
-                let name = self.folder.display();
+                let name = self.folder.unwrap_or_default();
+                let name = name.display();
                 eprintln!("error: DIR: cannot read {name}: {error}; name a folder with runs");
                 return Exit::Usage;
             }
@@ -75,55 +92,147 @@ impl Verb for List {
             let all: Vec<_> = saved.iter().map(Listed::new).collect();
             let text = serde_json::to_string_pretty(&all).expect("a list is plain data");
             print((text + "\n").as_bytes());
-        } else if saved.is_empty() {
-            eprintln!("no runs in {} yet", self.folder.display());
-        } else {
-            print(table(&saved).as_bytes());
+            return Exit::Passed;
         }
+        let text = table(&saved);
+        if text.is_empty() {
+            let place = self.folder.unwrap_or_else(|| RUNS.into());
+            eprintln!("no runs in {} yet; springload run makes the first", place.display());
+        }
+        print(text.as_bytes());
         Exit::Passed
     }
 }
 
-/// A line for each run, and one for each entry that is not a run.
+/// A row for each run and sweep, and a line for each that cannot be read.
 fn table(saved: &[Saved]) -> String {
-    let head = ["run", "began (UTC)", "what", "stages", "ok docs/s", "verdict", "size"];
-    let mut rows = vec![head.map(str::to_owned)];
-    rows.extend(saved.iter().filter_map(|it| match &it.state {
-        Content::Readable(outline) => Some(row(it, outline)),
-        Content::Unreadable { .. } => None,
-    }));
-    let widths: [usize; 7] = std::array::from_fn(|column| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
-    });
-    let mut out = String::new();
-    for row in rows.iter().filter(|_| rows.len() > 1) {
-        let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
-            let number = matches!(column, 4 | 6);
-            if number { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-        });
-        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        out.push('\n');
-    }
-    for it in saved {
-        if let Content::Unreadable { unreadable } = &it.state {
-            let _ = writeln!(out, "unreadable: {}: {unreadable}", it.file.display());
+    let look = look::of_stdout(false);
+    let now = (wall_ns() / 1_000_000_000).cast_signed();
+    let rows: Vec<SavedRow> = saved.iter().filter_map(|it| row(it, now)).collect();
+    let broken = saved.iter().filter(|it| it.is_own()).filter_map(|it| match &it.state {
+        Content::Unreadable { unreadable } => {
+            Some((it.file.display().to_string(), words_on(unreadable)))
         }
-    }
-    out
+        Content::Readable(_) | Content::Sweep(_) => None,
+    });
+    saved_text(&rows, &broken.collect::<Vec<_>>(), look)
 }
 
-fn row(saved: &Saved, outline: &Outline) -> [String; 7] {
-    let verb = outline.plan.command.split(' ').nth(1).unwrap_or_default();
-    let place = if outline.server.stand_in { "stand-in" } else { &outline.server.url };
-    let began = outline.started_at.get(..19).unwrap_or(&outline.started_at).replace('T', " ");
-    let stages: Vec<_> = outline.stages.iter().map(|stage| stage_title(&stage.name)).collect();
-    [
-        saved.id.clone(),
-        began,
-        format!("{verb} {place}"),
-        stages.join(", "),
-        outline.ok_per_s().map_or_else(|| "-".to_owned(), |rate| grouped(rate as u64)),
-        outline.verdict().to_owned(),
-        bytes(saved.size_bytes),
-    ]
+/// What to do about a file that cannot be read, in few words: `show` and `--json` have the reason.
+fn words_on(unreadable: &str) -> &'static str {
+    match unreadable {
+        it if it.starts_with(NEWER) => "of a newer version; update springload",
+        it if it.starts_with(BROKEN) => "broken; remove it, or restore a copy",
+        _ => "cannot be read; check its permissions",
+    }
+}
+
+/// A run or sweep, `now` in seconds since 1970; `None`: it cannot be read.
+fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
+    let (what, kind, lead, words) = match &saved.state {
+        Content::Readable(outline) => {
+            let result = result(saved, outline);
+            let lead = format!("{} {}", result.mark(), result.name());
+            (subject(outline), result.kind, lead, result.words)
+        }
+        Content::Sweep(outline) => {
+            let (kind, mark, words) = of_sweep(saved, outline);
+            (sweep_subject(outline), kind, mark.to_string(), words)
+        }
+        Content::Unreadable { .. } => return None,
+    };
+    let ago = ago(saved.began(), now);
+    Some(SavedRow { name: saved.id.clone(), ago, what, kind, lead, words })
+}
+
+/// What the first line of the run's report says; where that cannot be made, as of a database that
+/// this program was built without, what is stored.
+fn result(saved: &Saved, outline: &Outline) -> Headline {
+    let text = fs::read_to_string(&saved.file).unwrap_or_default();
+    if let Ok(record) = read_json(&text) {
+        return headline(&record);
+    }
+    let stored = outline.result.as_ref();
+    let stopped = if outline.partial { ResultKind::Stopped } else { ResultKind::Passed };
+    let words = stored.and_then(|it| it.reason.clone());
+    Headline {
+        kind: stored.map_or(stopped, |it| it.kind),
+        words: words.unwrap_or_else(|| outline.verdict().to_owned()),
+    }
+}
+
+/// How many of the runs of a sweep can be trusted.
+fn of_sweep(saved: &Saved, outline: &SweepOutline) -> (ResultKind, char, String) {
+    let Ok(sweep) = sweep::read(&saved.file) else {
+        let words = format!("{} of {} runs measured", outline.measured, outline.runs);
+        return (ResultKind::Stopped, '?', words);
+    };
+    let (colour, mark, words) = sweep_pill(&sweep);
+    let kind = match colour {
+        "good" => ResultKind::Passed,
+        "bad" => ResultKind::Failed,
+        _ => ResultKind::Stopped,
+    };
+    (kind, mark, words)
+}
+
+/// A run's label, or its verb and target.
+fn subject(outline: &Outline) -> String {
+    outline.plan.label.clone().unwrap_or_else(|| {
+        let verb = outline.plan.command.split(' ').nth(1).unwrap_or_default();
+        let place = if outline.server.stand_in { "stand-in" } else { host(&outline.server.url) };
+        format!("{verb} {place}").trim_end().to_owned()
+    })
+}
+
+/// A sweep's label, or what it varies.
+fn sweep_subject(outline: &SweepOutline) -> String {
+    let sweep = &outline.sweep;
+    sweep.label.clone().unwrap_or_else(|| {
+        let names: Vec<_> = sweep.axes.iter().map(|axis| axis.name.as_str()).collect();
+        let place = sweep.target.as_deref().map_or("stand-in", host);
+        format!("sweep {} {place}", names.join(","))
+    })
+}
+
+/// An address without `http://`.
+fn host(url: &str) -> &str {
+    url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/')
+}
+
+/// How long ago that was, at `now` in seconds since 1970; after some months, the month.
+fn ago(began: &str, now: i64) -> String {
+    let Ok(then) = OffsetDateTime::parse(began, &Rfc3339) else { return "?".to_owned() };
+    let seconds = (now - then.unix_timestamp()).max(0);
+    match (seconds, seconds / 60, seconds / 3600, seconds / 86_400) {
+        (it @ 0..60, ..) => format!("{it} s"),
+        (_, it @ 0..60, ..) => format!("{it} min"),
+        (_, _, it @ 0..48, _) => format!("{it} h"),
+        (_, _, _, it @ 0..100) => format!("{it} d"),
+        _ => began.get(..7).unwrap_or_default().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short() {
+        let then = OffsetDateTime::parse("2026-03-02T09:15:01.123Z", &Rfc3339).unwrap();
+        let after = |seconds: i64| ago("2026-03-02T09:15:01.123Z", then.unix_timestamp() + seconds);
+        for (seconds, words) in [
+            (-5, "0 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (3_599, "59 min"),
+            (3_600, "1 h"),
+            (47 * 3_600, "47 h"),
+            (48 * 3_600, "2 d"),
+            (100 * 86_400, "2026-03"),
+        ] {
+            assert_eq!(after(seconds), words, "{seconds}");
+        }
+        assert_eq!((ago("", 0), ago("é", 0)), ("?".to_owned(), "?".to_owned()));
+    }
 }

@@ -7,7 +7,7 @@ use crate::cli::flags::output::{VerboseArgs, fit_for_stdout};
 use crate::cli::flags::place::{format_of_file, refuse_unknown_ending};
 use crate::cli::look;
 use crate::cli::print::print;
-use crate::cli::verb::saved;
+use crate::cli::verb::named;
 use crate::cli::verb::sweep::{self, SweepFormat};
 use crate::plan::Invalid;
 use crate::record::RunRecord;
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 /// `springload report` and `springload show`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Report {
-    /// Saved runs: latest, latest~1, a name, a folder
+    /// Saved runs: latest, latest~1, a name, a label, a folder
     ///
-    /// A saved run: its name in springload list or the start of it, latest, or latest~1 for the one
-    /// before; a run.json or its folder; or the folder of a sweep. Some formats take several runs
+    /// A saved run or sweep: its name in springload list or the start of it, its label, latest, or
+    /// latest~1 for the one before; or a run.json or a folder. Some formats take several runs
     #[arg(required = true)]
     run: Vec<PathBuf>,
     /// The format [default: that of the file's name, or text]
@@ -81,11 +81,11 @@ impl Verb for Show {
 }
 
 fn render(args: &Report) -> Result<Vec<u8>, String> {
-    if let Some(file) = args.run.iter().find_map(|run| saved::sweep_file(run)) {
+    if let Some(file) = args.run.iter().find_map(|run| named::sweep_file(run)) {
         return of_sweep(args, &file);
     }
     let runs: Vec<RunRecord> =
-        args.run.iter().map(|run| saved::read(run)).collect::<Result<_, _>>()?;
+        args.run.iter().map(|run| named::read(run)).collect::<Result<_, _>>()?;
     let to_file = args.output != Path::new("-");
     let look = look::of_stdout(args.show.verbose);
     let look = if to_file { Look { verbose: args.show.verbose, ..Look::default() } } else { look };

@@ -1,23 +1,28 @@
-//! The runs saved in a folder: an outline of each for lists, and finding one by name.
+//! The runs and sweeps saved in a folder, or elsewhere and remembered: an outline of each.
 //!
-//! A list reads only the outlines of records; other files in the folder are listed as unreadable.
+//! Outlines are read without all else that is in a record. Other files are told as unreadable.
 
 use crate::cli::pipeline::folder::RUNS;
+use crate::cli::remembered::{self, Remembered};
 use crate::plan::Purpose;
-use crate::record::{RunRecord, SCHEMA_VERSION, Verdict};
-use crate::report::{RunFileError, read_json};
+use crate::record::{RunResult, SCHEMA_VERSION, Verdict};
+use crate::sweep::Axis;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The file of a sweep in its folder.
-const SWEEP: &str = "sweep.json";
+pub(super) const SWEEP: &str = "sweep.json";
 
-/// A run as a list shows it.
+/// How reasons begin why a file cannot be read.
+pub(super) const NEWER: &str = "written by a newer springload";
+pub(super) const BROKEN: &str = "not a complete ";
+
+/// A run or sweep as a list shows it.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Saved {
-    /// The name that `show` and `report` take.
+    /// The name that `show` and `report` take; of what is saved elsewhere, the folder.
     pub(in crate::cli) id: String,
     /// Where the record is.
     pub(in crate::cli) file: PathBuf,
@@ -31,8 +36,10 @@ pub(in crate::cli) struct Saved {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(in crate::cli) enum Content {
-    /// The outline of its record.
+    /// The outline of a run's record.
     Readable(Outline),
+    /// That of a sweep.
+    Sweep(SweepOutline),
     /// Why not.
     Unreadable { unreadable: String },
 }
@@ -51,12 +58,59 @@ pub(in crate::cli) struct Outline {
     pub(in crate::cli) stages: Vec<StageOutline>,
     #[serde(default, skip_serializing)]
     thresholds: Vec<JudgementOutline>,
+    /// As stored; older records have none.
+    #[serde(default)]
+    pub(in crate::cli) result: Option<RunResult>,
+}
+
+/// The parts of a sweep that a list shows.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct SweepOutline {
+    /// When its first run began, in UTC, as RFC 3339; empty if there is none.
+    pub(in crate::cli) started_at: String,
+    pub(in crate::cli) sweep: SweepPlan,
+    /// Its runs.
+    pub(in crate::cli) runs: usize,
+    /// How many of them were measured.
+    pub(in crate::cli) measured: usize,
+}
+
+/// What a sweep varies, and where.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::cli) struct SweepPlan {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) label: Option<String>,
+    /// The server, without passwords.
+    pub(in crate::cli) target: Option<String>,
+    pub(in crate::cli) axes: Vec<Axis>,
+}
+
+/// A `sweep.json`, as far as a list shows it.
+#[derive(Deserialize)]
+struct SweepFile {
+    definition: SweepPlan,
+    cells: Vec<CellOutline>,
+}
+
+#[derive(Deserialize)]
+struct CellOutline {
+    run: String,
+    result: Option<serde::de::IgnoredAny>,
+}
+
+/// When a run began.
+#[derive(Deserialize)]
+struct Beginning {
+    started_at: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::cli) struct PlanOutline {
     /// The command line, without any password.
     pub(in crate::cli) command: String,
+    /// What the user calls the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) label: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -130,13 +184,33 @@ impl Outline {
     }
 }
 
+impl SweepOutline {
+    fn read(file: &Path) -> Result<Self, String> {
+        let text = read_text(file)?;
+        let sweep: SweepFile =
+            serde_json::from_str(&text).map_err(|error| format!("{BROKEN}sweep.json: {error}"))?;
+        // Cells are measured in this order.
+        let first = sweep.cells.first().map(|cell| file.with_file_name(&cell.run));
+        let text = first.and_then(|file| fs::read_to_string(file).ok());
+        let began = text.and_then(|text| serde_json::from_str::<Beginning>(&text).ok());
+        Ok(Self {
+            started_at: began.map(|it| it.started_at).unwrap_or_default(),
+            runs: sweep.cells.len(),
+            measured: sweep.cells.iter().filter(|cell| cell.result.is_some()).count(),
+            sweep: sweep.definition,
+        })
+    }
+}
+
 impl Saved {
     fn read(id: String, file: PathBuf) -> Self {
         let size_bytes = fs::metadata(&file).map_or(0, |data| data.len());
-        let state = match outline(&file) {
-            Ok(outline) => Content::Readable(outline),
-            Err(unreadable) => Content::Unreadable { unreadable },
+        let state = if file.file_name().is_some_and(|own| own == SWEEP) {
+            SweepOutline::read(&file).map(Content::Sweep)
+        } else {
+            outline(&file).map(Content::Readable)
         };
+        let state = state.unwrap_or_else(|unreadable| Content::Unreadable { unreadable });
         Self { id, file, size_bytes, state }
     }
 
@@ -145,26 +219,71 @@ impl Saved {
         Self { id, file, size_bytes, state: Content::Unreadable { unreadable: why.to_owned() } }
     }
 
-    /// When the run began; empty if unknown.
-    fn began(&self) -> &str {
+    /// When it began, in UTC, as RFC 3339; empty if unknown.
+    pub(in crate::cli) fn began(&self) -> &str {
         match &self.state {
             Content::Readable(outline) => &outline.started_at,
+            Content::Sweep(outline) => &outline.started_at,
             Content::Unreadable { .. } => "",
         }
     }
+
+    /// What the user calls it.
+    pub(in crate::cli) fn label(&self) -> Option<&str> {
+        match &self.state {
+            Content::Readable(outline) => outline.plan.label.as_deref(),
+            Content::Sweep(outline) => outline.sweep.label.as_deref(),
+            Content::Unreadable { .. } => None,
+        }
+    }
+
+    /// Whether there is a run or a sweep that can be read.
+    pub(in crate::cli) const fn is_readable(&self) -> bool {
+        !matches!(self.state, Content::Unreadable { .. })
+    }
+
+    /// Whether it is the record of a run's own folder, or a sweep's, and not any other file.
+    pub(in crate::cli) fn is_own(&self) -> bool {
+        let own = self.file.file_name().is_some_and(|name| name == "run.json" || name == SWEEP);
+        // A file beside the folders of runs is called by its name.
+        own && self.file.is_file() && !self.file.ends_with(&self.id)
+    }
+}
+
+fn read_text(file: &Path) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))
 }
 
 fn outline(file: &Path) -> Result<Outline, String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))?;
+    let text = read_text(file)?;
     let outline: Outline =
-        serde_json::from_str(&text).map_err(|error| format!("not a complete run.json: {error}"))?;
+        serde_json::from_str(&text).map_err(|error| format!("{BROKEN}run.json: {error}"))?;
     if outline.schema_version > SCHEMA_VERSION {
-        return Err("written by a newer springload".to_owned());
+        return Err(NEWER.to_owned());
     }
     Ok(outline)
 }
 
-/// Everything in `folder`: runs, newest first, then the rest.
+/// The runs and sweeps in `springload-runs` and those that are remembered, newest first, then all
+/// else that is in that folder.
+pub(in crate::cli) fn everywhere() -> Vec<Saved> {
+    // The folder may not exist yet, or no more.
+    let mut found = list(Path::new(RUNS)).unwrap_or_default();
+    let (here, local) = (std::env::current_dir().ok(), Path::new(RUNS).canonicalize().ok());
+    let elsewhere = remembered::all().into_iter().filter(|it| it.path.parent() != local.as_deref());
+    for Remembered { path, .. } in elsewhere {
+        let near = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
+        let id = near.filter(|it| !it.as_os_str().is_empty()).unwrap_or(&path);
+        let id = id.display().to_string();
+        let file =
+            [SWEEP, "run.json"].map(|name| path.join(name)).into_iter().find(|it| it.is_file());
+        found.extend(file.map(|file| Saved::read(id, file)));
+    }
+    sort(&mut found);
+    found
+}
+
+/// Everything in `folder`: runs and sweeps, newest first, then the rest.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -182,8 +301,11 @@ pub(in crate::cli) fn list(folder: &Path) -> io::Result<Vec<Saved>> {
             found.push(if json { Saved::read(name.clone(), path.clone()) } else { foreign() });
             continue;
         }
+        let sweep = path.join(SWEEP);
         let records = records(&path);
-        if records.is_empty() {
+        if sweep.is_file() {
+            found.push(Saved::read(name.clone(), sweep));
+        } else if records.is_empty() {
             found.push(Saved::foreign(name.clone(), path, "contains no run.json"));
         }
         found.extend(records.into_iter().map(|file| {
@@ -192,8 +314,16 @@ pub(in crate::cli) fn list(folder: &Path) -> io::Result<Vec<Saved>> {
             Saved::read(id, file)
         }));
     }
-    found.sort_by(|a, b| b.began().cmp(a.began()).then_with(|| a.id.cmp(&b.id)));
+    sort(&mut found);
     Ok(found)
+}
+
+fn sort(found: &mut [Saved]) {
+    let order = |a: &Saved, b: &Saved| {
+        let unreadable = a.is_readable().cmp(&b.is_readable()).reverse();
+        unreadable.then_with(|| b.began().cmp(a.began())).then_with(|| a.id.cmp(&b.id))
+    };
+    found.sort_by(order);
 }
 
 /// `run.json` of a run's folder, and older ones that later runs moved aside.
@@ -207,75 +337,6 @@ fn records(folder: &Path) -> Vec<PathBuf> {
         middle.is_some_and(|middle| middle.is_empty() || number(middle))
     };
     paths.filter(is_record).collect()
-}
-
-/// Reads the record that `name` means: a path, a run's name or a unique start of it, `latest` or
-/// `latest~N`.
-///
-/// # Errors
-/// One line that names the mistake and the cure.
-pub(in crate::cli) fn read(name: &Path) -> Result<RunRecord, String> {
-    let path = find(name, Path::new(RUNS)).map_err(|mistake| format!("RUN: {mistake}"))?;
-    let file = if path.is_dir() { path.join("run.json") } else { path };
-    let shown = file.display();
-    let text = fs::read_to_string(&file).map_err(|error| {
-        format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
-    })?;
-    read_json(&text).map_err(|error| match error {
-        RunFileError::Absent(_) => format!("RUN: {shown} is {error}"),
-        _ => format!("RUN: {shown} is {error}; name a complete run.json"),
-    })
-}
-
-/// The `sweep.json` that `name` means: the file, or a sweep's folder by path or name.
-pub(in crate::cli) fn sweep_file(name: &Path) -> Option<PathBuf> {
-    let path = find(name, Path::new(RUNS)).ok()?;
-    let own = path.file_name().is_some_and(|own| own == SWEEP);
-    let file = if own { path } else { path.join(SWEEP) };
-    file.is_file().then_some(file)
-}
-
-/// Finds the run of that name in `folder`. An existing path takes precedence.
-fn find(name: &Path, folder: &Path) -> Result<PathBuf, String> {
-    let text = name.to_string_lossy();
-    let is_path = text.contains(std::path::MAIN_SEPARATOR) || text.ends_with(".json");
-    if name.exists() || text.is_empty() {
-        return Ok(name.to_owned());
-    }
-    let saved = list(folder).unwrap_or_default();
-    if let Some(back) = steps_back(&text) {
-        let readable = saved.iter().filter(|it| matches!(it.state, Content::Readable(_)));
-        let (mut newest, count) = (readable.clone(), readable.count());
-        return newest.nth(back).map(|it| it.file.clone()).ok_or_else(|| {
-            let place = folder.display();
-            format!("{text} does not exist: {place} contains {count} runs; see springload list")
-        });
-    }
-    if let Some(exact) = saved.iter().find(|it| it.id == text) {
-        return Ok(exact.file.clone());
-    }
-    let begins = |it: &&Saved| it.id.starts_with(&*text) && !it.id.contains('/');
-    let alike: Vec<&Saved> = saved.iter().filter(begins).collect();
-    match alike[..] {
-        [one] => Ok(one.file.clone()),
-        // Reading it will report what is wrong.
-        [] if is_path => Ok(name.to_owned()),
-        [] => Err(format!("no run has a name that begins with {text:?}; see springload list")),
-        [first, second, ..] => Err(format!(
-            "{} runs begin with {text:?}, such as {} and {}; give more of the name",
-            alike.len(),
-            first.id,
-            second.id
-        )),
-    }
-}
-
-/// `latest` is 0, `latest~N` is N.
-fn steps_back(name: &str) -> Option<usize> {
-    match name.strip_prefix("latest")? {
-        "" => Some(0),
-        rest => rest.strip_prefix('~')?.parse().ok(),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Lists of runs and names of runs, in folders that hold more than runs.
 
 use super::*;
-use crate::record::fixture;
+use crate::record::{RunRecord, fixture};
 
 /// A folder with runs that began at these times, under these names.
 fn folder(runs: &[(&str, &str)]) -> tempfile::TempDir {
@@ -53,7 +53,7 @@ fn runs_are_listed_newest_first_and_other_things_after_them() {
         .iter()
         .map(|it| match &it.state {
             Content::Unreadable { unreadable } => format!("{}: {unreadable}", it.id),
-            Content::Readable(_) => panic!("{} is no run", it.id),
+            _ => panic!("{} is no run", it.id),
         })
         .collect();
     assert_eq!(rest.len(), 6, "{rest:?}");
@@ -71,43 +71,27 @@ fn runs_are_listed_newest_first_and_other_things_after_them() {
 }
 
 #[test]
-fn a_run_has_many_names() {
-    let folder = folder(&[
-        ("20260101T000000Z", "2026-01-01T00:00:00.000Z"),
-        ("20260102T000000Z", "2026-01-02T00:00:00.000Z"),
-        ("20260102T000000Z-2", "2026-01-02T00:00:00.500Z"),
-    ]);
+fn a_sweep_is_one_entry_that_began_with_its_first_run() {
+    let folder = folder(&[("a", "2026-01-02T00:00:00.000Z")]);
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("latest-notes.txt"), "").expect("a file");
-    let named = |name: &str| find(Path::new(name), folder.path());
-    let run = |name: &str| Ok(at(name).join("run.json"));
-    for (name, wanted) in [
-        ("latest", "20260102T000000Z-2"),
-        ("latest~0", "20260102T000000Z-2"),
-        ("latest~2", "20260101T000000Z"),
-        ("20260101", "20260101T000000Z"),
-        ("20260102T000000Z", "20260102T000000Z"),
-        ("20260102T000000Z-", "20260102T000000Z-2"),
-    ] {
-        assert_eq!(named(name), run(wanted), "{name}");
-    }
-    // What exists is taken as it is, and what looks like a path is left to whoever reads it.
-    let path = at("20260101T000000Z");
-    assert_eq!(find(&path, folder.path()), Ok(path));
-    assert_eq!(named("no/such"), Ok(PathBuf::from("no/such")));
-    for (name, words) in [
-        (
-            "2026",
-            "3 runs begin with \"2026\", such as 20260102T000000Z-2 and 20260102T000000Z; give",
-        ),
-        ("1999", "no run has a name that begins with \"1999\"; see springload list"),
-        ("latest~3", "latest~3 does not exist: "),
-        ("latest~x", "no run has a name that begins with"),
-    ] {
-        let mistake = named(name).expect_err(name);
-        assert!(mistake.starts_with(words), "{mistake}");
-    }
-    assert!(find(Path::new("latest"), &at("nowhere")).is_err());
+    save(&at("s/cells/001/run.json"), "2026-01-03T00:00:00.000Z");
+    let axis = r#"{"name": "batch", "values": ["1", "2"]}"#;
+    let cells = r#"[{"run": "cells/001/run.json", "result": {"curve": [1]}}, {"run": "x"}]"#;
+    let sweep = format!(
+        r#"{{"schema_version": 1, "cells": {cells},
+            "definition": {{"label": "mine", "target": null, "axes": [{axis}]}}}}"#
+    );
+    fs::write(at("s/sweep.json"), &sweep).expect("a file");
+    fs::create_dir(at("t")).expect("a folder");
+    fs::write(at("t/sweep.json"), &sweep[..sweep.len() / 2]).expect("a file");
+    assert_eq!(ids(folder.path()), ["s", "a", "t"]);
+    let all = list(folder.path()).expect("a list");
+    let Content::Sweep(outline) = &all[0].state else { panic!("{:?}", all[0]) };
+    assert_eq!((outline.runs, outline.measured, all[0].label()), (2, 1, Some("mine")));
+    assert!(all.iter().all(Saved::is_own) && !all[2].is_readable());
+    fs::write(at("run.json"), "{").expect("a file");
+    let all = list(folder.path()).expect("a list");
+    assert!(!all.iter().find(|it| it.id == "run.json").expect("it is there").is_own());
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod summary;
 mod sweep;
 mod trust;
 
-pub use sweep::sweep_page;
+pub use sweep::{sweep_page, sweep_pill};
 
 use super::chart::{Stage, foremost, label, stages};
 use super::{Format, Render};

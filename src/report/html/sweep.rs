@@ -97,7 +97,7 @@ fn verdict(result: &Headline) -> String {
 
 /// What must be read before any number.
 fn result(sweep: &SweepRecord) -> Html {
-    let (colour, mark, words) = pill(sweep);
+    let (colour, mark, words) = sweep_pill(sweep);
     let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
     line.push(&Html::tag("strong", words));
     let mut inside = Html::element(&format!("p class=\"headline {colour}\""), &line);
@@ -115,8 +115,9 @@ fn result(sweep: &SweepRecord) -> Html {
     Html::element("div class=\"card\"", &inside)
 }
 
-/// How many runs there are, and how many of them can be trusted.
-fn pill(sweep: &SweepRecord) -> (&'static str, char, String) {
+/// How many runs there are, and how many of them can be trusted: the name of a colour, a mark, and
+/// words.
+pub fn sweep_pill(sweep: &SweepRecord) -> (&'static str, char, String) {
     let (all, measured) = (sweep.cells.len(), results(sweep).count());
     let doubtful = results(sweep).filter(|result| !result.trustworthy).count();
     let s = if all == 1 { "" } else { "s" };

@@ -1,5 +1,6 @@
 //! The report for people: what the run came to first, then why, in 24 lines for a usual run.
 
+mod saved;
 mod sheet;
 mod spark;
 mod stage;
@@ -17,6 +18,7 @@ use super::words::{
 use super::{Format, Render, agents};
 use crate::plan::stage_title;
 use crate::record::{Code, ResultKind, RunRecord, StageRecord, Warning};
+pub use saved::{SavedRow, saved_text};
 use sheet::{Sheet, Tone};
 
 pub(super) const FORMAT: Format =

@@ -64,6 +64,18 @@ impl Sheet {
         self.push(&format!("{lead}{text}"));
     }
 
+    /// One line with something in its tone in the middle, cut to the width.
+    pub(super) fn toned_inside(&mut self, before: &str, (mid, tone): (&str, Tone), after: &str) {
+        let mut room = self.look.width;
+        let parts = [before, mid, after].map(|text| {
+            let text = self.cut(&self.shown(text), room);
+            room = room.saturating_sub(text.width());
+            text
+        });
+        let middle = self.toned(&parts[1], tone);
+        self.push(&format!("{}{middle}{}", parts[0], parts[2]));
+    }
+
     /// A text of several lines, broken between words; those after the first are indented as far as
     /// the beginning reaches.
     pub(super) fn paragraph(&mut self, (lead, tone): (&str, Tone), text: &str, most: usize) {

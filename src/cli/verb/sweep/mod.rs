@@ -14,8 +14,8 @@ use crate::cli::pipeline::bench::Bench;
 use crate::cli::pipeline::dialect::{Dialect, deliver};
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::pipeline::folder::{Folder, PAGE, RUNS, now};
-use crate::cli::pipeline::measure;
 use crate::cli::pipeline::signals;
+use crate::cli::pipeline::{keep_in_mind, measure};
 use crate::cli::print::print;
 use crate::cli::secrets::strike_password;
 use crate::engine::StopReason;
@@ -357,6 +357,7 @@ impl Ready {
             Ok(()) => {}
             Err(error) => eprintln!("error: cannot write {PAGE}: {error}"),
         }
+        keep_in_mind(&self.folder, "", self.sweep.definition.label.as_deref());
         told.is_ok() && page.is_ok()
     }
 

@@ -1,0 +1,158 @@
+//! Saved runs by name, as `show` and `report` take them.
+
+use super::saved::{SWEEP, Saved, everywhere};
+use crate::record::RunRecord;
+use crate::report::{RunFileError, read_json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most names to suggest.
+const MOST_MEANT: usize = 3;
+const SEE: &str = "see springload list";
+
+/// Reads the record that `name` means: a path, a run's name or a unique start of it, a label,
+/// `latest` or `latest~N`.
+///
+/// # Errors
+/// One line that names the mistake and the cure.
+pub(super) fn read(name: &Path) -> Result<RunRecord, String> {
+    let path = find(name, everywhere).map_err(|mistake| format!("RUN: {mistake}"))?;
+    let file = if path.is_dir() { path.join("run.json") } else { path };
+    let shown = file.display();
+    let text = fs::read_to_string(&file).map_err(|error| {
+        format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
+    })?;
+    read_json(&text).map_err(|error| match error {
+        RunFileError::Absent(_) => format!("RUN: {shown} is {error}"),
+        _ => format!("RUN: {shown} is {error}; name a complete run.json"),
+    })
+}
+
+/// The `sweep.json` that `name` means: the file, or a sweep's folder by path or name.
+pub(super) fn sweep_file(name: &Path) -> Option<PathBuf> {
+    let path = find(name, everywhere).ok()?;
+    let own = path.file_name().is_some_and(|own| own == SWEEP);
+    let file = if own { path } else { path.join(SWEEP) };
+    file.is_file().then_some(file)
+}
+
+/// The names that a shell may offer, the newest run first, each with a word on what it is.
+pub(super) fn names() -> Vec<(String, String)> {
+    let all = everywhere();
+    let readable = || all.iter().filter(|it| it.is_readable());
+    let latest = readable().next().map(|it| ("latest".to_owned(), it.id.clone()));
+    let called = |it: &Saved| it.label().map_or_else(String::new, str::to_owned);
+    let ids = readable().map(|it| (it.id.clone(), called(it)));
+    let labels = readable().filter_map(|it| Some((it.label()?.to_owned(), it.id.clone())));
+    let mut names: Vec<(String, String)> = Vec::new();
+    for (name, word) in latest.into_iter().chain(ids).chain(labels) {
+        // What a terminal would take for a command is offered to nobody.
+        let plain = !name.chars().any(char::is_control);
+        if plain && !names.iter().any(|it| it.0 == name) {
+            names.push((name, word));
+        }
+    }
+    names
+}
+
+/// Finds the run of that name among `all` that are saved. An existing path takes precedence.
+fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, String> {
+    let text = name.to_string_lossy();
+    if name.exists() || text.is_empty() {
+        return Ok(name.to_owned());
+    }
+    let saved = all();
+    let readable = || saved.iter().filter(|it| it.is_readable());
+    if let Some(back) = steps_back(&text) {
+        return readable().nth(back).map(|it| it.file.clone()).ok_or_else(|| {
+            let count = readable().count();
+            let there = match count {
+                0 => "no run is saved here".to_owned(),
+                1 => "there is one saved run".to_owned(),
+                _ => format!("there are {count} saved runs"),
+            };
+            format!("{text} does not exist: {there}; {SEE}")
+        });
+    }
+    let exact = saved.iter().find(|it| it.id == text);
+    let labelled = || readable().find(|it| it.label() == Some(&*text));
+    if let Some(found) = exact.or_else(labelled) {
+        return Ok(found.file.clone());
+    }
+    let called = saved.iter().filter(|it| last_part(it) == text).collect::<Vec<_>>();
+    let begins = |it: &&Saved| {
+        (it.id.starts_with(&*text) && !in_folder(it)) || last_part(it).starts_with(&*text)
+    };
+    let alike = if called.is_empty() { saved.iter().filter(begins).collect() } else { called };
+    match alike[..] {
+        [one] => Ok(one.file.clone()),
+        [] => absent(name, &text, &saved),
+        [first, second, ..] => {
+            let (first, second) = (&first.id, &second.id);
+            let (count, such) = (alike.len(), format!("such as {first:?} and {second:?}"));
+            Err(format!("{count} runs begin with {text:?}, {such}; give more of the name"))
+        }
+    }
+}
+
+/// An older record in the folder of another run: `NAME/run-1.json`.
+fn in_folder(saved: &Saved) -> bool {
+    is_json(&saved.id) && saved.id.contains('/')
+}
+
+fn is_json(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending == "json")
+}
+
+/// The name of a run's own folder, wherever that is.
+fn last_part(saved: &Saved) -> &str {
+    if in_folder(saved) { &saved.id } else { saved.id.rsplit('/').next().unwrap_or_default() }
+}
+
+/// No run has that name.
+fn absent(name: &Path, text: &str, saved: &[Saved]) -> Result<PathBuf, String> {
+    let meant = nearest(text, saved);
+    // Reading a path will report what is wrong.
+    if meant.is_empty() && (text.contains(std::path::MAIN_SEPARATOR) || is_json(text)) {
+        return Ok(name.to_owned());
+    }
+    let cure = if meant.is_empty() {
+        SEE.to_owned()
+    } else {
+        format!("did you mean {}?", meant.join(" or "))
+    };
+    Err(format!("no run is called {text:?}, nor does a name begin so; {cure}"))
+}
+
+/// The names closest to `text`, if they are close.
+fn nearest(text: &str, saved: &[Saved]) -> Vec<String> {
+    let readable = saved.iter().filter(|it| it.is_readable());
+    let names = readable.flat_map(|it| [Some(last_part(it)), it.label()]).flatten();
+    let most = (text.chars().count() / 3).clamp(1, 4);
+    let mut close: Vec<(usize, &str)> = names
+        .chain(["latest"])
+        .map(|name| (strsim::damerau_levenshtein(text, name), name))
+        .filter(|(slips, _)| *slips <= most)
+        .collect();
+    close.sort_by_key(|(slips, _)| *slips);
+    close.dedup_by(|one, other| one.1 == other.1);
+    let shown = |name: &str| if plain(name) { name.to_owned() } else { format!("{name:?}") };
+    close.into_iter().take(MOST_MEANT).map(|(_, name)| shown(name)).collect()
+}
+
+/// Whether a name needs no quotes.
+fn plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.~".contains(c))
+}
+
+/// `latest` is 0, `latest~N` is N.
+fn steps_back(name: &str) -> Option<usize> {
+    match name.strip_prefix("latest")? {
+        "" => Some(0),
+        rest => rest.strip_prefix('~')?.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+#[path = "named_tests.rs"]
+mod tests;

@@ -1,0 +1,108 @@
+//! Runs by name: every kind of name, and names that are not quite right.
+
+use super::*;
+use crate::cli::verb::saved::list;
+use crate::record::fixture;
+use std::path::Path;
+
+/// A folder with runs of these names, which began so and are called so.
+fn folder(runs: &[(&str, &str, Option<&str>)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, began, label) in runs {
+        let mut record = fixture::record(&[]);
+        (*began).clone_into(&mut record.started_at);
+        record.plan.label = label.map(str::to_owned);
+        let run = folder.path().join(name);
+        fs::create_dir_all(&run).expect("a folder");
+        fs::write(run.join("run.json"), serde_json::to_string(&record).expect("JSON")).unwrap();
+    }
+    folder
+}
+
+fn named(folder: &Path, name: &str) -> Result<PathBuf, String> {
+    find(Path::new(name), || list(folder).unwrap_or_default())
+}
+
+#[test]
+fn a_run_has_many_names() {
+    let folder = folder(&[
+        ("20260101T000000Z", "2026-01-01T00:00:00.000Z", Some("after the update")),
+        ("20260102T000000Z", "2026-01-02T00:00:00.000Z", Some("after the update")),
+        ("20260102T000000Z-2", "2026-01-02T00:00:00.500Z", Some("20260101")),
+        ("before", "2025-12-01T00:00:00.000Z", None),
+        ("before-2", "2025-12-02T00:00:00.000Z", None),
+    ]);
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("latest-notes.txt"), "").expect("a file");
+    let named = |name: &str| named(folder.path(), name);
+    let run = |name: &str| Ok(at(name).join("run.json"));
+    for (name, wanted) in [
+        ("latest", "20260102T000000Z-2"),
+        ("latest~0", "20260102T000000Z-2"),
+        ("latest~2", "20260101T000000Z"),
+        ("20260101T", "20260101T000000Z"),
+        ("20260102T000000Z", "20260102T000000Z"),
+        ("20260102T000000Z-", "20260102T000000Z-2"),
+        ("after the update", "20260102T000000Z"),
+        // A label goes before the start of another run's name, a whole name before that.
+        ("20260101", "20260102T000000Z-2"),
+        ("before", "before"),
+    ] {
+        assert_eq!(named(name), run(wanted), "{name}");
+    }
+    // What exists is taken as it is, and what looks like a path is left to whoever reads it.
+    let path = at("20260101T000000Z");
+    assert_eq!(find(&path, Vec::new), Ok(path));
+    assert_eq!(named("no/such"), Ok(PathBuf::from("no/such")));
+    for (name, words) in [
+        (
+            "2026",
+            "3 runs begin with \"2026\", such as \"20260102T000000Z-2\" and \"20260102T000000Z\"",
+        ),
+        ("1999", "no run is called \"1999\", nor does a name begin so; see springload list"),
+        ("after the updat", "no run is called \"after the updat\", nor does a name begin so; did"),
+        ("latest~5", "latest~5 does not exist: there are 5 saved runs; see springload list"),
+    ] {
+        let mistake = named(name).expect_err(name);
+        assert!(mistake.starts_with(words), "{mistake}");
+    }
+}
+
+#[test]
+fn names_that_are_nearly_right_are_suggested() {
+    let folder = folder(&[
+        ("20260102T000000Z", "2026-01-02T00:00:00.000Z", Some("evil\u{1b}[31m label")),
+        ("before", "2025-12-01T00:00:00.000Z", Some("after the update")),
+    ]);
+    for (name, meant) in [
+        ("lastest", "did you mean latest?"),
+        ("latest-1", "did you mean latest?"),
+        ("befroe", "did you mean before?"),
+        ("after teh update", "did you mean \"after the update\"?"),
+        ("20260102T00000Z", "did you mean 20260102T000000Z?"),
+        ("evil[31m label", "did you mean \"evil\\u{1b}[31m label\"?"),
+    ] {
+        let mistake = named(folder.path(), name).expect_err(name);
+        assert!(mistake.ends_with(meant), "{mistake}");
+        assert!(!mistake.contains('\u{1b}'), "{mistake:?}");
+    }
+    assert!(named(&folder.path().join("nowhere"), "latest").is_err());
+}
+
+#[test]
+fn runs_saved_elsewhere_are_called_by_their_folder() {
+    let folder = folder(&[("one", "2026-01-02T00:00:00.000Z", None)]);
+    let run = |at: &str| {
+        let mut saved = list(folder.path()).expect("a list");
+        let saved = saved.pop().expect("a run");
+        Saved { id: format!("{at}/one"), file: PathBuf::from(at), ..saved }
+    };
+    let both = || vec![run("/a"), run("/b")];
+    for name in ["one", "on"] {
+        assert_eq!(find(Path::new(name), || vec![run("/a")]), Ok(PathBuf::from("/a")));
+        let mistake = find(Path::new(name), both).expect_err("there are two");
+        assert!(mistake.starts_with("2 runs begin with"), "{mistake}");
+        assert!(mistake.contains("\"/a/one\" and \"/b/one\""), "{mistake}");
+    }
+    assert_eq!(find(Path::new("/b/one"), both), Ok(PathBuf::from("/b")));
+}
