@@ -174,11 +174,11 @@ mod tests {
             place_by(found).map(|path| path.display().to_string())
         };
         let own = if cfg!(target_os = "macos") {
-            "/home/ann/Library/Application Support/springload"
+            "/u/ann/Library/Application Support/springload"
         } else {
-            "/home/ann/.local/state/springload"
+            "/u/ann/.local/state/springload"
         };
-        let home = ("HOME", "/home/ann");
+        let home = ("HOME", "/u/ann");
         assert_eq!(of(&[home]).as_deref(), Some(own));
         let xdg = ("XDG_STATE_HOME", "/state");
         assert_eq!(of(&[home, xdg]).as_deref(), Some("/state/springload"));
