@@ -5,6 +5,7 @@
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::lies::Telling;
 use crate::clock::Nanos;
 
 /// How long an answer is held back.
@@ -96,6 +97,8 @@ pub struct Faults {
     pub slow_fraction: f64,
     /// How much longer the slow ones take, in nanoseconds.
     pub slow_ns: Nanos,
+    /// What is said of documents that is not so.
+    pub lies: Vec<Telling>,
     /// The seed of all draws; a connection's draws depend on it and on the connection's number.
     pub seed: u64,
 }
@@ -129,7 +132,7 @@ impl Faults {
     }
 }
 
-fn chance(random: &mut Xoshiro256PlusPlus, fraction: f64) -> bool {
+pub(super) fn chance(random: &mut Xoshiro256PlusPlus, fraction: f64) -> bool {
     fraction > 0.0 && uniform(random) < fraction
 }
 

@@ -17,6 +17,7 @@
 mod couch;
 mod counters;
 mod faults;
+mod lies;
 mod null;
 mod server;
 mod timer;
@@ -24,6 +25,7 @@ mod turnstile;
 
 pub use counters::Counters;
 pub use faults::{Delay, Faults, Stall};
+pub use lies::{Lie, Telling};
 pub use server::{StandIn, bind};
 
 use crate::clock::Nanos;

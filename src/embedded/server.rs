@@ -87,7 +87,8 @@ impl StandIn {
         let gate = Arc::new(Gate::new(options.faults));
         let engine = match options.mode {
             Mode::Couch => {
-                Engine::Couch(Arc::new(SharedState::new(options.admin, options.session_ns)), gate)
+                let state = SharedState::new(options.admin, options.session_ns, Arc::clone(&gate));
+                Engine::Couch(Arc::new(state), gate)
             }
             Mode::Null => Engine::Null(Arc::new(Script::new(gate))),
         };

@@ -9,6 +9,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::faults::{Fate, Faults};
+use super::lies::Told;
 use super::timer::Timer;
 use crate::clock::{Clock, Nanos};
 
@@ -19,17 +20,29 @@ pub(super) struct Gate {
     clock: Clock,
     /// When the first request was read; 0 before.
     first: AtomicU64,
+    pub(super) told: Told,
 }
 
 impl Gate {
     /// A gate that applies `faults`.
     pub(super) fn new(faults: Faults) -> Self {
-        Self { faults, clock: Clock::system(), first: AtomicU64::new(0) }
+        Self { faults, clock: Clock::system(), first: AtomicU64::new(0), told: Told::default() }
     }
 
     /// The clock for its times.
     pub(super) const fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// What happens to answers.
+    pub(super) const fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// The time since the first request, in nanoseconds.
+    pub(super) fn elapsed_ns(&self) -> Nanos {
+        let now = self.clock.now();
+        now.saturating_sub(self.first(now))
     }
 
     /// Whether every answer passes at once.

@@ -18,6 +18,8 @@ use super::reply::{Refusal, Reply};
 use super::store::Database;
 use crate::clock::Nanos;
 use crate::embedded::counters::{Tally, count};
+use crate::embedded::lies::Liar;
+use crate::embedded::turnstile::Gate;
 
 /// The version of the API.
 const API_VERSION: &str = "3.5.0";
@@ -30,6 +32,7 @@ pub(in crate::embedded) struct SharedState {
     /// Authentication.
     pub(in crate::embedded) auth: Auth,
     databases: RwLock<BTreeMap<String, Arc<Database>>>,
+    gate: Arc<Gate>,
     secret: RandomState,
     uuids: AtomicU64,
 }
@@ -69,8 +72,13 @@ impl Call<'_> {
 
 impl SharedState {
     /// A server without databases, protected by [`Auth::new`].
-    pub(in crate::embedded) fn new(admin: Option<(String, String)>, session_ns: Nanos) -> Self {
+    pub(in crate::embedded) fn new(
+        admin: Option<(String, String)>,
+        session_ns: Nanos,
+        gate: Arc<Gate>,
+    ) -> Self {
         Self {
+            gate,
             tally: Tally::default(),
             auth: Auth::new(admin, session_ns),
             databases: RwLock::default(),
@@ -86,6 +94,11 @@ impl SharedState {
     pub(in crate::embedded) fn database(&self, name: &str) -> Result<Arc<Database>, Refusal> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
         databases.get(name).cloned().ok_or(Refusal::NO_DATABASE)
+    }
+
+    /// Who decides on the lies about a new database.
+    fn liar(&self) -> Option<Liar> {
+        (!self.gate.faults().lies.is_empty()).then(|| Liar::new(Arc::clone(&self.gate)))
     }
 
     /// A new id: 26 digits of this server and 6 that count up, as in CouchDB's sequential
@@ -119,7 +132,11 @@ pub(in crate::embedded) fn up() -> Reply {
 
 /// `GET /_springload/counters`
 pub(in crate::embedded) fn counters(shared: &SharedState) -> Reply {
-    json_line(200, &json!(shared.tally.snapshot()))
+    let mut counters = json!(shared.tally.snapshot());
+    if !shared.gate.faults().lies.is_empty() {
+        counters["lies"] = json!(shared.gate.told.snapshot());
+    }
+    json_line(200, &counters)
 }
 
 /// `GET /_uuids`
@@ -147,7 +164,7 @@ pub(in crate::embedded) fn create(call: &Call<'_>, name: &str) -> Result<Reply, 
     if databases.contains_key(name) {
         return Err(Refusal::FILE_EXISTS);
     }
-    databases.insert(name.to_owned(), Arc::new(Database::new()));
+    databases.insert(name.to_owned(), Arc::new(Database::new(call.shared.liar())));
     count(&call.shared.tally.databases_created);
     Ok(Reply::json(201, "{\"ok\":true}\n").location(call.url(call.path)))
 }
@@ -249,6 +266,7 @@ fn json_line(status: u16, value: &serde_json::Value) -> Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::embedded::Faults;
 
     #[test]
     fn names_follow_couchdb() {
@@ -262,7 +280,7 @@ mod tests {
 
     #[test]
     fn uuids_count_up() {
-        let shared = SharedState::new(None, 0);
+        let shared = SharedState::new(None, 0, Arc::new(Gate::new(Faults::default())));
         let (first, second) = (shared.uuid(), shared.uuid());
         assert_eq!((first.len(), &first[..26]), (32, &second[..26]));
         assert!(first < second);

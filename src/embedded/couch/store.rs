@@ -2,6 +2,7 @@
 //!
 //! Knows nothing about HTTP. Only the winning revision of a document is kept.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
@@ -10,6 +11,7 @@ use tokio::sync::watch;
 use super::json::write_string;
 use super::ordered::Ordered;
 use super::revision::Rev;
+use crate::embedded::lies::{Liar, Lie, altered};
 
 /// A stored document; its id is the key.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(in crate::embedded) struct Entry {
     pub(in crate::embedded) seq: u64,
     /// The members without `_id`, `_rev` and `_deleted`, without braces.
     pub(in crate::embedded) body: Box<str>,
+    /// The revision before, with its members, if there are lies about old revisions.
+    old: Option<Box<(Rev, Box<str>)>>,
 }
 
 /// What a write did.
@@ -33,6 +37,16 @@ pub(in crate::embedded) enum Change {
     Updated,
     /// A tombstone.
     Deleted,
+}
+
+impl Change {
+    const fn of(was_live: bool, deleted: bool) -> Self {
+        match (was_live, deleted) {
+            (true, false) => Self::Updated,
+            (false, false) => Self::Created,
+            (_, true) => Self::Deleted,
+        }
+    }
 }
 
 /// An edit to be applied.
@@ -58,9 +72,10 @@ pub(in crate::embedded) struct Database {
 }
 
 impl Database {
-    /// An empty database.
-    pub(in crate::embedded) fn new() -> Self {
-        Self { state: Mutex::default(), updates: watch::Sender::new(0) }
+    /// An empty database, about which `liar` may lie.
+    pub(in crate::embedded) fn new(liar: Option<Liar>) -> Self {
+        let state = State { liar, ..State::default() };
+        Self { state: state.into(), updates: watch::Sender::new(0) }
     }
 
     /// Its state, locked.
@@ -100,6 +115,9 @@ pub(in crate::embedded) struct State {
     ordered: Option<Ordered>,
     /// Updates in order, including stale ones; created on first use, then kept up to date.
     log: Option<Vec<(u64, u32)>>,
+    liar: Option<Liar>,
+    /// Documents to be restored: when, as the number of an update, the id, and what it was.
+    undone: VecDeque<(u64, Box<str>, Rev, Box<str>)>,
 }
 
 impl State {
@@ -155,7 +173,51 @@ impl State {
             return Err(Conflict);
         }
         let rev = Rev::next(current.map(|entry| entry.rev), edit.deleted, &edit.body);
-        Ok((rev, self.store(id, index, rev, edit)))
+        let was_live = current.is_some_and(|entry| !entry.deleted);
+        if self.drops(&edit) {
+            return Ok((rev, Change::of(was_live, edit.deleted)));
+        }
+        if edit.deleted && was_live && self.tells(Lie::UndoDelete) {
+            let entry = current_of(&self.docs, index);
+            self.undone.extend(entry.map(|it| (self.seq + UNDONE_AFTER, id.into(), it.0, it.1)));
+        }
+        let change = self.store(id, index, rev, edit);
+        self.undo();
+        Ok((rev, change))
+    }
+
+    fn tells(&mut self, lie: Lie) -> bool {
+        self.liar.as_mut().is_some_and(|liar| liar.tells(lie))
+    }
+
+    /// Whether an edit is acknowledged, but not carried out.
+    fn drops(&mut self, edit: &Edit) -> bool {
+        self.tells(if edit.deleted { Lie::DropDelete } else { Lie::DropAcknowledged })
+    }
+
+    /// Restores documents whose deletion was to be undone by now.
+    fn undo(&mut self) {
+        while self.undone.front().is_some_and(|it| it.0 <= self.seq) {
+            let Some((_, id, rev, body)) = self.undone.pop_front() else { break };
+            let index = self.docs.get_index_of(&id);
+            if current_of(&self.docs, index).is_none() {
+                self.store(&id, index, rev, Edit { base: None, deleted: false, body });
+                self.liar.iter().for_each(|liar| liar.count(Lie::UndoDelete));
+            }
+        }
+    }
+
+    /// What a reader is told of a document instead of the truth; `None`: the truth.
+    pub(in crate::embedded) fn lie_about(&mut self, id: &str) -> Option<Entry> {
+        self.liar.as_ref()?;
+        let entry = self.docs.get(id).filter(|entry| !entry.deleted)?;
+        let (rev, body, seq) = (entry.rev, entry.body.clone(), entry.seq);
+        let old = entry.old.as_deref().cloned();
+        if let Some((rev, body)) = old.filter(|_| self.tells(Lie::OldRevision)) {
+            return Some(Entry { rev, deleted: false, seq, body, old: None });
+        }
+        let body = self.tells(Lie::WrongBody).then(|| altered(&body).into())?;
+        Some(Entry { rev, deleted: false, seq, body, old: None })
     }
 
     /// Stores a revision made elsewhere (`new_edits: false`) unless it loses against the current
@@ -179,9 +241,14 @@ impl State {
     fn store(&mut self, id: &str, index: Option<usize>, rev: Rev, edit: Edit) -> Change {
         self.seq += 1;
         self.body_bytes += edit.body.len() as u64;
-        let entry = Entry { rev, deleted: edit.deleted, seq: self.seq, body: edit.body };
+        let (deleted, seq) = (edit.deleted, self.seq);
+        let entry = Entry { rev, deleted, seq, body: edit.body, old: None };
+        let keeps_old = self.liar.as_ref().is_some_and(|liar| liar.knows(Lie::OldRevision));
         let (index, was_live) = if let Some(index) = index {
             let old = std::mem::replace(&mut self.docs[index], entry);
+            if keeps_old && !old.deleted {
+                self.docs[index].old = Some(Box::new((old.rev, old.body.clone())));
+            }
             self.body_bytes -= old.body.len() as u64;
             (index, !old.deleted)
         } else {
@@ -191,23 +258,21 @@ impl State {
         let ordinal = index as u32;
         self.log_update(ordinal);
         match (was_live, edit.deleted) {
-            (true, false) => Change::Updated,
             (false, false) => {
                 self.live += 1;
                 if let Some(ordered) = &mut self.ordered {
                     ordered.insert(ordinal, |ordinal| name(&self.docs, ordinal));
                 }
-                Change::Created
             }
             (true, true) => {
                 self.live -= 1;
                 if let Some(ordered) = &mut self.ordered {
                     ordered.remove(ordinal, |ordinal| name(&self.docs, ordinal));
                 }
-                Change::Deleted
             }
-            (false, true) => Change::Deleted,
+            _ => {}
         }
+        Change::of(was_live, edit.deleted)
     }
 
     fn log_update(&mut self, ordinal: u32) {
@@ -247,6 +312,15 @@ impl State {
             (entry.seq == *seq).then_some((&**id, entry))
         })
     }
+}
+
+/// How many writes later a deletion is undone.
+const UNDONE_AFTER: u64 = 100;
+
+/// The revision and the members of a live document.
+fn current_of(docs: &IndexMap<Box<str>, Entry>, index: Option<usize>) -> Option<(Rev, Box<str>)> {
+    let entry = &docs[index?];
+    (!entry.deleted).then(|| (entry.rev, entry.body.clone()))
 }
 
 /// The id of the document with this ordinal.

@@ -1,6 +1,6 @@
 //! The flags of `springload serve` that inject faults. Parses them; `embedded` carries them out.
 
-use crate::embedded::{Delay, Faults, Stall};
+use crate::embedded::{Delay, Faults, Lie, Stall, Telling};
 use crate::plan::duration_ns;
 
 /// Faults to inject.
@@ -28,6 +28,13 @@ pub(super) struct FaultArgs {
     /// Delay a share of the answers for longer: 5s@1%
     #[arg(long, value_name = "FOR@PERCENT")]
     slow: Option<String>,
+    /// Lie about this share of documents: wrong-body=1%
+    ///
+    /// Lie about this share of the documents that are written or read: drop-acknowledged=0.01%,
+    /// drop-delete, undo-delete, wrong-body or old-revision; wrong-body=1%@10s..20s from 10 s to
+    /// 20 s after the first request; may be repeated
+    #[arg(long, value_name = "NAME=SHARE[@FROM[..TO]]")]
+    fault: Vec<String>,
     /// Seed for everything random about the faults
     #[arg(long, value_name = "N", default_value = "0")]
     fault_seed: u64,
@@ -58,8 +65,32 @@ impl FaultArgs {
             (faults.slow_ns, faults.slow_fraction) = rare(text)
                 .map_err(|error| format!("--slow: {error}; give FOR@PERCENT, such as 5s@1%"))?;
         }
+        for text in &self.fault {
+            faults.lies.push(lie(text).map_err(|error| {
+                format!("--fault: {error}; give NAME=SHARE, such as wrong-body=1%")
+            })?);
+        }
         Ok(faults)
     }
+}
+
+/// `wrong-body=1%@10s..20s`
+fn lie(text: &str) -> Result<Telling, String> {
+    let (name, rest) = text.split_once('=').ok_or_else(|| format!("{text:?} has no share"))?;
+    let lie = Lie::NAMES.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+        let names: Vec<_> = Lie::NAMES.iter().map(|(name, _)| *name).collect();
+        format!("{name:?} is not one of {}", names.join(", "))
+    })?;
+    let (share, time) = rest.split_once('@').unwrap_or((rest, "0s"));
+    let (from, until) = match time.split_once("..") {
+        Some((from, until)) => (from, Some(duration(until)?)),
+        None => (time, None),
+    };
+    let from_ns = duration(from)?;
+    if until.is_some_and(|until| until <= from_ns) {
+        return Err(format!("{time:?} ends before it begins"));
+    }
+    Ok(Telling { lie: lie.1, fraction: fraction(share)?, from_ns, until_ns: until })
 }
 
 fn delay(text: &str) -> Result<Delay, String> {
@@ -125,7 +156,14 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn none() -> FaultArgs {
-        FaultArgs { delay: None, stall: Vec::new(), drop: None, slow: None, fault_seed: 7 }
+        FaultArgs {
+            delay: None,
+            stall: Vec::new(),
+            drop: None,
+            slow: None,
+            fault: Vec::new(),
+            fault_seed: 7,
+        }
     }
 
     #[test]
@@ -151,6 +189,30 @@ mod tests {
         );
         assert_eq!((faults.drop_fraction, faults.slow_fraction), (0.005, 0.01));
         assert_eq!(faults.slow_ns, 5000 * MS);
+    }
+
+    #[test]
+    fn a_lie_has_a_share_and_a_time() {
+        let read = |text: &str| {
+            FaultArgs { fault: vec![text.to_owned()], ..none() }.read().map(|it| it.lies[0])
+        };
+        let telling = Telling { lie: Lie::WrongBody, fraction: 0.01, from_ns: 0, until_ns: None };
+        assert_eq!(read("wrong-body=1%"), Ok(telling));
+        let from = Telling { lie: Lie::UndoDelete, from_ns: 10_000 * MS, ..telling };
+        assert_eq!(read("undo-delete=1%@10s"), Ok(from));
+        let until_ns = Some(20_000 * MS);
+        assert_eq!(read("undo-delete=1%@10s..20s"), Ok(Telling { until_ns, ..from }));
+        for wrong in [
+            "",
+            "wrong-body",
+            "wrong=1%",
+            "wrong-body=1",
+            "wrong-body=1%@x",
+            "wrong-body=1%@2s..1s",
+        ] {
+            let error = read(wrong).unwrap_err();
+            assert!(error.starts_with("--fault: ") && error.contains("; give "), "{error}");
+        }
     }
 
     #[test]

@@ -71,6 +71,10 @@ impl Verb for Serve {
                 return Exit::Usage;
             }
         };
+        if self.null && !faults.lies.is_empty() {
+            eprintln!("error: --fault: --null stores nothing; leave one of them out");
+            return Exit::Usage;
+        }
         let mode = if self.null { Mode::Null } else { Mode::Couch };
         let options = Options {
             admin,
