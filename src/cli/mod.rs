@@ -41,6 +41,7 @@ use std::ffi::OsString;
 const VERBS: &[Entry] = &[
     Entry::of::<verb::run::Run>(),
     Entry::of::<verb::init::Init>(),
+    Entry::of::<verb::audit::Audit>(),
     Entry::of::<dialect::cushion::Cushion>(),
     Entry::of::<verb::sweep::Sweep>(),
     Entry::of::<dialect::bulk_perf::BulkPerf>(),

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 /// What is known about a driver before anything is planned.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, read by name")]
 pub struct Card {
     /// The name in plans and records.
     pub name: &'static str,
@@ -27,6 +28,8 @@ pub struct Card {
     pub address: &'static str,
     /// The operations that it can do.
     pub operations: &'static [OpKind],
+    /// It returns the documents that are read, so that their content can be compared.
+    pub documents: bool,
     /// A server has named databases, and the target is one of them.
     pub databases: bool,
     /// There is a server. Without one, what is measured is springload itself.

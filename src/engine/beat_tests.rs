@@ -32,6 +32,7 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
         stop,
         patience: Arc::new(Patience::new(SECOND_NS)),
         fill: None,
+        journal: None,
     })
 }
 

@@ -5,8 +5,9 @@ use super::tickets::{Ticket, Tickets};
 use super::watch::Watch;
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
+use crate::journal::{Act, Entry, Fate, Writer};
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
-use crate::op::{Failure, Op, OpKind, Part, Pen, Reply, Token};
+use crate::op::{Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
 use crate::workload::{Check, Workload};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     pub(super) patience: Arc<Patience>,
     /// The log of documents inserted in bulk, if one is kept.
     pub(super) fill: Option<RefCell<FillLog>>,
+    /// Where writes are noted, if they are.
+    pub(super) journal: Option<RefCell<Writer>>,
 }
 
 impl Shared {
@@ -50,6 +53,43 @@ impl Shared {
             Err(Failure::Authentication) => self.stop.raise(StopReason::Authentication),
             Err(_) if outcome.is_silence() => self.refused(),
             _ => self.patience.answered(),
+        }
+    }
+
+    /// Tells the workload, and the journal, what became of an operation.
+    #[inline]
+    fn observe<S: Session>(
+        &self,
+        op: &Op,
+        outcome: &Outcome,
+        session: &S,
+        workload: &mut impl Workload,
+    ) -> Check {
+        let (answered, result) = (session.answered(), learnt(outcome, session));
+        if let Some(journal) = &self.journal {
+            note(&mut journal.borrow_mut(), op, Some(result), answered.rows);
+        }
+        workload.observe(op, result, &answered)
+    }
+
+    /// Records a workload's check of the data, if there was one.
+    #[inline]
+    fn checked(&self, check: Check, since: Nanos, workload: &mut impl Workload) {
+        if let Check::Checked(found) = check {
+            checked(self, found, since, || workload.finding());
+        }
+    }
+
+    /// Notes a write that is to be sent, with all that was noted before: from then on it is known
+    /// that it may have been carried out, even if this process is killed.
+    #[inline]
+    fn announce(&self, next: Option<&Op>) {
+        if let Some(journal) = &self.journal {
+            let journal = &mut journal.borrow_mut();
+            if let Some(op) = next {
+                note(journal, op, None, &[]);
+            }
+            journal.flush();
         }
     }
 
@@ -96,6 +136,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
     let Prepared { pen, op: next } = first;
     let mut last_done = shared.start;
     let (mut whole, mut first_sent, mut spell) = (None, None, None);
+    shared.announce(next.as_ref());
     while let Some(op) = next.take() {
         // The time of a late worker's first connection is reported separately.
         let reopening = session.ready().await.filter(|_| first_sent.is_some());
@@ -118,12 +159,11 @@ pub(super) async fn drive<S: Session, W: Workload>(
         }
         let mut probe = Probe::new(shared.clock, ticket.intended, ticket.began);
         let outcome = session.execute(&op, pen, &mut probe).await;
-        let answered = session.answered();
-        let check = workload.observe(&op, learnt(&outcome, session), &answered);
+        let check = shared.observe(&op, &outcome, session, workload);
         let timing = probe.finish();
         first_sent = first_sent
             .or_else(|| Some((timing.done - timing.service_ns, timing.done - timing.response_ns)));
-        let (rows, statuses) = (answered.rows, session.statuses());
+        let (rows, statuses) = (session.answered().rows, session.statuses());
         if !record(shared, &mut times, &op, &outcome, rows, statuses, &timing) {
             tell(shared, &op, &outcome, rows, session);
         }
@@ -132,9 +172,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         shared.tickets.expect(one_request && probe.can_wait(), timing.done);
         let ended = (op.part, outcome.result.err());
         shared.watch.ended(ended, (ticket.began, &timing), (&mut spell, &mut times));
-        if let Check::Checked(found) = check {
-            checked(shared, found, timing.done);
-        }
+        shared.checked(check, timing.done, workload);
         match op.part {
             Part::Whole => shared.tickets.done(timing.done),
             Part::First => {
@@ -157,6 +195,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         }
         // Generate the document before the wait, so that a due operation is sent at once.
         *next = workload.next(pen);
+        shared.announce(next.as_ref());
     }
     let now = shared.clock.now();
     shared.watch.leave(&mut spell, now, &mut times);
@@ -174,6 +213,34 @@ fn learnt(outcome: &Outcome, session: &impl Session) -> Result<Reply, Failure> {
     }
 }
 
+/// Notes that a write is to be sent, or what became of it. One without an answer remains as it was
+/// noted before: it may have been carried out.
+fn note(
+    journal: &mut Writer,
+    op: &Op,
+    result: Option<Result<Reply, Failure>>,
+    rows: &[Result<Token, Failure>],
+) {
+    let act = match op.kind {
+        OpKind::BulkInsert | OpKind::Create | OpKind::Update => Act::Write,
+        OpKind::Delete => Act::Delete,
+        _ => return,
+    };
+    for (place, key) in (op.key..op.key + u64::from(op.documents)).enumerate() {
+        // Where the request as a whole succeeded, each document of several has its own row.
+        let row = rows.get(place).map(|row| row.map(Some));
+        let of_document = result.map(|it| it.and_then(|it| row.unwrap_or(Ok(it.token))));
+        let (fate, token) = match of_document {
+            None => (Fate::Sent, None),
+            Some(Ok(token)) => (Fate::Acknowledged, token),
+            Some(Err(failure)) if failure.refuses() => (Fate::Refused, None),
+            Some(Err(_)) => continue,
+        };
+        let token = token.unwrap_or_default();
+        journal.add(&Entry { key, act, fate, version: op.version, token });
+    }
+}
+
 /// Waits as the workload asks, but not beyond the end.
 #[cold]
 async fn pause(shared: &Shared, pause_ns: Nanos) {
@@ -185,10 +252,18 @@ async fn pause(shared: &Shared, pause_ns: Nanos) {
 
 /// Records a workload's check of the data, with the time that it took.
 #[cold]
-fn checked(shared: &Shared, found: Result<(), Failure>, since: Nanos) {
+fn checked(
+    shared: &Shared,
+    found: Result<(), Failure>,
+    since: Nanos,
+    finding: impl FnOnce() -> Option<Finding>,
+) {
     shared.issue(OpKind::Verify, 1);
     let timing = Timing::between(since, shared.clock.now());
     shared.note(OpKind::Verify, found.map(|()| Reply::default()), &timing);
+    if let Some(finding) = found.err().and_then(|_| finding()) {
+        shared.recorder.borrow_mut().find(finding);
+    }
 }
 
 /// Records one finished operation, for the shard and for its connection. Returns whether all of it

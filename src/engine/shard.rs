@@ -11,6 +11,7 @@ use super::tickets::{LoadCounts, Tickets};
 use super::watch::{Watch, Watched};
 use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
 use crate::driver::{Session, Shard, Target};
+use crate::journal::Journal;
 use crate::measure::{ConnectionTimes, FillLog, Interval, Pulse, Recorder};
 use crate::net::ShardContext;
 use crate::op::OpKind;
@@ -56,6 +57,8 @@ pub struct ShardPlan {
     pub pinned: bool,
     /// Also send off single requests.
     pub raw: bool,
+    /// Where writes are noted, and the number of the stage; `None`: nowhere.
+    pub journal: Option<(Arc<Journal>, usize)>,
     /// The stop flag.
     pub stop: Arc<Stop>,
     /// The common start.
@@ -83,6 +86,7 @@ impl ShardPlan {
             fill_chunk: None,
             pinned: false,
             raw: false,
+            journal: None,
             stop: Arc::default(),
             start: Arc::new(Start::new(shard.1)),
             sink,
@@ -220,6 +224,10 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
         stop: plan.stop.clone(),
         patience: plan.patience.clone(),
         fill: plan.fill_chunk.map(|chunk| RefCell::new(FillLog::new(chunk))),
+        journal: plan
+            .journal
+            .as_ref()
+            .map(|(it, stage)| RefCell::new(it.writer(*stage, plan.shard.0))),
     });
     let pacer = tokio::task::spawn_local(pace(shared.clone()));
     let ticker = tokio::task::spawn_local(beat(shared.clone()));

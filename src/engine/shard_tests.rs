@@ -95,6 +95,7 @@ async fn run_on<T: Target, W: Workload + 'static>(
         fill_chunk: None,
         pinned: false,
         raw: false,
+        journal: None,
         stop,
         start: Arc::new(Start::new(1)),
         sink,

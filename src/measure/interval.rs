@@ -5,7 +5,7 @@ use super::histogram::{Histogram, Kept};
 use super::is_default;
 use super::probe::Timing;
 use crate::clock::Nanos;
-use crate::op::{Failure, OpKind, Reason};
+use crate::op::{Failure, Finding, OpKind, Reason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -90,6 +90,9 @@ pub struct KindInterval {
     /// The reason of the first failure of each class.
     #[serde(skip_serializing_if = "is_default")]
     pub reasons: BTreeMap<Failure, Reason>,
+    /// The first documents that were not as they were written.
+    #[serde(skip_serializing_if = "is_default")]
+    pub findings: Vec<Finding>,
     /// From send to the last byte of the answer, of requests that succeeded at least in part.
     pub service: Histogram,
     /// From the intended start to the last byte of the answer, of the same.
@@ -126,6 +129,8 @@ impl KindInterval {
         for (&class, reason) in &other.reasons {
             self.reasons.entry(class).or_insert_with(|| reason.clone());
         }
+        let room = Finding::MOST.saturating_sub(self.findings.len());
+        self.findings.extend(other.findings.iter().take(room).cloned());
         if let Some(times) = &other.per_row {
             self.per_row.get_or_insert_default().merge(times);
         }
@@ -255,6 +260,10 @@ mod tests {
         Reason::new(Some(409), text)
     }
 
+    fn finding(n: u64) -> Finding {
+        Finding::new(Failure::Stale, n.to_string().as_bytes(), "version 2", "version 1")
+    }
+
     /// A part in which each figure is another one: `n` and so many more.
     fn part(n: u64, requests: Option<u64>) -> KindInterval {
         let mut failures = [0; Failure::COUNT];
@@ -283,6 +292,7 @@ mod tests {
             per_row: Some(Box::new(times(&[n * 1_000]))),
             statuses: BTreeMap::from([(200, n + 14), (500 + n as u16, n + 15)]),
             reasons: BTreeMap::from([(Failure::Conflict, reason(&n.to_string()))]),
+            findings: vec![finding(n); 6],
             service: times(&[n * 2_000]),
             response: times(&[n * 3_000]),
             lag: times(&[n * 4_000]),
@@ -359,6 +369,8 @@ mod tests {
             statuses: BTreeMap::from([(200, 1_128), (600, 115), (1_500, 1_015)]),
             // What was said first.
             reasons: BTreeMap::from([(Failure::Conflict, reason("100"))]),
+            // Ten at most.
+            findings: [vec![finding(100); 6], vec![finding(1_000); 4]].concat(),
             service: both(2_000),
             response: both(3_000),
             lag: both(4_000),

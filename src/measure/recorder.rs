@@ -4,7 +4,7 @@ use super::counts::{BodyBytes, Wire};
 use super::interval::{Interval, RawRow};
 use super::probe::Timing;
 use crate::clock::{Nanos, SECOND_NS};
-use crate::op::{Failure, OpKind, Reason, Reply};
+use crate::op::{Failure, Finding, OpKind, Reason, Reply};
 use std::sync::mpsc::Sender;
 
 /// Everything that is recorded of one finished request.
@@ -54,12 +54,14 @@ pub struct Recorder {
     interval: Interval,
     raw: bool,
     /// For each kind, a bit for each class of failure whose reason is known.
-    told: [u16; OpKind::COUNT],
+    told: [u32; OpKind::COUNT],
+    /// How many findings were kept.
+    found: usize,
     sink: Sender<Interval>,
 }
 
 // One bit per class.
-const _: () = assert!(Failure::COUNT <= u16::BITS as usize);
+const _: () = assert!(Failure::COUNT <= u32::BITS as usize);
 
 impl Recorder {
     /// A recorder for a stage from `start` to `end`; full intervals go to `sink`, with every single
@@ -72,6 +74,7 @@ impl Recorder {
             interval: Interval::new(0),
             raw,
             told: [0; OpKind::COUNT],
+            found: 0,
             sink,
         }
     }
@@ -133,6 +136,15 @@ impl Recorder {
         {
             *told |= class_bit;
             self.interval.kind_mut(kind).reasons.insert(class, reason);
+        }
+    }
+
+    /// Keeps what was wrong with a document, of the first few.
+    #[cold]
+    pub fn find(&mut self, finding: Finding) {
+        if self.found < Finding::MOST {
+            self.found += 1;
+            self.interval.kind_mut(OpKind::Verify).findings.push(finding);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::counts::{BodyBytes, Wire};
 use super::histogram::Histogram;
 use super::interval::{FailedTimes, Interval, KindInterval};
-use crate::op::{Failure, OpKind, Reason};
+use crate::op::{Failure, Finding, OpKind, Reason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -97,6 +97,9 @@ pub struct OperationSummary {
     /// The reason of the first failure of each class, if there was one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<Failure, Reason>,
+    /// The first documents that were not as they were written, at most ten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
     /// From send to the last byte of the answer, of requests that succeeded at least in part.
     pub service: Latency,
     /// From the intended start to the last byte of the answer, of the same.
@@ -185,6 +188,7 @@ impl OperationSummary {
             bytes: part.bytes,
             statuses: part.statuses.clone(),
             reasons: part.reasons.clone(),
+            findings: part.findings.clone(),
             service: Latency::new(part.service.clone()),
             response: Latency::new(part.response.clone()),
             lag: Latency::new(part.lag.clone()),

@@ -36,8 +36,18 @@ pub enum Failure {
     Unanswered,
     /// The answer violated the protocol.
     Protocol,
-    /// Data read differs from what was written.
+    /// Data read differs from what was written, by the rule of a workload that checks it so.
     UnexpectedState,
+    /// A document whose write was acknowledged is not there.
+    Lost,
+    /// A document whose deletion was acknowledged is there.
+    Resurrected,
+    /// An older version than the one that was acknowledged last.
+    Stale,
+    /// A version that nothing in this run has written.
+    UnknownRevision,
+    /// The content is not that of its version.
+    WrongBody,
 }
 
 impl Failure {
@@ -49,8 +59,36 @@ impl Failure {
         )
     }
 
+    /// Whether the request has certainly changed nothing.
+    pub const fn refuses(self) -> bool {
+        matches!(
+            self,
+            Self::Authentication
+                | Self::Conflict
+                | Self::Connect
+                | Self::NotFound
+                | Self::PreconditionFailed
+                | Self::Rejected
+                | Self::TooLarge
+                | Self::TooManyRequests
+        )
+    }
+
+    /// Whether data is not what it should be.
+    pub const fn is_wrong_data(self) -> bool {
+        matches!(
+            self,
+            Self::UnexpectedState
+                | Self::Lost
+                | Self::Resurrected
+                | Self::Stale
+                | Self::UnknownRevision
+                | Self::WrongBody
+        )
+    }
+
     /// Every class, in report order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::Conflict,
         Self::NotFound,
         Self::PreconditionFailed,
@@ -65,6 +103,11 @@ impl Failure {
         Self::Unanswered,
         Self::Protocol,
         Self::UnexpectedState,
+        Self::Lost,
+        Self::Resurrected,
+        Self::Stale,
+        Self::UnknownRevision,
+        Self::WrongBody,
     ];
     /// The number of classes: the length of every per-class table.
     pub const COUNT: usize = Self::ALL.len();
@@ -86,6 +129,11 @@ impl Failure {
             Self::Unanswered => "unanswered",
             Self::Protocol => "protocol",
             Self::UnexpectedState => "unexpected_state",
+            Self::Lost => "lost",
+            Self::Resurrected => "resurrected",
+            Self::Stale => "stale",
+            Self::UnknownRevision => "unknown_revision",
+            Self::WrongBody => "wrong_body",
         }
     }
 

@@ -5,12 +5,14 @@
 #[cfg(test)]
 mod draft;
 mod failure;
+mod finding;
 mod pen;
 mod token;
 
 #[cfg(test)]
 pub use draft::Draft;
 pub use failure::{Failure, Reason};
+pub use finding::Finding;
 pub use pen::{Fields, Pen, each_member};
 pub use token::Token;
 
@@ -112,6 +114,8 @@ pub struct Op {
     pub key: Key,
     /// How many documents the request carries; 1 for all kinds but bulk operations.
     pub documents: u32,
+    /// Of a write: the version that it stores, by the workload's own count from 0.
+    pub version: u32,
     /// The most documents that a scan is to bring, or a read that is about a range of documents;
     /// 0 for all other kinds.
     pub limit: u32,
@@ -137,6 +141,7 @@ impl Op {
             kind,
             key,
             documents: 1,
+            version: 0,
             limit: 0,
             overwrite: false,
             token,

@@ -10,11 +10,11 @@ use super::spec::{LoadSpec, PlanSpec};
 use super::stage::StagePlan;
 use crate::clock::SECOND_NS;
 use crate::driver::TargetPlan;
-use crate::driver::{Existing, TargetAsked};
+use crate::driver::{Card, Existing, TargetAsked};
 use crate::engine::Pace;
 use crate::mistake::{Flagged, Invalid};
 use crate::schema::Ids;
-use crate::workload::StageWork as _;
+use crate::workload::{AuditDemand, StageWork as _};
 
 /// Makes a plan from a specification.
 ///
@@ -46,6 +46,8 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
             let problem = format!("{} is not sent any headers", card.summary);
             mistakes.push(Invalid::new("--header", problem, "leave it out"));
         }
+        mistakes.extend(verify_mistake(spec, &stages, &card));
+        mistakes.extend(audit_mistake(spec, &stages, &card));
         let done = |kind| stages.iter().any(|stage| stage.work.does(kind));
         mistakes.extend(card.refusal(spec.target_flag, done));
         let ordered = target.as_ref().is_none_or(|target| target.is_ordered());
@@ -73,11 +75,39 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         schemas,
         stages,
         fill: spec.fill,
+        verify: spec.verify,
+        audit: spec.audit,
         thresholds,
         http: spec.http.clone(),
         ycsb: spec.measurement.clone(),
         fleet: spec.fleet,
     })
+}
+
+/// Refuses `--verify` where nothing would be compared.
+fn verify_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<Invalid> {
+    let problem = if !spec.verify {
+        return None;
+    } else if !card.documents {
+        format!("{} does not return documents", card.summary)
+    } else if !stages.iter().any(|stage| stage.work.verifies()) {
+        "this workload reads no documents that it has written".to_owned()
+    } else {
+        return None;
+    };
+    Some(Invalid::new("--verify", problem, "leave it out"))
+}
+
+/// Refuses `--audit` where not every write could be looked for.
+fn audit_mistake(spec: &PlanSpec, stages: &[StagePlan], card: &Card) -> Option<Invalid> {
+    let made = |stage: &&StagePlan| !stage.work.audits() && !stage.work.is_auditable();
+    let problem = match stages.iter().find(made) {
+        _ if !spec.audit => return None,
+        _ if !card.documents => format!("{} does not return documents", card.summary),
+        Some(_) => "what this workload has written cannot be made again".to_owned(),
+        None => return None,
+    };
+    Some(Invalid::new("--audit", problem, "leave it out"))
 }
 
 fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
@@ -110,7 +140,11 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
 
 fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
     let (pace, length_ns) = paced(spec);
-    staged(spec.work.steps(), &pace, length_ns, |length_ns| short(&spec.load, spec.seed, length_ns))
+    let mut steps = spec.work.steps();
+    if spec.audit {
+        steps.push(AuditDemand::step());
+    }
+    staged(steps, &pace, length_ns, |length_ns| short(&spec.load, spec.seed, length_ns))
 }
 
 /// The pace of a stage of length `length_ns`, in which each rate also lasts that long.

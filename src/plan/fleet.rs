@@ -25,6 +25,10 @@ impl Plan {
     /// Why it cannot be shared among so many.
     pub fn shared(self, fleet: FleetPlan, local: bool) -> Result<Self, Invalid> {
         let FleetPlan { agents, .. } = fleet;
+        if self.audit {
+            let problem = "agents keep no journal of their writes";
+            return Err(Invalid::new("--audit", problem, "leave out one of --audit and --agents"));
+        }
         let wrong = |problem: String, cure: String| Err(Invalid::new("--agents", problem, cure));
         if agents == 0 || agents > MOST_AGENTS {
             return wrong(format!("{agents} agents"), format!("give 1 to {MOST_AGENTS}"));

@@ -168,6 +168,8 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         schemas: reader.schemas,
         stages,
         fill: FillPlan::default(),
+        verify: false,
+        audit: false,
         thresholds,
         http: Some(http),
         ycsb: None,

@@ -47,6 +47,12 @@ pub struct Plan {
     /// Extra measures around a fill.
     #[serde(default, skip_serializing_if = "FillPlan::is_default")]
     pub fill: FillPlan,
+    /// What is read is compared with what was written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verify: bool,
+    /// Every acknowledged write is noted, and looked for at the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub audit: bool,
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,

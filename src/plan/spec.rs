@@ -83,6 +83,10 @@ pub struct PlanSpec {
     pub load: LoadSpec,
     /// Extra measures around the fill.
     pub fill: FillPlan,
+    /// Compare what is read with what was written.
+    pub verify: bool,
+    /// Note every acknowledged write, and look for it at the end.
+    pub audit: bool,
     /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,
     /// The agents that share the load, if there are any.
@@ -118,6 +122,8 @@ impl PlanSpec {
             duration_ns: None,
             load: LoadSpec::Closed { think_ns: 0 },
             fill: FillPlan::default(),
+            verify: false,
+            audit: false,
             measurement: None,
             fleet: None,
             thresholds: Vec::new(),

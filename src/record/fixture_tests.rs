@@ -98,6 +98,7 @@ pub(crate) fn record(thresholds: &[&str]) -> RunRecord {
         ],
         warnings: Vec::new(),
         thresholds: Vec::new(),
+        journal_broken: None,
         ended: None,
         result: None,
     };

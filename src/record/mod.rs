@@ -60,6 +60,9 @@ pub struct RunRecord {
     /// The judgements of the plan's thresholds; empty until the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Judgement>,
+    /// Why not every write could be noted for the audit, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal_broken: Option<String>,
     /// Why and when the run ended, if not all of the plan was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,

@@ -128,6 +128,7 @@ fn found(record: &RunRecord) -> Option<Found<'_>> {
     ended(record)
         .or_else(|| unusable(record))
         .or_else(|| data_wrong(record))
+        .or_else(|| audit_incomplete(record))
         .or_else(|| not_trustworthy(record))
         .or_else(|| threshold(record))
         .or_else(|| failures(record))
@@ -184,6 +185,13 @@ fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
 fn data_wrong(record: &RunRecord) -> Option<Found<'_>> {
     let wrong = record.warnings.iter().find(|warning| warning.code == Code::DataWrong)?;
     Some((Cause::DataWrong(wrong), RunResult::failed(6, wrong.message.clone())))
+}
+
+/// What was not looked for may be lost.
+fn audit_incomplete(record: &RunRecord) -> Option<Found<'_>> {
+    let found = record.warnings.iter().find(|warning| warning.code == Code::AuditIncomplete)?;
+    let (kind, reason) = (ResultKind::NotTrustworthy, Some(found.message.clone()));
+    Some((Cause::DataWrong(found), RunResult { kind, exit_status: 5, reason }))
 }
 
 /// Comes before thresholds, which say little if the numbers cannot be trusted.

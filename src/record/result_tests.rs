@@ -175,7 +175,8 @@ fn data_that_is_wrong_goes_before_what_is_not_trustworthy() {
     });
     let result = result.result();
     assert_eq!((result.exit_status, result.kind), (6, ResultKind::Failed));
-    assert!(result.words().starts_with("failed: data wrong: 2 of 3000 "), "{}", result.words());
+    let words = "failed: data wrong: 2 unexpected state, of 3000 documents read";
+    assert_eq!(result.words(), words);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use super::begun::{LASTED, not_all_begun};
 use super::{ClientRecord, RunRecord, StageRecord, Verdict, fleet};
 use crate::measure::{OperationSummary, Outage, Span};
-use crate::op::{Failure, OpKind};
+use crate::op::{Failure, Finding, OpKind};
+use crate::plan::Purpose;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -29,6 +30,8 @@ pub enum Code {
     ClientPaused,
     /// Data read differs from what was written.
     DataWrong,
+    /// Not every acknowledged write could be looked for.
+    AuditIncomplete,
     /// The server did not keep up.
     NotSustained,
     /// Operations failed.
@@ -130,6 +133,10 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     if let Some(message) = record.server.left_words() {
         warnings.push(Warning { code: Code::NotRemoved, stage: None, message });
     }
+    if let Some(why) = &record.journal_broken {
+        let message = format!("audit incomplete: not every write could be noted: {why}");
+        warnings.push(Warning { code: Code::AuditIncomplete, stage: None, message });
+    }
     fleet::of_run(record, &mut warnings);
     for stage in &record.stages {
         fleet::of_stage(record, stage, &mut warnings);
@@ -153,6 +160,36 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     warnings
 }
 
+/// What was not as it was written, or could not be looked at.
+fn verified(stage: &StageRecord, operation: &OperationSummary, add: &mut impl FnMut(Code, String)) {
+    let count = |wrong: bool| -> (u64, Vec<String>) {
+        let classes = operation.failures.iter().filter(|(class, _)| class.is_wrong_data() == wrong);
+        let words = classes.clone().map(|(class, count)| format!("{count} {}", class.words()));
+        (classes.map(|(_, count)| count).sum(), words.collect())
+    };
+    let (issued, audit) = (operation.issued, stage.purpose() == Purpose::Audit);
+    let (wrong, classes) = count(true);
+    if wrong > 0 {
+        let looked = if audit { "documents looked for" } else { "documents read" };
+        let classes = classes.join(", ");
+        let mut message = format!("data wrong: {classes}, of {issued} {looked}");
+        if let Some(Finding { class, id, expected, found }) = operation.findings.first() {
+            let first = class.words();
+            let _ = write!(message, "; {first}: {id} should be {expected}, but was {found}");
+        }
+        add(Code::DataWrong, message);
+    }
+    let (unread, classes) = count(false);
+    if unread > 0 {
+        let classes = classes.join(", ");
+        let message = format!(
+            "audit incomplete: {unread} of {issued} documents could not be read ({classes}); \
+             audit again with springload audit"
+        );
+        add(Code::AuditIncomplete, message);
+    }
+}
+
 fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
     let mut add = |code, message| {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
@@ -167,13 +204,11 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
         add(Code::ClientPaused, words);
     }
     for operation in stage.operations.iter().filter(|it| it.kind == OpKind::Verify) {
-        let (failed, issued) = (operation.failed(), operation.issued);
-        if failed > 0 {
-            let message = format!(
-                "data wrong: {failed} of {issued} documents read differ from what was written"
-            );
-            add(Code::DataWrong, message);
-        }
+        verified(stage, operation, &mut add);
+    }
+    if stage.purpose() == Purpose::Audit {
+        // What is not there is asked for, too, and what has no answer is asked for again.
+        return;
     }
     for operation in stage.requests() {
         let (kind, issued) = (operation.kind, operation.issued);

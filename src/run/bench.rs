@@ -3,6 +3,7 @@
 use crate::clock::Nanos;
 use crate::driver::Driver;
 use crate::engine::{Lane, Stop};
+use crate::journal::Journal;
 use crate::plan::{Plan, StagePlan};
 use crate::workload::StageWork as _;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub(super) struct Bench<'a> {
     pub(super) pinned: bool,
     /// The part that this process carries out.
     pub(super) part: Part,
+    /// Where writes are noted, if they are.
+    pub(super) journal: Option<Arc<Journal>>,
 }
 
 impl Bench<'_> {
@@ -80,6 +83,13 @@ impl Bench<'_> {
         let fill = stage.work.fill().filter(|_| self.plan.fill.growth)?;
         let at_once = self.plan.connections as u64 * u64::from(fill.batch);
         Some(at_once.max(fill.documents / 1_000))
+    }
+
+    /// Where the writes of a stage are noted.
+    pub(super) fn noted(&self, stage: &StagePlan) -> Option<(Arc<Journal>, usize)> {
+        let journal = self.journal.clone().filter(|_| !stage.work.audits())?;
+        let number = self.plan.stages.iter().position(|it| std::ptr::eq(it, stage))?;
+        Some((journal, number))
     }
 
     /// How long the server may be silent before it counts as gone.

@@ -6,7 +6,7 @@ use crate::engine::Pace;
 use crate::plan::StagePlan;
 use crate::record::StageRecord;
 use crate::schema::Documents;
-use crate::workload::{LaneContext, Runner, StageWork as _, Stock, UrlEntry, Workload};
+use crate::workload::{LaneContext, Runner, StageWork as _, Stock, UrlEntry, Workload, owed};
 use std::sync::Arc;
 
 /// The connections of a run, with the documents that each has in the database, from stage to stage.
@@ -45,7 +45,11 @@ impl Connections {
             naming: plan.ids.seeded(plan.seed),
             entries: self.entries.clone(),
             persists: plan.fill.wait_for_server_ns.is_some(),
+            verify: plan.verify,
         };
+        if let Some(journal) = bench.journal.as_ref().filter(|_| stage.work.audits()) {
+            self.stock.owe(owed(journal)?);
+        }
         stage.work.carry_out(&cx, &mut self.stock, runner)
     }
 }

@@ -26,6 +26,7 @@ use crate::driver::{Echo, Opening, TargetError, scratch_name};
 use crate::engine::{Stop, StopReason};
 use crate::fleet::Fleet;
 use crate::http1::Watcher;
+use crate::journal::Journal;
 use crate::measure::RawRow;
 use crate::plan::{Plan, SchemaPlan};
 use crate::record::{
@@ -67,6 +68,10 @@ pub trait Observer {
     fn progress(&mut self, progress: &Progress);
     /// Something that the user should know before the run has ended, in a sentence.
     fn news(&mut self, _sentence: &str) {}
+    /// Where the writes of a run with an audit are noted. `None`: among temporary files.
+    fn journal(&mut self) -> Option<Arc<Journal>> {
+        None
+    }
     /// Single requests, if the plan asks for them: those of one thread in one second at a time. The
     /// sum of `done` and `epoch_ns` is in nanoseconds since 1970.
     fn raw(&mut self, _rows: &[RawRow], _epoch_ns: Nanos) {}
@@ -153,7 +158,8 @@ pub fn run_with(
     record.environment.calibration = Some(calibration);
     observer.run_begins(&record);
     let part = Part::WHOLE;
-    let bench = Bench { plan, target: &target, stop, began, began_wall, pinned, part };
+    let journal = plan.audit.then(|| observer.journal().map_or_else(temporary, Ok)).transpose()?;
+    let bench = Bench { plan, target: &target, stop, began, began_wall, pinned, part, journal };
     let result = match fleet {
         None => stages(&bench, documents, &mut record, observer),
         Some(fleet) => {
@@ -166,10 +172,16 @@ pub fn run_with(
         let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
         let ended = ended((result.err(), stop.reason()), at_s, advice);
         let removed = block_on(stop, target.tear_down());
+        record.journal_broken = bench.journal.as_ref().and_then(|journal| journal.broken());
         record.close(ended, removed.map_err(|error| error.to_string()));
         observer.keep(&record);
     }
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
+}
+
+/// A journal among temporary files.
+fn temporary() -> io::Result<Arc<Journal>> {
+    Journal::create(&std::env::temp_dir().join(scratch_name())).map(Arc::new)
 }
 
 /// The record of a run that has measured nothing yet.
@@ -189,6 +201,7 @@ fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> RunRecord {
         stages: Vec::new(),
         warnings: Vec::new(),
         thresholds: Vec::new(),
+        journal_broken: None,
         ended: None,
         result: None,
     }

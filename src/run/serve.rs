@@ -90,8 +90,16 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
     };
     agent.opened(Ok(Opened { same_machine: facts.same_machine, calibration }));
     let part = Part { agent: agent.index(), agents: assignment.agents };
-    let bench =
-        Bench { plan: &plan, target: &target, stop: &stop, began, began_wall, pinned: false, part };
+    let bench = Bench {
+        plan: &plan,
+        target: &target,
+        stop: &stop,
+        began,
+        began_wall,
+        pinned: false,
+        part,
+        journal: None,
+    };
     let mut connections = Connections::new(&bench, documents)?;
     let last = loop {
         let number = match agent.order() {

@@ -61,7 +61,16 @@ impl Offer for BulkInsertPlan {
     const NAMES: &'static [(&'static str, &'static str)] = &[("bulk-insert", "Only the fill")];
 
     fn demand(_: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
-        let others = ["--ops", "--duration", "--warmup", "--mix", "--rate", "--stages", "--think"];
+        let others = [
+            "--ops",
+            "--duration",
+            "--warmup",
+            "--mix",
+            "--rate",
+            "--stages",
+            "--think",
+            "--verify",
+        ];
         asked.refuse(&others, "it applies only to operations after a fill")?;
         let operations = asked.documents.operations.map(|_| Some(0));
         Ok(Arc::new(FillDemand(DocumentsAsked { operations, ..asked.documents })))
@@ -91,6 +100,10 @@ impl StageWork for BulkInsertPlan {
 
     fn fill(&self) -> Option<Fill> {
         Some(Fill { documents: self.documents, batch: self.batch })
+    }
+
+    fn is_auditable(&self) -> bool {
+        true
     }
 
     fn forget_batch(&mut self) {

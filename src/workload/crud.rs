@@ -2,9 +2,10 @@
 
 use super::budget::Budget;
 use super::live::{Entry, Live};
+use super::verify::{Verified, Verifier};
 use super::{Check, Workload};
 use crate::generate::{Stream, below, mix};
-use crate::op::{Answered, Failure, Key, Op, OpKind, Pen, Reply};
+use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use std::sync::Arc;
 
@@ -36,19 +37,24 @@ pub(super) fn create<P: Pen>(documents: &Documents, key: Key, pen: &mut P) -> Op
     Op::single(OpKind::Create, key, None)
 }
 
-/// Reads, updates or deletes a stored document; for an update its next version is written.
+/// Reads, updates or deletes a stored document; for an update its next version is written. `looks`:
+/// what is read will be looked at.
 #[inline]
 pub(super) fn on_stored<P: Pen>(
     documents: &Documents,
     (kind, entry): (OpKind, &Entry),
+    looks: bool,
     pen: &mut P,
 ) -> Op {
     let token = (kind != OpKind::Read).then_some(entry.token);
+    let version = entry.version.wrapping_add(u32::from(kind == OpKind::Update));
     documents.write_id(entry.key, pen.name());
-    if kind == OpKind::Update {
-        pen.document(token, documents.document(entry.key, entry.version.wrapping_add(1)));
+    match kind {
+        OpKind::Update => pen.document(token, documents.document(entry.key, version)),
+        OpKind::Read if looks => pen.look(),
+        _ => {}
     }
-    Op::single(kind, entry.key, token)
+    Op { version, ..Op::single(kind, entry.key, token) }
 }
 
 /// The operations of one connection on its own documents, chosen uniformly.
@@ -61,6 +67,8 @@ pub struct Crud {
     keys: KeySequence,
     /// The index in `live` of the current operation's document.
     place: usize,
+    /// Compares what is read, if that is wanted.
+    verifier: Option<Box<Verifier>>,
 }
 
 impl Crud {
@@ -73,7 +81,13 @@ impl Crud {
         keys: KeySequence,
     ) -> Self {
         let stream = Stream::new(mix(seed, connection, OPERATIONS), 0);
-        Self { documents, stream, budget, live, keys, place: 0 }
+        Self { documents, stream, budget, live, keys, place: 0, verifier: None }
+    }
+
+    /// Sets whether what is read is compared with what was written.
+    pub fn verifying(mut self, verify: bool) -> Self {
+        self.verifier = verify.then(Box::default);
+        self
     }
 
     /// Continues with the same documents and another budget, after a warm-up.
@@ -119,34 +133,35 @@ impl Workload for Crud {
         };
         self.place = below(self.stream.draw(), choices as u64) as usize;
         let entry = *self.live.at(self.place);
-        Some(on_stored(&self.documents, (kind, &entry), pen))
+        Some(on_stored(&self.documents, (kind, &entry), self.verifier.is_some(), pen))
     }
 
     #[inline]
-    fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
-        let place = self.place;
-        match (op.kind, result) {
-            (OpKind::Create, Ok(Reply { token, .. })) => {
+    fn observe(
+        &mut self,
+        op: &Op,
+        result: Result<Reply, Failure>,
+        answered: &Answered<'_>,
+    ) -> Check {
+        if op.kind == OpKind::Create {
+            if let Ok(Reply { token, .. }) = result {
                 self.live.add(Entry::new(op.key, 0, token));
             }
-            (OpKind::Read, Ok(Reply { token, .. })) => {
-                let entry = self.live.at(place);
-                if place >= self.live.known() || token.is_some_and(|it| it != entry.token) {
-                    self.live.set(place, entry.version, token);
-                }
-            }
-            (OpKind::Update, Ok(Reply { token, .. })) => {
-                let version = self.live.at(place).version.wrapping_add(1);
-                self.live.set(place, version, token);
-            }
-            (OpKind::Create, _) => {}
-            (OpKind::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => self.live.remove(place),
-            // A read will show whether the write was carried out or another client changed the
-            // document.
-            (OpKind::Update | OpKind::Delete, _) => self.live.lose(place),
-            _ => {}
+            return Check::Unchecked;
         }
-        Check::Unchecked
+        let of = (op.kind, result);
+        let verified = match &mut self.verifier {
+            Some(verifier) => verifier.look(&self.documents, &self.live, self.place, of, answered),
+            None => Verified::UNCHECKED,
+        };
+        if !verified.is_stale() {
+            self.live.observe(self.place, of, verified.version);
+        }
+        verified.check
+    }
+
+    fn finding(&mut self) -> Option<Finding> {
+        self.verifier.as_mut()?.finding()
     }
 }
 

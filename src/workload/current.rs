@@ -101,7 +101,7 @@ impl Workload for CurrentDocument {
             }
         }
         let entry = self.entries[place]?;
-        Some(on_stored(&self.documents, (kind, &entry), pen))
+        Some(on_stored(&self.documents, (kind, &entry), false, pen))
     }
 
     fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {

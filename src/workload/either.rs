@@ -1,7 +1,7 @@
 //! Two workloads as one type: the loop is compiled for both at once.
 
 use super::{Check, Workload};
-use crate::op::{Answered, Failure, Op, Pen, Reply};
+use crate::op::{Answered, Failure, Finding, Op, Pen, Reply};
 
 /// One workload or the other, the same for all connections of a stage.
 #[derive(Debug)]
@@ -41,6 +41,13 @@ impl<A: Workload, B: Workload> Workload for Either<A, B> {
         match self {
             Self::One(one) => one.observe(op, result, answered),
             Self::Other(other) => other.observe(op, result, answered),
+        }
+    }
+
+    fn finding(&mut self) -> Option<Finding> {
+        match self {
+            Self::One(one) => one.finding(),
+            Self::Other(other) => other.finding(),
         }
     }
 

@@ -3,13 +3,14 @@
 use super::crud::{create, draw_kind, on_stored};
 use super::live::{Entry, Live};
 use super::mixed::{MIX, asked_again, budgets, check_mix, too_few_documents};
+use super::verify::{Verified, Verifier};
 use super::{
     Budget, Check, Demand, DocumentsAsked, KeySequence, LaneContext, Mix, Offer, Restored,
     RunAsked, Runner, StageWork, Step, Stock, Workload,
 };
 use crate::generate::{Stream, below, mix, unit};
 use crate::mistake::Invalid;
-use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
+use crate::op::{Answered, Failure, Finding, Op, OpKind, Pen, Reply};
 use crate::schema::{Documents, Ids};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -50,7 +51,8 @@ impl HotPlan {
         let make = |(k, (live, budget))| {
             let k = k as u64;
             let keys = KeySequence { next: inserted + k, step: cx.connections as u64 };
-            HotLane::new(cx.documents.clone(), (cx.seed, k), budget, live, keys)
+            let lane = HotLane::new(cx.documents.clone(), (cx.seed, k), budget, live, keys);
+            HotLane { verifier: cx.verify.then(Box::default), ..lane }
         };
         stock.take_live().into_iter().zip(budgets).enumerate().map(make).collect()
     }
@@ -78,6 +80,14 @@ impl StageWork for HotPlan {
         parts.push("90 % of reads to 1 % of documents".to_owned());
         parts.extend(self.operations.map(|operations| format!("{} operations", count(operations))));
         parts
+    }
+
+    fn verifies(&self) -> bool {
+        true
+    }
+
+    fn is_auditable(&self) -> bool {
+        true
     }
 
     fn why_too_few(&self) -> &'static str {
@@ -158,6 +168,8 @@ pub struct HotLane {
     keys: KeySequence,
     /// Whether the current operation's document is hot, and its index.
     place: (bool, usize),
+    /// Compares what is read, if that is wanted.
+    verifier: Option<Box<Verifier>>,
 }
 
 impl HotLane {
@@ -171,7 +183,8 @@ impl HotLane {
     ) -> Self {
         let stream = Stream::new(mix(of.0, of.1, OPERATIONS), 0);
         let hot = Live::default();
-        let mut lane = Self { documents, stream, budget, hot, cold, keys, place: (false, 0) };
+        let (place, verifier) = ((false, 0), None);
+        let mut lane = Self { documents, stream, budget, hot, cold, keys, place, verifier };
         lane.warm_up();
         lane
     }
@@ -214,38 +227,36 @@ impl Workload for HotLane {
         self.place = self.choose(kind);
         let (is_hot, place) = self.place;
         let entry = *if is_hot { self.hot.at(place) } else { self.cold.at(place) };
-        Some(on_stored(&self.documents, (kind, &entry), pen))
+        Some(on_stored(&self.documents, (kind, &entry), self.verifier.is_some(), pen))
     }
 
-    fn observe(&mut self, op: &Op, result: Result<Reply, Failure>, _: &Answered<'_>) -> Check {
-        let (is_hot, place) = self.place;
-        let live = if is_hot { &mut self.hot } else { &mut self.cold };
-        match (op.kind, result) {
-            (OpKind::Create, Ok(Reply { token, .. })) => {
+    fn observe(
+        &mut self,
+        op: &Op,
+        result: Result<Reply, Failure>,
+        answered: &Answered<'_>,
+    ) -> Check {
+        if op.kind == OpKind::Create {
+            if let Ok(Reply { token, .. }) = result {
                 self.cold.add(Entry::new(op.key, 0, token));
                 self.warm_up();
             }
-            (OpKind::Read, Ok(Reply { token, .. })) => {
-                let entry = *live.at(place);
-                if place >= live.known() || token.is_some_and(|it| it != entry.token) {
-                    live.set(place, entry.version, token);
-                }
-            }
-            (OpKind::Update, Ok(Reply { token, .. })) => {
-                let version = live.at(place).version.wrapping_add(1);
-                live.set(place, version, token);
-            }
-            (OpKind::Create, _) => {}
-            (OpKind::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => {
-                live.remove(place);
-                self.warm_up();
-            }
-            // A read will show whether the write was carried out or another client changed the
-            // document.
-            (OpKind::Update | OpKind::Delete, _) => live.lose(place),
-            _ => {}
+            return Check::Unchecked;
         }
-        Check::Unchecked
+        let ((is_hot, place), of) = (self.place, (op.kind, result));
+        let live = if is_hot { &mut self.hot } else { &mut self.cold };
+        let verified = match &mut self.verifier {
+            Some(verifier) => verifier.look(&self.documents, live, place, of, answered),
+            None => Verified::UNCHECKED,
+        };
+        if !verified.is_stale() && live.observe(place, of, verified.version) {
+            self.warm_up();
+        }
+        verified.check
+    }
+
+    fn finding(&mut self) -> Option<Finding> {
+        self.verifier.as_mut()?.finding()
     }
 }
 

@@ -77,6 +77,15 @@ macro_rules! workloads {
             fn provokes_conflicts(&self) -> bool {
                 match self { $(Self::$Plan(it) => it.provokes_conflicts(),)* }
             }
+            fn verifies(&self) -> bool {
+                match self { $(Self::$Plan(it) => it.verifies(),)* }
+            }
+            fn is_auditable(&self) -> bool {
+                match self { $(Self::$Plan(it) => it.is_auditable(),)* }
+            }
+            fn audits(&self) -> bool {
+                match self { $(Self::$Plan(it) => it.audits(),)* }
+            }
             fn is_parted(&self) -> bool {
                 match self { $(Self::$Plan(it) => it.is_parted(),)* }
             }

@@ -1,6 +1,6 @@
 //! The documents that one connection has in the database, with the data needed to use them.
 
-use crate::op::{Key, Token};
+use crate::op::{Failure, Key, OpKind, Reply, Token};
 
 /// A document: its key, version and token. 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +21,35 @@ impl Entry {
     }
 }
 
+/// What may have been carried out on a document since its last known version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Nothing: all that was sent had an answer.
+    None,
+    /// An update.
+    Update,
+    /// A deletion.
+    Delete,
+}
+
+impl Doubt {
+    /// What a failed operation may have done.
+    const fn after(kind: OpKind, failure: Failure) -> Self {
+        match kind {
+            _ if failure.refuses() => Self::None,
+            OpKind::Delete => Self::Delete,
+            _ => Self::Update,
+        }
+    }
+}
+
 /// The documents of one connection. Those with a known token can be updated and deleted; those that
 /// another client changed, or whose last operation had no answer, can only be read, and rejoin the
 /// others after a successful read.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     known: Vec<Entry>,
-    lost: Vec<Entry>,
+    lost: Vec<(Entry, Doubt)>,
 }
 
 impl Live {
@@ -58,7 +80,13 @@ impl Live {
     /// first.
     #[inline]
     pub fn at(&self, place: usize) -> &Entry {
-        self.known.get(place).unwrap_or_else(|| &self.lost[place - self.known.len()])
+        self.known.get(place).unwrap_or_else(|| &self.lost[place - self.known.len()].0)
+    }
+
+    /// What may have been carried out on the document at `place` since.
+    #[inline]
+    pub fn doubt(&self, place: usize) -> Doubt {
+        self.lost.get(place.wrapping_sub(self.known.len())).map_or(Doubt::None, |(_, doubt)| *doubt)
     }
 
     /// The document at `place` is stored with another token.
@@ -67,7 +95,7 @@ impl Live {
         if let Some(entry) = self.known.get_mut(place) {
             *entry = Entry::new(entry.key, version, token);
         } else {
-            let entry = self.lost.swap_remove(place - self.known.len());
+            let (entry, _) = self.lost.swap_remove(place - self.known.len());
             self.known.push(Entry::new(entry.key, version, token));
         }
     }
@@ -82,11 +110,45 @@ impl Live {
     }
 
     /// The token of the document at `place` is no longer known.
-    pub fn lose(&mut self, place: usize) {
+    pub fn lose(&mut self, place: usize, doubt: Doubt) {
         if place < self.known.len() {
             let entry = self.known.swap_remove(place);
-            self.lost.push(entry);
+            self.lost.push((entry, doubt));
         }
+    }
+
+    /// What became of the document at `place`. `version` is the one that a read has found, if that
+    /// was looked at. Returns whether the document is gone.
+    #[inline]
+    pub fn observe(
+        &mut self,
+        place: usize,
+        (kind, result): (OpKind, Result<Reply, Failure>),
+        version: Option<u32>,
+    ) -> bool {
+        match (kind, result) {
+            (OpKind::Read, Ok(Reply { token, .. })) => {
+                let entry = self.at(place);
+                if place >= self.known() || token.is_some_and(|it| it != entry.token) {
+                    self.set(place, version.unwrap_or(entry.version), token);
+                }
+            }
+            (OpKind::Update, Ok(Reply { token, .. })) => {
+                let version = self.at(place).version.wrapping_add(1);
+                self.set(place, version, token);
+            }
+            (OpKind::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => {
+                self.remove(place);
+                return true;
+            }
+            // A read will show whether the write was carried out or another client changed the
+            // document.
+            (OpKind::Update | OpKind::Delete, Err(failure)) => {
+                self.lose(place, Doubt::after(kind, failure));
+            }
+            _ => {}
+        }
+        false
     }
 }
 
@@ -104,7 +166,8 @@ mod tests {
         let token = |number| Some(Token { number, ..Token::default() });
         let mut live = Live::default();
         (0..3).for_each(|key| live.add(Entry::new(key, 0, token(1))));
-        live.lose(0);
+        live.lose(0, Doubt::Update);
+        assert_eq!((live.doubt(0), live.doubt(2)), (Doubt::None, Doubt::Update));
         assert_eq!((live.known(), live.readable()), (2, 3));
         assert_eq!(live.at(2).key, 0);
         live.set(2, 0, token(5));

@@ -73,7 +73,8 @@ impl MixedPlan {
         let make = |(k, (live, budget))| {
             let step = cx.connections as u64;
             let keys = KeySequence { next: inserted + k as u64, step };
-            Crud::new(cx.documents.clone(), (cx.seed, k as u64), budget, live, keys)
+            let lane = Crud::new(cx.documents.clone(), (cx.seed, k as u64), budget, live, keys);
+            lane.verifying(cx.verify)
         };
         stock.take_live().into_iter().zip(budgets).enumerate().map(make).collect()
     }
@@ -238,6 +239,14 @@ impl StageWork for MixedPlan {
         let mut parts = vec![self.mix.to_string()];
         parts.extend(self.operations.map(|operations| format!("{} operations", count(operations))));
         parts
+    }
+
+    fn verifies(&self) -> bool {
+        self.order == CrudOrder::Uniform
+    }
+
+    fn is_auditable(&self) -> bool {
+        true
     }
 
     fn why_too_few(&self) -> &'static str {

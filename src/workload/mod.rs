@@ -12,16 +12,19 @@ mod demand;
 mod either;
 mod live;
 mod purpose;
+mod same;
 mod stage_work;
 mod title;
+mod verify;
 
+pub use audit::{AuditDemand, Owed, owed};
 pub use budget::{Budget, Mix};
 pub use bulk_insert::{BulkInsert, BulkInsertPlan, FillDemand};
 pub use burst::{BodySize, Burst, BurstDemand, BurstPlan, Filling, Role};
 pub use crud::{Crud, KeySequence};
 pub use current::CurrentDocument;
 pub use demand::{Demand, DocumentsAsked, Offer, RunAsked, Step, Timing, nothing};
-pub use live::{Entry, Live};
+pub use live::{Doubt, Entry, Live};
 pub use mixed::{CrudOrder, MixedDemand, MixedPlan};
 pub use purpose::Purpose;
 pub use stage_work::{Fill, Gathering, LaneContext, Restored, Runner, StageWork, Stock};
@@ -29,7 +32,7 @@ pub use title::stage_title;
 pub use urls::{UrlBody, UrlEntry, UrlOrder, Urls, UrlsDemand, UrlsPlan};
 
 use crate::mistake::Invalid;
-use crate::op::{Answered, Failure, Op, OpKind, Pen, Reply};
+use crate::op::{Answered, Failure, Finding, Op, OpKind, Pen, Reply};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -41,6 +44,7 @@ workloads! {
     "burst" => burst::BurstPlan,
     "urls" => urls::UrlsPlan,
     "ycsb" => ycsb::YcsbStage,
+    "audit" => audit::AuditPlan,
 }
 
 /// The source of one connection's operations.
@@ -58,6 +62,11 @@ pub trait Workload {
         result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Check;
+
+    /// What was wrong, after a check that failed; taken once.
+    fn finding(&mut self) -> Option<Finding> {
+        None
+    }
 
     /// How long to wait before the next operation, in nanoseconds; called once for each.
     fn pause_ns(&mut self) -> u64 {

@@ -14,6 +14,8 @@ pub enum Purpose {
     WarmUp,
     /// It is the subject of the run.
     Main,
+    /// It looks for what the others have written, and does not count.
+    Audit,
 }
 
 impl Purpose {
@@ -23,6 +25,7 @@ impl Purpose {
             "bulk_insert" | "load" => Self::Fill,
             "burst_prepare" => Self::Prepare,
             "warm_up" => Self::WarmUp,
+            "audit" => Self::Audit,
             _ => Self::Main,
         }
     }

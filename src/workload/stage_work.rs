@@ -3,7 +3,7 @@
 //! Each workload implements [`StageWork`] in its own file, for its settings as stored in a plan. No
 //! other room knows which workloads there are.
 
-use super::{Live, UrlEntry, Workload};
+use super::{Live, Owed, UrlEntry, Workload};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::schema::{Documents, Ids, Naming};
@@ -69,6 +69,22 @@ pub trait StageWork {
     /// Whether each connection has its own operations even in an open loop, where normally the next
     /// free one takes the next operation due.
     fn is_parted(&self) -> bool {
+        false
+    }
+
+    /// Whether it can compare what it reads with what was written.
+    fn verifies(&self) -> bool {
+        false
+    }
+
+    /// Whether each document that it writes is made from its number and version alone, so that an
+    /// audit can make it again.
+    fn is_auditable(&self) -> bool {
+        false
+    }
+
+    /// Whether it looks for what earlier stages have written.
+    fn audits(&self) -> bool {
         false
     }
 
@@ -169,6 +185,8 @@ pub struct LaneContext {
     pub entries: Arc<[UrlEntry]>,
     /// A fill resends what was not answered.
     pub persists: bool,
+    /// What is read is compared with what was written.
+    pub verify: bool,
 }
 
 /// What is passed from one stage of a run to the next.
@@ -178,12 +196,19 @@ pub struct Stock {
     inserted: u64,
     /// The lanes of earlier stages, identified by type.
     lanes: Vec<Box<dyn Any>>,
+    /// What an audit looks for.
+    owed: Vec<Owed>,
 }
 
 impl Stock {
     /// The stock before the first stage: no documents on any of `connections`.
     pub fn new(connections: usize) -> Self {
-        Self { live: vec![Live::default(); connections], inserted: 0, lanes: Vec::new() }
+        Self {
+            live: vec![Live::default(); connections],
+            inserted: 0,
+            lanes: Vec::new(),
+            owed: Vec::new(),
+        }
     }
 
     /// A fill has inserted a total of `inserted` documents; `live` are those of each connection.
@@ -200,6 +225,16 @@ impl Stock {
     pub fn take_live(&mut self) -> Vec<Live> {
         let none = vec![Live::default(); self.live.len()];
         std::mem::replace(&mut self.live, none)
+    }
+
+    /// What the next stage, an audit, is to look for.
+    pub fn owe(&mut self, owed: Vec<Owed>) {
+        self.owed = owed;
+    }
+
+    /// What an audit is to look for.
+    pub(super) fn take_owed(&mut self) -> Vec<Owed> {
+        std::mem::take(&mut self.owed)
     }
 
     /// Keeps lanes for a later stage of the same kind.

@@ -2,6 +2,7 @@
 //! goes over the wire out. Knows nothing of the rooms inside.
 
 mod action;
+mod audit;
 mod bursts;
 mod conflicts;
 mod counts;

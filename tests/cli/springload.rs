@@ -86,7 +86,8 @@ impl Finished {
 
     /// The stages that do not only prepare what is measured.
     fn measured(&self) -> impl Iterator<Item = &Value> {
-        let prepares = |name: &Value| name == "warm_up" || name == "burst_prepare";
+        let prepares =
+            |name: &Value| name == "warm_up" || name == "burst_prepare" || name == "audit";
         let server = &self.record["plan"]["target"]["driver"] != "basic";
         self.stages().filter(move |stage| server && !prepares(&stage["name"]))
     }

@@ -46,7 +46,7 @@ fn certificates_that_cannot_be_trusted() {
     tells(&no_file, &["cannot read certificates", "/nowhere/ca.pem"]);
     let none = tempfile::NamedTempFile::new().expect("a file");
     let no_certificate = format!("{url}?cacertfile={}", none.path().display());
-    tells(&no_certificate, &["found none", "cacertfile=FILE"]);
+    tells(&no_certificate, &["there are none", "cacertfile=FILE"]);
 }
 
 #[test]

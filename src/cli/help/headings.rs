@@ -90,6 +90,8 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "go_ycsb_keys",
             "growth",
             "wait_for_server",
+            "verify",
+            "audit",
         ],
     ),
     (

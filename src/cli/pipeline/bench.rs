@@ -7,6 +7,7 @@ use super::metrics::Metrics;
 use super::signals;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::OutputArgs;
+use crate::journal::Journal;
 use crate::plan::Invalid;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,12 +18,14 @@ pub(in crate::cli) struct Bench {
     pub(super) folder: Folder,
     pub(super) metrics: Option<Metrics>,
     pub(super) ending: Arc<Ending>,
+    /// The journal of an earlier run, which is to be audited.
+    pub(super) audited: Option<Arc<Journal>>,
 }
 
 impl Bench {
     /// The bench of one run of a sweep, without a metrics endpoint.
     pub(in crate::cli) const fn new(folder: Folder, ending: Arc<Ending>) -> Self {
-        Self { folder, metrics: None, ending }
+        Self { folder, metrics: None, ending, audited: None }
     }
 
     /// The bench that the flags ask for.
@@ -50,7 +53,7 @@ impl Bench {
             eprintln!("metrics: {}", metrics.url());
         }
         let ending = signals::listen(output.quiet)?;
-        Ok(Self { folder, metrics, ending })
+        Ok(Self { folder, metrics, ending, audited: None })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The folder of a run: `run.json` and the page rendered from it.
 
 use crate::clock::wall_ns;
+use crate::journal::Journal;
 use crate::record::RunRecord;
 use crate::report;
 use std::fs;
@@ -14,6 +15,9 @@ use time::macros::format_description;
 pub(in crate::cli) const RUNS: &str = "springload-runs";
 /// More runs than anyone keeps in one folder.
 const MOST_RUNS: u32 = 100_000;
+
+/// The folder of a run's journal.
+pub(in crate::cli) const JOURNAL: &str = "journal";
 
 /// The file name of the page.
 pub(in crate::cli) const PAGE: &str = "report.html";
@@ -67,6 +71,18 @@ impl Folder {
     /// The folder itself.
     pub(in crate::cli) fn path(&self) -> &Path {
         self.file.parent().unwrap_or(&self.file)
+    }
+
+    /// A new journal of writes next to the record. That of an earlier run is moved aside, like its
+    /// record.
+    pub(in crate::cli) fn journal(&self) -> io::Result<Journal> {
+        let path = self.file.with_file_name(JOURNAL);
+        if path.exists() {
+            let names = (1..MOST_RUNS).map(|n| self.file.with_file_name(format!("{JOURNAL}-{n}")));
+            let aside = names.into_iter().find(|path| !path.exists());
+            fs::rename(&path, aside.ok_or(io::ErrorKind::AlreadyExists)?)?;
+        }
+        Journal::create(&path)
     }
 
     /// The folder, as it is shown.

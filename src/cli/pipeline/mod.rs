@@ -19,6 +19,7 @@ use crate::cli::remembered::remember;
 use crate::driver::{GIVE_PASSWORD, LOG_IN, with_bodies};
 use crate::embedded::StandIn;
 use crate::fleet::Fleet;
+use crate::journal::Journal;
 use crate::library::stand_in;
 use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
@@ -29,6 +30,7 @@ use dialect::{Dialect, deliver};
 use folder::RUNS;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use view::View;
 
 /// What a verb asks for.
@@ -53,11 +55,21 @@ pub(in crate::cli) fn carry_out<D: Dialect>(
     job: Job<'_>,
     open: impl FnOnce(&Plan) -> Result<D, Invalid>,
 ) -> Exit {
-    steps(job, open).unwrap_or_else(|exit| exit)
+    steps(job, None, open).unwrap_or_else(|exit| exit)
+}
+
+/// The same for the audit of an earlier run, with its journal.
+pub(in crate::cli) fn audit_with<D: Dialect>(
+    job: Job<'_>,
+    journal: Arc<Journal>,
+    open: impl FnOnce(&Plan) -> Result<D, Invalid>,
+) -> Exit {
+    steps(job, Some(journal), open).unwrap_or_else(|exit| exit)
 }
 
 fn steps<D: Dialect>(
     job: Job<'_>,
+    audited: Option<Arc<Journal>>,
     open: impl FnOnce(&Plan) -> Result<D, Invalid>,
 ) -> Result<Exit, Exit> {
     let output = job.output;
@@ -68,7 +80,7 @@ fn steps<D: Dialect>(
         return Ok(Exit::Passed);
     }
     let mut dialect = open(&plan).map_err(|mistake| refuse(&[mistake]))?;
-    let bench = Bench::ready(output)?;
+    let bench = Bench { audited, ..Bench::ready(output)? };
     let mut fleet = agents::gather(&output.agents, plan.fleet, &bench.ending, output.quiet)?;
     let measured = measure(&plan, &bench, output, &mut dialect, fleet.as_mut())?;
     drop(fleet);
@@ -115,12 +127,26 @@ pub(in crate::cli) fn measure(
         eprintln!("error: the stand-in cannot start: {error}");
         Exit::Failed
     })?;
-    let mut view = View::new(output, bench, dialect);
+    let journal = match (&bench.audited, plan.audit) {
+        (Some(journal), _) => Some(Arc::clone(journal)),
+        (None, true) => Some(Arc::new(bench.folder.journal().map_err(|error| {
+            let problem = format!("cannot note writes in {}: {error}", bench.folder.shown());
+            refuse(&[Invalid::new("--audit", problem, "name a writable --output")])
+        })?)),
+        (None, false) => None,
+    };
+    let mut view = View::new(output, bench, dialect).noting(journal.clone());
     let address = stand_in.as_ref().map(StandIn::url);
     let result = run_with(plan, address, bench.ending.stop(), &mut view, fleet);
     let unsaved = view.finish();
     dialect.ended();
     let native = dialect.begins_with_result();
+    if let (Some(journal), Ok(record), None) = (journal, &result, &bench.audited)
+        && record.server.deleted
+    {
+        // There is nothing left to audit. What cannot be removed does no harm.
+        let _ = journal.remove();
+    }
     result.map(|record| Measured { record, unsaved }).map_err(|error| {
         eprintln!("error: {}", in_own_words(error.to_string(), native));
         let file = bench.folder.file();

@@ -9,6 +9,7 @@ use crate::cli::look;
 use crate::clock::Nanos;
 use crate::driver::Echo;
 use crate::http1::Watcher;
+use crate::journal::Journal;
 use crate::measure::RawRow;
 use crate::plan::stage_title;
 use crate::record::{RunRecord, Running};
@@ -17,6 +18,7 @@ use crate::run::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 
 /// Seconds between two lines if stderr is not a terminal.
 const LINE_EVERY_S: f64 = 5.0;
@@ -31,6 +33,8 @@ pub(super) struct View<'a> {
     stage: String,
     /// The locale has no Unicode.
     ascii: bool,
+    /// Where the writes are noted, if they are.
+    journal: Option<Arc<Journal>>,
     /// Why the last save of the record failed.
     unsaved: Option<io::Error>,
 }
@@ -78,7 +82,13 @@ impl<'a> View<'a> {
                 Mode::Tui(Box::new(Tui::new((colour, ascii), bench.ending.clone())))
             }
         };
-        Self { bench, dialect, mode, stage: String::new(), ascii, unsaved: None }
+        let (stage, journal) = (String::new(), None);
+        Self { bench, dialect, mode, stage, ascii, journal, unsaved: None }
+    }
+
+    /// The same, with a journal of the writes.
+    pub(super) fn noting(self, journal: Option<Arc<Journal>>) -> Self {
+        Self { journal, ..self }
     }
 
     /// Removes whatever is shown, so that others can print. Returns why the last save of the record
@@ -159,9 +169,17 @@ impl Observer for View<'_> {
         if let Mode::Tui(tui) = &mut self.mode {
             tui.run_begins(record);
         }
+        if self.journal.is_some() {
+            // An audit after a kill needs to know the plan and the database.
+            self.unsaved = self.bench.folder.save(record).err();
+        }
         if let Some(metrics) = &self.bench.metrics {
             metrics.keep(record);
         }
+    }
+
+    fn journal(&mut self) -> Option<Arc<Journal>> {
+        self.journal.clone()
     }
 
     fn exchanges(&mut self) -> Option<Watcher> {

@@ -1,6 +1,7 @@
 //! springload's own verbs, one file or folder each.
 
 pub(in crate::cli) mod agent;
+pub(in crate::cli) mod audit;
 pub(in crate::cli) mod burst;
 pub(in crate::cli) mod completions;
 pub(in crate::cli) mod hbase;

@@ -16,13 +16,22 @@ const SEE: &str = "see springload list";
 /// # Errors
 /// One line that names the mistake and the cure.
 pub(super) fn read(name: &Path) -> Result<RunRecord, String> {
+    read_with_folder(name).map(|(record, _)| record)
+}
+
+/// The same, with the folder that the record is in.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn read_with_folder(name: &Path) -> Result<(RunRecord, PathBuf), String> {
     let path = find(name, everywhere).map_err(|mistake| format!("RUN: {mistake}"))?;
     let file = if path.is_dir() { path.join("run.json") } else { path };
     let shown = file.display();
     let text = fs::read_to_string(&file).map_err(|error| {
         format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
     })?;
-    read_json(&text).map_err(|error| match error {
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    read_json(&text).map(|record| (record, folder)).map_err(|error| match error {
         RunFileError::Absent(_) => format!("RUN: {shown} is {error}"),
         _ => format!("RUN: {shown} is {error}; name a complete run.json"),
     })

@@ -53,6 +53,7 @@ impl DriverPlan for BasicPlan {
         summary: "no server: everything is answered at once, and nothing is kept",
         address: "basic",
         operations: &OpKind::ALL,
+        documents: false,
         databases: false,
         server: false,
         phases: false,

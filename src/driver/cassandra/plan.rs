@@ -162,6 +162,7 @@ impl DriverPlan for CassandraPlan {
         address: "cassandra://[user:password@]host[:port][,host...][/keyspace[/table]]\
                   [?consistency=LEVEL&replication=N]",
         operations: &OpKind::ON_DOCUMENTS,
+        documents: true,
         databases: true,
         server: true,
         phases: false,

@@ -116,6 +116,7 @@ impl DriverPlan for HBasePlan {
         address: "hbase://[user@]host[:port][,host[:port]...][/table][?cf=FAMILY&splits=N\
                   &durability=SYNC_WAL&connections=N]",
         operations: &OpKind::ON_DOCUMENTS,
+        documents: true,
         databases: true,
         server: true,
         phases: true,

@@ -261,6 +261,7 @@ impl DriverPlan for HttpTarget {
             OpKind::Delete,
             OpKind::Request,
         ],
+        documents: false,
         databases: false,
         server: true,
         phases: true,

@@ -27,6 +27,7 @@ impl Flavor for Infinispan {
             OpKind::Update,
             OpKind::Delete,
         ],
+        documents: true,
         databases: false,
         server: true,
         phases: false,

@@ -44,6 +44,7 @@ impl DriverPlan for LinePlan {
             OpKind::Update,
             OpKind::Delete,
         ],
+        documents: true,
         databases: false,
         server: true,
         phases: true,

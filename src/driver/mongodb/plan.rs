@@ -100,6 +100,7 @@ impl DriverPlan for MongoPlan {
         summary: "MongoDB and what speaks its protocol",
         address: "mongodb://[user:password@]host[:port][,host...][/database[/collection]][?options]",
         operations: &OpKind::ON_DOCUMENTS,
+        documents: true,
         databases: true,
         server: true,
         phases: false,

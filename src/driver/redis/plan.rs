@@ -48,6 +48,7 @@ impl Flavor for Redis {
         summary: "Redis and what speaks its protocol",
         address: "redis[s]://[user:password@]host[:port][/number][?index=false]",
         operations: &OpKind::ON_DOCUMENTS,
+        documents: true,
         databases: false,
         server: true,
         phases: false,

@@ -2,7 +2,8 @@
 
 use super::sheet::{Cell, Sheet, Tone};
 use crate::measure::{Latency, Merged, OperationSummary};
-use crate::plan::StagePlan;
+use crate::op::OpKind;
+use crate::plan::{Purpose, StagePlan};
 use crate::record::{LoadRecord, RunRecord, StageRecord};
 use crate::report::burst::start_line;
 use crate::report::headline::{error_words, rate_words, share_words, time_words, unit};
@@ -19,6 +20,17 @@ const SPARE: [usize; 4] = [4, 6, 2, 7];
 
 /// A stage that is not what the run is about, in a line.
 pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
+    let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
+    if let (Purpose::Audit, Some(verified)) = (stage.purpose(), verified) {
+        let (checked, took) = (grouped(verified.issued), story::length(stage.elapsed_s));
+        let mut parts = vec![format!("{checked} documents in {took}")];
+        let wrong = verified.failures.iter();
+        parts.extend(wrong.map(|(class, count)| format!("{} {}", grouped(*count), class.words())));
+        if verified.failures.is_empty() {
+            parts.push("all as acknowledged".to_owned());
+        }
+        return sheet.parts((&title(stage, sheet), Tone::Strong), &parts);
+    }
     let all = stage.merged();
     let mut parts = vec![if stage.operations.is_empty() {
         "nothing was measured".to_owned()

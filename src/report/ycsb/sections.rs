@@ -63,7 +63,12 @@ pub const fn return_code(class: Failure) -> &'static str {
         | Failure::Reset
         | Failure::Unanswered
         | Failure::Protocol => "ERROR",
-        Failure::UnexpectedState => "UNEXPECTED_STATE",
+        Failure::UnexpectedState
+        | Failure::Lost
+        | Failure::Resurrected
+        | Failure::Stale
+        | Failure::UnknownRevision
+        | Failure::WrongBody => "UNEXPECTED_STATE",
     }
 }
 

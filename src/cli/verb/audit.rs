@@ -1,0 +1,114 @@
+//! `springload audit`: looks for every write of an earlier run that the server acknowledged.
+
+use super::named::read_with_folder;
+use crate::cli::call::{Call, Example, Family, Verb};
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::credentials::{CredentialArgs, named};
+use crate::cli::flags::output::{OutputArgs, VerboseArgs};
+use crate::cli::flags::target::addresses;
+use crate::cli::flags::tls::TlsArgs;
+use crate::cli::pipeline::dialect::Printed;
+use crate::cli::pipeline::folder::JOURNAL;
+use crate::cli::pipeline::{Job, audit_with};
+use crate::journal::Journal;
+use crate::plan::{self, Existing, Flagged, Invalid, Plan, PlanSpec, check};
+use crate::record::RunRecord;
+use crate::workload::AuditDemand;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// `springload audit`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Audit {
+    /// The run: its folder, its name, or latest
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// Server or database to look in [default: that of the run]
+    #[arg(long_help = addresses())]
+    target: Option<String>,
+    #[command(flatten)]
+    credentials: CredentialArgs,
+    /// Number of connections
+    #[arg(short, long, value_name = "N", default_value = "16", value_parser = plan::count)]
+    connections: u64,
+    /// Timeout of one read
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
+    timeout: u64,
+    #[command(flatten)]
+    tls: TlsArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    show: VerboseArgs,
+}
+
+impl Verb for Audit {
+    const NAME: &'static str = "audit";
+    const ABOUT: &'static str = "Look for every write of an earlier run that was acknowledged";
+    const FAMILY: Family = Family::Measure;
+    const BRIEF: &'static [&'static str] = &["run", "target", "user", "connections", "output"];
+    const EXAMPLES: [Example; 3] = [
+        ("The last run, in the database that it wrote to", "audit latest"),
+        ("After the server was killed and restarted", "audit springload-runs/before-the-kill"),
+        (
+            "On another node of the cluster",
+            "audit latest http://ann@node2.example.org:5984 -o audit-of-node2",
+        ),
+    ];
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        match self.job(call) {
+            Ok((plan, journal)) => {
+                let show = self.show;
+                let job = Job { plan: Ok(plan), mistakes: Vec::new(), output: &self.output };
+                audit_with(job, journal, |_| Ok(Printed::native(show)))
+            }
+            Err(mistakes) => refuse(&mistakes),
+        }
+    }
+}
+
+impl Audit {
+    /// The plan of the audit, and the journal of the run.
+    fn job(&self, call: &Call<'_>) -> Result<(Plan, Arc<Journal>), Vec<Invalid>> {
+        let one = |mistake| vec![mistake];
+        let (record, folder) = read_with_folder(&self.run).map_err(|problem| {
+            let problem = problem.trim_start_matches("RUN: ").to_owned();
+            one(Invalid::new("RUN", problem, "name the folder of a run with --audit"))
+        })?;
+        let journal = folder.join(JOURNAL);
+        if !record.plan.audit || !journal.is_dir() {
+            let problem = format!("{} has no journal of writes", folder.display());
+            return Err(one(Invalid::new("RUN", problem, "name a run that had --audit")));
+        }
+        let mut named = named(self.target.clone());
+        let place = named.address.get_or_insert_with(|| record.server.url.clone());
+        let has_database = has_path(place);
+        let target = self.credentials.apply(&named).map_err(one)?;
+        let connections = Flagged::new("--connections", self.connections);
+        let spec = PlanSpec {
+            target,
+            target_flag: named.flag,
+            database: (!has_database).then(|| record.server.database.clone()),
+            existing: Existing::Yes,
+            tls: self.tls.options(),
+            timeout_ns: self.timeout,
+            thresholds: self.output.fail_if.clone(),
+            ..PlanSpec::new(&named.on(call.line), connections, Arc::new(AuditDemand))
+        };
+        let plan = check(&spec)?;
+        Ok((same_documents(plan, record), Arc::new(Journal::open(&journal))))
+    }
+}
+
+/// The plan with the documents of an earlier run.
+fn same_documents(plan: Plan, record: RunRecord) -> Plan {
+    let Plan { seed, ids, schemas, .. } = record.plan;
+    Plan { audit: true, seed, ids, schemas, ..plan }
+}
+
+/// Whether an address names a database.
+fn has_path(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    rest.split_once('/').is_some_and(|(_, path)| !path.is_empty())
+}

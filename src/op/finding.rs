@@ -1,0 +1,30 @@
+//! What was wrong with the data in one answer.
+
+use super::{Failure, Reason};
+use serde::{Deserialize, Serialize};
+
+/// A document that is not as it was written, for the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What is wrong.
+    pub class: Failure,
+    /// The document's identifier, cleaned.
+    pub id: String,
+    /// What should have been there.
+    pub expected: String,
+    /// What was there.
+    pub found: String,
+}
+
+impl Finding {
+    /// How many a stage's record keeps.
+    pub const MOST: usize = 10;
+
+    /// The same without control characters and credentials, not too long: some of it comes from a
+    /// server.
+    pub fn new(class: Failure, id: &[u8], expected: &str, found: &str) -> Self {
+        let clean = |text: &str| Reason::new(None, text).reason;
+        let id = clean(&String::from_utf8_lossy(id));
+        Self { class, id, expected: clean(expected), found: clean(found) }
+    }
+}

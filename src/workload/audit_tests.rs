@@ -1,0 +1,131 @@
+//! What the audit makes of notes and of what it finds.
+
+use super::*;
+use crate::schema::{DEFAULT, Template};
+
+const KEY: Key = 17;
+
+fn documents() -> Documents {
+    Documents::new(1, vec![(Template::parse(DEFAULT).unwrap(), 1)])
+}
+
+fn token(number: u32) -> Token {
+    Token { number, rest: [number as u8; 16] }
+}
+
+fn stored(version: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    documents().write(KEY, version, br#""_id":"17","_rev":"1-a""#, &mut out);
+    out
+}
+
+fn entry(act: Act, fate: Fate, version: u32) -> Entry {
+    Entry { key: KEY, act, fate, version, token: token(version + 1) }
+}
+
+fn write(fate: Fate, version: u32) -> Entry {
+    entry(Act::Write, fate, version)
+}
+
+fn delete(fate: Fate, version: u32) -> Entry {
+    Entry { token: token(version + 2), ..entry(Act::Delete, fate, version) }
+}
+
+/// What comes of these entries: for what is found, given as its revision and version, or nothing.
+fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
+    let mut owed = Owed::nothing(KEY);
+    entries.iter().for_each(|entry| owed.add(entry));
+    let mut lane = Audit {
+        documents: Arc::new(documents()),
+        owed: vec![owed],
+        tries: 0,
+        pause_ns: 0,
+        expected: Vec::new(),
+        finding: None,
+    };
+    let op = lane.next(&mut crate::op::Draft::default()).expect("a document to look for");
+    let document = found.map(|(_, version)| stored(version));
+    let result = match found {
+        Some((revision, _)) => Ok(Reply { token: Some(token(revision)), ..Reply::default() }),
+        None => Err(Failure::NotFound),
+    };
+    let answered = Answered { document: document.as_deref(), ..Answered::default() };
+    let Check::Checked(judged) = lane.observe(&op, result, &answered) else { panic!("unchecked") };
+    assert_eq!(judged.err(), lane.finding().map(|it| it.class));
+    assert_eq!(lane.next(&mut crate::op::Draft::default()), None);
+    judged
+}
+
+use Fate::{Acknowledged, Refused, Sent};
+
+#[test]
+fn what_was_acknowledged_last_must_be_there() {
+    let writes = [write(Sent, 0), write(Acknowledged, 0), write(Sent, 1), write(Acknowledged, 1)];
+    assert_eq!(judged(&writes, Some((2, 1))), Ok(()));
+    assert_eq!(judged(&writes, None), Err(Failure::Lost));
+    assert_eq!(judged(&writes, Some((1, 0))), Err(Failure::Stale));
+    assert_eq!(judged(&writes, Some((2, 0))), Err(Failure::WrongBody));
+    assert_eq!(judged(&writes, Some((3, 2))), Err(Failure::UnknownRevision));
+}
+
+#[test]
+fn what_was_deleted_must_be_gone() {
+    let deleted = [write(Acknowledged, 0), delete(Sent, 0), delete(Acknowledged, 0)];
+    assert_eq!(judged(&deleted, None), Ok(()));
+    assert_eq!(judged(&deleted, Some((1, 0))), Err(Failure::Resurrected));
+}
+
+#[test]
+fn what_had_no_answer_may_be_there_or_not() {
+    let update = [write(Acknowledged, 0), write(Sent, 1)];
+    assert_eq!(judged(&update, Some((1, 0))), Ok(()));
+    assert_eq!(judged(&update, Some((2, 1))), Ok(()));
+    assert_eq!(judged(&update, None), Err(Failure::Lost));
+    let delete = [write(Acknowledged, 0), delete(Sent, 0)];
+    assert_eq!(judged(&delete, Some((1, 0))), Ok(()));
+    assert_eq!(judged(&delete, None), Ok(()));
+    let create = [write(Sent, 0)];
+    assert_eq!(judged(&create, Some((1, 0))), Ok(()));
+    assert_eq!(judged(&create, None), Ok(()));
+    assert_eq!(judged(&create, Some((1, 5))), Err(Failure::WrongBody));
+}
+
+#[test]
+fn what_was_refused_is_not_there() {
+    let refused = [write(Acknowledged, 0), write(Sent, 1), write(Refused, 1)];
+    assert_eq!(judged(&refused, Some((1, 0))), Ok(()));
+    assert_eq!(judged(&refused, Some((2, 1))), Err(Failure::UnknownRevision));
+    let deletion = [write(Acknowledged, 0), delete(Sent, 0), delete(Refused, 0)];
+    assert_eq!(judged(&deletion, None), Err(Failure::Lost));
+    // An earlier one had no answer: it may be the reason why this one was refused.
+    let twice = [write(Acknowledged, 0), write(Sent, 1), write(Sent, 1), write(Refused, 1)];
+    assert_eq!(judged(&twice, Some((2, 1))), Ok(()));
+    let twice = [write(Acknowledged, 0), delete(Sent, 0), delete(Sent, 0), delete(Refused, 0)];
+    assert_eq!(judged(&twice, None), Ok(()));
+}
+
+#[test]
+fn a_revision_that_does_not_follow_tells_of_a_loss_in_between() {
+    let again = Entry { token: token(2), ..write(Acknowledged, 2) };
+    let undone = [write(Acknowledged, 0), write(Acknowledged, 1), again];
+    assert_eq!(judged(&undone, Some((2, 2))), Err(Failure::Lost));
+    let follows = [write(Acknowledged, 0), write(Acknowledged, 1), write(Acknowledged, 2)];
+    assert_eq!(judged(&follows, Some((3, 2))), Ok(()));
+}
+
+#[test]
+fn what_has_no_answer_is_asked_for_again() {
+    let mut owed = Owed::nothing(KEY);
+    owed.add(&write(Acknowledged, 0));
+    let (documents, expected) = (Arc::new(documents()), Vec::new());
+    let mut lane =
+        Audit { documents, owed: vec![owed], tries: 0, pause_ns: 0, expected, finding: None };
+    for tried in 1..=TRIES {
+        let op = lane.next(&mut crate::op::Draft::default()).expect("it is asked for again");
+        let check = lane.observe(&op, Err(Failure::Timeout), &Answered::default());
+        let last = tried == TRIES;
+        let expected = if last { Check::Checked(Err(Failure::Timeout)) } else { Check::Unchecked };
+        assert_eq!((check, lane.pause_ns()), (expected, if last { 0 } else { PAUSE_NS }));
+    }
+    assert_eq!((lane.next(&mut crate::op::Draft::default()), lane.finding()), (None, None));
+}

@@ -1,0 +1,157 @@
+//! Compares what was read with what was written: `--verify`.
+//!
+//! A document is a function of its key and version, so nothing of what was written is kept: it is
+//! made again.
+
+use super::live::{Doubt, Entry, Live};
+use super::{Check, same};
+use crate::op::{Answered, Failure, Finding, OpKind, Reply, Token};
+use crate::schema::Documents;
+use std::fmt::Write as _;
+
+/// How many versions before the known one a document is compared with, to tell an old version from
+/// wrong content.
+const OLDER: u32 = 16;
+
+/// What one connection's reads are compared with.
+#[derive(Debug, Default)]
+pub(super) struct Verifier {
+    expected: Vec<u8>,
+    finding: Option<Finding>,
+}
+
+/// What a comparison came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Verified {
+    /// The result, for the record.
+    pub(super) check: Check,
+    /// The version that was found, if it is the known one or one that may have followed it.
+    pub(super) version: Option<u32>,
+}
+
+impl Verified {
+    pub(super) const UNCHECKED: Self = Self { check: Check::Unchecked, version: None };
+
+    /// Whether an old version was read: what is known of the document still holds.
+    #[inline]
+    pub(super) fn is_stale(self) -> bool {
+        self.check == Check::Checked(Err(Failure::Stale))
+    }
+}
+
+impl Verifier {
+    /// What was wrong at the last comparison.
+    pub(super) fn finding(&mut self) -> Option<Finding> {
+        self.finding.take()
+    }
+
+    /// Compares the result of an operation on the document at `place` with what is known of it.
+    pub(super) fn look(
+        &mut self,
+        documents: &Documents,
+        live: &Live,
+        place: usize,
+        (kind, result): (OpKind, Result<Reply, Failure>),
+        answered: &Answered<'_>,
+    ) -> Verified {
+        let (entry, doubt) = (live.at(place), live.doubt(place));
+        match (kind, result) {
+            (OpKind::Read, Ok(reply)) => match answered.document {
+                Some(document) => self.read(documents, (entry, doubt), reply.token, document),
+                None => Verified::UNCHECKED,
+            },
+            (OpKind::Read | OpKind::Update | OpKind::Delete, Err(Failure::NotFound)) => {
+                let check = match doubt {
+                    Doubt::Delete => Check::Checked(Ok(())),
+                    _ => self.wrong(documents, entry, Failure::Lost, "no such document"),
+                };
+                Verified { check, version: None }
+            }
+            _ => Verified::UNCHECKED,
+        }
+    }
+
+    fn read(
+        &mut self,
+        documents: &Documents,
+        (entry, doubt): (&Entry, Doubt),
+        token: Option<Token>,
+        document: &[u8],
+    ) -> Verified {
+        let (known, next) = (entry.version, entry.version.wrapping_add(1));
+        // Not every database has tokens, and not every write tells one.
+        let token = token.filter(|_| entry.token != Token::default());
+        let possible = match (token, doubt) {
+            (Some(token), _) if token == entry.token => [Some(known), None],
+            (Some(token), Doubt::Update)
+                if Some(token.number) == entry.token.number.checked_add(1) =>
+            {
+                [Some(next), None]
+            }
+            (Some(_), _) => [None, None],
+            (None, Doubt::Update) => [Some(known), Some(next)],
+            (None, _) => [Some(known), None],
+        };
+        let mut holds = |version| self.holds(documents, (entry.key, version), document);
+        if let Some(version) = possible.into_iter().flatten().find(|&version| holds(version)) {
+            return Verified { check: Check::Checked(Ok(())), version: Some(version) };
+        }
+        let older = (known.saturating_sub(OLDER)..known).rev().chain([0]).filter(|&it| it < known);
+        let older = older.into_iter().find(|&version| holds(version));
+        let ours = possible[0].is_some();
+        let class = match (older, token) {
+            (_, Some(_)) if ours => Failure::WrongBody,
+            (Some(_), _) => Failure::Stale,
+            (None, Some(token)) if token.number < entry.token.number => Failure::Stale,
+            (None, Some(_)) => Failure::UnknownRevision,
+            (None, None) => Failure::WrongBody,
+        };
+        let content = match older {
+            Some(version) => format!("the content of version {version}"),
+            None => format!("other content: {}", String::from_utf8_lossy(document)),
+        };
+        let found = match token {
+            Some(token) => format!("{}, {content}", words(token)),
+            None => content,
+        };
+        Verified { check: self.wrong(documents, entry, class, &found), version: None }
+    }
+
+    /// Whether `document` has the content of this version.
+    fn holds(&mut self, documents: &Documents, of: (u64, u32), document: &[u8]) -> bool {
+        self.expected.clear();
+        documents.write(of.0, of.1, b"", &mut self.expected);
+        same::content(&self.expected, document)
+    }
+
+    #[cold]
+    fn wrong(
+        &mut self,
+        documents: &Documents,
+        entry: &Entry,
+        class: Failure,
+        found: &str,
+    ) -> Check {
+        let mut id = Vec::new();
+        documents.write_id(entry.key, &mut id);
+        let mut expected = format!("version {}", entry.version);
+        if entry.token != Token::default() {
+            let _ = write!(expected, ", {}", words(entry.token));
+        }
+        self.finding = Some(Finding::new(class, &id, &expected, found));
+        Check::Checked(Err(class))
+    }
+}
+
+/// A token as CouchDB writes revisions.
+pub(super) fn words(token: Token) -> String {
+    let mut words = format!("revision {}-", token.number);
+    for byte in token.rest {
+        let _ = write!(words, "{byte:02x}");
+    }
+    words
+}
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;

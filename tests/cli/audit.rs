@@ -1,0 +1,187 @@
+//! What the server says it has stored, and what is there: `--verify`, `--audit` and
+//! `springload audit`, against a stand-in that lies, and one that does not.
+
+use crate::servers::Server;
+use crate::springload::{Finished, binary, failures, measure, number, springload};
+use serde_json::Value;
+use springload::embedded::{Faults, Lie, Options, Telling};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+const MIX: [&str; 6] = ["--docs", "1k", "--batch", "100", "-c", "4"];
+
+/// A server that tells this lie about so many documents.
+fn lying(lie: Lie, fraction: f64) -> Server {
+    let lies = vec![Telling { lie, fraction, from_ns: 0, until_ns: None }];
+    let faults = Faults { lies, seed: 7, ..Faults::default() };
+    Server::stand_in(Options { faults, ..Options::default() })
+}
+
+/// How often the server has lied.
+fn told(server: &Server, lie: Lie) -> u64 {
+    let counters = get(&format!("{}/_springload/counters", server.url));
+    let (name, _) = Lie::NAMES.iter().find(|(_, it)| *it == lie).expect("a name");
+    number(&counters["lies"][*name])
+}
+
+fn get(url: &str) -> Value {
+    let mut answer = ureq::get(url).call().expect("an answer");
+    let text = answer.body_mut().read_to_string().expect("UTF-8");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn run(server: &Server, more: &[&str]) -> Finished {
+    let words = [&["run", &server.url, "--ops", "6k"], &MIX[..], more].concat();
+    measure(words)
+}
+
+/// The classes of what was wrong in a stage.
+fn wrong(run: &Finished, stage: &str) -> BTreeMap<String, u64> {
+    let verify = run.operation(stage, "verify");
+    let failures = verify["failures"].as_object().cloned().unwrap_or_default();
+    failures.into_iter().map(|(class, count)| (class, number(&count))).collect()
+}
+
+#[test]
+fn a_lie_about_a_read_is_found_by_verify_each_time() {
+    for (lie, class) in [(Lie::WrongBody, "wrong_body"), (Lie::OldRevision, "stale")] {
+        let server = lying(lie, 0.01);
+        let run = run(&server, &["--verify"]);
+        let lies = told(&server, lie);
+        assert!(lies > 3, "{lies}");
+        assert_eq!(run.code, 6, "{}", run.stderr);
+        assert_eq!(wrong(&run, "crud"), BTreeMap::from([(class.to_owned(), lies)]));
+        // The first ten have their documents.
+        let verify = run.operation("crud", "verify");
+        let findings = verify["findings"].as_array().expect("findings");
+        assert_eq!(findings.len() as u64, lies.min(10));
+        for finding in findings {
+            let of = |key: &str| finding[key].as_str().expect("text").to_owned();
+            assert_eq!(of("class"), class);
+            assert!(of("id").parse::<u64>().is_ok(), "{finding}");
+            assert!(of("expected").starts_with("version "), "{finding}");
+            assert!(of("found").starts_with("revision "), "{finding}");
+        }
+        let report = run.report("text").stdout;
+        let first = report.lines().next().expect("a line");
+        assert!(first.starts_with("✗ FAILED  data wrong: "), "{report}");
+    }
+}
+
+#[test]
+fn a_lie_about_a_write_is_found_by_the_audit_each_time() {
+    let cases = [
+        (Lie::DropAcknowledged, 0.005, &["lost", "stale"][..]),
+        (Lie::DropDelete, 0.02, &["resurrected"]),
+        (Lie::UndoDelete, 0.05, &["resurrected"]),
+    ];
+    for (lie, fraction, classes) in cases {
+        let server = lying(lie, fraction);
+        let run = run(&server, &["--audit"]);
+        let lies = told(&server, lie);
+        assert!(lies > 1, "{lie:?}: {lies}");
+        assert_eq!(run.code, 6, "{}", run.stderr);
+        let found = wrong(&run, "audit");
+        assert!(found.keys().all(|class| classes.contains(&class.as_str())), "{found:?}");
+        // Two lies may be about the same document.
+        let sum: u64 = found.values().sum();
+        assert!(sum <= lies && sum + 1 >= lies, "{lie:?}: {sum} of {lies}");
+        let report = run.report("text").stdout;
+        let line = report.lines().find(|line| line.starts_with("audit  ")).expect("a line");
+        assert!(classes.iter().any(|class| line.contains(class)), "{line}");
+    }
+}
+
+#[test]
+fn there_is_no_false_alarm() {
+    for workload in ["mixed", "hot"] {
+        let server = Server::stand_in(Options::default());
+        let run = run(&server, &["--audit", "--verify", "--workload", workload]).passed();
+        let stage = if workload == "mixed" { "crud" } else { workload };
+        let reads = number(&run.operation(stage, "read")["ok"]);
+        assert_eq!(number(&run.operation(stage, "verify")["ok"]), reads);
+        let written = run.sum("bulk_insert", "ok") + number(&run.operation(stage, "create")["ok"]);
+        assert_eq!(number(&run.operation("audit", "verify")["ok"]), written);
+        let report = run.report("text").stdout;
+        assert!(report.contains(" · all as acknowledged"), "{report}");
+        // The database is gone, and with it the use of the journal.
+        assert!(!run.output().join("journal").exists());
+    }
+}
+
+#[test]
+fn what_had_no_answer_is_no_alarm() {
+    let faults = Faults { drop_fraction: 0.01, seed: 7, ..Faults::default() };
+    let server = Server::stand_in(Options { faults, ..Options::default() });
+    let more = ["--audit", "--verify", "--timeout", "300ms", "--keep"];
+    let url = format!("{}/dropping", server.url);
+    let words = [&["run", &url, "--ops", "2k"], &MIX[..], &more].concat();
+    let run = measure(words);
+    assert!(failures(&run.operation("crud", "read")) > 0, "{}", run.stderr);
+    for stage in ["crud", "audit"] {
+        let wrong = wrong(&run, stage);
+        assert!(wrong.is_empty(), "{stage}: {wrong:?}");
+    }
+}
+
+/// Waits until `path` has at least so many bytes.
+fn grows_to(path: &Path, bytes: u64) {
+    for _ in 0..3_000 {
+        if std::fs::metadata(path).map_or(0, |data| data.len()) >= bytes {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{} stays small", path.display());
+}
+
+#[test]
+fn a_run_that_was_killed_can_be_audited() {
+    let server = Server::stand_in(Options::default());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let mut command = binary();
+    command.args(["run", &server.url, "-d", "60s", "--audit", "-q"]).args(MIX).arg("-o").arg(&out);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    // The second stage, some thousand writes into it.
+    grows_to(&out.join("journal/0001-0000.journal"), 64_000);
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    let out = out.to_str().expect("UTF-8");
+    let audited = measure(["audit", out]).passed();
+    let checked = number(&audited.operation("audit", "verify")["ok"]);
+    assert!(checked > 1_000, "{checked}");
+    // One more of what was acknowledged is lost.
+    let database = audited.database();
+    let url = format!("{}/{database}", server.url);
+    let listing = get(&format!("{url}/_all_docs?limit=1"));
+    let row = &listing["rows"][0];
+    let (id, rev) = (row["id"].as_str().expect("an id"), &row["value"]["rev"]);
+    let rev = rev.as_str().expect("a revision");
+    ureq::delete(format!("{url}/{id}?rev={rev}")).call().expect("it is deleted");
+    let audited = measure(["audit", out, &server.url]);
+    assert_eq!(audited.code, 6, "{}", audited.stderr);
+    assert_eq!(wrong(&audited, "audit"), BTreeMap::from([("lost".to_owned(), 1)]));
+    let finding = &audited.operation("audit", "verify")["findings"][0];
+    assert_eq!(finding["id"], id);
+}
+
+#[test]
+fn what_cannot_be_looked_for_is_refused() {
+    let refuse = |words: &[&str], told: &[&str]| {
+        springload(words).refused(2, told);
+    };
+    refuse(&["run", "basic", "--verify"], &["--verify", "does not return documents"]);
+    refuse(&["run", "basic", "--audit"], &["--audit", "does not return documents"]);
+    let told = springload(["run", "--workload", "bulk-insert", "--verify"]).stderr;
+    assert!(told.starts_with("error: --verify: "), "{told}");
+    refuse(&["run", "--audit", "--agents", "2"], &["--audit", "--agents"]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().to_str().expect("UTF-8");
+    refuse(&["audit", out], &["RUN", "run.json"]);
+    let run = measure(["run", "--docs", "20", "--ops", "20"]);
+    let out = run.output();
+    refuse(&["audit", out.to_str().expect("UTF-8")], &["RUN", "--audit"]);
+}
