@@ -90,7 +90,8 @@ impl Plan {
             mistakes.push(Invalid::new("stages", problem, CURE));
             return;
         }
-        if self.connections == 0 {
+        // It is refused already, and each stage goes through all of them.
+        if self.connections == 0 || self.connections as u64 > MOST_CONNECTIONS {
             return;
         }
         let mut stored = 0u64;

@@ -174,6 +174,13 @@ fn what_is_not_stored_is_missed() {
     assert!(again(&other).unwrap_err().contains("http.requests.0: gopher is not supported"));
 }
 
+#[test]
+fn more_connections_than_can_be_gone_through_are_refused_at_once() {
+    let mut stored = serde_json::to_value(of_run("mixed")).unwrap();
+    stored["connections"] = json!(u64::MAX);
+    assert!(again(&stored).unwrap_err().contains("connections"));
+}
+
 /// The paths of all values.
 fn paths(value: &Value, path: &str, out: &mut Vec<String>) {
     out.push(path.to_owned());

@@ -34,7 +34,9 @@ fn delete(fate: Fate, version: u32) -> Entry {
 /// What comes of these entries: for what is found, given as its revision and version, or nothing.
 fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
     let mut owed = Owed::nothing(KEY);
-    entries.iter().for_each(|entry| owed.add(entry));
+    for entry in entries {
+        owed.add(entry);
+    }
     let mut lane = Audit {
         documents: Arc::new(documents()),
         owed: vec![owed],
