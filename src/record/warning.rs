@@ -172,12 +172,12 @@ fn verified(stage: &StageRecord, operation: &OperationSummary, add: &mut impl Fn
     if wrong > 0 {
         let looked = if audit { "documents looked for" } else { "documents read" };
         let classes = classes.join(", ");
-        let mut message = format!("data wrong: {classes}, of {issued} {looked}");
+        add(Code::DataWrong, format!("data wrong: {classes}, of {issued} {looked}"));
         if let Some(Finding { class, id, expected, found }) = operation.findings.first() {
             let first = class.words();
-            let _ = write!(message, "; {first}: {id} should be {expected}, but was {found}");
+            let message = format!("the first, {first}: {id} should be {expected}, but was {found}");
+            add(Code::DataWrong, message);
         }
-        add(Code::DataWrong, message);
     }
     let (unread, classes) = count(false);
     if unread > 0 {

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value};
 
+/// The most characters of a value that are shown.
+const MOST_SHOWN: usize = 40;
+
 /// Whether `found`, as a database returned it, has the content of `expected`, a JSON object
 /// without white space. Members whose names begin with an underscore are the database's own.
 ///
@@ -34,6 +37,26 @@ fn is_equal(expected: &[u8], found: &[u8]) -> bool {
     let (Ok(expected), Ok(mut found)) = (object(expected), object(found)) else { return false };
     found.retain(|name, _| !name.starts_with('_'));
     is_same_object(&expected, &found)
+}
+
+/// What the first difference is, in words; for two documents that are not the same.
+pub(super) fn difference(expected: &[u8], found: &[u8]) -> String {
+    let object = |text| serde_json::from_slice::<Map<String, Value>>(text);
+    let (Ok(expected), Ok(found)) = (object(expected), object(found)) else {
+        return "other content, which is no JSON object".to_owned();
+    };
+    let short = |value: &Value| value.to_string().chars().take(MOST_SHOWN).collect::<String>();
+    for (name, value) in &expected {
+        match found.get(name) {
+            None => return format!("without {name}"),
+            Some(found) if !is_same(value, found) => {
+                return format!("{name} {} in place of {}", short(found), short(value));
+            }
+            Some(_) => {}
+        }
+    }
+    let other = found.keys().find(|name| !name.starts_with('_') && !expected.contains_key(*name));
+    other.map_or_else(|| "other content".to_owned(), |name| format!("with {name} in addition"))
 }
 
 fn is_same_object(expected: &Map<String, Value>, found: &Map<String, Value>) -> bool {
@@ -100,6 +123,18 @@ mod tests {
         ] {
             assert!(!holds(wrong), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_first_difference_is_told() {
+        let told = |found: &str| difference(EXPECTED.as_bytes(), found.as_bytes());
+        assert_eq!(told(r#"{"_id":"1","a":"y","n":1}"#), r#"a "y" in place of "x""#);
+        assert_eq!(told(r#"{"_id":"1","a":"x","n":1}"#), "without o");
+        let more = r#"{"_id":"1","a":"x","n":1,"o":{"p":[1,true]},"z":1}"#;
+        assert_eq!(told(more), "with z in addition");
+        assert_eq!(told("x"), "other content, which is no JSON object");
+        let long = told(&format!(r#"{{"a":"{}"}}"#, "y".repeat(1_000)));
+        assert!(long.len() < 80, "{long}");
     }
 
     #[test]

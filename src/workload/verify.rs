@@ -106,9 +106,11 @@ impl Verifier {
             (None, Some(_)) => Failure::UnknownRevision,
             (None, None) => Failure::WrongBody,
         };
-        let content = match older {
-            Some(version) => format!("the content of version {version}"),
-            None => format!("other content: {}", String::from_utf8_lossy(document)),
+        let content = if let Some(version) = older {
+            format!("the content of version {version}")
+        } else {
+            self.make(documents, (entry.key, known));
+            same::difference(&self.expected, document)
         };
         let found = match token {
             Some(token) => format!("{}, {content}", words(token)),
@@ -119,9 +121,14 @@ impl Verifier {
 
     /// Whether `document` has the content of this version.
     fn holds(&mut self, documents: &Documents, of: (u64, u32), document: &[u8]) -> bool {
-        self.expected.clear();
-        documents.write(of.0, of.1, b"", &mut self.expected);
+        self.make(documents, of);
         same::content(&self.expected, document)
+    }
+
+    /// Makes this version of a document.
+    fn make(&mut self, documents: &Documents, (key, version): (u64, u32)) {
+        self.expected.clear();
+        documents.write(key, version, b"", &mut self.expected);
     }
 
     #[cold]
