@@ -3,7 +3,7 @@
 use crate::binary::number;
 use crate::servers::cassandra::{CREDENTIALS, cassandra, with_password};
 use crate::servers::database::Database;
-use crate::springload::{done, refused, shell, springload};
+use crate::springload::{done, flowing, refused, shell, springload};
 use crate::ycsb::{Ycsb, all_rows, refused_where_there_is_none};
 
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = \
@@ -74,7 +74,7 @@ fn the_workload_of_run_and_what_it_leaves() {
     let address = format!("cassandra://127.0.0.1:{}", cassandra.port(0));
     let small = "--docs 500 --ops 2000 -c 8";
     let report = done(springload(&cassandra, &format!("run {address} {small} -v")));
-    assert!(report.contains("(created and removed by this run)"), "{report}");
+    assert!(flowing(&report).contains("(created and removed by this run)"), "{report}");
     done(springload(&cassandra, &format!("run {address}/bench {small} --keep")));
     // A name that is there is not taken, and what is used is not dropped.
     let told = refused(springload(&cassandra, &format!("run {address}/bench {small}")));

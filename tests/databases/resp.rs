@@ -7,7 +7,7 @@ use springload::workload::ycsb::{KeyNames, KeyOrder};
 
 use crate::servers::database::Database;
 use crate::servers::resp::{PASSWORD, infinispan, redis, redis_with_password};
-use crate::springload::{done, refused, shell, springload, ycsb};
+use crate::springload::{done, flowing, refused, shell, springload, ycsb};
 use crate::ycsb::{RECORDS, Ycsb, refused_where_there_is_none};
 
 /// Reads every record with `redis-cli`, and checks its values.
@@ -98,7 +98,7 @@ fn only_what_a_run_has_written_is_removed() {
     let address = format!("redis://127.0.0.1:{}", redis.port(0));
     let small = "--docs 500 --ops 2000 -c 8";
     let report = done(springload(&redis, &format!("run {address} {small} -v")));
-    assert!(report.contains("(created and removed by this run)"), "{report}");
+    assert!(flowing(&report).contains("(created and removed by this run)"), "{report}");
     assert_eq!(redis.redis_cli(&["keys", "*"]), "theirs");
     done(springload(&redis, &format!("run {address} {small} --use-existing")));
     assert_eq!(redis.redis_cli(&["hget", "theirs", "field0"]), "value");

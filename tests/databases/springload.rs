@@ -27,6 +27,11 @@ pub(crate) fn done(mut command: Command) -> String {
     stdout
 }
 
+/// A report as if its lines were never broken.
+pub(crate) fn flowing(report: &str) -> String {
+    report.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// The one line that a run ended with which could not begin.
 #[track_caller]
 pub(crate) fn refused(mut command: Command) -> String {
