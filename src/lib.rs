@@ -38,7 +38,8 @@ macro_rules! rooms {
 }
 
 rooms! {
-    cli clock cores driver embedded engine fleet generate http1 journal measure mistake net op plan
+    cli clock cores driver embedded engine files fleet generate http1 journal measure mistake net op
+    plan
     properties record report run schema selftest sweep workload
 }
 mod library;

@@ -64,10 +64,14 @@ const VERBS: &[Entry] = &[
     Entry::of::<verb::completions::Man>(),
 ];
 
-/// Parses the command line, carries it out, and returns the exit status.
+/// Parses the command line, carries it out, and returns the exit status. Success it is only if
+/// all that was to be printed could be.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     pipeline::descriptors::raise();
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    carry_out(arguments.into_iter().collect()).if_written(print::complete())
+}
+
+fn carry_out(arguments: Vec<OsString>) -> Exit {
     let line = command_line(&arguments);
     let named = arguments.get(1).and_then(|word| VERBS.iter().find(|it| word == it.name));
     let arguments = match named {

@@ -1,6 +1,13 @@
 //! Printing to stdout and stderr. A reader that goes away is not an error.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether something that was to be printed is missing.
+static UNWRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether that was said.
+static TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Writes to stdout. A closed pipe is not an error.
 ///
@@ -10,14 +17,36 @@ pub(in crate::cli) fn write(bytes: &[u8]) -> io::Result<()> {
     use io::Write as _;
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            UNWRITTEN.store(true, Ordering::Relaxed);
+            Err(error)
+        }
         _ => Ok(()),
     }
+}
+
+/// Whether everything could be written to stdout, as far as somebody wanted to read it.
+pub(in crate::cli) fn complete() -> bool {
+    !UNWRITTEN.load(Ordering::Relaxed)
 }
 
 /// Writes to stdout, and reports an error on stderr.
 pub(in crate::cli) fn print(bytes: &[u8]) {
     if let Err(error) = write(bytes) {
+        told(&error);
+    }
+}
+
+/// Reports that stdout cannot be written, once, unless its reader has gone away.
+pub(in crate::cli) fn unwritten(error: &io::Error) {
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        UNWRITTEN.store(true, Ordering::Relaxed);
+        told(error);
+    }
+}
+
+fn told(error: &io::Error) {
+    if !TOLD.swap(true, Ordering::Relaxed) {
         eprintln!("error: stdout: {error}");
     }
 }

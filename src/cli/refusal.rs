@@ -2,6 +2,9 @@
 
 use super::VERBS;
 use super::exit::Exit;
+use super::print::unwritten;
+use crate::driver::strike_secrets;
+use crate::mistake::strike_passwords;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
@@ -79,7 +82,9 @@ fn leave_out(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
 fn refuse(error: &clap::Error, verb: Option<&str>) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
+            if let Err(error) = error.print() {
+                unwritten(&error);
+            }
             return Exit::Passed;
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -91,7 +96,7 @@ fn refuse(error: &clap::Error, verb: Option<&str>) -> Exit {
     let see =
         verb.map_or("springload --help".to_owned(), |verb| format!("springload {verb} --help"));
     let (problem, cure) = mistake(error, verb);
-    eprintln!("error: {problem}; {cure} (see {see})");
+    eprintln!("error: {}; {cure} (see {see})", strike_secrets(&strike_passwords(&problem)));
     Exit::Usage
 }
 

@@ -1,6 +1,7 @@
 //! The command line as the record keeps it: without secrets.
 
 use crate::driver::{is_secret, strike_secrets};
+pub(super) use crate::mistake::strike_password;
 use crate::plan;
 use std::ffi::OsString;
 
@@ -67,19 +68,6 @@ fn strike_property(word: &str) -> String {
     let mut names = value.split_whitespace().step_by(2);
     let secret = names.any(|name| plan::strike_secret(name) != name);
     if secret { "headers=***".to_owned() } else { word.to_owned() }
-}
-
-/// `http://user:secret@host` as `http://user:***@host`, with or without a scheme.
-pub(super) fn strike_password(word: &str) -> String {
-    let authority = word.find("://").map_or(0, |scheme| scheme + 3);
-    let end = word[authority..].find(['/', ' ']).map_or(word.len(), |i| authority + i);
-    let Some(at) = word[authority..end].rfind('@').map(|i| authority + i) else {
-        return word.to_owned();
-    };
-    let Some(colon) = word[authority..at].find(':').map(|i| authority + i) else {
-        return word.to_owned();
-    };
-    format!("{}:***{}", &word[..colon], &word[at..])
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ impl TargetAsked {
 
     /// A mistake in the address, shown without its password.
     pub fn wrong(&self, card: &Card, problem: &str) -> Invalid {
-        let shown = redact(self.address.as_deref().unwrap_or_default());
+        let shown = super::strike_secrets(&redact(self.address.as_deref().unwrap_or_default()));
         Invalid::new(self.flag, format!("{problem} in {shown:?}"), format!("give {}", card.address))
     }
 

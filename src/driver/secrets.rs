@@ -1,5 +1,6 @@
 //! Passwords in settings that springload does not interpret, such as the properties of a binding.
 
+use crate::mistake::strike_password;
 use std::cell::Cell;
 
 thread_local! {
@@ -63,26 +64,11 @@ pub fn strike_secrets(text: &str) -> String {
         };
         match pair.split_once('=') {
             Some((name, _)) if is_secret(name) => out.extend([name, "=***"]),
-            _ => strike_password(pair, &mut out),
+            _ => out.push_str(&strike_password(pair)),
         }
         out.push_str(end);
     }
     out
-}
-
-/// Appends a text without the password of the URL that it has.
-fn strike_password(text: &str, out: &mut String) {
-    let user = text.find("://").map(|scheme| scheme + 3);
-    let password = user.and_then(|user| {
-        let end = text[user..].find('/').map_or(text.len(), |at| user + at);
-        let at = user + text[user..end].rfind('@')?;
-        let colon = user + text[user..at].find(':')?;
-        Some(colon + 1..at)
-    });
-    match password {
-        Some(place) => out.extend([&text[..place.start], "***", &text[place.end..]]),
-        None => out.push_str(text),
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
+use std::io::Read as _;
 
 /// How many samples must lie beyond a percentile before it is printed.
 const TRUSTED_TAIL: u64 = 10;
@@ -17,6 +18,13 @@ const ALL: u64 = 100_000_000_000;
 
 const LOWEST_NS: u64 = 64;
 const DIGITS: u8 = 3;
+
+/// What deflated histograms begin with.
+const V2_DEFLATED: u32 = 0x1c84_9314;
+/// The bytes before the counts.
+const V2_HEAD: u64 = 40;
+/// More than all counts of three digits up to 2^64 take: 9 bytes each.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// A mergeable record of durations.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,12 +133,36 @@ impl Histogram {
     /// If the text is not base64 or not a V2-deflate histogram.
     pub fn decode(text: &str) -> Result<Self, HistogramError> {
         let bytes = BASE64.decode(text).map_err(|error| HistogramError(error.to_string()))?;
+        let plain = inflated(&bytes).map_err(HistogramError)?;
         let mut inner = Deserializer::new()
-            .deserialize(&mut bytes.as_slice())
+            .deserialize(&mut plain.as_slice())
             .map_err(|error| HistogramError(format!("{error:?}")))?;
         inner.auto(true);
         Ok(Self(inner))
     }
+}
+
+/// The V2 encoding inside of a deflated one, if it is as small as those that springload writes: a
+/// file may claim that a histogram is as large as it likes.
+fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let word = |bytes: &[u8], at: usize| {
+        let four: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
+        Some(u32::from_be_bytes(four))
+    };
+    let deflated = bytes.get(8..).filter(|_| word(bytes, 0) == Some(V2_DEFLATED));
+    let deflated = deflated.ok_or("another encoding")?;
+    let mut plain = Vec::new();
+    let most = V2_HEAD + MOST_BYTES;
+    let mut reader = flate2::read::ZlibDecoder::new(deflated).take(most + 1);
+    reader.read_to_end(&mut plain).map_err(|error| error.to_string())?;
+    let claimed = word(&plain, 4).ok_or("too short")?;
+    if plain.len() as u64 > most || u64::from(claimed) > MOST_BYTES {
+        return Err("too large".to_owned());
+    }
+    if word(&plain, 12).is_none_or(|digits| digits > u32::from(DIGITS)) {
+        return Err(format!("more than {DIGITS} digits"));
+    }
+    Ok(plain)
 }
 
 /// Whether enough of `samples` lie beyond a percentile to report it.

@@ -1,6 +1,7 @@
 //! The address to connect to: resolved once, before the first stage.
 
 use super::any_certificate::AnyCertificate;
+use crate::files;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -139,12 +140,14 @@ pub fn tls_config(
     }
     let mut roots = rustls::RootCertStore::empty();
     if let Some(file) = &options.authorities {
-        let certificates = rustls::pki_types::CertificateDer::pem_file_iter(file)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|error| {
-                let (name, cure) = (file.display(), format!("name a PEM file with {flag}"));
-                EndpointError::Certificates(format!("{name}: {error}; {cure}"))
-            })?;
+        let told = |error: String| {
+            let (name, cure) = (file.display(), format!("name a PEM file with {flag}"));
+            EndpointError::Certificates(format!("{name}: {error}; {cure}"))
+        };
+        let text = files::read(file, files::SETTINGS).map_err(|error| told(error.to_string()))?;
+        let certificates = rustls::pki_types::CertificateDer::pem_slice_iter(&text)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| told(error.to_string()))?;
         roots.add_parsable_certificates(certificates);
     } else {
         let native = rustls_native_certs::load_native_certs();

@@ -1,5 +1,6 @@
 //! The kinds of documents in a run.
 
+use crate::files;
 use crate::mistake::Invalid;
 use crate::schema::{DEFAULT, Documents, Template, decode};
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,7 @@ impl SchemaPlan {
         let (source, text) = match source {
             SchemaSource::File(path) => {
                 let name = path.display().to_string();
-                match std::fs::read(path) {
+                match files::read(path, files::DATA) {
                     Ok(bytes) => {
                         let text = decode(&bytes).map_err(|error| {
                             let cure = "give JSON or XML as in docs/schemas.md";

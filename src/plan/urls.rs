@@ -5,6 +5,7 @@
 
 use super::schemas::{SchemaPlan, SchemaSource};
 use crate::driver::{BodyPlan, RequestPlan};
+use crate::files;
 use crate::mistake::Invalid;
 use crate::schema::{Pattern, Values};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
@@ -99,7 +100,7 @@ impl UrlReader {
                 },
                 UrlSource::File { flag, path } => {
                     let name = path.display().to_string();
-                    match std::fs::read_to_string(path) {
+                    match files::read_text(path, files::DATA) {
                         Ok(text) => requests.extend(self.text(&name, &text)),
                         Err(error) => {
                             let problem = format!("cannot read {name}: {error}");
@@ -227,7 +228,7 @@ impl UrlReader {
             let schema = Some(self.schemas.len() - 1);
             return Ok(BodyPlan { source: file.to_owned(), pattern: Pattern::default(), schema });
         }
-        let bytes = std::fs::read(file).map_err(|error| {
+        let bytes = files::read(file, files::DATA).map_err(|error| {
             wrong(format!("cannot read the body {file}: {error}"), "name a readable file")
         })?;
         let pattern = self
@@ -318,7 +319,13 @@ fn address(text: &str) -> Result<Address, Wrong> {
 
 /// An authority without user and password.
 fn host_of(authority: &str) -> &str {
-    authority.rsplit('@').next().unwrap_or_default()
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    // Without a port, it may be user and password.
+    let port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    match host.split_once(':') {
+        Some((name, rest)) if !host.starts_with('[') && !port(rest) => name,
+        _ => host,
+    }
 }
 
 /// The URL at the beginning of a line, which may be in quotation marks, and the rest.
@@ -341,7 +348,9 @@ fn split_method(rest: &str) -> Result<(&'static str, &str), Wrong> {
     let (word, after) = rest.split_at(end);
     let method = METHODS.into_iter().find(|method| *method == word).ok_or_else(|| {
         let cure = format!("write nothing after the URL, or one of {}", METHODS.join(", "));
-        wrong(format!("{word:?} is not a method"), cure)
+        // What follows a space may be the rest of an address with a password.
+        let shown = word.rsplit_once('@').map_or(word, |(_, host)| host);
+        wrong(format!("{shown:?} is not a method"), cure)
     })?;
     Ok((method, after.trim_start()))
 }
@@ -371,6 +380,9 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     (!name.is_empty() && name.chars().all(plain)).then(|| (name, value.trim()))
 }
+
+/// No line is longer with its variables filled in: each may double those before it.
+const LONGEST_LINE: usize = 1 << 20;
 
 /// Replaces variables: `$(NAME)` or `${NAME}`, from the file or the environment. `\$` is a dollar
 /// sign.
@@ -404,6 +416,10 @@ pub fn expand(line: &str, variables: &BTreeMap<String, String>) -> Result<String
         let value = variables.get(name).cloned().or_else(|| std::env::var(name).ok());
         let value = value.ok_or_else(|| wrong(format!("there is no variable {name:?}"), cure))?;
         out.push_str(&value);
+        if out.len() > LONGEST_LINE {
+            let problem = format!("longer than {LONGEST_LINE} bytes with its variables filled in");
+            return Err(wrong(problem, "make the variables shorter"));
+        }
         rest = left;
     }
     out.push_str(rest);

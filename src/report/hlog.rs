@@ -1,6 +1,7 @@
 //! The series as an `HdrHistogram` interval log (format 1.3 of its `HistogramLogWriter`), for the
 //! tools that read such logs.
 
+use super::number::moment;
 use super::threshold::threshold_lines;
 use super::words::{trust_lines, warning_lines};
 use super::{Format, Render};
@@ -9,7 +10,6 @@ use crate::plan::Purpose;
 use crate::record::{RunRecord, StageRecord};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, Tag};
-use std::time::Duration;
 
 pub(super) const FORMAT: Format = Format {
     name: "hlog",
@@ -70,10 +70,10 @@ fn stage(stage: &StageRecord, writer: &mut Writer<'_>) {
     let prefix = if stage.purpose() == Purpose::WarmUp { "warm_up." } else { "" };
     for row in &stage.series.rows {
         let second = f64::from(row.second);
-        let begins = Duration::from_secs_f64(stage.began_s.max(0.0) + second);
+        let begins = moment(stage.began_s + second);
         // The last second of a stage may be partial.
         let most_s = f64::from(row.seconds);
-        let length = Duration::from_secs_f64((stage.elapsed_s - second).clamp(0.001, most_s));
+        let length = moment((stage.elapsed_s - second).min(most_s).max(0.001));
         for (kind, part) in &row.kinds {
             for (suffix, histogram) in times(part, stage.load.open) {
                 let tag = format!("{prefix}{kind}{suffix}");

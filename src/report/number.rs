@@ -1,5 +1,7 @@
 //! Numbers for people: `.` before decimals, `,` between groups, in any locale.
 
+use std::time::Duration;
+
 /// A whole number in groups of three digits.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
@@ -21,6 +23,11 @@ pub(super) fn decimal(value: f64, places: usize) -> String {
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let whole = whole.parse().map_or_else(|_| whole.to_owned(), grouped);
     if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") }
+}
+
+/// A time, whatever a record claims: none below 0, none beyond three thousand years.
+pub(super) fn moment(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.clamp(0.0, 1e11)).unwrap_or_default()
 }
 
 /// Microseconds as milliseconds, to three significant digits or a microsecond.

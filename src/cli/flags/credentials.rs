@@ -5,12 +5,12 @@
 //! target, the target over the environment, and the environment over a netrc.
 
 use crate::cli::flags::address::{Address, login_of};
+use crate::files;
 use crate::plan::Invalid;
 use crate::properties::netrc;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde_json::Value;
-use std::fs::File;
-use std::io::{self, IsTerminal as _, Read, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The target, where none is given.
@@ -23,6 +23,8 @@ const PASSWORD_VARIABLE: &str = "SPRINGLOAD_PASSWORD";
 const NETRC_VARIABLE: &str = "NETRC";
 /// No password is longer, in bytes; a netrc neither.
 const MOST_BYTES: u64 = 1 << 20;
+/// How long a program that writes the password to a pipe may ask a person for another, in seconds.
+const PROMPT_S: i64 = 120;
 
 /// Lists of processes show command lines.
 const PASSWORD_HELP: &str = "A file that holds the password for the target, or - for \
@@ -250,8 +252,14 @@ impl CredentialArgs {
         };
         let stdin = file == Path::new("-");
         let shown = if stdin { "stdin".to_owned() } else { file.display().to_string() };
-        let text = if stdin { bounded(io::stdin()) } else { File::open(file).and_then(bounded) };
-        let text = text.map_err(|error| wrong(format!("cannot read {shown}: {error}")))?;
+        let bytes = if stdin {
+            files::bounded(io::stdin(), MOST_BYTES)
+        } else {
+            files::read_within(file, MOST_BYTES, PROMPT_S)
+        };
+        let text = bytes
+            .and_then(text_of)
+            .map_err(|error| wrong(format!("cannot read {shown}: {error}")))?;
         let password = text.strip_suffix('\n').unwrap_or(&text);
         let password = password.strip_suffix('\r').unwrap_or(password);
         if password.is_empty() || password.contains('\n') {
@@ -332,11 +340,9 @@ fn ask(user: &str, host: &str) -> io::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// All of a text that is not too long.
-fn bounded(from: impl Read) -> io::Result<String> {
-    let mut text = String::new();
-    from.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MOST_BYTES { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
+fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+    let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
+    String::from_utf8(bytes).map_err(wrong)
 }
 
 /// The credentials for `host` in the netrc.
@@ -348,9 +354,8 @@ fn of_netrc(host: &str, user: Option<&str>) -> Result<Login, Invalid> {
     let path = path.ok_or_else(|| wrong("HOME is not set".to_owned()))?;
     let shown = path.display();
     let read = |error: io::Error| wrong(format!("cannot read {shown}: {error}"));
-    let file = File::open(&path).map_err(read)?;
-    let open = is_open_to_all(&file);
-    let text = bounded(file).map_err(read)?;
+    let text = files::read_text(&path, MOST_BYTES).map_err(read)?;
+    let open = is_open_to_all(&path);
     let entries = netrc::parse(&text).map_err(|error| wrong(format!("{shown}: {error}")))?;
     let entry = netrc::find(&entries, host, user).ok_or_else(|| {
         let who = user.map_or_else(String::new, |user| format!("{user} at "));
@@ -364,7 +369,7 @@ fn of_netrc(host: &str, user: Option<&str>) -> Result<Login, Invalid> {
 }
 
 /// Whether every user of the machine may read the file.
-fn is_open_to_all(file: &File) -> bool {
+fn is_open_to_all(file: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     file.metadata().is_ok_and(|data| data.mode() & 0o004 != 0)
 }

@@ -7,11 +7,12 @@ use super::metrics::Metrics;
 use super::signals;
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::output::OutputArgs;
+use crate::files;
 use crate::journal::Journal;
 use crate::plan::Invalid;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::{fs, io};
 
 /// The folder of a run, the metrics endpoint if there is one, and the request to stop.
 pub(in crate::cli) struct Bench {
@@ -40,7 +41,9 @@ impl Bench {
             refuse(&[Invalid::new("--output", problem, "name a file in a folder that exists")])
         };
         match output.file() {
-            Ok(Some((path, _))) => writable(path).map_err(|error| unwritable(path, error))?,
+            Ok(Some((path, _))) => {
+                files::try_to_write(path).map_err(|error| unwritable(path, error))?;
+            }
             Ok(None) => {}
             Err(mistake) => return Err(refuse(&[mistake])),
         }
@@ -55,11 +58,4 @@ impl Bench {
         let ending = signals::listen(output.quiet)?;
         Ok(Self { folder, metrics, ending, audited: None })
     }
-}
-
-/// Tries whether a file can be written next to where this one belongs.
-fn writable(path: &Path) -> io::Result<()> {
-    let probe = path.with_extension("springload-new");
-    fs::write(&probe, b"")?;
-    fs::remove_file(&probe)
 }

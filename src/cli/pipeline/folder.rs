@@ -1,10 +1,12 @@
 //! The folder of a run: `run.json` and the page rendered from it.
 
 use crate::clock::wall_ns;
+use crate::files;
 use crate::journal::Journal;
 use crate::record::RunRecord;
 use crate::report;
-use std::fs;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -29,6 +31,8 @@ pub(in crate::cli) struct Folder {
     file: PathBuf,
     /// The folders that did not exist before, innermost first.
     created: Vec<PathBuf>,
+    /// Held for as long as the run may write there; the system lets go of it, however a run ends.
+    _lock: Option<File>,
 }
 
 impl Drop for Folder {
@@ -46,13 +50,23 @@ impl Folder {
     /// Creates the folder and checks that it is writable. An existing `run.json` is moved aside,
     /// to `run-1.json` and so on.
     pub(in crate::cli) fn make(wanted: Option<&Path>, now: &str) -> io::Result<Self> {
-        let folder = wanted.map_or_else(|| default_folder(now), Path::to_owned);
+        let mut created = missing(wanted.unwrap_or_else(|| RUNS.as_ref()));
+        let folder = if let Some(folder) = wanted {
+            fs::create_dir_all(folder)?;
+            folder.to_owned()
+        } else {
+            let folder = default_folder(now)?;
+            created.insert(0, folder.clone());
+            folder
+        };
         let file = folder.join("run.json");
-        let made = Self { file: file.clone(), created: missing(&folder) };
-        fs::create_dir_all(&folder)?;
-        let probe = folder.join(".run.json.new");
-        fs::write(&probe, b"")?;
-        fs::remove_file(&probe)?;
+        let locked = files::try_to_write(&file).and_then(|()| lock(&folder));
+        let (lock, trouble) = locked.map_or_else(|error| (None, Some(error)), |it| (it, None));
+        // If there is trouble, dropping this removes what was created.
+        let made = Self { file: file.clone(), created, _lock: lock };
+        if let Some(error) = trouble {
+            return Err(error);
+        }
         if file.exists() {
             let aside =
                 (1..MOST_RUNS).map(|n| folder.join(format!("run-{n}.json"))).find(|p| !p.exists());
@@ -103,16 +117,12 @@ impl Folder {
     fn write(&self, name: &str, format: &str, record: &RunRecord) -> io::Result<PathBuf> {
         let format = report::format(format).ok_or_else(|| io::Error::other("no such format"))?;
         let bytes = format.render(slice::from_ref(record), None).map_err(io::Error::other)?;
-        let (new, file) = (format!(".{name}.new"), self.file.with_file_name(name));
-        let new = self.file.with_file_name(new);
+        let file = self.file.with_file_name(name);
         // The folder may have been removed meanwhile.
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder)?;
         }
-        fs::write(&new, bytes).inspect_err(|_| {
-            let _ = fs::remove_file(&new);
-        })?;
-        fs::rename(&new, &file)?;
+        files::replace(&file, &bytes)?;
         Ok(file)
     }
 
@@ -138,12 +148,16 @@ impl Folder {
             return page.is_ok();
         };
         eprintln!("error: cannot write {}: {error}", self.file.display());
-        let place = std::env::temp_dir().join(format!("springload-{}", std::process::id()));
-        let rescue = Self { file: place.join("run.json"), created: Vec::new() };
-        match rescue.save(record).and_then(|()| rescue.save_page(record)) {
-            Ok(_) => eprintln!("record: {}", rescue.file.display()),
+        let name = format!("springload-{}", std::process::id());
+        let saved = new_folder(&std::env::temp_dir(), &name).and_then(|place| {
+            let rescue = Self { file: place.join("run.json"), created: Vec::new(), _lock: None };
+            rescue.save(record).and_then(|()| rescue.save_page(record)).map(|_| rescue.file.clone())
+        });
+        match saved {
+            Ok(file) => eprintln!("record: {}", file.display()),
             Err(error) => {
-                eprintln!("error: cannot write {} either: {error}", rescue.file.display());
+                let place = std::env::temp_dir();
+                eprintln!("error: cannot write to {} either: {error}", place.display());
             }
         }
         false
@@ -164,16 +178,39 @@ pub(in crate::cli) fn now() -> String {
 }
 
 /// `springload-runs/TIME`, with a number if two runs begin in the same second.
-fn default_folder(now: &str) -> PathBuf {
-    let base = Path::new(RUNS);
-    let first = base.join(now);
-    if !first.exists() {
-        return first;
+fn default_folder(now: &str) -> io::Result<PathBuf> {
+    fs::create_dir_all(RUNS)?;
+    new_folder(Path::new(RUNS), now)
+}
+
+/// A folder called `name` or, if there is such a thing, `name-2` and so on, that nobody else has
+/// made.
+fn new_folder(base: &Path, name: &str) -> io::Result<PathBuf> {
+    let numbered = (2..MOST_RUNS).map(|n| format!("{name}-{n}"));
+    for name in std::iter::once(name.to_owned()).chain(numbered) {
+        let path = base.join(name);
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| path),
+        }
     }
-    (2..MOST_RUNS)
-        .map(|n| base.join(format!("{now}-{n}")))
-        .find(|path| !path.exists())
-        .unwrap_or(first)
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Locks a folder, where its file system can.
+///
+/// # Errors
+/// If another run has locked it.
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let file = File::open(folder)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let why = "another run is writing to it";
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, why))
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 #[cfg(test)]

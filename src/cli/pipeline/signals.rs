@@ -1,4 +1,6 @@
-//! Ctrl-C once: stop, drain, report. Twice: exit at once. A key of the live view counts as one.
+//! Ctrl-C once: stop, drain, report. Twice: exit at once. A key of the live view counts as one, and
+//! so do SIGTERM and SIGHUP. `timeout`, shells and service managers may signal a process and its
+//! group, or with several signals: what comes within a tenth of a second is one request.
 
 use super::ending::Ending;
 use super::tui;
@@ -6,6 +8,11 @@ use crate::cli::exit::Exit;
 use crate::engine::StopReason;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// No person presses a key twice as fast.
+const ONE_REQUEST: Duration = Duration::from_millis(100);
 
 /// Listens on a thread of its own for as long as the process lives.
 ///
@@ -24,7 +31,8 @@ fn start(quiet: bool) -> io::Result<Arc<Ending>> {
     let asked = ending.clone();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
-            while signalled().await.is_ok() {
+            let Ok(mut signals) = Signals::listen() else { return };
+            while signals.next().await {
                 let reason = asked.ask();
                 // The live view shows this itself.
                 if !quiet && reason == StopReason::Interrupted && !tui::is_open() {
@@ -32,24 +40,61 @@ fn start(quiet: bool) -> io::Result<Arc<Ending>> {
                         "\nstopping: waiting for answers; press Ctrl-C again to exit at once"
                     );
                 }
+                signals.settle().await;
             }
         });
     })?;
     Ok(ending)
 }
 
-/// Waits for Ctrl-C or, on Unix, for SIGTERM.
-#[cfg(unix)]
-async fn signalled() -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        result = tokio::signal::ctrl_c() => result,
-        _ = terminate.recv() => Ok(()),
+/// The signals that ask for the end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// `None` under `nohup`, which would have no effect otherwise.
+    hang_up: Option<Signal>,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let hang_up = if is_ignored_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
+        let (interrupt, terminate) = (SignalKind::interrupt(), SignalKind::terminate());
+        Ok(Self { interrupt: signal(interrupt)?, terminate: signal(terminate)?, hang_up })
+    }
+
+    /// Waits for one; false if there will be none.
+    async fn next(&mut self) -> bool {
+        let hung_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            got = self.interrupt.recv() => got,
+            got = self.terminate.recv() => got,
+            got = hung_up => got,
+        }
+        .is_some()
+    }
+
+    /// Takes what belongs to the request that was just made.
+    async fn settle(&mut self) {
+        let end = tokio::time::sleep(ONE_REQUEST);
+        tokio::pin!(end);
+        loop {
+            tokio::select! {
+                biased;
+                more = self.next() => if !more { return },
+                () = &mut end => return,
+            }
+        }
     }
 }
 
-#[cfg(not(unix))]
-async fn signalled() -> io::Result<()> {
-    tokio::signal::ctrl_c().await
+/// Whether whoever started this process wants it to outlive the terminal.
+fn is_ignored_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|it| it & 1 == 1)
 }

@@ -11,10 +11,10 @@ use crate::cli::verb::saved::{
 };
 use crate::cli::verb::sweep;
 use crate::clock::wall_ns;
+use crate::files;
 use crate::record::ResultKind;
 use crate::report::{Headline, SavedRow, headline, read_json, saved_text, shown, sweep_pill};
 use serde::Serialize;
-use std::fs;
 use std::path::PathBuf;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -148,7 +148,7 @@ fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
 /// What the first line of the run's report says; where that cannot be made, as of a database that
 /// this program was built without, what is stored.
 fn result(saved: &Saved, outline: &Outline) -> Headline {
-    let text = fs::read_to_string(&saved.file).unwrap_or_default();
+    let text = files::read_text(&saved.file, files::RECORD).unwrap_or_default();
     if let Ok(record) = read_json(&text) {
         return headline(&record);
     }

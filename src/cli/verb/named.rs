@@ -1,9 +1,9 @@
 //! Saved runs by name, as `show` and `report` take them.
 
 use super::saved::{SWEEP, Saved, everywhere};
+use crate::files;
 use crate::record::RunRecord;
 use crate::report::{RunFileError, read_json};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The most names to suggest.
@@ -27,7 +27,7 @@ pub(super) fn read_with_folder(name: &Path) -> Result<(RunRecord, PathBuf), Stri
     let path = find(name, everywhere).map_err(|mistake| format!("RUN: {mistake}"))?;
     let file = if path.is_dir() { path.join("run.json") } else { path };
     let shown = file.display();
-    let text = fs::read_to_string(&file).map_err(|error| {
+    let text = files::read_text(&file, files::RECORD).map_err(|error| {
         format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
     })?;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();

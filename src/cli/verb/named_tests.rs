@@ -3,6 +3,7 @@
 use super::*;
 use crate::cli::verb::saved::list;
 use crate::record::fixture;
+use std::fs;
 use std::path::Path;
 
 /// A folder with runs of these names, which began so and are called so.

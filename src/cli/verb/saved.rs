@@ -4,6 +4,7 @@
 
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::remembered::{self, Remembered};
+use crate::files;
 use crate::plan::Purpose;
 use crate::record::{RunResult, SCHEMA_VERSION, Verdict};
 use crate::sweep::Axis;
@@ -191,7 +192,7 @@ impl SweepOutline {
             serde_json::from_str(&text).map_err(|error| format!("{BROKEN}sweep.json: {error}"))?;
         // Cells are measured in this order.
         let first = sweep.cells.first().map(|cell| file.with_file_name(&cell.run));
-        let text = first.and_then(|file| fs::read_to_string(file).ok());
+        let text = first.and_then(|file| files::read_text(file, files::RECORD).ok());
         let began = text.and_then(|text| serde_json::from_str::<Beginning>(&text).ok());
         Ok(Self {
             started_at: began.map(|it| it.started_at).unwrap_or_default(),
@@ -251,7 +252,7 @@ impl Saved {
 }
 
 fn read_text(file: &Path) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))
+    files::read_text(file, files::RECORD).map_err(|error| format!("cannot be read: {error}"))
 }
 
 fn outline(file: &Path) -> Result<Outline, String> {

@@ -3,6 +3,8 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::schema_source;
+use crate::cli::print::unwritten;
+use crate::files;
 use crate::op::Key;
 use crate::plan::{self, SchemaSource, TlsOptions};
 use crate::schema::{DEFAULT, Documents, Template, decode};
@@ -44,7 +46,7 @@ impl Verb for Schema {
             None => Ok(DEFAULT.to_owned()),
             Some(place) => match schema_source::read(place, &TlsOptions::default()) {
                 Ok((SchemaSource::Text { text, .. }, _)) => Ok(text),
-                Ok((SchemaSource::File(path), _)) => std::fs::read(&path)
+                Ok((SchemaSource::File(path), _)) => files::read(&path, files::DATA)
                     .map_err(|error| format!("cannot read {}: {error}", path.display()))
                     .and_then(|bytes| decode(&bytes).map_err(|error| error.to_string())),
                 Err(mistake) => Err(mistake.to_string()),
@@ -65,8 +67,8 @@ impl Verb for Schema {
             line.clear();
             documents.write(key, self.update, b"", &mut line);
             line.push(b'\n');
-            if io::stdout().write_all(&line).is_err() {
-                // The reader has gone away.
+            if let Err(error) = io::stdout().write_all(&line) {
+                unwritten(&error);
                 break;
             }
         }

@@ -2,9 +2,9 @@
 
 use crate::cli::flags::credentials::{CredentialArgs, Requesters};
 use crate::driver::with_bodies;
+use crate::files;
 use crate::plan::{Invalid, Plan};
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// More unknown members than this are not told.
 const MOST_TOLD: usize = 5;
@@ -16,7 +16,7 @@ const CURE: &str = "run it with the springload that wrote it, or make the plan a
 /// Every mistake that was found, with the file and the member.
 pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec<Invalid>> {
     let whole = |problem: String, cure: &str| vec![Invalid::new(file, problem, cure)];
-    let text = std::fs::read_to_string(Path::new(file)).map_err(|error| {
+    let text = files::read_text(file, files::RECORD).map_err(|error| {
         let cure = "name the output of --dry-run, or a run.json";
         vec![Invalid::new("PLAN", format!("cannot read {file}: {error}"), cure)]
     })?;

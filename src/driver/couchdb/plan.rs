@@ -190,6 +190,12 @@ impl CouchPlan {
         if url.fragment().is_some() {
             return Err(wrong("a fragment"));
         }
+        if url.path().contains('@') {
+            // Not shown: it may be part of a password.
+            let cure =
+                "write / as %2F and \\ as %5C in a password, and @ as %40 in a database's name";
+            return Err(Invalid::new(asked.flag, "there is an @ after the host", cure));
+        }
         let making = Making::read(&url).map_err(|problem| wrong(&problem))?;
         if url.query().is_some() && asked.existing == Existing::Yes {
             return Err(wrong("how to make a database, but it must exist,"));

@@ -4,6 +4,7 @@ use super::sections::{name, return_code, sections, tells_failures};
 use crate::measure::{Histogram, RawRow};
 use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType};
 use crate::record::RunRecord;
+use crate::report::number::moment;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use indexmap::IndexMap;
@@ -53,9 +54,9 @@ pub fn hdr_logs(record: &RunRecord) -> Vec<(String, String)> {
         for section in sections(plan, stage, &record.plan) {
             let seconds = section.seconds.into_iter().map(|((second, seconds), times)| {
                 let (second, most_s) = (f64::from(second), f64::from(seconds));
-                let begins = Duration::from_secs_f64((stage.began_s + second).max(0.0));
-                let length = (stage.elapsed_s - second).clamp(0.001, most_s);
-                (begins, Duration::from_secs_f64(length), times)
+                let begins = moment(stage.began_s + second);
+                let length = (stage.elapsed_s - second).min(most_s).max(0.001);
+                (begins, moment(length), times)
             });
             logs.entry(section.name).or_default().extend(seconds);
         }

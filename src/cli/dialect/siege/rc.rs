@@ -1,5 +1,6 @@
 //! The parts of siege's configuration file that affect requests.
 
+use crate::files;
 use crate::plan::{Invalid, expand};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -78,7 +79,7 @@ impl Rc {
     /// Each mistake, with file and line.
     pub(super) fn read(path: &Path) -> Result<Self, Vec<Invalid>> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = files::read_text(path, files::SETTINGS).map_err(|error| {
             let problem = format!("cannot read {name}: {error}");
             vec![Invalid::new("--rc", problem, "name a readable file")]
         })?;

@@ -11,6 +11,7 @@ use crate::cli::verb::shell;
 use crate::clock::wall_ns;
 use crate::driver::{Binding, Bound, Buffer, Shown};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
+use crate::files;
 use crate::op::OpKind;
 use crate::plan::{Auth, Existing, Flagged, Invalid, LoadSpec, MeasurementPlan, PlanSpec};
 use crate::properties::{Properties, PropertyError, PropertyReader};
@@ -431,7 +432,7 @@ impl Asked {
 
 /// Reads a property file; YCSB's own are built in.
 fn property_file(path: &Path) -> Result<Properties, String> {
-    let read = std::fs::read(path);
+    let read = files::read(path, files::SETTINGS);
     let built_in = || builtin::named(path.to_str()?);
     match (read, built_in()) {
         (Ok(bytes), _) => Properties::parse(&bytes),
@@ -443,7 +444,7 @@ fn property_file(path: &Path) -> Result<Properties, String> {
 }
 
 fn named_file(path: &str) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| error.to_string())
+    files::read_text(path, files::DATA).map_err(|error| error.to_string())
 }
 
 fn invalid(error: PropertyError) -> Invalid {

@@ -3,6 +3,7 @@
 use crate::cli::flags::credentials::has_password;
 use crate::cli::flags::schema_source;
 use crate::cli::refusal::mistake;
+use crate::files;
 use crate::plan::{Invalid, strike_secret};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
@@ -54,11 +55,7 @@ pub(super) fn settings<'a>(
         let cure = "name a readable file; springload init prints one to start from";
         vec![Invalid::new("PLAN", format!("cannot read {name}: {problem}"), cure)]
     };
-    let size = std::fs::metadata(file).map_err(|error| unread(error.to_string()))?.len();
-    if size > MOST_BYTES {
-        return Err(unread("it is too large for a plan".to_owned()));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| unread(error.to_string()))?;
+    let text = files::read_text(file, MOST_BYTES).map_err(|error| unread(error.to_string()))?;
     let reader = Reader { grammar, name, text: &text, folder: file.parent().unwrap_or(file) };
     reader.settings()
 }

@@ -19,6 +19,7 @@ use crate::cli::pipeline::{keep_in_mind, measure};
 use crate::cli::print::print;
 use crate::cli::secrets::strike_password;
 use crate::engine::StopReason;
+use crate::files;
 use crate::fleet::Fleet;
 use crate::plan::{self, Invalid, Plan};
 use crate::record::RunRecord;
@@ -270,7 +271,7 @@ fn load(folder: &Path) -> Result<SweepRecord, Invalid> {
 /// What is wrong with which file.
 pub(in crate::cli) fn read(file: &Path) -> Result<SweepRecord, String> {
     let wrong = |problem: String| format!("{}: {problem}", file.display());
-    let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let text = files::read_text(file, files::RECORD).map_err(|error| wrong(error.to_string()))?;
     let sweep: SweepRecord =
         serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     if sweep.schema_version != SCHEMA_VERSION {
@@ -282,20 +283,15 @@ pub(in crate::cli) fn read(file: &Path) -> Result<SweepRecord, String> {
 /// Replaces `sweep.json` in one step.
 fn save(folder: &Path, sweep: &SweepRecord) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    replace(folder, "sweep.json", (serde_json::to_string_pretty(sweep)? + "\n").as_bytes())
-}
-
-fn replace(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let new = folder.join(format!(".{name}.new"));
-    fs::write(&new, bytes)?;
-    fs::rename(&new, folder.join(name))
+    let text = serde_json::to_string_pretty(sweep)? + "\n";
+    files::replace(&folder.join("sweep.json"), text.as_bytes())
 }
 
 /// Picks up runs that ended before sweep.json noted them.
 fn adopt(folder: &Path, sweep: &mut SweepRecord, plans: &[Plan]) {
     let by_size = sweep.definition.by_size;
     for (cell, plan) in sweep.cells.iter_mut().zip(plans) {
-        let text = fs::read_to_string(folder.join(&cell.run));
+        let text = files::read_text(folder.join(&cell.run), files::RECORD);
         let record = text.ok().and_then(|text| read_json(&text).ok());
         if let Some(record) = record.filter(|it| !it.partial && it.plan.stages == plan.stages) {
             cell.result = Headline::of(&record, by_size);
@@ -351,7 +347,7 @@ impl Ready {
         if !args.quiet {
             eprintln!("sweep: {}", self.folder.join("sweep.json").display());
         }
-        let page = replace(&self.folder, PAGE, &SweepFormat::Html.render(&self.sweep));
+        let page = files::replace(&self.folder.join(PAGE), &SweepFormat::Html.render(&self.sweep));
         match &page {
             Ok(()) if !args.quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
             Ok(()) => {}

@@ -1,0 +1,179 @@
+//! Reading and writing files that users name: bounded, whatever the name leads to, and without
+//! following a link that somebody has planted.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, open};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+/// No list of settings is larger, in bytes.
+pub const SETTINGS: u64 = 16 << 20;
+/// No schema, list of URLs or body is larger, in bytes.
+pub const DATA: u64 = 256 << 20;
+/// No record is larger, in bytes.
+pub const RECORD: u64 = 1 << 30;
+/// A device is no file: what a person types, or nothing.
+const DEVICE: u64 = 1 << 20;
+/// How long somebody may take to write to a pipe, in seconds.
+const PATIENCE_S: i64 = 10;
+
+/// All of a file of at most `most` bytes.
+///
+/// A pipe may be written to meanwhile, as the shell's `<(command)` is; one to which nothing is
+/// written for ten seconds is an error.
+///
+/// # Errors
+/// If it cannot be read, is too large, or says nothing.
+pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
+    read_within(path, most, PATIENCE_S)
+}
+
+/// The same, where a pipe may be silent for `patience_s` seconds: its writer may have to ask a
+/// person first.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_within(path: impl AsRef<Path>, most: u64, patience_s: i64) -> io::Result<Vec<u8>> {
+    // Opening a pipe that nobody writes to would wait without end.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut file = File::from(open(path.as_ref(), flags, Mode::empty())?);
+    let data = file.metadata()?;
+    let kind = data.file_type();
+    if kind.is_file() {
+        return if data.len() > most { Err(too_large(most)) } else { bounded(file, most) };
+    }
+    if kind.is_block_device() {
+        return Err(io::Error::other("it is a device"));
+    }
+    if kind.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let most = if kind.is_char_device() { most.min(DEVICE) } else { most };
+    let (mut all, mut piece) = (Vec::new(), vec![0; 1 << 16]);
+    loop {
+        wait(&file, patience_s)?;
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(all),
+            Ok(length) => all.extend_from_slice(&piece[..length]),
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(error),
+        }
+        if all.len() as u64 > most {
+            return Err(too_large(most));
+        }
+    }
+}
+
+/// The same, for text.
+///
+/// # Errors
+/// As [`read`], and if it is not UTF-8.
+pub fn read_text(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
+    let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
+    String::from_utf8(read(path, most)?).map_err(wrong)
+}
+
+/// All of `from`, if it is not more than `most` bytes.
+///
+/// # Errors
+/// If it is more, or cannot be read.
+pub fn bounded(from: impl io::Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    from.take(most + 1).read_to_end(&mut all)?;
+    if all.len() as u64 > most { Err(too_large(most)) } else { Ok(all) }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Waits until something can be read, or nothing more will come.
+fn wait(file: &File, patience_s: i64) -> io::Result<()> {
+    let patience = Timespec { tv_sec: patience_s, tv_nsec: 0 };
+    let mut places = [PollFd::new(file, PollFlags::IN)];
+    if poll(&mut places, Some(&patience))? == 0 {
+        let why = format!("nothing was written to it for {patience_s} s");
+        return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+    }
+    Ok(())
+}
+
+fn too_large(most: u64) -> io::Error {
+    let why = format!("it is larger than {} MiB", most >> 20);
+    io::Error::new(io::ErrorKind::FileTooLarge, why)
+}
+
+/// Replaces a file in one step: a reader sees the old one or the new one.
+///
+/// # Errors
+/// If it cannot be written; the old one is left as it is.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = beside(path);
+    create(&new)?.write_all(bytes).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&new);
+    })
+}
+
+/// Tries whether a file can be written here.
+///
+/// # Errors
+/// If not.
+pub fn try_to_write(path: &Path) -> io::Result<()> {
+    let probe = beside(path);
+    create(&probe)?;
+    fs::remove_file(probe)
+}
+
+/// The file that becomes `path` when it is complete.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.new"))
+}
+
+/// A new file. What an earlier run has left there is removed, and so is a link, but not what it
+/// leads to.
+fn create(path: &Path) -> io::Result<File> {
+    let new = || OpenOptions::new().write(true).create_new(true).open(path);
+    match new() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            new()
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_or_too_large_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, b"12345").unwrap();
+        assert_eq!(read(&file, 5).unwrap(), b"12345");
+        assert_eq!(read(&file, 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(read("/dev/zero", RECORD).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(read("/dev/null", 5).unwrap(), b"");
+        assert!(read(folder.path(), 5).is_err());
+        fs::write(&file, b"\xff").unwrap();
+        assert!(read_text(&file, 5).unwrap_err().to_string().contains("UTF-8"));
+    }
+
+    #[test]
+    fn a_link_in_the_way_is_removed_and_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (victim, file) = (folder.path().join("victim"), folder.path().join("run.json"));
+        fs::write(&victim, b"precious").unwrap();
+        for act in [|file: &Path| replace(file, b"new"), try_to_write] {
+            std::os::unix::fs::symlink(&victim, folder.path().join(".run.json.new")).unwrap();
+            act(&file).unwrap();
+            assert_eq!(fs::read(&victim).unwrap(), b"precious");
+            assert_eq!(fs::read(&file).unwrap(), b"new");
+            assert!(!folder.path().join(".run.json.new").exists());
+        }
+    }
+}

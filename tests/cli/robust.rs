@@ -1,0 +1,206 @@
+//! What a run survives: output that cannot be written, signals, another run in the same folder,
+//! and files that are none.
+
+use crate::servers::Server;
+use crate::springload::{BINARY, Finished, Run, Running, binary, measure, springload};
+use rustix::process::Signal;
+use springload::embedded::Options;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Ends long before it would without being stopped.
+const LONG: [&str; 6] = ["--docs", "40", "-c", "2", "-d", "10m"];
+
+/// Runs it with this stdout; the exit status, and what is on stderr.
+fn onto(stdout: Stdio, words: &[&str]) -> (i32, String) {
+    let output = binary().args(words).stdout(stdout).stdin(Stdio::null()).output().expect("runs");
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    (output.status.code().expect("an exit status"), stderr)
+}
+
+fn full() -> Stdio {
+    File::options().write(true).open("/dev/full").expect("a full disk").into()
+}
+
+/// A pipe whose reader has gone away.
+fn closed() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+#[test]
+fn what_cannot_be_printed_is_an_error_and_a_reader_that_leaves_is_none() {
+    let run = measure(["run", "--docs", "20", "--ops", "20", "-c", "2"]);
+    let folder = run.output().display().to_string();
+    for words in [
+        &["--help"][..],
+        &["run", "-h"],
+        &["--version"],
+        &["completions", "bash"],
+        &["man"],
+        &["schema", "--docs", "20000"],
+        &["run", "--dry-run"],
+        &["init"],
+        &["siege", "-C"],
+        &["report", &folder],
+        &["report", &folder, "--format", "html"],
+        &["show", &folder, "--format", "json"],
+        &["list", &folder],
+    ] {
+        let (code, stderr) = onto(full(), words);
+        assert_eq!((code, stderr.matches("No space left").count()), (1, 1), "{words:?}: {stderr}");
+        assert_eq!(onto(closed(), words), (0, String::new()), "{words:?}");
+    }
+}
+
+#[test]
+fn a_run_whose_output_is_lost_goes_on_to_its_end() {
+    let server = Server::stand_in(Options::default());
+    let folder = tempfile::tempdir().expect("a folder");
+    for (at, stdout, stderr, wanted) in
+        [(0, closed(), closed(), 0), (1, full(), full(), 1), (2, Stdio::null(), full(), 0)]
+    {
+        let out = folder.path().join(at.to_string());
+        let mut command = binary();
+        command.args(["run", &server.url, "--docs", "20", "--ops", "20", "-c", "2", "-o"]);
+        let ended = command.arg(&out).stdout(stdout).stderr(stderr).status().expect("it runs");
+        assert_eq!(ended.code(), Some(wanted), "{at}");
+        let record = fs::read_to_string(out.join("run.json")).expect("a record");
+        assert!(record.contains("\"partial\": false") && out.join("report.html").exists());
+    }
+    let counted = server.as_stand_in().unwrap().counters();
+    assert_eq!((counted.databases_created, counted.databases_deleted), (3, 3));
+}
+
+/// Starts a run, sends it these signals at once while it measures, and waits for its end.
+fn signalled(server: &Server, signals: &[Signal]) -> Finished {
+    let run = Running::start([&["run", &server.url][..], &LONG].concat());
+    while !run.has_begun() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for signal in signals {
+        run.signal(*signal);
+    }
+    run.finish()
+}
+
+#[test]
+fn signals_that_come_together_are_one_request_to_stop() {
+    let server = Server::stand_in(Options::default());
+    for signals in [
+        &[Signal::HUP][..],
+        &[Signal::TERM],
+        &[Signal::TERM, Signal::TERM],
+        &[Signal::TERM, Signal::CONT],
+        &[Signal::TERM, Signal::HUP, Signal::INT],
+    ] {
+        let run = signalled(&server, signals);
+        assert_eq!(run.code, 130, "{signals:?}: {}", run.stderr);
+        assert_eq!(run.record["partial"], true);
+        assert!(run.output().join("report.html").exists(), "{signals:?}");
+        let counted = server.as_stand_in().unwrap().counters();
+        assert_eq!(counted.databases_created, counted.databases_deleted, "{signals:?}");
+    }
+}
+
+#[test]
+fn nohup_has_its_effect() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "trap '' HUP; \"$0\" run --docs 20 -c 2 -d 3s -q -o out & sleep 1.5; \
+        kill -HUP $!; wait $!";
+    let ended = Command::new("sh")
+        .args(["-c", script, BINARY])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .status();
+    assert_ne!(ended.expect("it runs").code(), Some(130));
+    let record = fs::read_to_string(folder.path().join("out/run.json")).expect("a record");
+    assert!(record.contains("\"partial\": false"));
+}
+
+#[test]
+fn a_folder_that_another_run_writes_to_is_refused() {
+    let first = Running::start([&["run"][..], &LONG].concat());
+    while !first.has_begun() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let out = first.output().display().to_string();
+    let again = ["run", "--docs", "5", "--ops", "5", "-q", "-o", &out];
+    springload(again).refused(2, &["--output: ", "another run is writing to it"]);
+    // However a run ends, its folder is free again.
+    first.signal(Signal::KILL);
+    assert!((0..100).any(|_| springload(again).code != 2), "still locked");
+}
+
+#[test]
+fn a_link_that_somebody_planted_is_not_followed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (out, victim) = (folder.path().join("out"), folder.path().join("victim"));
+    fs::create_dir(&out).expect("a folder");
+    fs::write(&victim, "precious").expect("a file");
+    for name in [".run.json.new", ".report.html.new"] {
+        std::os::unix::fs::symlink(&victim, out.join(name)).expect("a link");
+    }
+    let out = out.to_str().expect("UTF-8");
+    springload(["run", "--docs", "5", "--ops", "5", "-c", "1", "-q", "-o", out]);
+    assert_eq!(fs::read_to_string(victim).expect("a file"), "precious");
+    assert!(Path::new(out).join("run.json").exists());
+}
+
+#[test]
+fn a_device_and_a_pipe_that_says_nothing_are_no_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe").display().to_string();
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let body = format!("@{pipe}");
+    let verbs: [&[&str]; 9] = [
+        &["report"],
+        &["show"],
+        &["run", "--docs", "1", "--dry-run", "--schema"],
+        &["http", "-f"],
+        &["siege", "-f"],
+        &["siege", "-C", "-R"],
+        &["ycsb", "run", "couchdb", "-P"],
+        &["schema"],
+        &["run", "https://127.0.0.1:1", "--tls-ca"],
+    ];
+    std::thread::scope(|scope| {
+        let body = &body;
+        let pipe = &pipe[..];
+        scope.spawn(move || {
+            springload(["http", "-X", "POST", "http://127.0.0.1:1", "--body", body])
+                .refused(2, &["nothing was written to it"]);
+        });
+        for words in verbs {
+            for (file, problem) in [("/dev/zero", "larger than"), (pipe, "nothing was written")] {
+                scope.spawn(move || {
+                    let ended = springload([words, &[file]].concat());
+                    assert!(matches!(ended.code, 2 | 3), "{words:?} {file}: {}", ended.stderr);
+                    assert!(ended.stderr.contains(problem), "{words:?} {file}: {}", ended.stderr);
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn what_a_command_writes_to_a_pipe_is_read() {
+    let script =
+        "exec \"$0\" run --docs 5 --ops 5 --dry-run --schema <(sleep 0.3; echo '{\"a\": 1}')";
+    let ended = Command::new("bash").args(["-c", script, BINARY]).output().expect("it runs");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
+fn variables_that_double_are_bounded() {
+    let doubled = (1..=34).map(|n| format!("A{n} = $(A{})$(A{})\n", n - 1, n - 1));
+    let lines = "A0 = 0123456789\n".to_owned() + &doubled.collect::<String>();
+    let run = Run::bare(&["siege", "-f", "urls.txt"]);
+    fs::write(run.folder().join("urls.txt"), lines + "http://127.0.0.1:1/$(A34)\n").expect("it");
+    let ended = run.finish();
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("with its variables filled in"), "{}", ended.stderr);
+}
