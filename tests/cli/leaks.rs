@@ -3,7 +3,7 @@
 use crate::springload::{Finished, Run};
 use std::fs;
 
-const SECRET: &str = "pl4nted";
+const SECRET: &str = "hidd3nword";
 
 /// Addresses as people mistype them; each has the password, where `PW` stands here. Nobody listens
 /// on port 1.
