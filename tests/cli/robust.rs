@@ -67,7 +67,8 @@ fn a_run_whose_output_is_lost_goes_on_to_its_end() {
         let mut command = binary();
         command.args(["run", &server.url, "--docs", "20", "--ops", "20", "-c", "2", "-o"]);
         let ended = command.arg(&out).stdout(stdout).stderr(stderr).status().expect("it runs");
-        assert_eq!(ended.code(), Some(wanted), "{at}");
+        // 5: on a busy machine the numbers are not to be trusted, which goes first.
+        assert!([Some(wanted), Some(5)].contains(&ended.code()), "{at}: {ended}");
         let record = fs::read_to_string(out.join("run.json")).expect("a record");
         assert!(record.contains("\"partial\": false") && out.join("report.html").exists());
     }
