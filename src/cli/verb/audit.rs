@@ -17,6 +17,8 @@ use crate::workload::AuditDemand;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+const CURE: &str = "name a run that had --audit";
+
 /// `springload audit`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Audit {
@@ -72,14 +74,15 @@ impl Audit {
     /// The plan of the audit, and the journal of the run.
     fn job(&self, call: &Call<'_>) -> Result<(Plan, Arc<Journal>), Vec<Invalid>> {
         let one = |mistake| vec![mistake];
-        let (record, folder) = read_with_folder(&self.run).map_err(|problem| {
-            let problem = problem.trim_start_matches("RUN: ").to_owned();
-            one(Invalid::new("RUN", problem, "name the folder of a run with --audit"))
+        let (record, folder) = read_with_folder(&self.run).map_err(|mistake| {
+            let mistake = mistake.trim_start_matches("RUN: ");
+            let (problem, cure) = mistake.rsplit_once("; ").unwrap_or((mistake, CURE));
+            one(Invalid::new("RUN", problem, cure))
         })?;
         let journal = folder.join(JOURNAL);
         if !record.plan.audit || !journal.is_dir() {
             let problem = format!("{} has no journal of writes", folder.display());
-            return Err(one(Invalid::new("RUN", problem, "name a run that had --audit")));
+            return Err(one(Invalid::new("RUN", problem, CURE)));
         }
         let mut named = named(self.target.clone());
         let place = named.address.get_or_insert_with(|| record.server.url.clone());
