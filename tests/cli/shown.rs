@@ -16,7 +16,7 @@ fn shell(line: &str) -> (i32, TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut command = Command::new("sh");
     command.args(["-c", line, BINARY]).current_dir(folder.path());
-    for name in ["LANG", "LC_CTYPE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+    for name in ["LANG", "LC_CTYPE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(name);
     }
     command.env("LC_ALL", "C.UTF-8");
@@ -87,8 +87,12 @@ fn colours_are_for_terminals_unless_said_otherwise() {
     {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new("env");
+        // Where CI is set, a dumb terminal has colours, too.
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
+            command.args(["-u", name]);
+        }
         // `Pty` sets TERM: what is set here must come after it.
-        command.args(["-u", "NO_COLOR", "-u", "CLICOLOR", variable, BINARY]);
+        command.args([variable, BINARY]);
         command.args(["run", "--docs", "20", "--ops", "20", "-c", "1", "-q"]);
         let mut pty = Pty::start(command.current_dir(folder.path()));
         pty.finish();
