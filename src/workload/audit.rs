@@ -1,6 +1,6 @@
 //! Looks for every acknowledged write: the stage at the end of a run with `--audit`.
 
-use super::same;
+use super::verify::{Comparer, words};
 use super::{
     Check, Demand, LaneContext, Offer, Purpose, Restored, RunAsked, Runner, StageWork, Step, Stock,
     Timing, Workload,
@@ -18,8 +18,6 @@ use std::sync::Arc;
 const TRIES: u32 = 5;
 /// How long to wait before it is asked for again, in nanoseconds.
 const PAUSE_NS: u64 = 200_000_000;
-/// How many versions before the acknowledged one a document is compared with.
-const OLDER: u32 = 16;
 
 /// The audit as planned. It has no settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +45,7 @@ pub struct Owed {
     maybe_deleted: u32,
     /// A revision was acknowledged that does not follow the acknowledged one before it: that was
     /// lost in between.
-    undone: Option<(Token, Token)>,
+    undone: Option<Box<(Token, Token)>>,
 }
 
 impl Owed {
@@ -73,7 +71,7 @@ impl Owed {
                     && token != Token::default()
                     && token.number <= before.number
                 {
-                    self.undone.get_or_insert((before, token));
+                    self.undone.get_or_insert_with(|| Box::new((before, token)));
                 }
                 self.last = match act {
                     Act::Write => Last::Written { version, token },
@@ -175,24 +173,21 @@ pub struct Audit {
     owed: Vec<Owed>,
     tries: u32,
     pause_ns: u64,
-    expected: Vec<u8>,
+    comparer: Comparer,
     finding: Option<Finding>,
 }
 
 impl Audit {
     fn new(cx: &LaneContext) -> Self {
         let documents = cx.documents.clone();
-        let (owed, expected, finding) = (Vec::new(), Vec::new(), None);
-        Self { documents, owed, tries: 0, pause_ns: 0, expected, finding }
+        let (owed, comparer, finding) = (Vec::new(), Comparer::default(), None);
+        Self { documents, owed, tries: 0, pause_ns: 0, comparer, finding }
     }
 
     /// The class of what is wrong with a document that was found, if anything is.
     fn found(&mut self, owed: &Owed, token: Option<Token>, document: &[u8]) -> Result<(), Failure> {
-        let mut holds = |version: u32| {
-            self.expected.clear();
-            self.documents.write(owed.key, version, b"", &mut self.expected);
-            same::content(&self.expected, document)
-        };
+        let of = |version| (owed.key, version);
+        let mut holds = |version| self.comparer.holds(&self.documents, of(version), document);
         if owed.maybe.iter().any(|&version| holds(version)) {
             return Ok(());
         }
@@ -205,14 +200,14 @@ impl Audit {
         if same_token && holds(version) {
             return Ok(());
         }
-        let mut older = (version.saturating_sub(OLDER)..version).rev().chain([0]);
-        let mut is_older = || older.any(|it| it < version && holds(it));
         Err(match token {
             Some(token) if token.number < known.number => Failure::Stale,
             Some(token) if token == known => Failure::WrongBody,
             Some(_) => Failure::UnknownRevision,
-            None if is_older() => Failure::Stale,
-            None => Failure::WrongBody,
+            None => match self.comparer.older(&self.documents, of(version), document) {
+                Some(_) => Failure::Stale,
+                None => Failure::WrongBody,
+            },
         })
     }
 
@@ -232,29 +227,29 @@ impl Audit {
             _ => return None,
         };
         // What is there may be right, and yet an acknowledged write was lost in between.
-        Some(judged.and(owed.undone.map_or(Ok(()), |_| Err(Failure::Lost))))
+        Some(judged.and(if owed.undone.is_some() { Err(Failure::Lost) } else { Ok(()) }))
     }
 
     #[cold]
     fn wrong(&mut self, owed: &Owed, class: Failure, result: Result<Reply, Failure>) {
         let mut id = Vec::new();
         self.documents.write_id(owed.key, &mut id);
-        let token = |token: Token| super::verify::words(token);
-        let expected = match (owed.undone, owed.last) {
+        let undone = owed.undone.as_deref().copied();
+        let expected = match (undone, owed.last) {
             (Some((before, _)), _) if class == Failure::Lost => {
-                format!("acknowledged as {}", token(before))
+                format!("acknowledged as {}", words(before))
             }
             (_, Last::Written { version, token: known }) => {
-                format!("version {version}, {}", token(known))
+                format!("version {version}, {}", words(known))
             }
             (_, Last::Deleted) => "deleted, as acknowledged".to_owned(),
             (_, Last::Nothing) => "absent, or as it was sent".to_owned(),
         };
-        let found = match (owed.undone, result) {
+        let found = match (undone, result) {
             (Some((_, after)), _) if class == Failure::Lost => {
-                format!("followed by {}, which does not come after it", token(after))
+                format!("followed by {}, which does not come after it", words(after))
             }
-            (_, Ok(Reply { token: Some(found), .. })) => token(found),
+            (_, Ok(Reply { token: Some(found), .. })) => words(found),
             (_, Ok(_)) => "a document".to_owned(),
             (_, Err(_)) => "no such document".to_owned(),
         };

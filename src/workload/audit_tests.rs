@@ -42,7 +42,7 @@ fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
         owed: vec![owed],
         tries: 0,
         pause_ns: 0,
-        expected: Vec::new(),
+        comparer: Comparer::default(),
         finding: None,
     };
     let op = lane.next(&mut crate::op::Draft::default()).expect("a document to look for");
@@ -59,6 +59,11 @@ fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
 }
 
 use Fate::{Acknowledged, Refused, Sent};
+
+#[test]
+fn what_is_kept_of_a_document_is_small() {
+    assert!(size_of::<Owed>() <= 80, "{}", size_of::<Owed>());
+}
 
 #[test]
 fn what_was_acknowledged_last_must_be_there() {
@@ -119,9 +124,9 @@ fn a_revision_that_does_not_follow_tells_of_a_loss_in_between() {
 fn what_has_no_answer_is_asked_for_again() {
     let mut owed = Owed::nothing(KEY);
     owed.add(&write(Acknowledged, 0));
-    let (documents, expected) = (Arc::new(documents()), Vec::new());
+    let (documents, comparer) = (Arc::new(documents()), Comparer::default());
     let mut lane =
-        Audit { documents, owed: vec![owed], tries: 0, pause_ns: 0, expected, finding: None };
+        Audit { documents, owed: vec![owed], tries: 0, pause_ns: 0, comparer, finding: None };
     for tried in 1..=TRIES {
         let op = lane.next(&mut crate::op::Draft::default()).expect("it is asked for again");
         let check = lane.observe(&op, Err(Failure::Timeout), &Answered::default());

@@ -2,7 +2,7 @@
 
 use super::budget::Budget;
 use super::live::{Entry, Live};
-use super::verify::{Verified, Verifier};
+use super::verify::{self, Verifier};
 use super::{Check, Workload};
 use crate::generate::{Stream, below, mix};
 use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply};
@@ -149,15 +149,8 @@ impl Workload for Crud {
             }
             return Check::Unchecked;
         }
-        let of = (op.kind, result);
-        let verified = match &mut self.verifier {
-            Some(verifier) => verifier.look(&self.documents, &self.live, self.place, of, answered),
-            None => Verified::UNCHECKED,
-        };
-        if !verified.is_stale() {
-            self.live.observe(self.place, of, verified.version);
-        }
-        verified.check
+        let (at, of) = ((&mut self.live, self.place), (op.kind, result));
+        verify::observe(&mut self.verifier, &self.documents, at, of, answered).0
     }
 
     fn finding(&mut self) -> Option<Finding> {

@@ -3,7 +3,7 @@
 use super::crud::{create, draw_kind, on_stored};
 use super::live::{Entry, Live};
 use super::mixed::{MIX, asked_again, budgets, check_mix, too_few_documents};
-use super::verify::{Verified, Verifier};
+use super::verify::{self, Verifier};
 use super::{
     Budget, Check, Demand, DocumentsAsked, KeySequence, LaneContext, Mix, Offer, Restored,
     RunAsked, Runner, StageWork, Step, Stock, Workload,
@@ -245,14 +245,12 @@ impl Workload for HotLane {
         }
         let ((is_hot, place), of) = (self.place, (op.kind, result));
         let live = if is_hot { &mut self.hot } else { &mut self.cold };
-        let verified = match &mut self.verifier {
-            Some(verifier) => verifier.look(&self.documents, live, place, of, answered),
-            None => Verified::UNCHECKED,
-        };
-        if !verified.is_stale() && live.observe(place, of, verified.version) {
+        let at = (live, place);
+        let (check, gone) = verify::observe(&mut self.verifier, &self.documents, at, of, answered);
+        if gone {
             self.warm_up();
         }
-        verified.check
+        check
     }
 
     fn finding(&mut self) -> Option<Finding> {

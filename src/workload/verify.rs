@@ -5,7 +5,7 @@
 
 use super::live::{Doubt, Entry, Live};
 use super::{Check, same};
-use crate::op::{Answered, Failure, Finding, OpKind, Reply, Token};
+use crate::op::{Answered, Failure, Finding, Key, OpKind, Reply, Token};
 use crate::schema::Documents;
 use std::fmt::Write as _;
 
@@ -13,10 +13,46 @@ use std::fmt::Write as _;
 /// wrong content.
 const OLDER: u32 = 16;
 
+/// Makes documents again, to compare them with what was found.
+#[derive(Debug, Default)]
+pub(super) struct Comparer {
+    expected: Vec<u8>,
+}
+
+impl Comparer {
+    fn make(&mut self, documents: &Documents, (key, version): (Key, u32)) {
+        self.expected.clear();
+        documents.write(key, version, b"", &mut self.expected);
+    }
+
+    /// Whether `document` has the content of this version.
+    pub(super) fn holds(&mut self, documents: &Documents, of: (Key, u32), document: &[u8]) -> bool {
+        self.make(documents, of);
+        same::content(&self.expected, document)
+    }
+
+    /// The version before this one whose content `document` has, of the last few and the first.
+    pub(super) fn older(
+        &mut self,
+        documents: &Documents,
+        (key, version): (Key, u32),
+        document: &[u8],
+    ) -> Option<u32> {
+        let mut older = (version.saturating_sub(OLDER)..version).rev().chain([0]);
+        older.find(|&it| it < version && self.holds(documents, (key, it), document))
+    }
+
+    /// How `document` differs from this version, in words.
+    fn difference(&mut self, documents: &Documents, of: (Key, u32), document: &[u8]) -> String {
+        self.make(documents, of);
+        same::difference(&self.expected, document)
+    }
+}
+
 /// What one connection's reads are compared with.
 #[derive(Debug, Default)]
 pub(super) struct Verifier {
-    expected: Vec<u8>,
+    comparer: Comparer,
     finding: Option<Finding>,
 }
 
@@ -30,13 +66,26 @@ pub(super) struct Verified {
 }
 
 impl Verified {
-    pub(super) const UNCHECKED: Self = Self { check: Check::Unchecked, version: None };
+    const UNCHECKED: Self = Self { check: Check::Unchecked, version: None };
+}
 
-    /// Whether an old version was read: what is known of the document still holds.
-    #[inline]
-    pub(super) fn is_stale(self) -> bool {
-        self.check == Check::Checked(Err(Failure::Stale))
-    }
+/// Tells `live` what became of the document at `place`, and compares that with what is known of it,
+/// if that is wanted. Also returns whether the document is gone.
+#[inline]
+pub(super) fn observe(
+    verifier: &mut Option<Box<Verifier>>,
+    documents: &Documents,
+    (live, place): (&mut Live, usize),
+    of: (OpKind, Result<Reply, Failure>),
+    answered: &Answered<'_>,
+) -> (Check, bool) {
+    let verified = match verifier {
+        Some(verifier) => verifier.look(documents, (live, place), of, answered),
+        None => Verified::UNCHECKED,
+    };
+    // What is known of a document still holds when an old version was read.
+    let stale = verified.check == Check::Checked(Err(Failure::Stale));
+    (verified.check, !stale && live.observe(place, of, verified.version))
 }
 
 impl Verifier {
@@ -46,11 +95,10 @@ impl Verifier {
     }
 
     /// Compares the result of an operation on the document at `place` with what is known of it.
-    pub(super) fn look(
+    fn look(
         &mut self,
         documents: &Documents,
-        live: &Live,
-        place: usize,
+        (live, place): (&Live, usize),
         (kind, result): (OpKind, Result<Reply, Failure>),
         answered: &Answered<'_>,
     ) -> Verified {
@@ -92,12 +140,12 @@ impl Verifier {
             (None, Doubt::Update) => [Some(known), Some(next)],
             (None, _) => [Some(known), None],
         };
-        let mut holds = |version| self.holds(documents, (entry.key, version), document);
+        let of = |version| (entry.key, version);
+        let mut holds = |version| self.comparer.holds(documents, of(version), document);
         if let Some(version) = possible.into_iter().flatten().find(|&version| holds(version)) {
             return Verified { check: Check::Checked(Ok(())), version: Some(version) };
         }
-        let older = (known.saturating_sub(OLDER)..known).rev().chain([0]).filter(|&it| it < known);
-        let older = older.into_iter().find(|&version| holds(version));
+        let older = self.comparer.older(documents, of(known), document);
         let ours = possible[0].is_some();
         let class = match (older, token) {
             (_, Some(_)) if ours => Failure::WrongBody,
@@ -109,26 +157,13 @@ impl Verifier {
         let content = if let Some(version) = older {
             format!("the content of version {version}")
         } else {
-            self.make(documents, (entry.key, known));
-            same::difference(&self.expected, document)
+            self.comparer.difference(documents, of(known), document)
         };
         let found = match token {
             Some(token) => format!("{}, {content}", words(token)),
             None => content,
         };
         Verified { check: self.wrong(documents, entry, class, &found), version: None }
-    }
-
-    /// Whether `document` has the content of this version.
-    fn holds(&mut self, documents: &Documents, of: (u64, u32), document: &[u8]) -> bool {
-        self.make(documents, of);
-        same::content(&self.expected, document)
-    }
-
-    /// Makes this version of a document.
-    fn make(&mut self, documents: &Documents, (key, version): (u64, u32)) {
-        self.expected.clear();
-        documents.write(key, version, b"", &mut self.expected);
     }
 
     #[cold]

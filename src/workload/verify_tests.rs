@@ -39,7 +39,7 @@ fn look(
     let mut verifier = Verifier::default();
     let result = result.map(|token| Reply { token, ..Reply::default() });
     let answered = Answered { document: Some(document), ..Answered::default() };
-    let verified = verifier.look(&documents(), live, 0, (OpKind::Read, result), &answered);
+    let verified = verifier.look(&documents(), (live, 0), (OpKind::Read, result), &answered);
     (verified, verifier.finding())
 }
 
