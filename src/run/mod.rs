@@ -158,7 +158,9 @@ pub fn run_with(
     record.environment.calibration = Some(calibration);
     observer.run_begins(&record);
     let part = Part::WHOLE;
-    let journal = plan.audit.then(|| observer.journal().map_or_else(temporary, Ok)).transpose()?;
+    let given = observer.journal().filter(|_| plan.audit);
+    let own = (plan.audit && given.is_none()).then(temporary).transpose()?;
+    let journal = given.or_else(|| own.clone());
     let bench = Bench { plan, target: &target, stop, began, began_wall, pinned, part, journal };
     let result = match fleet {
         None => stages(&bench, documents, &mut record, observer),
@@ -176,6 +178,8 @@ pub fn run_with(
         record.close(ended, removed.map_err(|error| error.to_string()));
         observer.keep(&record);
     }
+    // Nobody knows of one among temporary files. What cannot be removed does no harm.
+    let _ = own.map(|journal| journal.remove());
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
 }
 
