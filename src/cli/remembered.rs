@@ -3,11 +3,12 @@
 //!
 //! It is a convenience: whatever is wrong with it, no run fails, and broken lines are skipped.
 
+use crate::files;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -111,15 +112,8 @@ fn add(place: &Path, run: Remembered) -> io::Result<()> {
         text += &serde_json::to_string(run)?;
         text.push('\n');
     }
-    // Replaced in one step: whoever reads without the lock sees the old index or the new one.
-    let new = place.join(".runs.jsonl.new");
-    let _ = fs::remove_file(&new);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    file.write_all(text.as_bytes())?;
-    drop(file);
-    fs::rename(&new, &index).inspect_err(|_| {
-        let _ = fs::remove_file(&new);
-    })
+    // Whoever reads without the lock sees the old index or the new one.
+    files::replace(&index, text.as_bytes())
 }
 
 /// A lock that ends with the file. Whoever holds it for long may be stopped: it is not waited for.
@@ -153,6 +147,7 @@ fn read(index: &Path) -> Vec<Remembered> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// A folder with a run.
     fn saved(folder: &Path, name: &str) -> Remembered {
