@@ -112,6 +112,11 @@ impl Journal {
         Self { folder: folder.to_owned(), broken: Arc::default() }
     }
 
+    /// Whether there is any file of it.
+    pub fn exists(&self) -> bool {
+        files(&self.folder).is_ok_and(|files| !files.is_empty())
+    }
+
     /// The file of one thread in one stage. If it cannot be written, [`Journal::broken`] says why.
     pub fn writer(&self, stage: usize, shard: usize) -> Writer {
         let path = self.folder.join(format!("{stage:04}-{shard:04}.{ENDING}"));
@@ -278,6 +283,7 @@ mod tests {
         file.set_len(3).unwrap();
         assert_eq!(read(&journal).unwrap(), [20, 21, 30, 31]);
         assert!(Journal::create(&place).is_err(), "another run's is not added to");
+        assert!(journal.exists() && !Journal::open(folder.path()).exists());
         fs::write(&first, [7; 80]).unwrap();
         assert!(read(&journal).unwrap_err().to_string().contains("is no journal"));
         fs::write(place.join("else"), "x").unwrap();

@@ -2,7 +2,7 @@
 //! `springload audit`, against a stand-in that lies, and one that does not.
 
 use crate::servers::Server;
-use crate::springload::{Finished, binary, failures, measure, number, springload};
+use crate::springload::{Finished, binary, failures, measure, measure_after, number, springload};
 use serde_json::Value;
 use springload::embedded::{Faults, Lie, Options, Telling};
 use std::collections::BTreeMap;
@@ -169,6 +169,19 @@ fn a_run_that_was_killed_can_be_audited() {
 }
 
 #[test]
+fn a_journal_that_cannot_be_written_makes_the_audit_incomplete() {
+    // A limit on the size of files instead of a full disk: record and page are below it.
+    let limit = "trap '' XFSZ; ulimit -f 3000";
+    let words = ["run", "--docs", "60k", "--batch", "1k", "--ops", "20", "-c", "2", "-t", "1"];
+    let run = measure_after(limit, [&words[..], &["--audit"]].concat());
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    let told = "audit incomplete: not every write could be noted: ";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(run.record["journal_broken"].is_string(), "{}", run.record["journal_broken"]);
+    assert!(wrong(&run, "audit").is_empty());
+}
+
+#[test]
 fn what_cannot_be_looked_for_is_refused() {
     let refuse = |words: &[&str], told: &[&str]| {
         springload(words).refused(2, told);
@@ -184,4 +197,13 @@ fn what_cannot_be_looked_for_is_refused() {
     let run = measure(["run", "--docs", "20", "--ops", "20"]);
     let out = run.output();
     refuse(&["audit", out.to_str().expect("UTF-8")], &["RUN", "--audit"]);
+    // A journal without a file, or of another run in the same folder, proves nothing.
+    let audited = measure(["run", "--docs", "20", "--ops", "20", "--audit"]);
+    let out = audited.output();
+    std::fs::create_dir(out.join("journal")).expect("a folder");
+    refuse(&["audit", out.to_str().expect("UTF-8")], &["RUN", "no journal of writes"]);
+    std::fs::write(out.join("journal/0000-0000.journal"), "").expect("a file");
+    std::fs::copy(out.join("run.json"), out.join("run-1.json")).expect("a copy");
+    let aside = out.join("run-1.json");
+    refuse(&["audit", aside.to_str().expect("UTF-8")], &["RUN", "no journal of writes"]);
 }

@@ -1,6 +1,6 @@
 //! `springload audit`: looks for every write of an earlier run that the server acknowledged.
 
-use super::named::read_with_folder;
+use super::named::read_with_file;
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::credentials::{CredentialArgs, named};
@@ -74,14 +74,16 @@ impl Audit {
     /// The plan of the audit, and the journal of the run.
     fn job(&self, call: &Call<'_>) -> Result<(Plan, Arc<Journal>), Vec<Invalid>> {
         let one = |mistake| vec![mistake];
-        let (record, folder) = read_with_folder(&self.run).map_err(|mistake| {
+        let (record, file) = read_with_file(&self.run).map_err(|mistake| {
             let mistake = mistake.trim_start_matches("RUN: ");
             let (problem, cure) = mistake.rsplit_once("; ").unwrap_or((mistake, CURE));
             one(Invalid::new("RUN", problem, cure))
         })?;
-        let journal = folder.join(JOURNAL);
-        if !record.plan.audit || !journal.is_dir() {
-            let problem = format!("{} has no journal of writes", folder.display());
+        let journal = Journal::open(&file.with_file_name(JOURNAL));
+        // A record that was moved aside has no claim to the journal of the one that is there now.
+        let is_there = file.file_name().is_some_and(|name| name == "run.json");
+        if !(record.plan.audit && is_there && journal.exists()) {
+            let problem = format!("{} has no journal of writes", file.display());
             return Err(one(Invalid::new("RUN", problem, CURE)));
         }
         let mut named = named(self.target.clone());
@@ -100,7 +102,7 @@ impl Audit {
             ..PlanSpec::new(&named.on(call.line), connections, Arc::new(AuditDemand))
         };
         let plan = check(&spec)?;
-        Ok((same_documents(plan, record), Arc::new(Journal::open(&journal))))
+        Ok((same_documents(plan, record), Arc::new(journal)))
     }
 }
 

@@ -16,25 +16,25 @@ const SEE: &str = "see springload list";
 /// # Errors
 /// One line that names the mistake and the cure.
 pub(super) fn read(name: &Path) -> Result<RunRecord, String> {
-    read_with_folder(name).map(|(record, _)| record)
+    read_with_file(name).map(|(record, _)| record)
 }
 
-/// The same, with the folder that the record is in.
+/// The same, with the file that the record is in.
 ///
 /// # Errors
 /// As [`read`].
-pub(super) fn read_with_folder(name: &Path) -> Result<(RunRecord, PathBuf), String> {
+pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), String> {
     let path = find(name, everywhere).map_err(|mistake| format!("RUN: {mistake}"))?;
     let file = if path.is_dir() { path.join("run.json") } else { path };
     let shown = file.display();
     let text = files::read_text(&file, files::RECORD).map_err(|error| {
         format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
     })?;
-    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-    read_json(&text).map(|record| (record, folder)).map_err(|error| match error {
+    let record = read_json(&text).map_err(|error| match error {
         RunFileError::Absent(_) => format!("RUN: {shown} is {error}"),
         _ => format!("RUN: {shown} is {error}; name a complete run.json"),
-    })
+    })?;
+    Ok((record, file))
 }
 
 /// The `sweep.json` that `name` means: the file, or a sweep's folder by path or name.
