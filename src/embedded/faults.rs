@@ -5,6 +5,7 @@
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::capacity::release;
 use super::lies::Telling;
 use crate::clock::Nanos;
 
@@ -87,6 +88,8 @@ impl Stall {
 /// The faults applied to answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
+    /// How many requests are served in a second, one after the other; `None`: any number, at once.
+    pub capacity: Option<f64>,
     /// How long each answer is held back.
     pub delay: Delay,
     /// When the whole server stalls.
@@ -115,20 +118,21 @@ pub(super) enum Fate {
 impl Faults {
     /// Whether every answer is sent at once.
     pub(super) fn is_prompt(&self) -> bool {
-        self.delay == Delay::None
+        self.capacity.is_none()
+            && self.delay == Delay::None
             && self.stalls.is_empty()
             && self.drop_fraction <= 0.0
             && self.slow_fraction <= 0.0
     }
 
-    /// The fate of a request read at `read`, in nanoseconds after the first request.
-    pub(super) fn fate(&self, read: Nanos, random: &mut Xoshiro256PlusPlus) -> Fate {
+    /// The fate of a request that was served at `served`, in nanoseconds after the first request.
+    pub(super) fn fate(&self, served: Nanos, random: &mut Xoshiro256PlusPlus) -> Fate {
         if chance(random, self.drop_fraction) {
             return Fate::Drop;
         }
         let slow = if chance(random, self.slow_fraction) { self.slow_ns } else { 0 };
-        let due = read.saturating_add(self.delay.draw(random)).saturating_add(slow);
-        Fate::Answer(self.stalls.iter().fold(due, |due, stall| stall.release(due)))
+        let due = served.saturating_add(self.delay.draw(random)).saturating_add(slow);
+        Fate::Answer(release(&self.stalls, due))
     }
 }
 
@@ -137,7 +141,7 @@ pub(super) fn chance(random: &mut Xoshiro256PlusPlus, fraction: f64) -> bool {
 }
 
 /// At least 0, below 1.
-fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
+pub(super) fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 

@@ -14,6 +14,7 @@
 //! * `?batch=ok` is applied at once, although its answer carries no revision;
 //! * attachments, views, Mango and replication answer 405 or 501, never a made-up success.
 
+mod capacity;
 mod couch;
 mod counters;
 mod faults;

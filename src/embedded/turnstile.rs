@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::capacity::Queue;
 use super::faults::{Fate, Faults};
 use super::lies::Told;
 use super::timer::Timer;
@@ -17,6 +18,7 @@ use crate::clock::{Clock, Nanos};
 #[derive(Debug)]
 pub(super) struct Gate {
     faults: Faults,
+    queue: Option<Queue>,
     clock: Clock,
     /// When the first request was read; 0 before.
     first: AtomicU64,
@@ -26,7 +28,9 @@ pub(super) struct Gate {
 impl Gate {
     /// A gate that applies `faults`.
     pub(super) fn new(faults: Faults) -> Self {
-        Self { faults, clock: Clock::system(), first: AtomicU64::new(0), told: Told::default() }
+        let queue = faults.capacity.map(Queue::new);
+        let (clock, first) = (Clock::system(), AtomicU64::new(0));
+        Self { faults, queue, clock, first, told: Told::default() }
     }
 
     /// The clock for its times.
@@ -48,6 +52,11 @@ impl Gate {
     /// Whether every answer passes at once.
     pub(super) fn is_open(&self) -> bool {
         self.faults.is_prompt()
+    }
+
+    /// When a request read at `read` has been served; both in nanoseconds after the first request.
+    fn serve(&self, read: Nanos) -> Nanos {
+        self.queue.as_ref().map_or(read, |queue| queue.take(read, &self.faults.stalls))
     }
 
     /// When the first request of all was read; `now` if this is the first.
@@ -82,7 +91,8 @@ impl Turnstile {
     /// When the process has no file descriptors left for a timer.
     pub(super) async fn pass(&mut self, read: Nanos) -> io::Result<bool> {
         let first = self.gate.first(read);
-        match self.gate.faults.fate(read.saturating_sub(first), &mut self.random) {
+        let served = self.gate.serve(read.saturating_sub(first));
+        match self.gate.faults.fate(served, &mut self.random) {
             Fate::Drop => Ok(false),
             Fate::Answer(due) => {
                 let ns = (first + due).saturating_sub(self.gate.clock.now());

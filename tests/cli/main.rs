@@ -4,6 +4,7 @@
 mod action;
 mod audit;
 mod bursts;
+mod capacity;
 mod conflicts;
 mod counts;
 mod cushion;

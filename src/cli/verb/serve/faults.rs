@@ -1,13 +1,19 @@
 //! The flags of `springload serve` that inject faults. Parses them; `embedded` carries them out.
 
 use crate::embedded::{Delay, Faults, Lie, Stall, Telling};
-use crate::plan::duration_ns;
+use crate::plan::{duration_ns, rate};
 
 /// Faults to inject.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Faults")]
 #[group(id = "faults")]
 pub(super) struct FaultArgs {
+    /// Serve at most this many requests a second
+    ///
+    /// Serve at most this many requests a second, one after the other, such as 2000/s: what comes
+    /// faster waits in one queue
+    #[arg(long, value_name = "RATE")]
+    capacity: Option<String>,
     /// Delay each answer, such as 10ms
     ///
     /// Delay each answer: 10ms, or 1ms,50ms@1% (50 ms for 1 % of them), or lognormal:1ms,0.5
@@ -47,6 +53,12 @@ impl FaultArgs {
     /// A line that names the flag and the cure.
     pub(super) fn read(&self) -> Result<Faults, String> {
         let mut faults = Faults { seed: self.fault_seed, ..Faults::default() };
+        if let Some(text) = &self.capacity {
+            let capacity = rate(text).ok().filter(|rate| *rate > 0.0).ok_or_else(|| {
+                format!("--capacity: {text:?} is not a rate; give requests per second, 2000/s")
+            })?;
+            faults.capacity = Some(capacity);
+        }
         if let Some(text) = &self.delay {
             faults.delay = delay(text).map_err(|error| {
                 format!("--delay: {error}; give 10ms, 1ms,50ms@1% or lognormal:1ms,0.5")
@@ -157,6 +169,7 @@ mod tests {
 
     fn none() -> FaultArgs {
         FaultArgs {
+            capacity: None,
             delay: None,
             stall: Vec::new(),
             drop: None,
@@ -176,6 +189,10 @@ mod tests {
         for (text, law) in delays {
             let args = FaultArgs { delay: Some(text.to_owned()), ..none() };
             assert_eq!(args.read(), Ok(Faults { delay: law, seed: 7, ..Faults::default() }));
+        }
+        for (text, rate) in [("2000/s", 2000.0), ("2k/s", 2000.0), ("0.5", 0.5)] {
+            let args = FaultArgs { capacity: Some(text.to_owned()), ..none() };
+            assert_eq!(args.read().unwrap().capacity, Some(rate));
         }
         let stall = vec!["2s@5s".to_owned(), "500ms@2.5s/5s".to_owned()];
         let (drop, slow) = (Some("0.5%".to_owned()), Some("5s@1%".to_owned()));
@@ -220,6 +237,7 @@ mod tests {
         let give = |flag: &str, text: &str| {
             let text = text.to_owned();
             let args = match flag {
+                "--capacity" => FaultArgs { capacity: Some(text), ..none() },
                 "--delay" => FaultArgs { delay: Some(text), ..none() },
                 "--stall" => FaultArgs { stall: vec![text], ..none() },
                 "--drop" => FaultArgs { drop: Some(text), ..none() },
@@ -228,7 +246,8 @@ mod tests {
             args.read().expect_err("an error")
         };
         for (flag, texts) in [
-            ("--delay", &["", "x", "1ms,", "1ms,2ms", "lognormal:1ms", "lognormal:1ms,-1"][..]),
+            ("--capacity", &["", "0", "0/s", "-1", "1/m", "x"][..]),
+            ("--delay", &["", "x", "1ms,", "1ms,2ms", "lognormal:1ms", "lognormal:1ms,-1"]),
             ("--stall", &["", "2s", "2s@", "5s@1s/5s", "@1s"]),
             ("--drop", &["", "1", "%", "101%", "-1%", "inf%", "nan%"]),
             ("--slow", &["", "5s", "5s@1", "1%@5s"]),
