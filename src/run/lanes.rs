@@ -48,7 +48,7 @@ impl Connections {
             verify: plan.verify,
         };
         if let Some(journal) = bench.journal.as_ref().filter(|_| stage.work.audits()) {
-            self.stock.owe(owed(journal)?);
+            self.stock.owe(owed(journal, &stage.work)?);
         }
         stage.work.carry_out(&cx, &mut self.stock, runner)
     }

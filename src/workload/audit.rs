@@ -1,15 +1,16 @@
 //! Looks for every acknowledged write: the stage at the end of a run with `--audit`.
 
-use super::verify::{Comparer, words};
+use super::verify::words;
 use super::{
-    Check, Demand, LaneContext, Offer, Purpose, Restored, RunAsked, Runner, StageWork, Step, Stock,
-    Timing, Workload,
+    Check, Demand, FromSchemas, LaneContext, Offer, Original, Purpose, Restored, RunAsked, Runner,
+    StageWork, Step, Stock, Timing, Workload, WorkloadPlan,
 };
 use crate::journal::{Act, Entry, Fate, Journal};
 use crate::mistake::Invalid;
 use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
-use crate::schema::{Documents, Ids};
+use crate::schema::Ids;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -19,9 +20,13 @@ const TRIES: u32 = 5;
 /// How long to wait before it is asked for again, in nanoseconds.
 const PAUSE_NS: u64 = 200_000_000;
 
-/// The audit as planned. It has no settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AuditPlan {}
+/// The audit as planned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AuditPlan {
+    /// What wrote the documents; `None`: they are those of the run's schemas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<WorkloadPlan>,
+}
 
 /// What the last acknowledged write of a document left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +36,7 @@ enum Last {
     /// A version.
     Written { version: u32, token: Token },
     /// Its absence.
-    Deleted,
+    Deleted { token: Token },
 }
 
 /// What should be found of one document.
@@ -53,6 +58,7 @@ impl Owed {
         Self { key, last: Last::Nothing, maybe: Vec::new(), maybe_deleted: 0, undone: None }
     }
 
+    /// Adds a note about a document that only one connection writes.
     fn add(&mut self, entry: &Entry) {
         let Entry { act, fate, version, token, .. } = *entry;
         match (fate, act) {
@@ -73,25 +79,67 @@ impl Owed {
                 {
                     self.undone.get_or_insert_with(|| Box::new((before, token)));
                 }
-                self.last = match act {
-                    Act::Write => Last::Written { version, token },
-                    Act::Delete => Last::Deleted,
-                };
+                self.last = Last::of(act, version, token);
                 self.maybe.clear();
                 self.maybe_deleted = 0;
             }
         }
     }
+
+    /// Adds a note about a document that several connections write. The order of their notes is
+    /// not known, but for revisions: the highest one acknowledged was the last.
+    fn add_shared(&mut self, entry: &Entry) {
+        let Entry { act, fate, version, token, .. } = *entry;
+        if fate != Fate::Acknowledged {
+            return self.add(entry);
+        }
+        if token == Token::default() && act == Act::Delete {
+            // It may have been before all others or after them: whatever is found is right.
+            return;
+        }
+        // It is no longer without an answer.
+        self.add(&Entry { fate: Fate::Refused, ..*entry });
+        let last = self.last.token();
+        match token.number.cmp(&last.number) {
+            Ordering::Less => {}
+            // Two writes of one revision cannot both be kept.
+            Ordering::Equal if token != last => {
+                self.undone.get_or_insert_with(|| Box::new((last, token)));
+            }
+            _ => self.last = Last::of(act, version, token),
+        }
+    }
 }
 
-/// What a journal says should be found, by key.
+impl Last {
+    const fn of(act: Act, version: u32, token: Token) -> Self {
+        match act {
+            Act::Write => Self::Written { version, token },
+            Act::Delete => Self::Deleted { token },
+        }
+    }
+
+    fn token(self) -> Token {
+        match self {
+            Self::Nothing => Token::default(),
+            Self::Written { token, .. } | Self::Deleted { token } => token,
+        }
+    }
+}
+
+/// What a journal says should be found by this audit, by key.
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub fn owed(journal: &Journal) -> io::Result<Vec<Owed>> {
+pub fn owed(journal: &Journal, audit: &WorkloadPlan) -> io::Result<Vec<Owed>> {
+    let shared = match audit {
+        WorkloadPlan::AuditPlan(plan) => plan.of.as_ref().is_some_and(StageWork::shares_documents),
+        _ => false,
+    };
     let mut all = BTreeMap::<Key, Owed>::new();
     journal.read(|entry| {
-        all.entry(entry.key).or_insert_with(|| Owed::nothing(entry.key)).add(&entry);
+        let owed = all.entry(entry.key).or_insert_with(|| Owed::nothing(entry.key));
+        if shared { owed.add_shared(&entry) } else { owed.add(&entry) }
     })?;
     Ok(all.into_values().collect())
 }
@@ -109,7 +157,16 @@ impl StageWork for AuditPlan {
         true
     }
 
-    fn check_again(&self, _: &Restored<'_>, _: &mut Vec<Invalid>) {}
+    fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+        match &self.of {
+            Some(of) if of.is_auditable() && !of.audits() => of.check_again(restored, mistakes),
+            None => {}
+            Some(_) => {
+                let problem = "what this workload has written cannot be made again";
+                mistakes.push(Invalid::new("of", problem, "name one that can be audited"));
+            }
+        }
+    }
 
     fn operations(&self, _: usize, _: usize) -> Option<u64> {
         None
@@ -125,7 +182,11 @@ impl StageWork for AuditPlan {
         stock: &mut Stock,
         runner: R,
     ) -> Result<R::Output, R::Error> {
-        let mut lanes: Vec<_> = (0..cx.connections).map(|_| Audit::new(cx)).collect();
+        let original = || match &self.of {
+            Some(of) => of.original(cx),
+            None => Box::new(FromSchemas::new(cx.documents.clone())),
+        };
+        let mut lanes: Vec<_> = (0..cx.connections).map(|_| Audit::new(original())).collect();
         let owed = stock.take_owed();
         for (place, owed) in owed.into_iter().enumerate() {
             lanes[place % cx.connections].owed.push(owed);
@@ -138,14 +199,22 @@ impl StageWork for AuditPlan {
 }
 
 /// Only an audit.
-#[derive(Clone, Copy, Debug)]
-pub struct AuditDemand;
+#[derive(Clone, Debug, Default)]
+pub struct AuditDemand {
+    of: Option<WorkloadPlan>,
+}
 
 impl AuditDemand {
-    /// The stage of an audit.
-    pub fn step() -> Step {
+    /// An audit of what these stages write.
+    pub fn of<'a>(stages: impl IntoIterator<Item = &'a WorkloadPlan>) -> Self {
+        let own = stages.into_iter().filter(|it| it.is_auditable() && !it.fields().is_empty());
+        Self { of: own.last().cloned() }
+    }
+
+    /// The stage of the audit.
+    pub fn step(self) -> Step {
         let (name, purpose, timing) = ("audit".to_owned(), Purpose::Audit, Timing::Free);
-        Step { name, purpose, work: AuditPlan::default().into(), timing }
+        Step { name, purpose, work: AuditPlan { of: self.of }.into(), timing }
     }
 }
 
@@ -153,7 +222,7 @@ impl Demand for AuditDemand {
     fn check(&self, _: &Ids, _: &mut Vec<Invalid>) {}
 
     fn steps(&self) -> Vec<Step> {
-        vec![Self::step()]
+        vec![self.clone().step()]
     }
 }
 
@@ -168,34 +237,34 @@ impl Offer for AuditPlan {
 /// The part of one connection.
 #[derive(Debug)]
 pub struct Audit {
-    documents: Arc<Documents>,
+    original: Box<dyn Original>,
     /// In reverse: the next one is the last.
     owed: Vec<Owed>,
     tries: u32,
     pause_ns: u64,
-    comparer: Comparer,
     finding: Option<Finding>,
 }
 
 impl Audit {
-    fn new(cx: &LaneContext) -> Self {
-        let documents = cx.documents.clone();
-        let (owed, comparer, finding) = (Vec::new(), Comparer::default(), None);
-        Self { documents, owed, tries: 0, pause_ns: 0, comparer, finding }
+    fn new(original: Box<dyn Original>) -> Self {
+        Self { original, owed: Vec::new(), tries: 0, pause_ns: 0, finding: None }
     }
 
     /// The class of what is wrong with a document that was found, if anything is.
     fn found(&mut self, owed: &Owed, token: Option<Token>, document: &[u8]) -> Result<(), Failure> {
         let of = |version| (owed.key, version);
-        let mut holds = |version| self.comparer.holds(&self.documents, of(version), document);
-        if owed.maybe.iter().any(|&version| holds(version)) {
+        let mut holds = |version| self.original.holds(of(version), document);
+        let before = owed.last.token();
+        let token = token.filter(|_| before != Token::default());
+        let is_later = token.is_none_or(|token| token.number > before.number);
+        if is_later && owed.maybe.iter().any(|&version| holds(version)) {
             return Ok(());
         }
-        let Last::Written { version, token: known } = owed.last else {
-            let deleted = owed.last == Last::Deleted;
-            return Err(if deleted { Failure::Resurrected } else { Failure::WrongBody });
+        let (version, known) = match owed.last {
+            Last::Written { version, token } => (version, token),
+            Last::Deleted { .. } => return Err(Failure::Resurrected),
+            Last::Nothing => return Err(Failure::WrongBody),
         };
-        let token = token.filter(|_| known != Token::default());
         let same_token = token.is_none_or(|token| token == known);
         if same_token && holds(version) {
             return Ok(());
@@ -204,7 +273,7 @@ impl Audit {
             Some(token) if token.number < known.number => Failure::Stale,
             Some(token) if token == known => Failure::WrongBody,
             Some(_) => Failure::UnknownRevision,
-            None => match self.comparer.older(&self.documents, of(version), document) {
+            None => match self.original.older(of(version), document) {
                 Some(_) => Failure::Stale,
                 None => Failure::WrongBody,
             },
@@ -226,14 +295,14 @@ impl Audit {
             },
             _ => return None,
         };
-        // What is there may be right, and yet an acknowledged write was lost in between.
-        Some(judged.and(if owed.undone.is_some() { Err(Failure::Lost) } else { Ok(()) }))
+        // Whatever is there: an acknowledged write was lost in between.
+        Some(if owed.undone.is_some() { Err(Failure::Lost) } else { judged })
     }
 
     #[cold]
     fn wrong(&mut self, owed: &Owed, class: Failure, result: Result<Reply, Failure>) {
         let mut id = Vec::new();
-        self.documents.write_id(owed.key, &mut id);
+        self.original.write_id(owed.key, &mut id);
         let undone = owed.undone.as_deref().copied();
         let expected = match (undone, owed.last) {
             (Some((before, _)), _) if class == Failure::Lost => {
@@ -242,7 +311,7 @@ impl Audit {
             (_, Last::Written { version, token: known }) => {
                 format!("version {version}, {}", words(known))
             }
-            (_, Last::Deleted) => "deleted, as acknowledged".to_owned(),
+            (_, Last::Deleted { .. }) => "deleted, as acknowledged".to_owned(),
             (_, Last::Nothing) => "absent, or as it was sent".to_owned(),
         };
         let found = match (undone, result) {
@@ -260,7 +329,7 @@ impl Audit {
 impl Workload for Audit {
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         let owed = self.owed.last()?;
-        self.documents.write_id(owed.key, pen.name());
+        self.original.write_id(owed.key, pen.name());
         pen.look();
         Some(Op::single(OpKind::Read, owed.key, None))
     }

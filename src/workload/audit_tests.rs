@@ -1,7 +1,7 @@
 //! What the audit makes of notes and of what it finds.
 
 use super::*;
-use crate::schema::{DEFAULT, Template};
+use crate::schema::{DEFAULT, Documents, Template};
 
 const KEY: Key = 17;
 
@@ -31,20 +31,24 @@ fn delete(fate: Fate, version: u32) -> Entry {
     Entry { token: token(version + 2), ..entry(Act::Delete, fate, version) }
 }
 
+/// An audit of one document.
+fn lane(owed: Owed) -> Audit {
+    let mut lane = Audit::new(Box::new(FromSchemas::new(Arc::new(documents()))));
+    lane.owed.push(owed);
+    lane
+}
+
 /// What comes of these entries: for what is found, given as its revision and version, or nothing.
 fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
     let mut owed = Owed::nothing(KEY);
     for entry in entries {
         owed.add(entry);
     }
-    let mut lane = Audit {
-        documents: Arc::new(documents()),
-        owed: vec![owed],
-        tries: 0,
-        pause_ns: 0,
-        comparer: Comparer::default(),
-        finding: None,
-    };
+    judge(owed, found)
+}
+
+fn judge(owed: Owed, found: Option<(u32, u32)>) -> Result<(), Failure> {
+    let mut lane = lane(owed);
     let op = lane.next(&mut crate::op::Draft::default()).expect("a document to look for");
     let document = found.map(|(_, version)| stored(version));
     let result = match found {
@@ -120,13 +124,59 @@ fn a_revision_that_does_not_follow_tells_of_a_loss_in_between() {
     assert_eq!(judged(&follows, Some((3, 2))), Ok(()));
 }
 
+/// The class of what is found, after these notes of several connections in any order.
+fn judged_shared(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
+    let owed = |entries: &mut dyn Iterator<Item = &Entry>| {
+        let mut owed = Owed::nothing(KEY);
+        entries.for_each(|entry| owed.add_shared(entry));
+        owed
+    };
+    let forth = judge(owed(&mut entries.iter()), found);
+    let back = judge(owed(&mut entries.iter().rev()), found);
+    // A write that has no answer comes before it in one of these.
+    if entries.iter().all(|it| it.fate == Acknowledged) {
+        assert_eq!(forth, back);
+    }
+    forth
+}
+
+#[test]
+fn the_highest_revision_counts_where_several_write() {
+    let acknowledged = |version| Entry { version: 0, ..write(Acknowledged, version) };
+    let both = [acknowledged(5), acknowledged(3)];
+    assert_eq!(judged_shared(&both, Some((6, 0))), Ok(()));
+    assert_eq!(judged_shared(&both, Some((5, 0))), Err(Failure::Stale));
+    assert_eq!(judged_shared(&both, Some((7, 0))), Err(Failure::UnknownRevision));
+    assert_eq!(judged_shared(&both, None), Err(Failure::Lost));
+    // One more has no answer.
+    let doubt = [Entry { version: 0, ..write(Sent, 6) }, acknowledged(3), acknowledged(5)];
+    let doubt = [doubt[0], doubt[0], doubt[1], doubt[2], doubt[0]];
+    assert_eq!(judged_shared(&doubt, Some((7, 0))), Ok(()));
+    assert_eq!(judged_shared(&doubt, Some((5, 0))), Err(Failure::Stale));
+    // A deletion is a revision, too.
+    let gone = [delete(Acknowledged, 6), acknowledged(5)];
+    assert_eq!(judged_shared(&gone, None), Ok(()));
+    assert_eq!(judged_shared(&gone, Some((6, 0))), Err(Failure::Resurrected));
+    assert_eq!(judged_shared(&[acknowledged(8), gone[0], gone[1]], Some((9, 0))), Ok(()));
+    // Two writes of one revision: one of them is lost.
+    let other = Entry { token: Token { number: 6, rest: [99; 16] }, ..acknowledged(5) };
+    assert_eq!(judged_shared(&[acknowledged(5), other], Some((6, 0))), Err(Failure::Lost));
+}
+
+#[test]
+fn without_revisions_only_what_must_be_there_is_owed() {
+    let plain = |entry: Entry| Entry { token: Token::default(), version: 0, ..entry };
+    let (write, delete) = (plain(write(Acknowledged, 0)), plain(delete(Acknowledged, 0)));
+    assert_eq!(judged_shared(&[write, write], Some((1, 0))), Ok(()));
+    assert_eq!(judged_shared(&[write, write], None), Err(Failure::Lost));
+    assert_eq!(judged_shared(&[write, delete], Some((1, 0))), Ok(()));
+}
+
 #[test]
 fn what_has_no_answer_is_asked_for_again() {
     let mut owed = Owed::nothing(KEY);
     owed.add(&write(Acknowledged, 0));
-    let (documents, comparer) = (Arc::new(documents()), Comparer::default());
-    let mut lane =
-        Audit { documents, owed: vec![owed], tries: 0, pause_ns: 0, comparer, finding: None };
+    let mut lane = lane(owed);
     for tried in 1..=TRIES {
         let op = lane.next(&mut crate::op::Draft::default()).expect("it is asked for again");
         let check = lane.observe(&op, Err(Failure::Timeout), &Answered::default());

@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::live::{Entry, Live};
 use super::verify::{self, Verifier};
-use super::{Check, Workload};
+use super::{Check, FromSchemas, Workload};
 use crate::generate::{Stream, below, mix};
 use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
@@ -68,7 +68,7 @@ pub struct Crud {
     /// The index in `live` of the current operation's document.
     place: usize,
     /// Compares what is read, if that is wanted.
-    verifier: Option<Box<Verifier>>,
+    verifier: Option<Box<Verifier<FromSchemas>>>,
 }
 
 impl Crud {
@@ -86,7 +86,7 @@ impl Crud {
 
     /// Sets whether what is read is compared with what was written.
     pub fn verifying(mut self, verify: bool) -> Self {
-        self.verifier = verify.then(Box::default);
+        self.verifier = verify::verifier(&self.documents, verify);
         self
     }
 
@@ -150,7 +150,7 @@ impl Workload for Crud {
             return Check::Unchecked;
         }
         let (at, of) = ((&mut self.live, self.place), (op.kind, result));
-        verify::observe(&mut self.verifier, &self.documents, at, of, answered).0
+        verify::observe(&mut self.verifier, at, of, answered).0
     }
 
     fn finding(&mut self) -> Option<Finding> {

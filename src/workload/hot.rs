@@ -5,8 +5,8 @@ use super::live::{Entry, Live};
 use super::mixed::{MIX, asked_again, budgets, check_mix, too_few_documents};
 use super::verify::{self, Verifier};
 use super::{
-    Budget, Check, Demand, DocumentsAsked, KeySequence, LaneContext, Mix, Offer, Restored,
-    RunAsked, Runner, StageWork, Step, Stock, Workload,
+    Budget, Check, Demand, DocumentsAsked, FromSchemas, KeySequence, LaneContext, Mix, Offer,
+    Restored, RunAsked, Runner, StageWork, Step, Stock, Workload,
 };
 use crate::generate::{Stream, below, mix, unit};
 use crate::mistake::Invalid;
@@ -52,7 +52,7 @@ impl HotPlan {
             let k = k as u64;
             let keys = KeySequence { next: inserted + k, step: cx.connections as u64 };
             let lane = HotLane::new(cx.documents.clone(), (cx.seed, k), budget, live, keys);
-            HotLane { verifier: cx.verify.then(Box::default), ..lane }
+            HotLane { verifier: verify::verifier(&cx.documents, cx.verify), ..lane }
         };
         stock.take_live().into_iter().zip(budgets).enumerate().map(make).collect()
     }
@@ -169,7 +169,7 @@ pub struct HotLane {
     /// Whether the current operation's document is hot, and its index.
     place: (bool, usize),
     /// Compares what is read, if that is wanted.
-    verifier: Option<Box<Verifier>>,
+    verifier: Option<Box<Verifier<FromSchemas>>>,
 }
 
 impl HotLane {
@@ -246,7 +246,7 @@ impl Workload for HotLane {
         let ((is_hot, place), of) = (self.place, (op.kind, result));
         let live = if is_hot { &mut self.hot } else { &mut self.cold };
         let at = (live, place);
-        let (check, gone) = verify::observe(&mut self.verifier, &self.documents, at, of, answered);
+        let (check, gone) = verify::observe(&mut self.verifier, at, of, answered);
         if gone {
             self.warm_up();
         }

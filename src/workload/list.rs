@@ -83,6 +83,12 @@ macro_rules! workloads {
             fn is_auditable(&self) -> bool {
                 match self { $(Self::$Plan(it) => it.is_auditable(),)* }
             }
+            fn shares_documents(&self) -> bool {
+                match self { $(Self::$Plan(it) => it.shares_documents(),)* }
+            }
+            fn original(&self, cx: &LaneContext) -> Box<dyn Original> {
+                match self { $(Self::$Plan(it) => it.original(cx),)* }
+            }
             fn audits(&self) -> bool {
                 match self { $(Self::$Plan(it) => it.audits(),)* }
             }

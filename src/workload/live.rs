@@ -34,7 +34,7 @@ pub enum Doubt {
 
 impl Doubt {
     /// What a failed operation may have done.
-    const fn after(kind: OpKind, failure: Failure) -> Self {
+    pub(super) const fn after(kind: OpKind, failure: Failure) -> Self {
         match kind {
             _ if failure.refuses() => Self::None,
             OpKind::Delete => Self::Delete,

@@ -3,7 +3,7 @@
 //! Each workload implements [`StageWork`] in its own file, for its settings as stored in a plan. No
 //! other room knows which workloads there are.
 
-use super::{Live, Owed, UrlEntry, Workload};
+use super::{FromSchemas, Live, Original, Owed, UrlEntry, Workload};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::schema::{Documents, Ids, Naming};
@@ -66,6 +66,11 @@ pub trait StageWork {
         false
     }
 
+    /// Whether connections write the same documents, so that the order of writes is not known.
+    fn shares_documents(&self) -> bool {
+        false
+    }
+
     /// Whether each connection has its own operations even in an open loop, where normally the next
     /// free one takes the next operation due.
     fn is_parted(&self) -> bool {
@@ -81,6 +86,11 @@ pub trait StageWork {
     /// audit can make it again.
     fn is_auditable(&self) -> bool {
         false
+    }
+
+    /// What makes again what it has written, if it is auditable.
+    fn original(&self, cx: &LaneContext) -> Box<dyn Original> {
+        Box::new(FromSchemas::new(cx.documents.clone()))
     }
 
     /// Whether it looks for what earlier stages have written.

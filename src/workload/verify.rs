@@ -4,55 +4,16 @@
 //! made again.
 
 use super::live::{Doubt, Entry, Live};
-use super::{Check, same};
-use crate::op::{Answered, Failure, Finding, Key, OpKind, Reply, Token};
+use super::{Check, FromSchemas, Original};
+use crate::op::{Answered, Failure, Finding, OpKind, Reply, Token};
 use crate::schema::Documents;
 use std::fmt::Write as _;
-
-/// How many versions before the known one a document is compared with, to tell an old version from
-/// wrong content.
-const OLDER: u32 = 16;
-
-/// Makes documents again, to compare them with what was found.
-#[derive(Debug, Default)]
-pub(super) struct Comparer {
-    expected: Vec<u8>,
-}
-
-impl Comparer {
-    fn make(&mut self, documents: &Documents, (key, version): (Key, u32)) {
-        self.expected.clear();
-        documents.write(key, version, b"", &mut self.expected);
-    }
-
-    /// Whether `document` has the content of this version.
-    pub(super) fn holds(&mut self, documents: &Documents, of: (Key, u32), document: &[u8]) -> bool {
-        self.make(documents, of);
-        same::content(&self.expected, document)
-    }
-
-    /// The version before this one whose content `document` has, of the last few and the first.
-    pub(super) fn older(
-        &mut self,
-        documents: &Documents,
-        (key, version): (Key, u32),
-        document: &[u8],
-    ) -> Option<u32> {
-        let mut older = (version.saturating_sub(OLDER)..version).rev().chain([0]);
-        older.find(|&it| it < version && self.holds(documents, (key, it), document))
-    }
-
-    /// How `document` differs from this version, in words.
-    fn difference(&mut self, documents: &Documents, of: (Key, u32), document: &[u8]) -> String {
-        self.make(documents, of);
-        same::difference(&self.expected, document)
-    }
-}
+use std::sync::Arc;
 
 /// What one connection's reads are compared with.
-#[derive(Debug, Default)]
-pub(super) struct Verifier {
-    comparer: Comparer,
+#[derive(Debug)]
+pub(super) struct Verifier<O> {
+    original: O,
     finding: Option<Finding>,
 }
 
@@ -69,18 +30,25 @@ impl Verified {
     const UNCHECKED: Self = Self { check: Check::Unchecked, version: None };
 }
 
+/// One for documents made from schemas, if it is wanted.
+pub(super) fn verifier(
+    documents: &Arc<Documents>,
+    wanted: bool,
+) -> Option<Box<Verifier<FromSchemas>>> {
+    wanted.then(|| Box::new(Verifier::new(FromSchemas::new(documents.clone()))))
+}
+
 /// Tells `live` what became of the document at `place`, and compares that with what is known of it,
 /// if that is wanted. Also returns whether the document is gone.
 #[inline]
 pub(super) fn observe(
-    verifier: &mut Option<Box<Verifier>>,
-    documents: &Documents,
+    verifier: &mut Option<Box<Verifier<FromSchemas>>>,
     (live, place): (&mut Live, usize),
     of: (OpKind, Result<Reply, Failure>),
     answered: &Answered<'_>,
 ) -> (Check, bool) {
     let verified = match verifier {
-        Some(verifier) => verifier.look(documents, (live, place), of, answered),
+        Some(verifier) => verifier.look((live.at(place), live.doubt(place)), of, answered),
         None => Verified::UNCHECKED,
     };
     // What is known of a document still holds when an old version was read.
@@ -88,30 +56,32 @@ pub(super) fn observe(
     (verified.check, !stale && live.observe(place, of, verified.version))
 }
 
-impl Verifier {
+impl<O: Original> Verifier<O> {
+    pub(super) const fn new(original: O) -> Self {
+        Self { original, finding: None }
+    }
+
     /// What was wrong at the last comparison.
     pub(super) fn finding(&mut self) -> Option<Finding> {
         self.finding.take()
     }
 
-    /// Compares the result of an operation on the document at `place` with what is known of it.
-    fn look(
+    /// Compares the result of an operation on a document with what is known of it.
+    pub(super) fn look(
         &mut self,
-        documents: &Documents,
-        (live, place): (&Live, usize),
+        (entry, doubt): (&Entry, Doubt),
         (kind, result): (OpKind, Result<Reply, Failure>),
         answered: &Answered<'_>,
     ) -> Verified {
-        let (entry, doubt) = (live.at(place), live.doubt(place));
         match (kind, result) {
             (OpKind::Read, Ok(reply)) => match answered.document {
-                Some(document) => self.read(documents, (entry, doubt), reply.token, document),
+                Some(document) => self.read((entry, doubt), reply.token, document),
                 None => Verified::UNCHECKED,
             },
             (OpKind::Read | OpKind::Update | OpKind::Delete, Err(Failure::NotFound)) => {
                 let check = match doubt {
                     Doubt::Delete => Check::Checked(Ok(())),
-                    _ => self.wrong(documents, entry, Failure::Lost, "no such document"),
+                    _ => self.wrong(entry, Failure::Lost, "no such document"),
                 };
                 Verified { check, version: None }
             }
@@ -121,7 +91,6 @@ impl Verifier {
 
     fn read(
         &mut self,
-        documents: &Documents,
         (entry, doubt): (&Entry, Doubt),
         token: Option<Token>,
         document: &[u8],
@@ -141,11 +110,11 @@ impl Verifier {
             (None, _) => [Some(known), None],
         };
         let of = |version| (entry.key, version);
-        let mut holds = |version| self.comparer.holds(documents, of(version), document);
+        let mut holds = |version| self.original.holds(of(version), document);
         if let Some(version) = possible.into_iter().flatten().find(|&version| holds(version)) {
             return Verified { check: Check::Checked(Ok(())), version: Some(version) };
         }
-        let older = self.comparer.older(documents, of(known), document);
+        let older = self.original.older(of(known), document);
         let ours = possible[0].is_some();
         let class = match (older, token) {
             (_, Some(_)) if ours => Failure::WrongBody,
@@ -157,25 +126,19 @@ impl Verifier {
         let content = if let Some(version) = older {
             format!("the content of version {version}")
         } else {
-            self.comparer.difference(documents, of(known), document)
+            self.original.difference(of(known), document)
         };
         let found = match token {
             Some(token) => format!("{}, {content}", words(token)),
             None => content,
         };
-        Verified { check: self.wrong(documents, entry, class, &found), version: None }
+        Verified { check: self.wrong(entry, class, &found), version: None }
     }
 
     #[cold]
-    fn wrong(
-        &mut self,
-        documents: &Documents,
-        entry: &Entry,
-        class: Failure,
-        found: &str,
-    ) -> Check {
+    fn wrong(&mut self, entry: &Entry, class: Failure, found: &str) -> Check {
         let mut id = Vec::new();
-        documents.write_id(entry.key, &mut id);
+        self.original.write_id(entry.key, &mut id);
         let mut expected = format!("version {}", entry.version);
         if entry.token != Token::default() {
             let _ = write!(expected, ", {}", words(entry.token));

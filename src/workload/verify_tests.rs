@@ -1,8 +1,8 @@
 //! What a read is taken for, by what is known of the document.
 
 use super::*;
-use crate::schema::{DEFAULT, Template};
-use crate::workload::Entry;
+use crate::schema::{DEFAULT, Documents, Template};
+use std::sync::Arc;
 
 const KEY: u64 = 17;
 
@@ -36,10 +36,10 @@ fn look(
     result: Result<Option<Token>, Failure>,
     document: &[u8],
 ) -> (Verified, Option<Finding>) {
-    let mut verifier = Verifier::default();
+    let mut verifier = Verifier::new(FromSchemas::new(Arc::new(documents())));
     let result = result.map(|token| Reply { token, ..Reply::default() });
     let answered = Answered { document: Some(document), ..Answered::default() };
-    let verified = verifier.look(&documents(), (live, 0), (OpKind::Read, result), &answered);
+    let verified = verifier.look((live.at(0), live.doubt(0)), (OpKind::Read, result), &answered);
     (verified, verifier.finding())
 }
 

@@ -111,6 +111,40 @@ fn there_is_no_false_alarm() {
     }
 }
 
+/// Command lines of verbs that write, with the stages that read in them, if they verify.
+fn writers(url: &str) -> Vec<(Vec<String>, Option<&'static str>)> {
+    let lines = [
+        ("burst {url} -c 8 -d 400ms --both --audit --verify", Some("burst_read")),
+        ("burst {url} -c 8 -d 400ms --both --wire-size --audit --verify", Some("burst_read")),
+        ("ycsb load couchdb -P workloads/workloada -p couchdb.url={url} --audit", None),
+        ("ycsb run couchdb -P workloads/workloada -p couchdb.url={url} --audit -threads 4", None),
+        ("bulk-perf 100 2000 4 {url} --audit", None),
+    ];
+    let words = |line: &str| line.replace("{url}", url).split(' ').map(str::to_owned).collect();
+    lines.into_iter().map(|(line, reads)| (words(line), reads)).collect()
+}
+
+#[test]
+fn every_verb_that_writes_can_be_audited() {
+    let honest = Server::stand_in(Options::default());
+    for (line, reads) in writers(&honest.url) {
+        let run = measure(line.iter().map(String::as_str));
+        assert!(matches!(run.code, 0 | 5), "{line:?}: {}", run.stderr);
+        assert!(number(&run.operation("audit", "verify")["ok"]) > 0, "{line:?}");
+        assert_eq!(wrong(&run, "audit"), BTreeMap::new(), "{line:?}");
+        let Some(stage) = reads else { continue };
+        let read = number(&run.operation(stage, "read")["ok"]);
+        assert!(read > 0);
+        assert_eq!(number(&run.operation(stage, "verify")["ok"]), read);
+    }
+    let server = lying(Lie::DropAcknowledged, 0.01);
+    for (line, _) in writers(&server.url) {
+        let run = measure(line.iter().map(String::as_str));
+        assert_eq!(run.code, 6, "{line:?}: {}", run.stderr);
+        assert!(!wrong(&run, "audit").is_empty(), "{line:?}: {}", run.stderr);
+    }
+}
+
 #[test]
 fn what_had_no_answer_is_no_alarm() {
     let faults = Faults { drop_fraction: 0.01, seed: 7, ..Faults::default() };

@@ -2,6 +2,7 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
+use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::pipeline::dialect::Printed;
@@ -62,6 +63,8 @@ pub(in crate::cli) struct Cushion {
     /// Timeout of one operation
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
+    #[command(flatten)]
+    checks: CheckArgs,
     #[command(flatten)]
     tls: TlsArgs,
     #[command(flatten)]
@@ -164,7 +167,7 @@ fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
         thresholds: args.output.fail_if.clone(),
         ..PlanSpec::new(command, connections, Arc::new(work))
     };
-    (spec, mistakes)
+    (args.checks.complete(spec), mistakes)
 }
 
 /// The address must be that of the server alone: the database has its own flag.

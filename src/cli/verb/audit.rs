@@ -90,6 +90,7 @@ impl Audit {
         let place = named.address.get_or_insert_with(|| record.server.url.clone());
         let has_database = has_path(place);
         let target = self.credentials.apply(&named).map_err(one)?;
+        let audit = AuditDemand::of(record.plan.stages.iter().map(|stage| &stage.work));
         let connections = Flagged::new("--connections", self.connections);
         let spec = PlanSpec {
             target,
@@ -99,7 +100,7 @@ impl Audit {
             tls: self.tls.options(),
             timeout_ns: self.timeout,
             thresholds: self.output.fail_if.clone(),
-            ..PlanSpec::new(&named.on(call.line), connections, Arc::new(AuditDemand))
+            ..PlanSpec::new(&named.on(call.line), connections, Arc::new(audit))
         };
         let plan = check(&spec)?;
         Ok((same_documents(plan, record), Arc::new(journal)))

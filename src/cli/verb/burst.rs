@@ -2,6 +2,7 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, named};
 use crate::cli::flags::database::DatabaseArgs;
@@ -37,6 +38,8 @@ pub(in crate::cli) struct BurstArgs {
     /// stand-in]
     #[arg(long, value_name = "N", value_parser = plan::count)]
     pub(in crate::cli) threads: Option<u64>,
+    #[command(flatten)]
+    pub(in crate::cli) checks: CheckArgs,
     #[command(flatten)]
     pub(in crate::cli) client: ClientArgs,
     #[command(flatten)]
@@ -203,5 +206,5 @@ pub(in crate::cli) fn spec(
         thresholds: common.output.fail_if.clone(),
         ..PlanSpec::new(command, workers, Arc::new(burst))
     };
-    (spec, mistakes)
+    (common.checks.complete(spec), mistakes)
 }

@@ -2,6 +2,7 @@
 
 use crate::cli::call::{Call, Entry, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, as_for, named};
 use crate::cli::flags::database::DatabaseArgs;
@@ -98,19 +99,8 @@ pub(in crate::cli) struct Settings {
     /// Record the rate of the fill by the size of the database
     #[arg(long)]
     growth: bool,
-    /// Look for every acknowledged write at the end
-    ///
-    /// Note every write that the server acknowledges, in the run's folder, and look for all of them
-    /// at the end. What is missing, or not as it was written, is counted under `verify`, and the
-    /// exit status is 6. `springload audit` does the same later.
-    #[arg(long)]
-    audit: bool,
-    /// Compare every document read with what was written
-    ///
-    /// Compare every document read with what was written: its content, its revision, and that it
-    /// is there at all. What differs is counted under `verify`, and the exit status is 6.
-    #[arg(long)]
-    verify: bool,
+    #[command(flatten)]
+    checks: CheckArgs,
 }
 
 pub(in crate::cli) const DEFAULT_CONNECTIONS: u64 = 50;
@@ -366,7 +356,7 @@ impl Settings {
             ("--schema", !self.schema.is_empty()),
             ("--wait-for-server", self.wait_for_server.is_some()),
             ("--growth", self.growth),
-            ("--verify", self.verify),
+            ("--verify", self.checks.verify),
             ("--ops", self.ops.is_some()),
             ("--duration", self.duration.is_some()),
             ("--warmup", self.warmup > 0),
@@ -406,9 +396,7 @@ impl Settings {
             duration_ns: self.duration.or(default_ns),
             load,
             fill: FillPlan { wait_for_server_ns: self.wait_for_server, growth: self.growth },
-            verify: self.verify,
-            audit: self.audit,
-            ..spec
+            ..self.checks.complete(spec)
         }
     }
 }

@@ -6,7 +6,8 @@ use super::keys::KeyNames;
 use super::lengths::Lengths;
 use super::values::{integrity_text, random_json, random_text};
 use crate::generate::Stream;
-use crate::op::Fields;
+use crate::op::{Fields, Key};
+use crate::workload::Original;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
@@ -103,6 +104,39 @@ impl Records {
         let Lengths::Constant(length) = self.lengths else { return };
         let key = String::from_utf8_lossy(key);
         integrity_text(&key, &self.names[field], length as usize, out);
+    }
+}
+
+/// Compares stored records with those that were written. The texts of fields are only known if they
+/// are computed from the key; otherwise the record must have all fields, whatever is in them.
+#[derive(Debug)]
+pub(super) struct RecordOriginal {
+    records: Records,
+}
+
+impl RecordOriginal {
+    pub(super) fn new(config: &CoreConfig) -> Self {
+        Self { records: Records::new(config) }
+    }
+}
+
+impl Original for RecordOriginal {
+    fn write_id(&self, key: Key, out: &mut Vec<u8>) {
+        self.records.key(key, out);
+    }
+
+    fn holds(&mut self, (number, _): (Key, u32), document: &[u8]) -> bool {
+        let mut key = Vec::new();
+        self.records.key(number, &mut key);
+        if self.records.fields.integrity {
+            return self.records.holds(&key, self.records.all(), document);
+        }
+        let members = serde_json::from_slice::<Map<String, Value>>(document).unwrap_or_default();
+        self.records.names.iter().all(|name| members.contains_key(name))
+    }
+
+    fn difference(&mut self, _: (Key, u32), _: &[u8]) -> String {
+        "other fields".to_owned()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A phase of a YCSB workload, as planned. Does not know where properties come from.
 
 use super::again;
+use super::record::RecordOriginal;
 use super::rest::Rest;
 use super::series::{Series, SeriesLane};
 use super::{Class, Core, CoreConfig, CoreLane};
@@ -8,7 +9,7 @@ use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::workload::budget::share;
 use crate::workload::either::Either;
-use crate::workload::{Fill, LaneContext, Restored, Runner, StageWork, Stock};
+use crate::workload::{Fill, LaneContext, Original, Restored, Runner, StageWork, Stock};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -155,6 +156,18 @@ impl StageWork for YcsbStage {
 
     fn provokes_conflicts(&self) -> bool {
         self.phase == YcsbPhase::Run
+    }
+
+    fn is_auditable(&self) -> bool {
+        self.class.is_core()
+    }
+
+    fn shares_documents(&self) -> bool {
+        self.phase == YcsbPhase::Run
+    }
+
+    fn original(&self, _: &LaneContext) -> Box<dyn Original> {
+        Box::new(RecordOriginal::new(&self.config))
     }
 
     fn why_too_few(&self) -> &'static str {

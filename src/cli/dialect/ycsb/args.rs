@@ -1,5 +1,6 @@
 //! The flags of `bin/ycsb`.
 
+use crate::cli::flags::checks::AuditArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::tls::TlsArgs;
 use crate::driver::Binding;
@@ -71,6 +72,8 @@ pub(in crate::cli) struct Ycsb {
     /// Send user and password with every request, instead of a session cookie
     #[arg(long)]
     pub(super) basic_auth: bool,
+    #[command(flatten)]
+    pub(super) audit: AuditArgs,
     #[command(flatten)]
     pub(super) tls: TlsArgs,
     #[command(flatten)]

@@ -190,6 +190,7 @@ impl Asked {
             duration_ns: (length_s > 0.0).then_some((length_s * 1e9) as u64),
             load: load(rate),
             measurement,
+            audit: args.audit.audit,
             thresholds: [args.output.fail_if.clone(), vec![errors(most_errors)]].concat(),
             ..PlanSpec::new(command, connections, Arc::new(work))
         })

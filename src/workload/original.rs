@@ -1,0 +1,65 @@
+//! What a workload has written, made again from key and version and compared with what is found.
+
+use super::same;
+use crate::op::Key;
+use crate::schema::Documents;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// How many versions before the known one a document is compared with, to tell an old version from
+/// wrong content.
+const OLDER: u32 = 16;
+
+/// What a workload has written. It is a function of key and version.
+pub trait Original: Debug + Send {
+    /// Appends the name of a document.
+    fn write_id(&self, key: Key, out: &mut Vec<u8>);
+
+    /// Whether `document` has the content of this version.
+    fn holds(&mut self, of: (Key, u32), document: &[u8]) -> bool;
+
+    /// How `document` differs from this version, in words.
+    fn difference(&mut self, of: (Key, u32), document: &[u8]) -> String;
+
+    /// The version before this one whose content `document` has, of the last few and the first.
+    fn older(&mut self, (key, version): (Key, u32), document: &[u8]) -> Option<u32> {
+        let mut older = (version.saturating_sub(OLDER)..version).rev().chain([0]);
+        older.find(|&it| it < version && self.holds((key, it), document))
+    }
+}
+
+/// Documents made from the run's schemas.
+#[derive(Debug)]
+pub struct FromSchemas {
+    documents: Arc<Documents>,
+    expected: Vec<u8>,
+}
+
+impl FromSchemas {
+    /// Those of `documents`.
+    pub const fn new(documents: Arc<Documents>) -> Self {
+        Self { documents, expected: Vec::new() }
+    }
+
+    fn make(&mut self, (key, version): (Key, u32)) {
+        self.expected.clear();
+        self.documents.write(key, version, b"", &mut self.expected);
+    }
+}
+
+impl Original for FromSchemas {
+    fn write_id(&self, key: Key, out: &mut Vec<u8>) {
+        self.documents.write_id(key, out);
+    }
+
+    #[inline]
+    fn holds(&mut self, of: (Key, u32), document: &[u8]) -> bool {
+        self.make(of);
+        same::content(&self.expected, document)
+    }
+
+    fn difference(&mut self, of: (Key, u32), document: &[u8]) -> String {
+        self.make(of);
+        same::difference(&self.expected, document)
+    }
+}
