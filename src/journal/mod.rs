@@ -136,6 +136,11 @@ impl Journal {
         broken.as_ref().map(ToString::to_string)
     }
 
+    /// It was incomplete from the start, for this reason.
+    pub fn break_off(&self, why: &str) {
+        break_off(&self.broken, io::Error::other(why.to_owned()));
+    }
+
     /// Passes on all entries. Those of a document are in the order in which they were made.
     ///
     /// # Errors
@@ -225,9 +230,13 @@ impl Writer {
     #[cold]
     fn give_up(&mut self, error: io::Error) {
         self.file = None;
-        let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
-        broken.get_or_insert(error);
+        break_off(&self.broken, error);
     }
+}
+
+/// The first reason counts.
+fn break_off(broken: &Mutex<Option<io::Error>>, why: io::Error) {
+    broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
 }
 
 impl Drop for Writer {

@@ -48,6 +48,8 @@ pub enum Failure {
     UnknownRevision,
     /// The content is not that of its version.
     WrongBody,
+    /// A document is there though every write of it was refused.
+    Extra,
 }
 
 impl Failure {
@@ -84,11 +86,12 @@ impl Failure {
                 | Self::Stale
                 | Self::UnknownRevision
                 | Self::WrongBody
+                | Self::Extra
         )
     }
 
     /// Every class, in report order.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Conflict,
         Self::NotFound,
         Self::PreconditionFailed,
@@ -108,6 +111,7 @@ impl Failure {
         Self::Stale,
         Self::UnknownRevision,
         Self::WrongBody,
+        Self::Extra,
     ];
     /// The number of classes: the length of every per-class table.
     pub const COUNT: usize = Self::ALL.len();
@@ -134,6 +138,7 @@ impl Failure {
             Self::Stale => "stale",
             Self::UnknownRevision => "unknown_revision",
             Self::WrongBody => "wrong_body",
+            Self::Extra => "extra",
         }
     }
 

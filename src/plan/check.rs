@@ -142,7 +142,8 @@ fn stages(spec: &PlanSpec) -> Vec<StagePlan> {
     let (pace, length_ns) = paced(spec);
     let mut steps = spec.work.steps();
     if spec.audit {
-        let audit = AuditDemand::of(steps.iter().map(|step| &step.work));
+        let alone = spec.existing == Existing::No;
+        let audit = AuditDemand::of(steps.iter().map(|step| &step.work), alone);
         steps.push(audit.step());
     }
     staged(steps, &pace, length_ns, |length_ns| short(&spec.load, spec.seed, length_ns))

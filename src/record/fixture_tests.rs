@@ -99,6 +99,7 @@ pub(crate) fn record(thresholds: &[&str]) -> RunRecord {
         warnings: Vec::new(),
         thresholds: Vec::new(),
         journal_broken: None,
+        extra_documents: None,
         ended: None,
         result: None,
     };

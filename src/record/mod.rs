@@ -63,6 +63,9 @@ pub struct RunRecord {
     /// Why not every write could be noted for the audit, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_broken: Option<String>,
+    /// How many documents are in the database that the run has not written, if it was audited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra_documents: Option<u64>,
     /// Why and when the run ended, if not all of the plan was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,

@@ -137,6 +137,10 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         let message = format!("audit incomplete: not every write could be noted: {why}");
         warnings.push(Warning { code: Code::AuditIncomplete, stage: None, message });
     }
+    if let Some(extra @ 1..) = record.extra_documents {
+        let message = format!("data wrong: {extra} documents that this run has not written");
+        warnings.push(Warning { code: Code::DataWrong, stage: None, message });
+    }
     fleet::of_run(record, &mut warnings);
     for stage in &record.stages {
         fleet::of_stage(record, stage, &mut warnings);

@@ -28,6 +28,7 @@ use crate::fleet::Fleet;
 use crate::http1::Watcher;
 use crate::journal::Journal;
 use crate::measure::RawRow;
+use crate::op::{Failure, OpKind};
 use crate::plan::{Plan, SchemaPlan};
 use crate::record::{
     Ended, EndedBy, Environment, RunRecord, Running, SCHEMA_VERSION, ServerRecord, StageRecord,
@@ -173,6 +174,7 @@ pub fn run_with(
     if stop.reason() != Some(StopReason::Aborted) {
         let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
         let ended = ended((result.err(), stop.reason()), at_s, advice);
+        record.extra_documents = others(&bench, &record);
         let removed = block_on(stop, target.tear_down());
         record.journal_broken = bench.journal.as_ref().and_then(|journal| journal.broken());
         record.close(ended, removed.map_err(|error| error.to_string()));
@@ -181,6 +183,21 @@ pub fn run_with(
     // Nobody knows of one among temporary files. What cannot be removed does no harm.
     let _ = own.map(|journal| journal.remove());
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
+}
+
+/// How many documents there are beside those that an audit has found, if it found out about all.
+fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
+    let stage = record.stages.last()?;
+    let counts = record.plan_of(stage)?.work.counts_others();
+    let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify)?;
+    let judged = |(class, _): &(&Failure, &u64)| class.is_wrong_data();
+    let all_noted = bench.journal.as_ref().is_none_or(|journal| journal.broken().is_none());
+    if !counts || !all_noted || !verified.failures.iter().all(|it| judged(&it)) {
+        return None;
+    }
+    let found = stage.operations.iter().find(|it| it.kind == OpKind::Read).map_or(0, |it| it.ok);
+    let size = block_on(bench.stop, async { Ok(bench.target.size().await) });
+    size.ok()??.documents?.checked_sub(found)
 }
 
 /// A journal among temporary files.
@@ -206,6 +223,7 @@ fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> RunRecord {
         warnings: Vec::new(),
         thresholds: Vec::new(),
         journal_broken: None,
+        extra_documents: None,
         ended: None,
         result: None,
     }

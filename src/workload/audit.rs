@@ -26,6 +26,9 @@ pub struct AuditPlan {
     /// What wrote the documents; `None`: they are those of the run's schemas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     of: Option<WorkloadPlan>,
+    /// The database has no documents but those of the run, so that others can be counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    alone: bool,
 }
 
 /// What the last acknowledged write of a document left.
@@ -157,6 +160,10 @@ impl StageWork for AuditPlan {
         true
     }
 
+    fn counts_others(&self) -> bool {
+        self.alone
+    }
+
     fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
         match &self.of {
             Some(of) if of.is_auditable() && !of.audits() => of.check_again(restored, mistakes),
@@ -186,7 +193,8 @@ impl StageWork for AuditPlan {
             Some(of) => of.original(cx),
             None => Box::new(FromSchemas::new(cx.documents.clone())),
         };
-        let mut lanes: Vec<_> = (0..cx.connections).map(|_| Audit::new(original())).collect();
+        let make = |_| Audit::new(original(), self.alone);
+        let mut lanes: Vec<_> = (0..cx.connections).map(make).collect();
         let owed = stock.take_owed();
         for (place, owed) in owed.into_iter().enumerate() {
             lanes[place % cx.connections].owed.push(owed);
@@ -202,19 +210,20 @@ impl StageWork for AuditPlan {
 #[derive(Clone, Debug, Default)]
 pub struct AuditDemand {
     of: Option<WorkloadPlan>,
+    alone: bool,
 }
 
 impl AuditDemand {
-    /// An audit of what these stages write.
-    pub fn of<'a>(stages: impl IntoIterator<Item = &'a WorkloadPlan>) -> Self {
+    /// An audit of what these stages write; `alone`: into a database that has nothing else.
+    pub fn of<'a>(stages: impl IntoIterator<Item = &'a WorkloadPlan>, alone: bool) -> Self {
         let own = stages.into_iter().filter(|it| it.is_auditable() && !it.fields().is_empty());
-        Self { of: own.last().cloned() }
+        Self { of: own.last().cloned(), alone }
     }
 
     /// The stage of the audit.
     pub fn step(self) -> Step {
         let (name, purpose, timing) = ("audit".to_owned(), Purpose::Audit, Timing::Free);
-        Step { name, purpose, work: AuditPlan { of: self.of }.into(), timing }
+        Step { name, purpose, work: AuditPlan { of: self.of, alone: self.alone }.into(), timing }
     }
 }
 
@@ -238,6 +247,8 @@ impl Offer for AuditPlan {
 #[derive(Debug)]
 pub struct Audit {
     original: Box<dyn Original>,
+    /// Nobody else's documents are in the database.
+    alone: bool,
     /// In reverse: the next one is the last.
     owed: Vec<Owed>,
     tries: u32,
@@ -246,8 +257,8 @@ pub struct Audit {
 }
 
 impl Audit {
-    fn new(original: Box<dyn Original>) -> Self {
-        Self { original, owed: Vec::new(), tries: 0, pause_ns: 0, finding: None }
+    fn new(original: Box<dyn Original>, alone: bool) -> Self {
+        Self { original, alone, owed: Vec::new(), tries: 0, pause_ns: 0, finding: None }
     }
 
     /// The class of what is wrong with a document that was found, if anything is.
@@ -263,6 +274,9 @@ impl Audit {
         let (version, known) = match owed.last {
             Last::Written { version, token } => (version, token),
             Last::Deleted { .. } => return Err(Failure::Resurrected),
+            // Somebody else's, which may be why this run's was refused.
+            Last::Nothing if !self.alone => return Ok(()),
+            Last::Nothing if owed.maybe.is_empty() => return Err(Failure::Extra),
             Last::Nothing => return Err(Failure::WrongBody),
         };
         let same_token = token.is_none_or(|token| token == known);

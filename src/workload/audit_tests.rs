@@ -33,7 +33,7 @@ fn delete(fate: Fate, version: u32) -> Entry {
 
 /// An audit of one document.
 fn lane(owed: Owed) -> Audit {
-    let mut lane = Audit::new(Box::new(FromSchemas::new(Arc::new(documents()))));
+    let mut lane = Audit::new(Box::new(FromSchemas::new(Arc::new(documents()))), true);
     lane.owed.push(owed);
     lane
 }
@@ -44,11 +44,10 @@ fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
     for entry in entries {
         owed.add(entry);
     }
-    judge(owed, found)
+    judge(lane(owed), found)
 }
 
-fn judge(owed: Owed, found: Option<(u32, u32)>) -> Result<(), Failure> {
-    let mut lane = lane(owed);
+fn judge(mut lane: Audit, found: Option<(u32, u32)>) -> Result<(), Failure> {
     let op = lane.next(&mut crate::op::Draft::default()).expect("a document to look for");
     let document = found.map(|(_, version)| stored(version));
     let result = match found {
@@ -108,6 +107,16 @@ fn what_was_refused_is_not_there() {
     assert_eq!(judged(&refused, Some((2, 1))), Err(Failure::UnknownRevision));
     let deletion = [write(Acknowledged, 0), delete(Sent, 0), delete(Refused, 0)];
     assert_eq!(judged(&deletion, None), Err(Failure::Lost));
+    let create = [write(Sent, 0), write(Refused, 0)];
+    assert_eq!(judged(&create, None), Ok(()));
+    assert_eq!(judged(&create, Some((1, 0))), Err(Failure::Extra));
+    // Unless it may have been there before.
+    let mut owed = Owed::nothing(KEY);
+    for entry in &create {
+        owed.add(entry);
+    }
+    let among_others = Audit { alone: false, ..lane(owed) };
+    assert_eq!(judge(among_others, Some((1, 5))), Ok(()));
     // An earlier one had no answer: it may be the reason why this one was refused.
     let twice = [write(Acknowledged, 0), write(Sent, 1), write(Sent, 1), write(Refused, 1)];
     assert_eq!(judged(&twice, Some((2, 1))), Ok(()));
@@ -131,8 +140,8 @@ fn judged_shared(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Fai
         entries.for_each(|entry| owed.add_shared(entry));
         owed
     };
-    let forth = judge(owed(&mut entries.iter()), found);
-    let back = judge(owed(&mut entries.iter().rev()), found);
+    let forth = judge(lane(owed(&mut entries.iter())), found);
+    let back = judge(lane(owed(&mut entries.iter().rev())), found);
     // A write that has no answer comes before it in one of these.
     if entries.iter().all(|it| it.fate == Acknowledged) {
         assert_eq!(forth, back);

@@ -92,6 +92,9 @@ macro_rules! workloads {
             fn audits(&self) -> bool {
                 match self { $(Self::$Plan(it) => it.audits(),)* }
             }
+            fn counts_others(&self) -> bool {
+                match self { $(Self::$Plan(it) => it.counts_others(),)* }
+            }
             fn is_parted(&self) -> bool {
                 match self { $(Self::$Plan(it) => it.is_parted(),)* }
             }

@@ -98,6 +98,12 @@ pub trait StageWork {
         false
     }
 
+    /// Whether all documents in the database can be counted afterwards, to find those that nobody
+    /// has written.
+    fn counts_others(&self) -> bool {
+        false
+    }
+
     /// When the connections start together, if they have to.
     fn gathering(&self) -> Option<Gathering> {
         None

@@ -203,16 +203,50 @@ fn a_run_that_was_killed_can_be_audited() {
 }
 
 #[test]
+fn what_nobody_has_written_is_counted() {
+    let server = Server::stand_in(Options::default());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out").into_os_string().into_string().expect("UTF-8");
+    let words = ["run", &server.url, "--docs", "50", "--ops", "50", "--audit", "--keep"];
+    let run = springload([&words[..], &["-q", "-o", &out]].concat());
+    assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
+    let audited = measure(["audit", &out]).passed();
+    assert_eq!(number(&audited.record["extra_documents"]), 0);
+    let database = audited.database();
+    for name in ["one", "two"] {
+        ureq::put(format!("{}/{database}/{name}", server.url)).send("{}").expect("it is stored");
+    }
+    let audited = measure(["audit", &out]);
+    assert_eq!(audited.code, 6, "{}", audited.stderr);
+    assert_eq!(number(&audited.record["extra_documents"]), 2);
+    let report = audited.report("text").stdout;
+    assert!(
+        report.starts_with("✗ FAILED  data wrong: 2 documents that this run has not written"),
+        "{report}"
+    );
+    // In a database with documents of its own there is nothing to be counted.
+    let words = ["run", &format!("{}/{database}", server.url), "--use-existing", "--id", "uuid"];
+    let run = measure([&words[..], &["--docs", "50", "--ops", "50", "--audit"]].concat());
+    assert_eq!(run.record["extra_documents"], Value::Null);
+}
+
+#[test]
 fn a_journal_that_cannot_be_written_makes_the_audit_incomplete() {
     // A limit on the size of files instead of a full disk: record and page are below it.
-    let limit = "trap '' XFSZ; ulimit -f 3000";
-    let words = ["run", "--docs", "60k", "--batch", "1k", "--ops", "20", "-c", "2", "-t", "1"];
-    let run = measure_after(limit, [&words[..], &["--audit"]].concat());
+    let limit = "trap '' XFSZ; ulimit -f 5000";
+    let server = Server::stand_in(Options::default());
+    let words = ["run", &server.url, "--docs", "60k", "--batch", "1k", "--ops", "20", "-c", "2"];
+    let run = measure_after(limit, [&words[..], &["-t", "1", "--keep", "--audit"]].concat());
     assert_eq!(run.code, 5, "{}", run.stderr);
     let told = "audit incomplete: not every write could be noted: ";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     assert!(run.record["journal_broken"].is_string(), "{}", run.record["journal_broken"]);
     assert!(wrong(&run, "audit").is_empty());
+    assert_eq!(run.record["extra_documents"], Value::Null);
+    // Nor is it complete later.
+    let again = measure(["audit", run.output().to_str().expect("UTF-8")]);
+    assert_eq!(again.code, 5, "{}", again.stderr);
+    assert!(again.stderr.contains(told), "{}", again.stderr);
 }
 
 #[test]

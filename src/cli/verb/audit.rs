@@ -86,11 +86,15 @@ impl Audit {
             let problem = format!("{} has no journal of writes", file.display());
             return Err(one(Invalid::new("RUN", problem, CURE)));
         }
+        if let Some(why) = &record.journal_broken {
+            journal.break_off(why);
+        }
         let mut named = named(self.target.clone());
         let place = named.address.get_or_insert_with(|| record.server.url.clone());
         let has_database = has_path(place);
         let target = self.credentials.apply(&named).map_err(one)?;
-        let audit = AuditDemand::of(record.plan.stages.iter().map(|stage| &stage.work));
+        let stages = record.plan.stages.iter().map(|stage| &stage.work);
+        let audit = AuditDemand::of(stages, record.server.created);
         let connections = Flagged::new("--connections", self.connections);
         let spec = PlanSpec {
             target,

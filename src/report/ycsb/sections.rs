@@ -68,7 +68,8 @@ pub const fn return_code(class: Failure) -> &'static str {
         | Failure::Resurrected
         | Failure::Stale
         | Failure::UnknownRevision
-        | Failure::WrongBody => "UNEXPECTED_STATE",
+        | Failure::WrongBody
+        | Failure::Extra => "UNEXPECTED_STATE",
     }
 }
 
