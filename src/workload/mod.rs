@@ -18,7 +18,7 @@ mod stage_work;
 mod title;
 mod verify;
 
-pub use audit::{AuditDemand, Owed, owed};
+pub use audit::{AuditDemand, Ledger, owed};
 pub use budget::{Budget, Mix};
 pub use bulk_insert::{BulkInsert, BulkInsertPlan, FillDemand};
 pub use burst::{BodySize, Burst, BurstDemand, BurstPlan, Filling, Role};

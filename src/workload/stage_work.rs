@@ -3,7 +3,7 @@
 //! Each workload implements [`StageWork`] in its own file, for its settings as stored in a plan. No
 //! other room knows which workloads there are.
 
-use super::{FromSchemas, Live, Original, Owed, UrlEntry, Workload};
+use super::{FromSchemas, Ledger, Live, Original, UrlEntry, Workload};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::schema::{Documents, Ids, Naming};
@@ -213,7 +213,7 @@ pub struct Stock {
     /// The lanes of earlier stages, identified by type.
     lanes: Vec<Box<dyn Any>>,
     /// What an audit looks for.
-    owed: Vec<Owed>,
+    owed: Ledger,
 }
 
 impl Stock {
@@ -223,7 +223,7 @@ impl Stock {
             live: vec![Live::default(); connections],
             inserted: 0,
             lanes: Vec::new(),
-            owed: Vec::new(),
+            owed: Ledger::default(),
         }
     }
 
@@ -244,12 +244,12 @@ impl Stock {
     }
 
     /// What the next stage, an audit, is to look for.
-    pub fn owe(&mut self, owed: Vec<Owed>) {
+    pub fn owe(&mut self, owed: Ledger) {
         self.owed = owed;
     }
 
     /// What an audit is to look for.
-    pub(super) fn take_owed(&mut self) -> Vec<Owed> {
+    pub(super) fn take_owed(&mut self) -> Ledger {
         std::mem::take(&mut self.owed)
     }
 

@@ -1,7 +1,9 @@
 //! What the audit makes of notes and of what it finds.
 
 use super::*;
+use crate::journal::{Act, Entry, Fate};
 use crate::schema::{DEFAULT, Documents, Template};
+use crate::workload::FromSchemas;
 
 const KEY: Key = 17;
 
@@ -31,20 +33,20 @@ fn delete(fate: Fate, version: u32) -> Entry {
     Entry { token: token(version + 2), ..entry(Act::Delete, fate, version) }
 }
 
-/// An audit of one document.
-fn lane(owed: Owed) -> Audit {
-    let mut lane = Audit::new(Box::new(FromSchemas::new(Arc::new(documents()))), true);
-    lane.owed.push(owed);
-    lane
+/// An audit of one document, after these notes.
+fn lane(entries: &[Entry], shared: bool) -> Audit {
+    let mut ledger = Ledger::default();
+    for entry in entries {
+        ledger.add(entry, shared);
+    }
+    let pages = ledger.part(0, 1);
+    let original = Box::new(FromSchemas::new(Arc::new(documents())));
+    Audit::new(original, true, (Arc::new(ledger), pages))
 }
 
 /// What comes of these entries: for what is found, given as its revision and version, or nothing.
 fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
-    let mut owed = Owed::nothing(KEY);
-    for entry in entries {
-        owed.add(entry);
-    }
-    judge(lane(owed), found)
+    judge(lane(entries, false), found)
 }
 
 fn judge(mut lane: Audit, found: Option<(u32, u32)>) -> Result<(), Failure> {
@@ -62,11 +64,6 @@ fn judge(mut lane: Audit, found: Option<(u32, u32)>) -> Result<(), Failure> {
 }
 
 use Fate::{Acknowledged, Refused, Sent};
-
-#[test]
-fn what_is_kept_of_a_document_is_small() {
-    assert!(size_of::<Owed>() <= 80, "{}", size_of::<Owed>());
-}
 
 #[test]
 fn what_was_acknowledged_last_must_be_there() {
@@ -111,11 +108,7 @@ fn what_was_refused_is_not_there() {
     assert_eq!(judged(&create, None), Ok(()));
     assert_eq!(judged(&create, Some((1, 0))), Err(Failure::Extra));
     // Unless it may have been there before.
-    let mut owed = Owed::nothing(KEY);
-    for entry in &create {
-        owed.add(entry);
-    }
-    let among_others = Audit { alone: false, ..lane(owed) };
+    let among_others = Audit { alone: false, ..lane(&create, false) };
     assert_eq!(judge(among_others, Some((1, 5))), Ok(()));
     // An earlier one had no answer: it may be the reason why this one was refused.
     let twice = [write(Acknowledged, 0), write(Sent, 1), write(Sent, 1), write(Refused, 1)];
@@ -135,13 +128,9 @@ fn a_revision_that_does_not_follow_tells_of_a_loss_in_between() {
 
 /// The class of what is found, after these notes of several connections in any order.
 fn judged_shared(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
-    let owed = |entries: &mut dyn Iterator<Item = &Entry>| {
-        let mut owed = Owed::nothing(KEY);
-        entries.for_each(|entry| owed.add_shared(entry));
-        owed
-    };
-    let forth = judge(lane(owed(&mut entries.iter())), found);
-    let back = judge(lane(owed(&mut entries.iter().rev())), found);
+    let forth = judge(lane(entries, true), found);
+    let reversed: Vec<Entry> = entries.iter().rev().copied().collect();
+    let back = judge(lane(&reversed, true), found);
     // A write that has no answer comes before it in one of these.
     if entries.iter().all(|it| it.fate == Acknowledged) {
         assert_eq!(forth, back);
@@ -183,9 +172,7 @@ fn without_revisions_only_what_must_be_there_is_owed() {
 
 #[test]
 fn what_has_no_answer_is_asked_for_again() {
-    let mut owed = Owed::nothing(KEY);
-    owed.add(&write(Acknowledged, 0));
-    let mut lane = lane(owed);
+    let mut lane = lane(&[write(Acknowledged, 0)], false);
     for tried in 1..=TRIES {
         let op = lane.next(&mut crate::op::Draft::default()).expect("it is asked for again");
         let check = lane.observe(&op, Err(Failure::Timeout), &Answered::default());

@@ -1,0 +1,175 @@
+//! Asks for documents, and compares them with what is owed.
+
+use super::ledger::Ledger;
+use super::owed::{Last, Owed};
+use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
+use crate::workload::verify::words;
+use crate::workload::{Check, Original, Workload};
+use std::sync::Arc;
+
+/// How often a document is asked for until there is an answer.
+const TRIES: u32 = 5;
+/// How long to wait before it is asked for again, in nanoseconds.
+const PAUSE_NS: u64 = 200_000_000;
+
+/// The part of one connection.
+#[derive(Debug)]
+pub(super) struct Audit {
+    original: Box<dyn Original>,
+    /// Nobody else's documents are in the database.
+    alone: bool,
+    ledger: Arc<Ledger>,
+    /// Its pages, in reverse: the next one is the last.
+    pages: Vec<u64>,
+    /// The documents of the current one, in reverse.
+    keys: Vec<Key>,
+    tries: u32,
+    pause_ns: u64,
+    finding: Option<Finding>,
+}
+
+impl Audit {
+    pub(super) fn new(
+        original: Box<dyn Original>,
+        alone: bool,
+        (ledger, pages): (Arc<Ledger>, Vec<u64>),
+    ) -> Self {
+        let (keys, tries, pause_ns, finding) = (Vec::new(), 0, 0, None);
+        Self { original, alone, ledger, pages, keys, tries, pause_ns, finding }
+    }
+
+    /// The class of what is wrong with a document that was found, if anything is.
+    fn found(
+        &mut self,
+        (key, owed): (Key, &Owed),
+        token: Option<Token>,
+        document: &[u8],
+    ) -> Result<(), Failure> {
+        let of = |version| (key, version);
+        let mut holds = |version| self.original.holds(of(version), document);
+        let before = owed.last.token();
+        let token = token.filter(|_| before != Token::default());
+        let is_later = token.is_none_or(|token| token.number > before.number);
+        if is_later && owed.doubts.maybe.iter().any(|&version| holds(version)) {
+            return Ok(());
+        }
+        let (version, known) = match owed.last {
+            Last::Written { version, token } => (version, token),
+            Last::Deleted { .. } => return Err(Failure::Resurrected),
+            // Somebody else's, which may be why this run's was refused.
+            Last::Nothing if !self.alone => return Ok(()),
+            Last::Nothing if owed.doubts.maybe.is_empty() => return Err(Failure::Extra),
+            Last::Unknown | Last::Nothing => return Err(Failure::WrongBody),
+        };
+        let same_token = token.is_none_or(|token| token == known);
+        if same_token && holds(version) {
+            return Ok(());
+        }
+        Err(match token {
+            Some(token) if token.number < known.number => Failure::Stale,
+            Some(token) if token == known => Failure::WrongBody,
+            Some(_) => Failure::UnknownRevision,
+            None => match self.original.older(of(version), document) {
+                Some(_) => Failure::Stale,
+                None => Failure::WrongBody,
+            },
+        })
+    }
+
+    /// Compares an answer with what is owed. `None`: there was no answer.
+    fn judge(
+        &mut self,
+        (key, owed): (Key, &Owed),
+        result: Result<Reply, Failure>,
+        document: Option<&[u8]>,
+    ) -> Option<Result<(), Failure>> {
+        let judged = match (result, document) {
+            (Ok(reply), Some(document)) => self.found((key, owed), reply.token, document),
+            (Err(Failure::NotFound), _) => match owed.last {
+                Last::Written { .. } if owed.doubts.maybe_deleted == 0 => Err(Failure::Lost),
+                _ => Ok(()),
+            },
+            _ => return None,
+        };
+        // Whatever is there: an acknowledged write was lost in between.
+        Some(if owed.doubts.undone.is_some() { Err(Failure::Lost) } else { judged })
+    }
+
+    #[cold]
+    fn wrong(&mut self, (key, owed): (Key, &Owed), class: Failure, result: Result<Reply, Failure>) {
+        let mut id = Vec::new();
+        self.original.write_id(key, &mut id);
+        let undone = owed.doubts.undone;
+        let expected = match (undone, owed.last) {
+            (Some((before, _)), _) if class == Failure::Lost => {
+                format!("acknowledged as {}", words(before))
+            }
+            (_, Last::Written { version, token: known }) => {
+                format!("version {version}, {}", words(known))
+            }
+            (_, Last::Deleted { .. }) => "deleted, as acknowledged".to_owned(),
+            (_, Last::Unknown | Last::Nothing) => "absent, or as it was sent".to_owned(),
+        };
+        let found = match (undone, result) {
+            (Some((_, after)), _) if class == Failure::Lost => {
+                format!("followed by {}, which does not come after it", words(after))
+            }
+            (_, Ok(Reply { token: Some(found), .. })) => words(found),
+            (_, Ok(_)) => "a document".to_owned(),
+            (_, Err(_)) => "no such document".to_owned(),
+        };
+        self.finding = Some(Finding::new(class, &id, &expected, &found));
+    }
+}
+
+impl Workload for Audit {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+        while self.keys.is_empty() {
+            self.keys.extend(self.ledger.keys(self.pages.pop()?));
+            self.keys.reverse();
+        }
+        let key = *self.keys.last()?;
+        self.original.write_id(key, pen.name());
+        pen.look();
+        Some(Op::single(OpKind::Read, key, None))
+    }
+
+    fn observe(
+        &mut self,
+        op: &Op,
+        result: Result<Reply, Failure>,
+        answered: &Answered<'_>,
+    ) -> Check {
+        let Some(owed) = self.ledger.at(op.key) else { return Check::Unchecked };
+        let of = (op.key, &owed);
+        let Some(judged) = self.judge(of, result, answered.document) else {
+            self.tries += 1;
+            if self.tries < TRIES {
+                self.pause_ns = PAUSE_NS;
+                return Check::Unchecked;
+            }
+            self.tries = 0;
+            self.keys.pop();
+            // Neither right nor wrong.
+            return Check::Checked(Err(result.err().unwrap_or(Failure::Protocol)));
+        };
+        self.tries = 0;
+        self.keys.pop();
+        if let Err(class) = judged {
+            self.wrong(of, class, result);
+        }
+        Check::Checked(judged)
+    }
+
+    fn finding(&mut self) -> Option<Finding> {
+        self.finding.take()
+    }
+
+    fn pause_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.pause_ns)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

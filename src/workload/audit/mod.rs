@@ -1,0 +1,122 @@
+//! Looks for every acknowledged write: the stage at the end of a run with `--audit`.
+
+mod lane;
+mod ledger;
+mod owed;
+
+pub use ledger::{Ledger, owed};
+
+use super::{
+    Demand, FromSchemas, LaneContext, Offer, Purpose, Restored, RunAsked, Runner,
+    StageWork, Step, Stock, Timing, WorkloadPlan,
+};
+use crate::mistake::Invalid;
+use crate::op::OpKind;
+use crate::schema::Ids;
+use lane::Audit;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The audit as planned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AuditPlan {
+    /// What wrote the documents; `None`: they are those of the run's schemas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<WorkloadPlan>,
+    /// The database has no documents but those of the run, so that others can be counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    alone: bool,
+}
+
+impl StageWork for AuditPlan {
+    fn does(&self, kind: OpKind) -> bool {
+        matches!(kind, OpKind::Read | OpKind::Verify)
+    }
+
+    fn is_auditable(&self) -> bool {
+        true
+    }
+
+    fn audits(&self) -> bool {
+        true
+    }
+
+    fn counts_others(&self) -> bool {
+        self.alone
+    }
+
+    fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+        match &self.of {
+            Some(of) if of.is_auditable() && !of.audits() => of.check_again(restored, mistakes),
+            None => {}
+            Some(_) => {
+                let problem = "what this workload has written cannot be made again";
+                mistakes.push(Invalid::new("of", problem, "name one that can be audited"));
+            }
+        }
+    }
+
+    fn operations(&self, _: usize, _: usize) -> Option<u64> {
+        None
+    }
+
+    fn describe(&self, _: &dyn Fn(u64) -> String) -> Vec<String> {
+        vec!["every acknowledged write".to_owned()]
+    }
+
+    fn carry_out<R: Runner>(
+        &self,
+        cx: &LaneContext,
+        stock: &mut Stock,
+        runner: R,
+    ) -> Result<R::Output, R::Error> {
+        let original = || match &self.of {
+            Some(of) => of.original(cx),
+            None => Box::new(FromSchemas::new(cx.documents.clone())),
+        };
+        let ledger = Arc::new(stock.take_owed());
+        let make = |k| {
+            let part = ledger.part(k, cx.connections);
+            Audit::new(original(), self.alone, (ledger.clone(), part))
+        };
+        let lanes = (0..cx.connections).map(make).collect();
+        Ok(runner.run(lanes)?.0)
+    }
+}
+
+/// Only an audit.
+#[derive(Clone, Debug, Default)]
+pub struct AuditDemand {
+    of: Option<WorkloadPlan>,
+    alone: bool,
+}
+
+impl AuditDemand {
+    /// An audit of what these stages write; `alone`: into a database that has nothing else.
+    pub fn of<'a>(stages: impl IntoIterator<Item = &'a WorkloadPlan>, alone: bool) -> Self {
+        let own = stages.into_iter().filter(|it| it.is_auditable() && !it.fields().is_empty());
+        Self { of: own.last().cloned(), alone }
+    }
+
+    /// The stage of the audit.
+    pub fn step(self) -> Step {
+        let (name, purpose, timing) = ("audit".to_owned(), Purpose::Audit, Timing::Free);
+        Step { name, purpose, work: AuditPlan { of: self.of, alone: self.alone }.into(), timing }
+    }
+}
+
+impl Demand for AuditDemand {
+    fn check(&self, _: &Ids, _: &mut Vec<Invalid>) {}
+
+    fn steps(&self) -> Vec<Step> {
+        vec![self.clone().step()]
+    }
+}
+
+impl Offer for AuditPlan {
+    const NAMES: &'static [(&'static str, &'static str)] = &[];
+
+    fn demand(_: &str, _: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
+        Err(Invalid::new("--workload", "it has no name", "give --audit"))
+    }
+}

@@ -1,0 +1,108 @@
+//! What follows from the notes about one document.
+
+use crate::journal::{Act, Entry, Fate};
+use crate::op::Token;
+use std::cmp::Ordering;
+
+/// What the last acknowledged write of a document left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Last {
+    /// It is not known at all.
+    Unknown,
+    /// It was sent, and nothing was acknowledged.
+    Nothing,
+    /// A version.
+    Written { version: u32, token: Token },
+    /// Its absence.
+    Deleted { token: Token },
+}
+
+/// What should be found of one document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Owed {
+    pub(super) last: Last,
+    pub(super) doubts: Doubts,
+}
+
+/// What else may be found of it. Most documents have none of that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Doubts {
+    /// Versions that may have been stored since.
+    pub(super) maybe: Vec<u32>,
+    /// How many deletions since had no answer.
+    pub(super) maybe_deleted: u32,
+    /// A revision was acknowledged that does not follow the acknowledged one before it: that was
+    /// lost in between.
+    pub(super) undone: Option<(Token, Token)>,
+}
+
+impl Owed {
+    /// Adds a note about a document that only one connection writes.
+    pub(super) fn add(&mut self, entry: &Entry) {
+        let Entry { act, fate, version, token, .. } = *entry;
+        let Doubts { maybe, maybe_deleted, undone } = &mut self.doubts;
+        match (fate, act) {
+            (Fate::Sent, Act::Write) => maybe.push(version),
+            (Fate::Sent, Act::Delete) => *maybe_deleted += 1,
+            // Only this one: the same may have been sent before, without an answer.
+            (Fate::Refused, Act::Write) => {
+                let place = maybe.iter().rposition(|it| *it == version);
+                place.map(|place| maybe.remove(place));
+            }
+            (Fate::Refused, Act::Delete) => {
+                *maybe_deleted = maybe_deleted.saturating_sub(1);
+            }
+            (Fate::Acknowledged, act) => {
+                if let Last::Written { token: before, .. } = self.last
+                    && token != Token::default()
+                    && token.number <= before.number
+                {
+                    undone.get_or_insert((before, token));
+                }
+                self.last = Last::of(act, version, token);
+                maybe.clear();
+                *maybe_deleted = 0;
+            }
+        }
+    }
+
+    /// Adds a note about a document that several connections write. The order of their notes is
+    /// not known, but for revisions: the highest one acknowledged was the last.
+    pub(super) fn add_shared(&mut self, entry: &Entry) {
+        let Entry { act, fate, version, token, .. } = *entry;
+        if fate != Fate::Acknowledged {
+            return self.add(entry);
+        }
+        if token == Token::default() && act == Act::Delete {
+            // It may have been before all others or after them: whatever is found is right.
+            return;
+        }
+        // It is no longer without an answer.
+        self.add(&Entry { fate: Fate::Refused, ..*entry });
+        let last = self.last.token();
+        match token.number.cmp(&last.number) {
+            Ordering::Less => {}
+            // Two writes of one revision cannot both be kept.
+            Ordering::Equal if token != last => {
+                self.doubts.undone.get_or_insert((last, token));
+            }
+            _ => self.last = Last::of(act, version, token),
+        }
+    }
+}
+
+impl Last {
+    const fn of(act: Act, version: u32, token: Token) -> Self {
+        match act {
+            Act::Write => Self::Written { version, token },
+            Act::Delete => Self::Deleted { token },
+        }
+    }
+
+    pub(super) fn token(self) -> Token {
+        match self {
+            Self::Unknown | Self::Nothing => Token::default(),
+            Self::Written { token, .. } | Self::Deleted { token } => token,
+        }
+    }
+}
