@@ -1,5 +1,6 @@
 //! Mistakes in what was asked, as they are reported: which flag, what is wrong, how to mend it.
 
+use crate::op::plain;
 use std::fmt;
 use std::ops::Range;
 
@@ -136,7 +137,9 @@ impl fmt::Display for Invalid {
         let Self { flag, problem, cure } = self;
         // A parser's message may span lines; an error is one.
         let problem = problem.split_whitespace().collect::<Vec<_>>().join(" ");
-        write!(f, "{flag}: {problem}; {cure}")
+        let line = format!("{flag}: {problem}; {cure}");
+        // Some of it may be from a file.
+        f.write_str(&line.chars().map(plain).collect::<String>())
     }
 }
 

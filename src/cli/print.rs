@@ -1,6 +1,7 @@
 //! Printing to stdout and stderr. A reader that goes away is not an error.
 
-use std::io;
+use crate::report::shown;
+use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether something that was to be printed is missing.
@@ -35,6 +36,16 @@ pub(in crate::cli) fn print(bytes: &[u8]) {
     if let Err(error) = write(bytes) {
         told(&error);
     }
+}
+
+/// Prints what a server said: on a terminal as plain lines, elsewhere as it is.
+pub(in crate::cli) fn print_foreign(bytes: &[u8]) {
+    if !io::stdout().is_terminal() {
+        return print(bytes);
+    }
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+    let lines = text.split('\n').map(|line| shown(line, false));
+    print(lines.collect::<Vec<_>>().join("\n").as_bytes());
 }
 
 /// Reports that stdout cannot be written, once, unless its reader has gone away.

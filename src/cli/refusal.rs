@@ -5,6 +5,7 @@ use super::exit::Exit;
 use super::print::unwritten;
 use crate::driver::strike_secrets;
 use crate::mistake::strike_passwords;
+use crate::report::shown;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
@@ -96,7 +97,8 @@ fn refuse(error: &clap::Error, verb: Option<&str>) -> Exit {
     let see =
         verb.map_or("springload --help".to_owned(), |verb| format!("springload {verb} --help"));
     let (problem, cure) = mistake(error, verb);
-    eprintln!("error: {}; {cure} (see {see})", strike_secrets(&strike_passwords(&problem)));
+    let line = format!("{}; {cure} (see {see})", strike_secrets(&strike_passwords(&problem)));
+    eprintln!("error: {}", shown(&line, false));
     Exit::Usage
 }
 

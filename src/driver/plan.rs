@@ -5,7 +5,7 @@ use crate::http1::Watcher;
 use crate::measure::SizePoint;
 use crate::mistake::Invalid;
 use crate::net::{EndpointError, TlsOptions};
-use crate::op::OpKind;
+use crate::op::{OpKind, plain};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -317,7 +317,7 @@ pub struct ServerFacts {
 
 /// Why a target cannot be used. Each message says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+#[error("{}", .0.chars().map(plain).collect::<String>())]
 pub struct TargetError(pub String);
 
 impl From<EndpointError> for TargetError {

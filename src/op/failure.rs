@@ -1,5 +1,6 @@
 //! What can go wrong with an operation, and the reason that is given.
 
+use super::steers;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -189,7 +190,7 @@ impl Reason {
 
     /// Cleans `text`: one line without control characters and credentials, not too long.
     pub fn new(status: Option<u16>, text: &str) -> Self {
-        let spaced = |c: char| c.is_control() || c.is_whitespace();
+        let spaced = |c: char| steers(c) || c.is_whitespace();
         let (mut reason, mut after_scheme) = (String::new(), false);
         for word in text.split(spaced).filter(|word| !word.is_empty()) {
             if reason.len() > 4 * Self::MOST {
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn a_reason_is_one_short_line_without_secrets() {
         let clean = |text: &str| Reason::new(None, text).reason;
-        assert_eq!(clean("  a\n\tb\u{7}c\u{1b}[31m\r\n"), "a b c [31m");
+        assert_eq!(clean("  a\n\tb\u{7}c\u{1b}[31m\u{202e}\r\n"), "a b c [31m");
         assert_eq!(clean("at http://ann:se@cret@host/x now"), "at http://…@host/x now");
         assert_eq!(clean("Authorization: Basic YTpi, ok"), "Authorization: Basic … ok");
         assert_eq!(clean("Cookie: AuthSession=YTpi; x"), "Cookie: AuthSession=…; x");

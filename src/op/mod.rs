@@ -7,6 +7,7 @@ mod draft;
 mod failure;
 mod finding;
 mod pen;
+mod plain;
 mod token;
 
 #[cfg(test)]
@@ -14,6 +15,7 @@ pub use draft::Draft;
 pub use failure::{Failure, Reason};
 pub use finding::Finding;
 pub use pen::{Fields, Pen, each_member};
+pub use plain::{plain, steers};
 pub use token::Token;
 
 use serde::{Deserialize, Serialize};

@@ -70,6 +70,22 @@ impl Plan {
         Ok(Self { threads: threads.min(shared.threads), ..shared })
     }
 
+    /// What is larger than any plan is, so that going through all of it would take for ever, as in
+    /// a record that somebody changed.
+    pub fn beyond(&self) -> Option<&'static str> {
+        let segments = |stage: &StagePlan| match &stage.pace {
+            Pace::Open { schedule, .. } => schedule.segments.len(),
+            _ => 0,
+        };
+        let beyond = [
+            (self.connections as u64 > MOST_CONNECTIONS, "connections"),
+            (self.threads as u64 > MOST_CONNECTIONS, "threads"),
+            (self.stages.len() > MOST_STAGES, "stages"),
+            (self.stages.iter().any(|it| segments(it) > MOST_STAGES), "segments of a load"),
+        ];
+        beyond.into_iter().find_map(|(is_beyond, what)| is_beyond.then_some(what))
+    }
+
     fn check_numbers(&self, mistakes: &mut Vec<Invalid>) {
         let connections = self.connections as u64;
         let numbers = [

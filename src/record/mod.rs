@@ -26,6 +26,7 @@ use crate::driver::ServerFacts;
 use crate::measure::{
     Growth, Merged, OperationSummary, Outage, PhaseTable, Series, Slot, Span, is_default,
 };
+use crate::op::plain;
 use crate::plan::{Plan, Purpose, StagePlan, stage_title};
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
@@ -104,6 +105,9 @@ impl ServerRecord {
     /// What is known of a server before the first stage.
     pub fn of(facts: ServerFacts, stand_in: bool) -> Self {
         let ServerFacts { url, name, version, same_machine, database, created } = facts;
+        // Servers may call themselves anything.
+        let one_line = |text: String| text.chars().map(plain).collect::<String>();
+        let [url, name, version, database] = [url, name, version, database].map(one_line);
         Self { url, name, version, stand_in, same_machine, database, created, ..Self::default() }
     }
 

@@ -1,5 +1,6 @@
 //! What each agent did in each second, as comma-separated values (RFC 4180).
 
+use super::csv::quoted;
 use super::{Format, Render};
 use crate::record::RunRecord;
 use std::fmt::Write as _;
@@ -24,7 +25,7 @@ fn render(record: &RunRecord) -> String {
                 let _ = writeln!(
                     out,
                     "{},{},{},{},{},{},{},{host},{lost},{verdict},{}",
-                    stage.name,
+                    quoted(&stage.name),
                     agent.index,
                     row.second,
                     row.seconds,
@@ -37,15 +38,6 @@ fn render(record: &RunRecord) -> String {
         }
     }
     out
-}
-
-/// A machine may be called anything.
-fn quoted(cell: &str) -> String {
-    if cell.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_owned()
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The per-second series as comma-separated values (RFC 4180; no cell needs quotes).
+//! The per-second series as comma-separated values (RFC 4180).
 
 use super::{Format, Render};
 use crate::measure::Histogram;
@@ -23,11 +23,11 @@ fn render(record: &RunRecord) -> String {
     let mut out = format!("{HEADER}\n");
     let result = record.result().kind;
     for stage in &record.stages {
+        let name = quoted(&stage.name);
         for row in &stage.series.rows {
             for (kind, part) in &row.kinds {
                 let (requests, ok, failed) = (part.requests, part.ok, part.failed());
-                let _ =
-                    write!(out, "{},{},{kind},{requests},{ok},{failed}", stage.name, row.second);
+                let _ = write!(out, "{name},{},{kind},{requests},{ok},{failed}", row.second);
                 for histogram in [&part.response, &part.service, &part.lag] {
                     write_times(&mut out, &histogram.get());
                 }
@@ -41,6 +41,15 @@ fn render(record: &RunRecord) -> String {
         }
     }
     out
+}
+
+/// A cell that may say anything.
+pub(super) fn quoted(cell: &str) -> String {
+    if cell.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
 }
 
 /// Percentiles in microseconds, empty if too few samples lie beyond; then the maximum, empty if

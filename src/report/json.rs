@@ -1,6 +1,6 @@
 //! The whole record, as in `run.json`.
 
-use super::{Format, Render};
+use super::{Format, Render, sane, terminal_json};
 use crate::measure::{OperationSummary, SeriesKind};
 use crate::plan::TargetPlan;
 use crate::record::{RunRecord, SCHEMA_VERSION};
@@ -9,14 +9,16 @@ use serde_json::Value;
 pub(super) const FORMAT: Format = Format {
     name: "json",
     summary: "the whole record, as in run.json",
-    render: Render::One(render),
+    render: Render::Exact(render),
 };
 
 fn render(record: &RunRecord) -> String {
-    let mut text = serde_json::to_string_pretty(record).expect("a record is plain data");
-    text.push('\n');
-    text
+    let text = serde_json::to_string_pretty(record).expect("a record is plain data");
+    terminal_json(text + "\n")
 }
+
+/// Audits come on top of the stages of a plan, of which it has at most 100,000.
+const MOST_STAGES: usize = 101_000;
 
 /// Why a stored record cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +38,9 @@ pub enum RunFileError {
     /// Of a driver that this program was built without.
     #[error("not readable here: {0}")]
     Absent(String),
+    /// More of something than a run can have.
+    #[error("not of a run: it has too many {0}")]
+    Beyond(&'static str),
     /// Written by a later version.
     #[error(
         "schema_version {0} is newer than this springload reads ({SCHEMA_VERSION}); update springload"
@@ -71,7 +76,12 @@ pub fn read(text: &str) -> Result<RunRecord, RunFileError> {
     if let Some(told) = version.plan["target"]["driver"].as_str().and_then(TargetPlan::absent) {
         return Err(RunFileError::Absent(told));
     }
-    let mut record = serde_json::from_str(text).map_err(|error| broken(&error))?;
+    sane(text).map_err(|error| broken(&error))?;
+    let mut record: RunRecord = serde_json::from_str(text).map_err(|error| broken(&error))?;
+    let beyond = record.plan.beyond().or((record.stages.len() > MOST_STAGES).then_some("stages"));
+    if let Some(what) = beyond {
+        return Err(RunFileError::Beyond(what));
+    }
     if version.schema_version.is_none_or(|version| version < 2) {
         leave_out_failed(&mut record);
     }

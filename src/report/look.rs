@@ -1,5 +1,7 @@
 //! How a text report is to look: chosen by whoever prints it, never read from the environment.
 
+use crate::op::{plain, steers};
+
 /// The look of a text report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
@@ -34,23 +36,12 @@ pub fn shown(text: &str, ascii: bool) -> String {
     for c in text.chars() {
         match c {
             '\t' | '\n' | '\r' => out.push(' '),
-            c if c.is_control() || directs(c) => out.push(if ascii { '?' } else { '\u{fffd}' }),
+            c if steers(c) => out.push(if ascii { '?' } else { plain(c) }),
             c if c.is_ascii() || !ascii => out.push(c),
             c => out.push_str(in_ascii(c)),
         }
     }
     out
-}
-
-/// Marks of direction, and invisible characters.
-const fn directs(c: char) -> bool {
-    matches!(
-        c,
-        '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-    )
 }
 
 /// What stands for a character in ASCII.

@@ -5,6 +5,7 @@ mod agents;
 mod agents_csv;
 mod burst;
 mod chart;
+mod clean;
 mod csv;
 mod cushion;
 mod detail;
@@ -20,6 +21,7 @@ mod look;
 mod number;
 mod openmetrics;
 mod picture;
+mod sane;
 mod siege;
 mod story;
 mod sweep;
@@ -32,6 +34,7 @@ pub mod ycsb;
 
 pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use chart::ChartKind;
+pub use clean::{cleaned, terminal_json};
 pub use drawn::{bulk_perf_picture, burst_picture, sweep_picture};
 pub use exposition::Exposition;
 pub use headline::{Headline, headline};
@@ -41,6 +44,7 @@ pub use look::{Look, shown};
 pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
 pub use picture::Picture;
+pub use sane::sane;
 pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use text::{SavedRow, one_line, saved_text};
@@ -66,6 +70,8 @@ pub enum Render {
     Text(fn(&RunRecord, Look) -> String),
     /// Text of one record.
     One(fn(&RunRecord) -> String),
+    /// The record itself, to the byte; whatever else shows a record sees it with plain texts only.
+    Exact(fn(&RunRecord) -> String),
     /// Text of one record, or of several side by side.
     Several(fn(&[RunRecord]) -> String),
     /// A picture of all charts, or of one kind.
@@ -84,6 +90,9 @@ pub enum Unfit {
     /// One chart, but the format has none or always shows all.
     #[error("--chart goes with --format svg or png, not with {0}; leave it out")]
     NoPicture(&'static str),
+    /// Texts that could steer a terminal, beside numbers that cannot be stored.
+    #[error("it has control characters and impossible numbers; name a run.json as it was written")]
+    Damaged,
 }
 
 impl Format {
@@ -112,13 +121,23 @@ impl Format {
         if records.len() > chart::MOST_RUNS {
             return Err(Unfit::TooMany(records.len()));
         }
+        if let (Render::Exact(render), [record]) = (self.render, records) {
+            return match chart {
+                Some(_) => Err(Unfit::NoPicture(self.name)),
+                None => Ok(render(record).into_bytes()),
+            };
+        }
+        let cleaned: Option<Vec<RunRecord>> = cleaned(records).map_err(|_| Unfit::Damaged)?;
+        let records = cleaned.as_deref().unwrap_or(records);
         match (self.render, records) {
             (Render::Picture(render), records) => Ok(render(records, chart)),
             _ if chart.is_some() => Err(Unfit::NoPicture(self.name)),
             (Render::Several(render), records) => Ok(render(records).into_bytes()),
             (Render::Text(render), [record]) => Ok(render(record, look).into_bytes()),
             (Render::One(render), [record]) => Ok(render(record).into_bytes()),
-            (Render::Text(_) | Render::One(_), _) => Err(Unfit::OneRun(self.name)),
+            (Render::Text(_) | Render::One(_) | Render::Exact(_), _) => {
+                Err(Unfit::OneRun(self.name))
+            }
         }
     }
 
@@ -150,8 +169,8 @@ pub const FORMATS: [Format; 16] = [
 
 /// The formats that show several runs, by name.
 fn several() -> String {
-    let several =
-        FORMATS.iter().filter(|format| !matches!(format.render, Render::One(_) | Render::Text(_)));
+    let shows = |format: &&Format| matches!(format.render, Render::Several(_) | Render::Picture(_));
+    let several = FORMATS.iter().filter(shows);
     several.map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,6 +1,7 @@
 //! Sweeps as text and CSV: a table of the cells, a map if two settings are varied, slopes, and
 //! rates by the size of the database.
 
+use super::csv::quoted;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use crate::plan::stage_title;
@@ -248,7 +249,11 @@ fn curve(group: &Group<'_>, out: &mut String) {
         let last = stretch[stretch.len() - 1];
         let size = |size: Option<f64>| size.map_or_else(|| "n/a".to_owned(), |it| bytes(it as u64));
         let length_s = last.at_s - since_s;
-        let rate = if length_s > 0.0 { (last.documents - since) as f64 / length_s } else { 0.0 };
+        let rate = if length_s > 0.0 {
+            last.documents.saturating_sub(since) as f64 / length_s
+        } else {
+            0.0
+        };
         let file = stretch.iter().rev().find_map(|it| it.file_bytes);
         let active = stretch.iter().rev().find_map(|it| it.active_bytes);
         let gap = stretch.iter().any(|point| point.gap);
@@ -281,8 +286,8 @@ fn warnings(groups: &[Group<'_>], out: &mut String) {
 
 /// One row per run, or per point of its curve if rates by size were asked for.
 pub fn sweep_csv(sweep: &SweepRecord) -> String {
-    let names = sweep.definition.axes.iter().map(|axis| axis.name.as_str());
-    let mut head: Vec<&str> = names.chain(["round"]).collect();
+    let names: Vec<_> = sweep.definition.axes.iter().map(|axis| quoted(&axis.name)).collect();
+    let mut head: Vec<&str> = names.iter().map(String::as_str).chain(["round"]).collect();
     let by_size = sweep.definition.by_size;
     head.extend(if by_size {
         &["documents", "at_s", "docs_per_s", "file_bytes", "active_bytes", "gap"][..]
@@ -313,15 +318,6 @@ pub fn sweep_csv(sweep: &SweepRecord) -> String {
         }
     }
     out
-}
-
-/// Quotes values with commas, such as a mix (RFC 4180).
-fn quoted(value: &str) -> String {
-    if value.contains([',', '"']) {
-        format!("\"{}\"", value.replace('"', "\"\""))
-    } else {
-        value.to_owned()
-    }
 }
 
 /// The series of couchdb-performance-tests: `documents docs/s`, one line per window. What the

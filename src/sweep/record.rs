@@ -6,6 +6,7 @@ use crate::measure::{Growth, Histogram};
 use crate::plan::Purpose;
 use crate::record::{RunRecord, StageRecord, Verdict};
 use serde::{Deserialize, Serialize};
+use std::path::{Component, Path};
 
 /// The definition of a sweep: the same definition gives the same cells in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +114,32 @@ pub struct CurvePoint {
 }
 
 impl SweepRecord {
+    /// The most cells of a sweep.
+    pub const MOST_CELLS: usize = 10_000;
+
+    /// Refuses what no sweep has, as in a file that somebody changed.
+    ///
+    /// # Errors
+    /// What that is.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let mut values = self.definition.axes.iter().map(|axis| axis.values.len());
+        let all = values.try_fold(1, usize::checked_mul);
+        if all.is_none_or(|all| all > Self::MOST_CELLS) || self.cells.len() > Self::MOST_CELLS {
+            return Err("it has more than 10,000 cells, as no sweep has");
+        }
+        let axes = || self.definition.axes.iter().map(|axis| &axis.name);
+        if !self.cells.iter().all(|it| it.settings.iter().map(|it| &it.name).eq(axes())) {
+            return Err("a cell of it has other settings than are varied");
+        }
+        let inside = |run: &str| {
+            Path::new(run).components().all(|part| matches!(part, Component::Normal(_)))
+        };
+        if !self.cells.iter().all(|cell| inside(&cell.run)) {
+            return Err("a run of it is not in its folder");
+        }
+        Ok(())
+    }
+
     /// The cells in the order of their settings, not in the order of measurement.
     pub fn in_order(&self) -> Vec<&CellRecord> {
         let matrix = matrix(&self.definition.axes);

@@ -33,7 +33,7 @@ impl BulkInsertPlan {
     /// distributed, so that only the very last one may have fewer documents; if they do not divide
     /// evenly, the first connections get one more.
     pub fn keys(&self, k: usize, connections: usize) -> Range<u64> {
-        let (k, connections, batch) = (k as u64, connections as u64, u64::from(self.batch));
+        let (k, connections, batch) = (k as u64, connections as u64, u64::from(self.batch.max(1)));
         let requests = self.documents.div_ceil(batch);
         let (each, more) = (requests / connections, requests % connections);
         let first = k * each + k.min(more);
@@ -90,7 +90,7 @@ impl StageWork for BulkInsertPlan {
 
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {
         let keys = self.keys(k, connections);
-        Some((keys.end - keys.start).div_ceil(u64::from(self.batch)))
+        Some((keys.end - keys.start).div_ceil(u64::from(self.batch.max(1))))
     }
 
     fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String> {

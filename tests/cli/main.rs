@@ -12,6 +12,7 @@ mod databases;
 mod defaults;
 mod descriptors;
 mod endings;
+mod foreign;
 mod grammar;
 mod happened;
 mod hbase;

@@ -6,6 +6,7 @@
 mod assets;
 mod fleet;
 mod grafana;
+mod hostile;
 mod junit;
 mod numbers;
 mod text;

@@ -13,7 +13,9 @@ use crate::cli::verb::sweep;
 use crate::clock::wall_ns;
 use crate::files;
 use crate::record::ResultKind;
-use crate::report::{Headline, SavedRow, headline, read_json, saved_text, shown, sweep_pill};
+use crate::report::{
+    Headline, SavedRow, headline, read_json, saved_text, shown, sweep_pill, terminal_json,
+};
 use serde::Serialize;
 use std::path::PathBuf;
 use time::OffsetDateTime;
@@ -91,7 +93,7 @@ impl Verb for List {
         if self.json {
             let all: Vec<_> = saved.iter().map(Listed::new).collect();
             let text = serde_json::to_string_pretty(&all).expect("a list is plain data");
-            print((text + "\n").as_bytes());
+            print(terminal_json(text + "\n").as_bytes());
             return Exit::Passed;
         }
         let text = table(&saved);

@@ -82,7 +82,7 @@ fn stretches(curve: &Curve) -> Vec<(f64, Option<f64>, bool)> {
     let each = whole.chunks(whole.len().div_ceil(MOST_POINTS).max(1));
     each.map(|stretch| {
         let last = stretch[stretch.len() - 1];
-        let (documents, length_s) = (last.documents - since.0, last.at_s - since.1);
+        let (documents, length_s) = (last.documents.saturating_sub(since.0), last.at_s - since.1);
         since = (last.documents, last.at_s);
         let rate = (length_s > 0.0).then(|| documents as f64 / length_s);
         (last.documents as f64, rate, stretch.iter().any(|point| point.gap))

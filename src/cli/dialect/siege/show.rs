@@ -3,7 +3,7 @@
 use super::args::Siege;
 use super::rc::Rc;
 use crate::cli::exit::{Exit, refuse};
-use crate::cli::print::print;
+use crate::cli::print::{print, print_foreign};
 use crate::driver::TargetPlan;
 use crate::http1::Exchange;
 use crate::plan::{HttpLoad, HttpSpec, Invalid, Plan};
@@ -77,7 +77,7 @@ fn tell(shown: &Shown, args: &Siege, rc: &Rc) -> Exit {
         for exchange in &shown.exchanges {
             print(&exchange.request);
             print(b"\n");
-            print(if args.print { &exchange.body } else { &exchange.head });
+            print_foreign(if args.print { &exchange.body } else { &exchange.head });
             print(b"\n");
         }
         eprintln!("{}", figures.trim_end());

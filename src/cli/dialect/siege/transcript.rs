@@ -1,6 +1,6 @@
 //! Prints one line per exchange, in siege's form, during the run.
 
-use crate::cli::print::print;
+use crate::cli::print::print_foreign;
 use crate::http1::{Exchange, Watcher};
 use std::io;
 use std::sync::mpsc::{Receiver, channel};
@@ -59,7 +59,7 @@ fn print_all(source: &Receiver<Exchange>, show: Detail) {
         if show.lines {
             text.extend_from_slice(line(&exchange, show.full_url).as_bytes());
         }
-        print(&text);
+        print_foreign(&text);
     }
 }
 

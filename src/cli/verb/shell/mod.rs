@@ -12,6 +12,7 @@ use crate::cli::flags::tls::TlsArgs;
 use crate::cli::print::print;
 use crate::clock::Clock;
 use crate::plan::Invalid;
+use crate::report::shown;
 use command::{HELP, ShellCommand};
 use rustyline::error::ReadlineError;
 use serde_json::{Map, Value};
@@ -207,7 +208,8 @@ fn tell(command: &ShellCommand, answer: &Answer, out: &mut String) {
             let _ = writeln!(out, "Record {number}");
         }
         for (name, value) in record {
-            let _ = writeln!(out, "{name}={value}");
+            // One line each, whatever the database holds.
+            let _ = writeln!(out, "{}={}", shown(name, false), shown(value, false));
         }
         if scan {
             let _ = writeln!(out, "{RULE}");

@@ -7,14 +7,14 @@ use crate::cli::pipeline::descriptors::suffice;
 use crate::cli::refusal::mistake;
 use crate::cli::verb::run::{DEFAULT_CONNECTIONS, DEFAULT_DOCS, Settings, default_batch, spec_of};
 use crate::plan::{Invalid, Plan, check, count};
-use crate::sweep::{Axis, Definition, Setting, matrix};
+use crate::sweep::{Axis, Definition, Setting, SweepRecord, matrix};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 
 /// Flags whose values are not stored.
 const SECRET: [&str; 1] = ["header"];
 /// More runs than anyone would wait for.
-const MOST_CELLS: u64 = 10_000;
+const MOST_CELLS: u64 = SweepRecord::MOST_CELLS as u64;
 
 /// What the flags say.
 pub(super) struct Wanted {

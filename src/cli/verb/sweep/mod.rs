@@ -23,7 +23,10 @@ use crate::files;
 use crate::fleet::Fleet;
 use crate::plan::{self, Invalid, Plan};
 use crate::record::RunRecord;
-use crate::report::{Format, Picture, read_json, sweep_csv, sweep_page, sweep_picture, sweep_text};
+use crate::report::{
+    Format, Picture, cleaned, read_json, sane, sweep_csv, sweep_page, sweep_picture, sweep_text,
+    terminal_json,
+};
 use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled};
 use cells::{Cells, Wanted, plans};
 use clap::{ArgMatches, ValueEnum};
@@ -116,6 +119,9 @@ pub(in crate::cli) enum SweepFormat {
 impl SweepFormat {
     /// The sweep in this format.
     pub(in crate::cli) fn render(self, sweep: &SweepRecord) -> Vec<u8> {
+        // What cannot be stored was not read from a file, and is our own.
+        let cleaned = (self != Self::Json).then(|| cleaned(sweep).ok().flatten()).flatten();
+        let sweep = cleaned.as_ref().unwrap_or(sweep);
         match self {
             Self::Text => sweep_text(sweep).into_bytes(),
             Self::Csv => sweep_csv(sweep).into_bytes(),
@@ -124,7 +130,7 @@ impl SweepFormat {
             Self::Png => sweep_picture(sweep, Picture::Png),
             Self::Json => {
                 let text = serde_json::to_string_pretty(sweep).expect("plain data");
-                (text + "\n").into_bytes()
+                terminal_json(text + "\n").into_bytes()
             }
         }
     }
@@ -272,11 +278,12 @@ fn load(folder: &Path) -> Result<SweepRecord, Invalid> {
 pub(in crate::cli) fn read(file: &Path) -> Result<SweepRecord, String> {
     let wrong = |problem: String| format!("{}: {problem}", file.display());
     let text = files::read_text(file, files::RECORD).map_err(|error| wrong(error.to_string()))?;
-    let sweep: SweepRecord =
-        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let sweep = sane(&text).and_then(|()| serde_json::from_str::<SweepRecord>(&text));
+    let sweep = sweep.map_err(|error| wrong(error.to_string()))?;
     if sweep.schema_version != SCHEMA_VERSION {
         return Err(wrong(format!("unknown schema_version {}", sweep.schema_version)));
     }
+    sweep.check().map_err(|problem| wrong(problem.to_owned()))?;
     Ok(sweep)
 }
 
