@@ -7,8 +7,8 @@ mod owed;
 pub use ledger::{Ledger, owed};
 
 use super::{
-    Demand, FromSchemas, LaneContext, Offer, Purpose, Restored, RunAsked, Runner,
-    StageWork, Step, Stock, Timing, WorkloadPlan,
+    Demand, FromSchemas, LaneContext, Offer, Purpose, Restored, RunAsked, Runner, StageWork, Step,
+    Stock, Timing, WorkloadPlan,
 };
 use crate::mistake::Invalid;
 use crate::op::OpKind;
