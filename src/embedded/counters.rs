@@ -82,6 +82,11 @@ impl Tally {
     /// Counts an answer by its status.
     pub(super) fn answered(&self, status: u16) {
         count(&self.requests);
+        self.refused(status);
+    }
+
+    /// Counts the status of an answer, if it is a refusal.
+    pub(super) fn refused(&self, status: u16) {
         match status {
             0..=399 => {}
             401 | 403 => count(&self.unauthorized),

@@ -6,7 +6,7 @@ use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::capacity::release;
-use super::lies::Telling;
+use super::catalogue::{Fault, Occurrence};
 use crate::clock::Nanos;
 
 /// How long an answer is held back.
@@ -100,8 +100,8 @@ pub struct Faults {
     pub slow_fraction: f64,
     /// How much longer the slow ones take, in nanoseconds.
     pub slow_ns: Nanos,
-    /// What is said of documents that is not so.
-    pub lies: Vec<Telling>,
+    /// The faults that have names.
+    pub named: Vec<Occurrence>,
     /// The seed of all draws; a connection's draws depend on it and on the connection's number.
     pub seed: u64,
 }
@@ -116,13 +116,27 @@ pub(super) enum Fate {
 }
 
 impl Faults {
-    /// Whether every answer is sent at once.
+    /// Whether every answer is sent at once, as it is.
     pub(super) fn is_prompt(&self) -> bool {
         self.capacity.is_none()
             && self.delay == Delay::None
             && self.stalls.is_empty()
             && self.drop_fraction <= 0.0
             && self.slow_fraction <= 0.0
+            && !self.named.iter().any(|it| !matches!(it.fault, Fault::Lie(_)))
+    }
+
+    /// The fault that a request has, if any, apart from lies; `now` is in nanoseconds after the
+    /// first request.
+    pub(super) fn of_request(&self, now: Nanos, random: &mut Xoshiro256PlusPlus) -> Option<Fault> {
+        let requests = self.named.iter().filter(|it| !matches!(it.fault, Fault::Lie(_)));
+        let mut due = requests.filter(|it| it.is_due(now));
+        due.find(|it| chance(random, it.fraction)).map(|it| it.fault)
+    }
+
+    /// Whether there are lies about documents.
+    pub(super) fn lie(&self) -> bool {
+        self.named.iter().any(|it| matches!(it.fault, Fault::Lie(_)))
     }
 
     /// The fate of a request that was served at `served`, in nanoseconds after the first request.

@@ -3,17 +3,14 @@
 //!
 //! Knows neither HTTP nor documents; `couch::store` tells them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::counters::count;
+use super::catalogue::Fault;
 use super::faults::chance;
 use super::turnstile::Gate;
-use crate::clock::Nanos;
 
 /// A lie about a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,47 +25,8 @@ pub enum Lie {
     WrongBody,
     /// A read returns the revision before the current one.
     OldRevision,
-}
-
-impl Lie {
-    /// All, with their names.
-    pub const NAMES: [(&'static str, Self); 5] = [
-        ("drop-acknowledged", Self::DropAcknowledged),
-        ("drop-delete", Self::DropDelete),
-        ("undo-delete", Self::UndoDelete),
-        ("wrong-body", Self::WrongBody),
-        ("old-revision", Self::OldRevision),
-    ];
-}
-
-/// How often a lie is told, and when.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Telling {
-    /// What is told.
-    pub lie: Lie,
-    /// The fraction of the operations that it can be told about, 0 to 1.
-    pub fraction: f64,
-    /// From when on, in nanoseconds after the first request.
-    pub from_ns: Nanos,
-    /// Until when; `None`: to the end.
-    pub until_ns: Option<Nanos>,
-}
-
-/// How often each lie was told so far, in the order of [`Lie::NAMES`].
-#[derive(Debug, Default)]
-pub(super) struct Told([AtomicU64; Lie::NAMES.len()]);
-
-impl Told {
-    fn count(&self, lie: Lie) {
-        let counts = Lie::NAMES.iter().zip(&self.0);
-        counts.filter(|((_, it), _)| *it == lie).for_each(|(_, counter)| count(counter));
-    }
-
-    /// The counts of all lies, by name.
-    pub(super) fn snapshot(&self) -> BTreeMap<&'static str, u64> {
-        let counts = Lie::NAMES.iter().zip(&self.0);
-        counts.map(|((name, _), count)| (*name, count.load(Ordering::Relaxed))).collect()
-    }
+    /// A feed has a change twice.
+    DuplicateChange,
 }
 
 /// Decides which lies are told about one database.
@@ -87,17 +45,15 @@ impl Liar {
 
     /// Whether this lie is ever told.
     pub(super) fn knows(&self, lie: Lie) -> bool {
-        self.gate.faults().lies.iter().any(|it| it.lie == lie)
+        self.gate.faults().named.iter().any(|it| it.fault == Fault::Lie(lie))
     }
 
     /// Whether this lie is told now.
     pub(super) fn tells(&mut self, lie: Lie) -> bool {
         let gate = Arc::clone(&self.gate);
         let mut told = false;
-        for it in gate.faults().lies.iter().filter(|it| it.lie == lie) {
-            let now = gate.elapsed_ns();
-            let due = now >= it.from_ns && it.until_ns.is_none_or(|until| now < until);
-            told |= due && chance(&mut self.random, it.fraction);
+        for it in gate.faults().named.iter().filter(|it| it.fault == Fault::Lie(lie)) {
+            told |= it.is_due(gate.elapsed_ns()) && chance(&mut self.random, it.fraction);
         }
         // What is to be undone is counted when that happens.
         if told && lie != Lie::UndoDelete {
@@ -108,7 +64,7 @@ impl Liar {
 
     /// Counts a lie that was told.
     pub(super) fn count(&self, lie: Lie) {
-        self.gate.told.count(lie);
+        self.gate.happened.count(Fault::Lie(lie));
     }
 }
 

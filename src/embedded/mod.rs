@@ -15,6 +15,7 @@
 //! * attachments, views, Mango and replication answer 405 or 501, never a made-up success.
 
 mod capacity;
+mod catalogue;
 mod couch;
 mod counters;
 mod faults;
@@ -23,11 +24,14 @@ mod null;
 mod server;
 mod timer;
 mod turnstile;
+mod wire;
 
+pub use catalogue::{Fault, Occurrence, Refused};
 pub use counters::Counters;
 pub use faults::{Delay, Faults, Stall};
-pub use lies::{Lie, Telling};
+pub use lies::Lie;
 pub use server::{StandIn, bind};
+pub use wire::Wire;
 
 use crate::clock::Nanos;
 

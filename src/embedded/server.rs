@@ -7,20 +7,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 
-use super::couch::SharedState;
-use super::couch::service;
+use super::couch::{SharedState, connection};
 use super::counters::{Counters, Tally, count};
 use super::null::{self, Script, histogram};
-use super::turnstile::{Gate, Turnstile};
+use super::turnstile::Gate;
 use super::{Mode, Options};
 
 /// Connections which may wait to be accepted.
@@ -207,7 +201,8 @@ impl Worker {
         let _ = stream.set_nodelay(true);
         match &self.engine {
             Engine::Couch(shared, gate) => {
-                tokio::spawn(couch(Arc::clone(shared), Arc::clone(gate), stream, number));
+                let (shared, gate) = (Arc::clone(shared), Arc::clone(gate));
+                tokio::spawn(connection::serve(shared, gate, stream, number));
             }
             Engine::Null(script) => {
                 let connection =
@@ -219,27 +214,6 @@ impl Worker {
             }
         }
     }
-}
-
-async fn couch(shared: Arc<SharedState>, gate: Arc<Gate>, stream: TcpStream, number: u64) {
-    let Ok(peer) = stream.peer_addr() else { return };
-    let (clock, open) = (gate.clock(), gate.is_open());
-    let turnstile = tokio::sync::Mutex::new(Turnstile::new(gate, number));
-    let service = service_fn(async |request: Request<Incoming>| {
-        let read = clock.now();
-        let (exempt, shared) = (open || service::is_exempt(&request), Arc::clone(&shared));
-        let answer = service::serve(Arc::clone(&shared), peer.ip(), request).await;
-        if !exempt && matches!(turnstile.lock().await.pass(read).await, Ok(false)) {
-            count(&shared.tally.dropped);
-            // Until the client closes the connection.
-            std::future::pending::<()>().await;
-        }
-        answer
-    });
-    let mut http = http1::Builder::new();
-    http.header_read_timeout(None).pipeline_flush(true);
-    // A client which closes the connection is not an error here.
-    let _ = http.serve_connection(TokioIo::new(stream), service).await;
 }
 
 /// Accepts connections, and distributes them in turn to this thread and the `others`.

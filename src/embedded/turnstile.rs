@@ -9,8 +9,9 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::capacity::Queue;
+use super::catalogue::{Fault, Happened};
+use super::counters::Tally;
 use super::faults::{Fate, Faults};
-use super::lies::Told;
 use super::timer::Timer;
 use crate::clock::{Clock, Nanos};
 
@@ -22,7 +23,7 @@ pub(super) struct Gate {
     clock: Clock,
     /// When the first request was read; 0 before.
     first: AtomicU64,
-    pub(super) told: Told,
+    pub(super) happened: Happened,
 }
 
 impl Gate {
@@ -30,7 +31,7 @@ impl Gate {
     pub(super) fn new(faults: Faults) -> Self {
         let queue = faults.capacity.map(Queue::new);
         let (clock, first) = (Clock::system(), AtomicU64::new(0));
-        Self { faults, queue, clock, first, told: Told::default() }
+        Self { faults, queue, clock, first, happened: Happened::default() }
     }
 
     /// The clock for its times.
@@ -49,7 +50,16 @@ impl Gate {
         now.saturating_sub(self.first(now))
     }
 
-    /// Whether every answer passes at once.
+    /// What was counted, with the faults that have names.
+    pub(super) fn counters(&self, tally: &Tally) -> serde_json::Value {
+        let mut counters = serde_json::json!(tally.snapshot());
+        if !self.faults.named.is_empty() {
+            counters["faults"] = serde_json::json!(self.happened.snapshot());
+        }
+        counters
+    }
+
+    /// Whether every answer passes at once, as it is.
     pub(super) fn is_open(&self) -> bool {
         self.faults.is_prompt()
     }
@@ -83,6 +93,14 @@ impl Turnstile {
     pub(super) fn new(gate: Arc<Gate>, number: u64) -> Self {
         let seed = gate.faults.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self { gate, random: Xoshiro256PlusPlus::seed_from_u64(seed), timer: None }
+    }
+
+    /// The fault that a request read at `read` has, apart from lies; counts it.
+    pub(super) fn fault(&mut self, read: Nanos) -> Option<Fault> {
+        let now = read.saturating_sub(self.gate.first(read));
+        let fault = self.gate.faults.of_request(now, &mut self.random)?;
+        self.gate.happened.count(fault);
+        Some(fault)
     }
 
     /// Waits until the answer to a request read at `read` is due; `false` if it is never due.

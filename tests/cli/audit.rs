@@ -4,7 +4,7 @@
 use crate::servers::Server;
 use crate::springload::{Finished, binary, failures, measure, measure_after, number, springload};
 use serde_json::Value;
-use springload::embedded::{Faults, Lie, Options, Telling};
+use springload::embedded::{Fault, Faults, Lie, Occurrence, Options};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
@@ -14,16 +14,17 @@ const MIX: [&str; 6] = ["--docs", "1k", "--batch", "100", "-c", "4"];
 
 /// A server that tells this lie about so many documents.
 fn lying(lie: Lie, fraction: f64) -> Server {
-    let lies = vec![Telling { lie, fraction, from_ns: 0, until_ns: None }];
-    let faults = Faults { lies, seed: 7, ..Faults::default() };
+    let fault = Fault::Lie(lie);
+    let named = vec![Occurrence { fault, fraction, from_ns: 0, until_ns: None }];
+    let faults = Faults { named, seed: 7, ..Faults::default() };
     Server::stand_in(Options { faults, ..Options::default() })
 }
 
 /// How often the server has lied.
 fn told(server: &Server, lie: Lie) -> u64 {
     let counters = get(&format!("{}/_springload/counters", server.url));
-    let (name, _) = Lie::NAMES.iter().find(|(_, it)| *it == lie).expect("a name");
-    number(&counters["lies"][*name])
+    let (name, _) = Fault::NAMES.iter().find(|(_, it)| *it == Fault::Lie(lie)).expect("a name");
+    number(&counters["faults"][*name])
 }
 
 fn get(url: &str) -> Value {

@@ -12,6 +12,7 @@ mod databases;
 mod defaults;
 mod descriptors;
 mod endings;
+mod faults;
 mod foreign;
 mod grammar;
 mod happened;

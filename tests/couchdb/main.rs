@@ -3,6 +3,7 @@
 
 mod cases;
 mod client;
+mod faults;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod stand_in;

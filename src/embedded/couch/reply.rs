@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 
 use super::json::write_string;
 use super::revision::Rev;
+use crate::embedded::catalogue::{LOCKED_OUT, Refused};
 
 const SERVER_NAME: &str =
     concat!("springload-stand-in/", env!("CARGO_PKG_VERSION"), " (CouchDB API)");
@@ -87,11 +88,7 @@ impl Refusal {
         refusal(401, "unauthorized", "You are not a server admin.");
     pub(in crate::embedded) const WRONG_PASSWORD: Self =
         refusal(401, "unauthorized", "Name or password is incorrect.");
-    pub(in crate::embedded) const LOCKED_OUT: Self = refusal(
-        403,
-        "forbidden",
-        "Account is temporarily locked due to multiple authentication failures",
-    );
+    pub(in crate::embedded) const LOCKED_OUT: Self = refusal(403, "forbidden", LOCKED_OUT);
     pub(in crate::embedded) const NO_DATABASE: Self =
         refusal(404, "not_found", "Database does not exist.");
     pub(in crate::embedded) const MISSING: Self = refusal(404, "not_found", "missing");
@@ -247,6 +244,12 @@ impl Reply {
             headers.append(name, value);
         }
         response
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Self {
+        refusal(refused.status, refused.error, refused.reason)
     }
 }
 

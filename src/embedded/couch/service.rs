@@ -19,6 +19,7 @@ use super::single::{document, post};
 use super::stand_in::{
     Call, SharedState, all_dbs, counters, create, delete, info, session, up, uuids, welcome,
 };
+use crate::embedded::catalogue::Refused;
 use crate::embedded::counters::Tally;
 
 /// The longest body accepted, in bytes. CouchDB's own limit is 4 GiB, too much to keep in memory.
@@ -59,9 +60,26 @@ pub(in crate::embedded) async fn serve(
         identity: &identity,
         peer,
     };
-    let mut reply = answer(&call, &place).unwrap_or_else(refuse);
+    let mut reply = answer(&call, &place).unwrap_or_else(refusal);
     if let Some(token) = &identity.renewed {
         reply = reply.cookie(shared.auth.set_cookie(token));
+    }
+    Ok(send(&shared.tally, &place, reply))
+}
+
+/// Refuses a request, without carrying it out.
+///
+/// # Errors
+/// When the body cannot be read to its end: the connection cannot be used any more.
+pub(in crate::embedded) async fn refuse(
+    shared: &SharedState,
+    request: Request<Incoming>,
+    refused: Refused,
+) -> Result<Response<ReplyBody>, hyper::Error> {
+    let place = Place::parse(request.uri().path());
+    let mut reply = Reply::from(Refusal::from(refused));
+    if read(request.into_body(), 0).await?.is_none() {
+        reply = reply.close();
     }
     Ok(send(&shared.tally, &place, reply))
 }
@@ -71,7 +89,7 @@ pub(in crate::embedded) fn is_exempt(request: &Request<Incoming>) -> bool {
     Place::parse(request.uri().path()) == Place::Counters
 }
 
-fn refuse(refusal: Refusal) -> Reply {
+fn refusal(refusal: Refusal) -> Reply {
     let reply = Reply::from(refusal);
     if refusal.status == Refusal::TOO_LARGE.status { reply.close() } else { reply }
 }

@@ -98,7 +98,7 @@ impl SharedState {
 
     /// Who decides on the lies about a new database.
     fn liar(&self) -> Option<Liar> {
-        (!self.gate.faults().lies.is_empty()).then(|| Liar::new(Arc::clone(&self.gate)))
+        self.gate.faults().lie().then(|| Liar::new(Arc::clone(&self.gate)))
     }
 
     /// A new id: 26 digits of this server and 6 that count up, as in CouchDB's sequential
@@ -132,11 +132,7 @@ pub(in crate::embedded) fn up() -> Reply {
 
 /// `GET /_springload/counters`
 pub(in crate::embedded) fn counters(shared: &SharedState) -> Reply {
-    let mut counters = json!(shared.tally.snapshot());
-    if !shared.gate.faults().lies.is_empty() {
-        counters["lies"] = json!(shared.gate.told.snapshot());
-    }
-    json_line(200, &counters)
+    json_line(200, &shared.gate.counters(&shared.tally))
 }
 
 /// `GET /_uuids`

@@ -186,6 +186,16 @@ impl State {
         Ok((rev, change))
     }
 
+    /// Lends out who decides on the lies, for as long as documents are read.
+    pub(in crate::embedded) fn take_liar(&mut self) -> Option<Liar> {
+        self.liar.take()
+    }
+
+    /// Takes back what [`State::take_liar`] lent out.
+    pub(in crate::embedded) fn give_back(&mut self, liar: Option<Liar>) {
+        self.liar = liar;
+    }
+
     fn tells(&mut self, lie: Lie) -> bool {
         self.liar.as_mut().is_some_and(|liar| liar.tells(lie))
     }

@@ -1,6 +1,7 @@
 //! The null responder's answers in their final form: prepared once, assembled by copying.
 
 use super::request::{Kind, NO_ID, documents, ids};
+use crate::embedded::catalogue::Refused;
 
 /// The revision in every answer.
 pub(super) const REVISION: &str = "1-967a00dff5e02add41819138abb3284d";
@@ -97,6 +98,21 @@ impl Answers {
     /// Appends an answer 200 with any body.
     pub(super) fn write_ok(&self, body: &[u8], out: &mut Vec<u8>) {
         whole(&self.ok, body, out);
+    }
+
+    /// Appends a refusal.
+    pub(super) fn refuse(refused: Refused, with_body: bool, out: &mut Vec<u8>) {
+        let Refused { status, error, reason } = refused;
+        let body = format!("{{\"error\":\"{error}\",\"reason\":\"{reason}\"}}\n");
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 {status} Refused\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        out.extend_from_slice(head.as_bytes());
+        if with_body {
+            out.extend_from_slice(body.as_bytes());
+        }
     }
 
     fn document(&self, id: &[u8], with_body: bool, out: &mut Vec<u8>) {

@@ -16,8 +16,10 @@ use tokio::net::TcpStream;
 use self::answers::Answers;
 use self::request::{Kind, parse};
 use crate::clock::Nanos;
+use crate::embedded::catalogue::Fault;
 use crate::embedded::counters::{Tally, add, count};
 use crate::embedded::turnstile::{Gate, Turnstile};
+use crate::embedded::wire::{After, Wire, play};
 
 /// The longest time of the histogram, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
@@ -107,20 +109,28 @@ impl Connection {
                 start += length;
                 if kind == Kind::Counters {
                     // Reading the counters must not change them.
-                    let counters = serde_json::to_vec(&self.script.tally.snapshot())?;
+                    let counters = self.script.gate.counters(&self.script.tally);
+                    let counters = serde_json::to_vec(&counters)?;
                     self.script.answers.write_ok(&counters, &mut self.out);
                     continue;
                 }
                 count(&self.script.tally.requests);
+                let fault = if open { None } else { self.turnstile.fault(read) };
                 if !open && !self.turnstile.pass(read).await? {
                     count(&self.script.tally.dropped);
                     return self.ignore(bytes).await;
                 }
                 self.waiting += 1;
-                let rows = self.script.answers.write(kind, &mut self.out);
-                self.script.tally(kind, rows);
+                self.answer(kind, fault);
                 if kind == Kind::Unframed {
                     return self.flush(read).await;
+                }
+                if let Some(Fault::Wire(wire)) = fault {
+                    if play(&self.stream, wire, &self.out).await? == After::Ended {
+                        return Ok(());
+                    }
+                    self.out.clear();
+                    self.waiting = 0;
                 }
                 if !open {
                     self.flush(read).await?;
@@ -131,6 +141,23 @@ impl Connection {
                 bytes.clear();
             } else {
                 bytes.drain(..start);
+            }
+        }
+    }
+
+    /// Appends the answer to a request, and counts it.
+    fn answer(&mut self, kind: Kind<'_>, fault: Option<Fault>) {
+        let script = &self.script;
+        match fault {
+            // What is not carried out is not counted.
+            Some(Fault::Wire(Wire::ResetBefore)) => {}
+            Some(Fault::Refuse(refused)) => {
+                Answers::refuse(refused, kind != Kind::Head, &mut self.out);
+                script.tally.refused(refused.status);
+            }
+            _ => {
+                let rows = script.answers.write(kind, &mut self.out);
+                script.tally(kind, rows);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The flags of `springload serve` that inject faults. Parses them; `embedded` carries them out.
 
-use crate::embedded::{Delay, Faults, Lie, Stall, Telling};
+use crate::embedded::{Delay, Fault, Faults, Occurrence, Stall};
 use crate::plan::{duration_ns, rate};
 
 /// Faults to inject.
@@ -34,11 +34,14 @@ pub(super) struct FaultArgs {
     /// Delay a share of the answers for longer: 5s@1%
     #[arg(long, value_name = "FOR@PERCENT")]
     slow: Option<String>,
-    /// Lie about this share of documents: wrong-body=1%
+    /// A named fault, such as reset-after=1%
     ///
-    /// Lie about this share of the documents that are written or read: drop-acknowledged=0.01%,
-    /// drop-delete, undo-delete, wrong-body or old-revision; wrong-body=1%@10s..20s from 10 s to
-    /// 20 s after the first request; may be repeated
+    /// A named fault for this share of requests or documents. Lies about documents:
+    /// drop-acknowledged=0.01%, drop-delete, undo-delete, wrong-body, old-revision and
+    /// duplicate-change. Refusals: status-409, status-429, status-500, status-503 and lock-out.
+    /// Faults of the connection: reset-before, reset-during, reset-after, slow-bytes,
+    /// truncate-body, early-close, idle-close, duplicate-answer and unsolicited-answer.
+    /// reset-after=1%@10s..20s from 10 s to 20 s after the first request; may be repeated
     #[arg(long, value_name = "NAME=SHARE[@FROM[..TO]]")]
     fault: Vec<String>,
     /// Seed for everything random about the faults
@@ -78,7 +81,7 @@ impl FaultArgs {
                 .map_err(|error| format!("--slow: {error}; give FOR@PERCENT, such as 5s@1%"))?;
         }
         for text in &self.fault {
-            faults.lies.push(lie(text).map_err(|error| {
+            faults.named.push(named(text).map_err(|error| {
                 format!("--fault: {error}; give NAME=SHARE, such as wrong-body=1%")
             })?);
         }
@@ -87,10 +90,10 @@ impl FaultArgs {
 }
 
 /// `wrong-body=1%@10s..20s`
-fn lie(text: &str) -> Result<Telling, String> {
+fn named(text: &str) -> Result<Occurrence, String> {
     let (name, rest) = text.split_once('=').ok_or_else(|| format!("{text:?} has no share"))?;
-    let lie = Lie::NAMES.iter().find(|(known, _)| *known == name).ok_or_else(|| {
-        let names: Vec<_> = Lie::NAMES.iter().map(|(name, _)| *name).collect();
+    let fault = Fault::named(name).ok_or_else(|| {
+        let names: Vec<_> = Fault::NAMES.iter().map(|(name, _)| *name).collect();
         format!("{name:?} is not one of {}", names.join(", "))
     })?;
     let (share, time) = rest.split_once('@').unwrap_or((rest, "0s"));
@@ -102,7 +105,7 @@ fn lie(text: &str) -> Result<Telling, String> {
     if until.is_some_and(|until| until <= from_ns) {
         return Err(format!("{time:?} ends before it begins"));
     }
-    Ok(Telling { lie: lie.1, fraction: fraction(share)?, from_ns, until_ns: until })
+    Ok(Occurrence { fault, fraction: fraction(share)?, from_ns, until_ns: until })
 }
 
 fn delay(text: &str) -> Result<Delay, String> {
@@ -164,6 +167,8 @@ fn duration(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::embedded::Lie;
+    use clap::{Args, Command};
 
     const MS: u64 = 1_000_000;
 
@@ -209,16 +214,18 @@ mod tests {
     }
 
     #[test]
-    fn a_lie_has_a_share_and_a_time() {
+    fn a_named_fault_has_a_share_and_a_time() {
         let read = |text: &str| {
-            FaultArgs { fault: vec![text.to_owned()], ..none() }.read().map(|it| it.lies[0])
+            FaultArgs { fault: vec![text.to_owned()], ..none() }.read().map(|it| it.named[0])
         };
-        let telling = Telling { lie: Lie::WrongBody, fraction: 0.01, from_ns: 0, until_ns: None };
-        assert_eq!(read("wrong-body=1%"), Ok(telling));
-        let from = Telling { lie: Lie::UndoDelete, from_ns: 10_000 * MS, ..telling };
+        let fault = Fault::Lie(Lie::WrongBody);
+        let always = Occurrence { fault, fraction: 0.01, from_ns: 0, until_ns: None };
+        assert_eq!(read("wrong-body=1%"), Ok(always));
+        let fault = Fault::Lie(Lie::UndoDelete);
+        let from = Occurrence { fault, from_ns: 10_000 * MS, ..always };
         assert_eq!(read("undo-delete=1%@10s"), Ok(from));
         let until_ns = Some(20_000 * MS);
-        assert_eq!(read("undo-delete=1%@10s..20s"), Ok(Telling { until_ns, ..from }));
+        assert_eq!(read("undo-delete=1%@10s..20s"), Ok(Occurrence { until_ns, ..from }));
         for wrong in [
             "",
             "wrong-body",
@@ -229,6 +236,16 @@ mod tests {
         ] {
             let error = read(wrong).unwrap_err();
             assert!(error.starts_with("--fault: ") && error.contains("; give "), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_all_of_them() {
+        let command = FaultArgs::augment_args(Command::new("serve"));
+        let flag = command.get_arguments().find(|it| it.get_id() == "fault").unwrap();
+        let help = flag.get_long_help().unwrap().to_string();
+        for (name, _) in Fault::NAMES {
+            assert!(help.contains(name), "{name}");
         }
     }
 

@@ -5,7 +5,7 @@ mod faults;
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::pipeline::signals;
-use crate::embedded::{Mode, Options, StandIn, bind};
+use crate::embedded::{Fault, Mode, Options, StandIn, bind};
 use crate::plan::duration_ns;
 use std::time::Duration;
 
@@ -38,8 +38,9 @@ impl Verb for Serve {
     const NAME: &'static str = "serve";
     const ABOUT: &'static str = "Run the embedded stand-in for CouchDB on its own";
     const FAMILY: Family = Family::Machines;
-    const BRIEF: &'static [&'static str] =
-        &["listen", "admin", "threads", "null", "capacity", "delay", "stall", "drop", "slow"];
+    const BRIEF: &'static [&'static str] = &[
+        "listen", "admin", "threads", "null", "capacity", "delay", "stall", "drop", "slow", "fault",
+    ];
     const EXAMPLES: [Example; 3] = [
         ("A CouchDB to try things on", "serve --listen 127.0.0.1:5984"),
         ("That stands still for 2 s, 5 s after the first request", "serve --stall 2s@5s"),
@@ -71,8 +72,8 @@ impl Verb for Serve {
                 return Exit::Usage;
             }
         };
-        if self.null && !faults.lies.is_empty() {
-            eprintln!("error: --fault: --null stores nothing; leave one of them out");
+        if self.null && faults.named.iter().any(|it| matches!(it.fault, Fault::Lie(_))) {
+            eprintln!("error: --fault: --null stores nothing to lie about; leave one of them out");
             return Exit::Usage;
         }
         let mode = if self.null { Mode::Null } else { Mode::Couch };
