@@ -37,6 +37,8 @@ fn flags(verb: &str) -> BTreeSet<String> {
 fn takes(program: &str, arguments: &[&str], text: &str) -> Option<std::process::Output> {
     let mut child = Command::new(program)
         .args(arguments)
+        // Nothing is offered of what whoever tests has run.
+        .env("SPRINGLOAD_STATE", "")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

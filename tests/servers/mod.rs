@@ -64,7 +64,7 @@ impl Server {
     pub(crate) fn pouchdb() -> Option<Self> {
         let script = installed("pouchdb-server")?;
         // Between finding a free port and using it somebody else may take it: try again.
-        let started = (0..3).find_map(|_| start_pouchdb(script.clone()).ok());
+        let started = (0..3).find_map(|_| start_pouchdb(&script).ok());
         Some(started.expect("pouchdb-server starts"))
     }
 
@@ -122,14 +122,30 @@ fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers")
 }
 
-fn start_pouchdb(script: PathBuf) -> io::Result<Server> {
+/// pouchdb-server with its documents in the folder of its process, and its URL; `None`, and a word
+/// about it, when it is not installed.
+pub(crate) fn pouchdb_on_disk() -> Option<(Process, String)> {
+    let script = installed("pouchdb-server")?;
+    let started = (0..3).find_map(|_| pouchdb_process(&script, &[]).ok());
+    Some(started.expect("pouchdb-server starts"))
+}
+
+fn start_pouchdb(script: &Path) -> io::Result<Server> {
+    let (process, url) = pouchdb_process(script, &["--in-memory"])?;
+    let running = Running::Process(process);
+    Ok(Server { name: "pouchdb-server", url, credentials: None, running })
+}
+
+fn pouchdb_process(script: &Path, more: &[&'static str]) -> io::Result<(Process, String)> {
+    let (script, more) = (script.to_owned(), more.to_owned());
     let port = process::free_ports(1)?[0];
     let mut process = Process::start(Box::new(move |folder| {
         let mut command = Command::new("node");
         command
             .arg(&script)
             .args(["--host", "127.0.0.1", "--port", &port.to_string()])
-            .args(["--in-memory", "--no-stdout-logs", "--dir"])
+            .args(&more)
+            .args(["--no-stdout-logs", "--dir"])
             .arg(folder)
             .arg("--config")
             .arg(folder.join("config.json"));
@@ -137,6 +153,5 @@ fn start_pouchdb(script: PathBuf) -> io::Result<Server> {
     }))?;
     let url = format!("http://127.0.0.1:{port}");
     process.until(PATIENCE, |_| ureq::get(&url).call().is_ok())?;
-    let running = Running::Process(process);
-    Ok(Server { name: "pouchdb-server", url, credentials: None, running })
+    Ok((process, url))
 }

@@ -1,0 +1,153 @@
+//! Servers that are killed, stopped and started again while something is measured.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustix::process::{Pid, Signal, kill_process};
+
+use serde_json::Value;
+use ureq::http::Request;
+
+use crate::servers::process::{Process, free_ports};
+use crate::servers::{Server, pouchdb_on_disk, skipped};
+use crate::springload::BINARY;
+
+/// Commands that start and stop the server that `SPRINGLOAD_COUCHDB_URL` names.
+const START: &str = "SPRINGLOAD_COUCHDB_START";
+const STOP: &str = "SPRINGLOAD_COUCHDB_STOP";
+
+/// How long a server may take to be there again.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server and what can be done to it.
+pub(crate) struct Victim {
+    pub(crate) name: &'static str,
+    /// Without credentials and without a slash at the end.
+    url: String,
+    /// User and password, when it needs them.
+    credentials: Option<(String, String)>,
+    how: How,
+}
+
+enum How {
+    Process(Process),
+    Commands { start: String, stop: String },
+}
+
+impl Victim {
+    /// pouchdb-server with `LevelDB` in a folder; `None`, and a word about it, without it.
+    pub(crate) fn pouchdb() -> Option<Self> {
+        let (process, url) = pouchdb_on_disk()?;
+        let how = How::Process(process);
+        Some(Self { name: "pouchdb-server", url, credentials: None, how })
+    }
+
+    /// The stand-in, which has nothing left after it was killed.
+    pub(crate) fn stand_in() -> Self {
+        let port = free_ports(1).expect("a free port")[0];
+        let listen = format!("127.0.0.1:{port}");
+        let spell = move |_: &Path| {
+            let mut command = Command::new(BINARY);
+            // Slow enough to be struck in the middle of a run.
+            command.args(["serve", "--listen", &listen, "--delay", "5ms"]);
+            command
+        };
+        let process = Process::start(Box::new(spell)).expect("the stand-in starts");
+        let url = format!("http://127.0.0.1:{port}");
+        let how = How::Process(process);
+        let mut victim = Self { name: "stand-in", url, credentials: None, how };
+        victim.until_up();
+        victim
+    }
+
+    /// The server that the environment names, if it says how to start and stop it, too.
+    pub(crate) fn named() -> Option<Self> {
+        let server = Server::named()?;
+        let (Ok(start), Ok(stop)) = (std::env::var(START), std::env::var(STOP)) else {
+            skipped("kills of the named server", &format!("set {START} and {STOP}"));
+            return None;
+        };
+        let (url, credentials) = (server.url.clone(), server.credentials.clone());
+        let how = How::Commands { start, stop };
+        let mut victim = Self { name: server.name, url, credentials, how };
+        victim.until_up();
+        Some(victim)
+    }
+
+    /// A database there, as springload takes it.
+    pub(crate) fn target(&self, database: &str) -> String {
+        let mut url = url::Url::parse(&self.url).expect("a URL");
+        if let Some((user, password)) = &self.credentials {
+            url.set_username(user).expect("an http URL");
+            url.set_password(Some(password)).expect("an http URL");
+        }
+        format!("{}/{database}", url.as_str().trim_end_matches('/'))
+    }
+
+    /// Asks it something; `None` if the answer is no success.
+    pub(crate) fn ask(&self, method: &str, path: &str) -> Option<Value> {
+        let mut request = Request::builder().method(method).uri(format!("{}/{path}", self.url));
+        if let Some((user, password)) = &self.credentials {
+            let basic = STANDARD.encode(format!("{user}:{password}"));
+            request = request.header("authorization", format!("Basic {basic}"));
+        }
+        let mut answer = ureq::run(request.body(()).expect("a request")).ok()?;
+        let body = answer.body_mut().with_config().limit(1 << 30);
+        serde_json::from_str(&body.read_to_string().expect("UTF-8")).ok()
+    }
+
+    /// The revisions of all documents of a database, by id, read by a client that is not
+    /// springload's.
+    pub(crate) fn documents(&self, database: &str) -> BTreeMap<String, String> {
+        let Some(list) = self.ask("GET", &format!("{database}/_all_docs")) else {
+            return BTreeMap::new();
+        };
+        let text = |value: &Value| value.as_str().expect("text").to_owned();
+        let rows = list["rows"].as_array().expect("rows").iter();
+        rows.map(|row| (text(&row["id"]), text(&row["value"]["rev"]))).collect()
+    }
+
+    /// Ends it without a warning.
+    pub(crate) fn kill(&mut self) {
+        match &mut self.how {
+            How::Process(process) => process.kill(),
+            How::Commands { stop, .. } => shell(stop),
+        }
+    }
+
+    /// Starts it on what it has left behind, and waits until it answers.
+    pub(crate) fn start_again(&mut self) {
+        match &mut self.how {
+            How::Process(process) => process.start_again().expect("it starts again"),
+            How::Commands { start, .. } => shell(start),
+        }
+        self.until_up();
+    }
+
+    /// Stops it where it stands, or lets it go on. `false`: nobody knows how to.
+    pub(crate) fn freeze(&self, frozen: bool) -> bool {
+        let How::Process(process) = &self.how else { return false };
+        let id = i32::try_from(process.pid()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(id, if frozen { Signal::STOP } else { Signal::CONT }).expect("it runs");
+        true
+    }
+
+    fn until_up(&mut self) {
+        for _ in 0..PATIENCE.as_millis() / 50 {
+            if self.ask("GET", "").is_some() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{} is not up after {PATIENCE:?}", self.name);
+    }
+}
+
+fn shell(command: &str) {
+    let status = Command::new("sh").args(["-c", command]).status().expect("a shell");
+    assert!(status.success(), "{command}: {status}");
+}
