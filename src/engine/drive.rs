@@ -93,6 +93,14 @@ impl Shared {
         }
     }
 
+    /// Notes that a write was not sent after all.
+    #[cold]
+    fn withdraw(&self, op: &Op) {
+        if let Some(journal) = &self.journal {
+            note(&mut journal.borrow_mut(), op, Some(Err(Failure::Connect)), &[]);
+        }
+    }
+
     /// Records what is not a separate request.
     fn note(&self, kind: OpKind, result: Result<Reply, Failure>, timing: &Timing) {
         self.recorder.borrow_mut().record(&Sample::single(kind, timing, result));
@@ -149,6 +157,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
             ticket
         } else {
             times.idle_ns += shared.clock.now().saturating_sub(last_done);
+            shared.withdraw(&op);
             break;
         };
         shared.begin(&op, &ticket);

@@ -5,6 +5,7 @@ use super::number::{decimal, grouped, millis};
 use super::threshold::requirements;
 use crate::measure::{Latency, Merged};
 use crate::op::OpKind;
+use crate::plan::Purpose;
 use crate::record::{Cause, EndedBy, Hindrance, ResultKind, RunRecord, StageRecord, Verdict};
 
 /// The result of a run in one line.
@@ -59,7 +60,15 @@ impl Headline {
 }
 
 fn passed_words(record: &RunRecord) -> Option<String> {
-    record.main_stage().map(|_| figures_words(record))
+    record.main_stage().map(|_| figures_words(record)).or_else(|| audit_words(record))
+}
+
+/// What a run that only audits has found.
+fn audit_words(record: &RunRecord) -> Option<String> {
+    let audits = |stage: &&StageRecord| stage.purpose() == Purpose::Audit;
+    let stage = record.stages.iter().find(audits)?;
+    let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
+    Some(format!("{} documents, all as acknowledged", grouped(verified.map_or(0, |it| it.ok))))
 }
 
 /// Rate, times and errors of what the run is about.

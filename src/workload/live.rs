@@ -1,6 +1,7 @@
 //! The documents that one connection has in the database, with the data needed to use them.
 
 use crate::op::{Failure, Key, OpKind, Reply, Token};
+use std::collections::BTreeMap;
 
 /// A document: its key, version and token. 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +31,30 @@ pub enum Doubt {
     Update,
     /// A deletion.
     Delete,
+    /// Either, or an update and then a deletion.
+    Either,
 }
 
 impl Doubt {
+    /// Whether there may be an update.
+    pub(super) const fn may_update(self) -> bool {
+        matches!(self, Self::Update | Self::Either)
+    }
+
+    /// Whether it may have been deleted.
+    pub(super) const fn may_delete(self) -> bool {
+        matches!(self, Self::Delete | Self::Either)
+    }
+
+    /// This and another.
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (one, Self::None) | (Self::None, one) => one,
+            (one, other) if one == other => one,
+            _ => Self::Either,
+        }
+    }
+
     /// What a failed operation may have done.
     pub(super) const fn after(kind: OpKind, failure: Failure) -> Self {
         match kind {
@@ -50,12 +72,15 @@ impl Doubt {
 pub struct Live {
     known: Vec<Entry>,
     lost: Vec<(Entry, Doubt)>,
+    /// Writes without an answer that a read has not shown: they may be carried out yet, until
+    /// another write has changed the document.
+    late: BTreeMap<Key, Doubt>,
 }
 
 impl Live {
     /// No documents, with room for `count`.
     pub fn with_capacity(count: usize) -> Self {
-        Self { known: Vec::with_capacity(count), lost: Vec::new() }
+        Self { known: Vec::with_capacity(count), ..Self::default() }
     }
 
     /// Adds a document that was stored.
@@ -86,7 +111,12 @@ impl Live {
     /// What may have been carried out on the document at `place` since.
     #[inline]
     pub fn doubt(&self, place: usize) -> Doubt {
-        self.lost.get(place.wrapping_sub(self.known.len())).map_or(Doubt::None, |(_, doubt)| *doubt)
+        let lost = self.lost.get(place.wrapping_sub(self.known.len()));
+        let doubt = lost.map_or(Doubt::None, |(_, doubt)| *doubt);
+        if self.late.is_empty() {
+            return doubt;
+        }
+        doubt.and(self.late.get(&self.at(place).key).copied().unwrap_or(Doubt::None))
     }
 
     /// The document at `place` is stored with another token.
@@ -130,14 +160,23 @@ impl Live {
             (OpKind::Read, Ok(Reply { token, .. })) => {
                 let entry = self.at(place);
                 if place >= self.known() || token.is_some_and(|it| it != entry.token) {
+                    let (entry, doubt) = (*entry, self.doubt(place));
+                    if version == Some(entry.version) && doubt != Doubt::None {
+                        self.late.insert(entry.key, doubt);
+                    } else {
+                        self.late.remove(&entry.key);
+                    }
                     self.set(place, version.unwrap_or(entry.version), token);
                 }
             }
             (OpKind::Update, Ok(Reply { token, .. })) => {
-                let version = self.at(place).version.wrapping_add(1);
-                self.set(place, version, token);
+                let Entry { key, version, .. } = *self.at(place);
+                self.late.remove(&key);
+                self.set(place, version.wrapping_add(1), token);
             }
             (OpKind::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => {
+                let key = self.at(place).key;
+                self.late.remove(&key);
                 self.remove(place);
                 return true;
             }
@@ -174,5 +213,30 @@ mod tests {
         assert_eq!((live.known(), Some(live.at(2).token)), (3, token(5)));
         live.remove(0);
         assert_eq!(live.readable(), 2);
+    }
+
+    #[test]
+    fn a_write_without_an_answer_may_be_carried_out_after_a_read() {
+        let reply = |number| Reply {
+            token: Some(Token { number, ..Token::default() }),
+            ..Reply::default()
+        };
+        let timeout = |kind| (kind, Err(Failure::Timeout));
+        let read = |number| (OpKind::Read, Ok(reply(number)));
+        let mut live = Live::default();
+        live.add(Entry::new(7, 0, reply(1).token));
+        live.observe(0, timeout(OpKind::Update), None);
+        assert_eq!((live.known(), live.doubt(0)), (0, Doubt::Update));
+        live.observe(0, read(1), Some(0));
+        assert_eq!((live.known(), live.doubt(0)), (1, Doubt::Update), "it is not over");
+        live.observe(0, timeout(OpKind::Delete), None);
+        assert_eq!(live.doubt(0), Doubt::Either);
+        live.observe(0, read(1), Some(0));
+        assert_eq!((live.known(), live.doubt(0)), (1, Doubt::Either));
+        let (mut carried_out, mut overtaken) = (live.clone(), live);
+        carried_out.observe(0, read(2), Some(1));
+        assert_eq!((carried_out.at(0).version, carried_out.doubt(0)), (1, Doubt::None));
+        overtaken.observe(0, (OpKind::Update, Ok(reply(2))), None);
+        assert_eq!((overtaken.at(0).version, overtaken.doubt(0)), (1, Doubt::None));
     }
 }

@@ -79,9 +79,10 @@ impl<O: Original> Verifier<O> {
                 None => Verified::UNCHECKED,
             },
             (OpKind::Read | OpKind::Update | OpKind::Delete, Err(Failure::NotFound)) => {
-                let check = match doubt {
-                    Doubt::Delete => Check::Checked(Ok(())),
-                    _ => self.wrong(entry, Failure::Lost, "no such document"),
+                let check = if doubt.may_delete() {
+                    Check::Checked(Ok(()))
+                } else {
+                    self.wrong(entry, Failure::Lost, "no such document")
                 };
                 Verified { check, version: None }
             }
@@ -98,16 +99,14 @@ impl<O: Original> Verifier<O> {
         let (known, next) = (entry.version, entry.version.wrapping_add(1));
         // Not every database has tokens, and not every write tells one.
         let token = token.filter(|_| entry.token != Token::default());
-        let possible = match (token, doubt) {
+        let possible = match (token, doubt.may_update()) {
             (Some(token), _) if token == entry.token => [Some(known), None],
-            (Some(token), Doubt::Update)
-                if Some(token.number) == entry.token.number.checked_add(1) =>
-            {
+            (Some(token), true) if Some(token.number) == entry.token.number.checked_add(1) => {
                 [Some(next), None]
             }
             (Some(_), _) => [None, None],
-            (None, Doubt::Update) => [Some(known), Some(next)],
-            (None, _) => [Some(known), None],
+            (None, true) => [Some(known), Some(next)],
+            (None, false) => [Some(known), None],
         };
         let of = |version| (entry.key, version);
         let mut holds = |version| self.original.holds(of(version), document);

@@ -203,6 +203,40 @@ fn a_run_that_was_killed_can_be_audited() {
     assert_eq!(finding["id"], id);
 }
 
+/// Deletes all documents of a database, and returns how many there were.
+fn empty(server: &Server, database: &str) -> u64 {
+    let url = format!("{}/{database}", server.url);
+    let listing = get(&format!("{url}/_all_docs"));
+    let rows = listing["rows"].as_array().expect("rows");
+    let gone = |row: &Value| serde_json::json!({"_id": row["id"], "_rev": row["value"]["rev"], "_deleted": true});
+    let docs: Vec<Value> = rows.iter().map(gone).collect();
+    let body = serde_json::json!({ "docs": docs }).to_string();
+    let request = ureq::post(format!("{url}/_bulk_docs")).content_type("application/json");
+    request.send(body).expect("an answer");
+    rows.len() as u64
+}
+
+#[test]
+fn each_document_that_is_gone_is_found_after_a_run_that_ended_by_the_clock() {
+    let server = Server::stand_in(Options::default());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out").into_os_string().into_string().expect("UTF-8");
+    // Many connections with many deletions: when time is up, some have one ready to be sent.
+    let mix = ["--mix", "create=1,delete=1", "-c", "50", "-d", "500ms", "--docs", "2k"];
+    let words = [&["run", &server.url, "--audit", "--keep", "-q", "-o", &out], &mix[..]].concat();
+    let run = springload(words);
+    assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
+    let audited = measure(["audit", &out]).passed();
+    let report = audited.report("text").stdout;
+    assert!(report.starts_with("✓ PASSED  "), "{report}");
+    assert!(report.contains(" documents, all as acknowledged"), "{report}");
+    let stored = empty(&server, &audited.database());
+    assert!(stored > 100, "{stored}");
+    let audited = measure(["audit", &out]);
+    assert_eq!(audited.code, 6, "{}", audited.stderr);
+    assert_eq!(wrong(&audited, "audit"), BTreeMap::from([("lost".to_owned(), stored)]));
+}
+
 #[test]
 fn what_nobody_has_written_is_counted() {
     let server = Server::stand_in(Options::default());

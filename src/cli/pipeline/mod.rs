@@ -141,8 +141,10 @@ pub(in crate::cli) fn measure(
     let unsaved = view.finish();
     dialect.ended();
     let native = dialect.begins_with_result();
-    if let (Some(journal), Ok(record), None) = (journal, &result, &bench.audited)
-        && record.server.deleted
+    // Where nothing could be begun, there is no record.
+    let is_over = |record: &RunRecord| record.server.deleted;
+    if let (Some(journal), None) = (journal, &bench.audited)
+        && result.as_ref().map_or_else(|_| !bench.folder.file().exists(), is_over)
     {
         // There is nothing left to audit. What cannot be removed does no harm.
         let _ = journal.remove();

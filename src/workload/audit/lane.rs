@@ -96,7 +96,12 @@ impl Audit {
     }
 
     #[cold]
-    fn wrong(&mut self, (key, owed): (Key, &Owed), class: Failure, result: Result<Reply, Failure>) {
+    fn wrong(
+        &mut self,
+        (key, owed): (Key, &Owed),
+        class: Failure,
+        (result, document): (Result<Reply, Failure>, Option<&[u8]>),
+    ) {
         let mut id = Vec::new();
         self.original.write_id(key, &mut id);
         let undone = owed.doubts.undone;
@@ -110,12 +115,21 @@ impl Audit {
             (_, Last::Deleted { .. }) => "deleted, as acknowledged".to_owned(),
             (_, Last::Unknown | Last::Nothing) => "absent, or as it was sent".to_owned(),
         };
+        let differs = document.filter(|_| class == Failure::WrongBody);
+        let version = match owed.last {
+            Last::Written { version, .. } => version,
+            _ => 0,
+        };
         let found = match (undone, result) {
             (Some((_, after)), _) if class == Failure::Lost => {
                 format!("followed by {}, which does not come after it", words(after))
             }
-            (_, Ok(Reply { token: Some(found), .. })) => words(found),
-            (_, Ok(_)) => "a document".to_owned(),
+            (_, Ok(reply)) => {
+                let revision = reply.token.map(words);
+                let content = differs.map(|it| self.original.difference((key, version), it));
+                let parts: Vec<String> = revision.into_iter().chain(content).collect();
+                if parts.is_empty() { "a document".to_owned() } else { parts.join(", ") }
+            }
             (_, Err(_)) => "no such document".to_owned(),
         };
         self.finding = Some(Finding::new(class, &id, &expected, &found));
@@ -156,7 +170,7 @@ impl Workload for Audit {
         self.tries = 0;
         self.keys.pop();
         if let Err(class) = judged {
-            self.wrong(of, class, result);
+            self.wrong(of, class, (result, answered.document));
         }
         Check::Checked(judged)
     }

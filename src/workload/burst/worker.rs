@@ -18,6 +18,8 @@ pub struct Burst {
     own: bool,
     /// The last write had no answer or was refused: it is not known what is stored.
     lost: Option<Doubt>,
+    /// An earlier one without an answer, which a read has not shown, may be carried out yet.
+    late: Doubt,
     prepared: bool,
     /// Reads send the token of the last one.
     conditional: bool,
@@ -37,6 +39,7 @@ impl Burst {
             stored: None,
             own: false,
             lost: None,
+            late: Doubt::None,
             prepared: false,
             conditional: false,
             read: None,
@@ -82,7 +85,9 @@ impl Burst {
     ) -> (Check, Option<u32>) {
         let Some(verifier) = &mut self.verifier else { return (Check::Unchecked, None) };
         let known = match (self.stored, self.lost) {
-            (Some(entry), doubt) if self.own => (entry, doubt.unwrap_or(Doubt::None)),
+            (Some(entry), doubt) if self.own => {
+                (entry, doubt.unwrap_or(Doubt::None).and(self.late))
+            }
             // It is there: so it was created after all.
             (None, Some(Doubt::Update)) if of.1.is_ok() => {
                 (Entry::new(self.key, 0, None), Doubt::None)
@@ -127,14 +132,19 @@ impl Workload for Burst {
             (OpKind::Read, Ok(Reply { token, .. })) => {
                 self.own = self.stored.map_or(self.lost == Some(Doubt::Update), |_| self.own);
                 let known = self.stored.map_or(0, |entry| entry.version);
+                let is_still = self.stored.is_some() && found == Some(known);
+                let doubt = self.late.and(self.lost.unwrap_or(Doubt::None));
+                self.late = if is_still { doubt } else { Doubt::None };
                 self.stored = Some(Entry::new(self.key, found.unwrap_or(known), token));
                 self.lost = None;
             }
             (_, Ok(Reply { token, .. })) => {
                 self.stored = Some(Entry::new(self.key, op.version, token));
-                (self.own, self.lost) = (true, None);
+                (self.own, self.lost, self.late) = (true, None, Doubt::None);
             }
-            (_, Err(Failure::NotFound)) => (self.stored, self.lost) = (None, None),
+            (_, Err(Failure::NotFound)) => {
+                (self.stored, self.lost, self.late) = (None, None, Doubt::None);
+            }
             // A read will show whether the write was carried out.
             (OpKind::Create | OpKind::Update, Err(failure)) => {
                 self.lost = Some(Doubt::after(op.kind, failure));
