@@ -60,6 +60,7 @@ const VERBS: &[Entry] = &[
     Entry::of::<verb::selftest::Selftest>(),
     Entry::of::<verb::shell::Shell>(),
     Entry::of::<verb::serve::Serve>(),
+    Entry::of::<verb::clean::Clean>(),
     Entry::of::<verb::completions::Completions>(),
     Entry::of::<verb::completions::Man>(),
 ];

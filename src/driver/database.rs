@@ -79,3 +79,62 @@ pub fn scratch_name() -> String {
     let (seconds, fraction) = (now / SECOND_NS, now % SECOND_NS);
     format!("springload_{seconds}_{fraction}_{}", std::process::id())
 }
+
+/// A database that a run has made and named, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scratch {
+    /// Its name.
+    pub name: String,
+    /// When it was made, in seconds since 1970.
+    pub began_s: u64,
+    /// The process that made it.
+    pub process: u32,
+}
+
+impl Scratch {
+    /// The scratch database of that name; `None`: the name is none that [`scratch_name`] gives.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let mut parts = name.strip_prefix("springload_")?.split('_');
+        let mut number = || parts.next()?.parse::<u64>().ok();
+        let (began_s, fraction, process) = (number()?, number()?, u32::try_from(number()?).ok()?);
+        let same = format!("springload_{began_s}_{fraction}_{process}") == name;
+        let could_be = (FIRST_S..LAST_S).contains(&began_s) && fraction < SECOND_NS;
+        (same && could_be).then(|| Self { name: name.to_owned(), began_s, process })
+    }
+}
+
+/// No springload is older than 2020, and none will make names like these in 2100.
+const FIRST_S: u64 = 1_577_836_800;
+const LAST_S: u64 = 4_102_444_800;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_scratch_databases_are_known_and_no_others() {
+        let own = scratch_name();
+        let scratch = Scratch::of_name(&own).unwrap();
+        assert_eq!((scratch.name, scratch.process), (own, std::process::id()));
+        assert!(wall_ns() / SECOND_NS - scratch.began_s < 60);
+        for other in [
+            "springload_results",
+            "springload_1795000000_1",
+            "springload_1795000000_1_2_old",
+            "springload_1795000000_1_2_3",
+            "springload_1795000000_1_99999999999",
+            "springload_1795000000_9999999999_2",
+            "springload_01795000000_1_2",
+            "springload_1795000000_+1_2",
+            "springload_1_2_3",
+            "springload_1795000000_-1_2",
+            "my_springload_1795000000_1_2",
+            "Springload_1795000000_1_2",
+            "springload_1795000000_1_2 ",
+            "springload_",
+            "",
+        ] {
+            assert_eq!(Scratch::of_name(other), None, "{other}");
+        }
+    }
+}

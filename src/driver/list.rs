@@ -185,6 +185,42 @@ macro_rules! drivers {
             }
         }
 
+        impl TargetPlan {
+            /// The scratch databases on its server, in the order of their names, whichever run made
+            /// them; `None`: the driver does not look for them.
+            ///
+            /// # Errors
+            /// Why the target cannot be used.
+            pub async fn scratches(
+                &self,
+                opening: &Opening,
+            ) -> Result<Option<Vec<Scratch>>, TargetError> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(plan) => plan.scratches(opening).await,
+                    )*
+                }
+            }
+
+            /// Removes one of them.
+            ///
+            /// # Errors
+            /// Why it could not.
+            pub async fn remove_scratch(
+                &self,
+                opening: &Opening,
+                scratch: &Scratch,
+            ) -> Result<(), TargetError> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(plan) => plan.remove_scratch(opening, scratch).await,
+                    )*
+                }
+            }
+        }
+
         impl std::ops::Deref for TargetPlan {
             type Target = dyn Planned;
 

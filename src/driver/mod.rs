@@ -28,7 +28,7 @@ pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
 /// The pen of the default driver, for tests of what is written with it.
 pub use couchdb::CouchPen as DefaultPen;
 pub use couchdb::fetch_document;
-pub use database::{DatabasePlan, scratch_name};
+pub use database::{DatabasePlan, Scratch, scratch_name};
 pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, mask, strike_secret};
 pub use list::WithTarget;

@@ -1,6 +1,7 @@
 //! Targets as requested and as planned; what is known about a driver.
 
 use super::{Binding, Target};
+use crate::driver::Scratch;
 use crate::http1::Watcher;
 use crate::measure::SizePoint;
 use crate::mistake::Invalid;
@@ -194,6 +195,24 @@ pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned
         &self,
         opening: &Opening,
     ) -> impl Future<Output = Result<(Self::Target, ServerFacts), TargetError>>;
+
+    /// The scratch databases on the server, in the order of their names, whichever run made them;
+    /// `None`: this driver does not look for them.
+    fn scratches(
+        &self,
+        _: &Opening,
+    ) -> impl Future<Output = Result<Option<Vec<Scratch>>, TargetError>> {
+        async { Ok(None) }
+    }
+
+    /// Removes one of them.
+    fn remove_scratch(
+        &self,
+        _: &Opening,
+        _: &Scratch,
+    ) -> impl Future<Output = Result<(), TargetError>> {
+        async { Ok(()) }
+    }
 }
 
 /// What other rooms need to know about a target's plan, whatever its driver.

@@ -69,7 +69,7 @@ impl Verb for BmCouchdb {
         let output = &common.output;
         let own = [
             ("--dry-run", output.dry_run),
-            ("--metrics", output.metrics.is_some()),
+            ("--metrics", output.metrics.address.is_some()),
             ("--format", output.format.is_some()),
         ];
         if let Some((flag, _)) = own.into_iter().find(|(_, given)| *given) {

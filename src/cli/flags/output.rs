@@ -31,10 +31,8 @@ pub(in crate::cli) struct OutputArgs {
     /// repeated
     #[arg(long, value_name = "THRESHOLD")]
     pub(in crate::cli) fail_if: Vec<String>,
-    /// Serve metrics during the run at /metrics, on PORT of this machine only or on HOST:PORT;
-    /// port 0 takes a free port
-    #[arg(long, value_name = "ADDR")]
-    pub(in crate::cli) metrics: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) metrics: MetricsArgs,
     /// Show no progress, and only one line of report: the result and where it is saved
     #[arg(short, long)]
     pub(in crate::cli) quiet: bool,
@@ -46,6 +44,18 @@ pub(in crate::cli) struct OutputArgs {
     pub(in crate::cli) dry_run: bool,
     #[command(flatten)]
     pub(in crate::cli) agents: AgentsArgs,
+}
+
+/// Whether metrics are served, and to whom.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(in crate::cli) struct MetricsArgs {
+    /// Serve metrics during the run at /metrics, on PORT of this machine only or on HOST:PORT;
+    /// port 0 takes a free port
+    #[arg(id = "metrics", long = "metrics", value_name = "ADDR")]
+    pub(in crate::cli) address: Option<String>,
+    /// Let other machines read the metrics, without a password
+    #[arg(id = "metrics_public", long = "metrics-public", requires = "metrics")]
+    pub(in crate::cli) public: bool,
 }
 
 /// How much the report of a native verb shows.
@@ -86,7 +96,7 @@ impl OutputArgs {
             label: None,
             format: None,
             fail_if: Vec::new(),
-            metrics: None,
+            metrics: MetricsArgs::default(),
             quiet,
             no_tui: true,
             dry_run: false,

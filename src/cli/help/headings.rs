@@ -124,6 +124,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "json_output",
             "fail_if",
             "metrics",
+            "metrics_public",
             "log",
             "mark",
             "quiet",

@@ -34,7 +34,7 @@ impl Bench {
     /// # Errors
     /// The exit status, after the reason was printed.
     pub(super) fn ready(output: &OutputArgs) -> Result<Self, Exit> {
-        let metrics = output.metrics.as_deref().map(Metrics::serve).transpose();
+        let metrics = Metrics::asked(&output.metrics).transpose();
         let metrics = metrics.map_err(|mistake| refuse(&[mistake]))?;
         let unwritable = |path: &Path, error: io::Error| {
             let problem = format!("cannot write to {}: {error}", path.display());

@@ -1,6 +1,8 @@
 //! `--metrics`: an endpoint for scrapers during a run. Serves what the run merges once a second
 //! anyway, on a thread of its own; the load threads are not involved.
 
+use crate::cli::flags::listen::is_public;
+use crate::cli::flags::output::MetricsArgs;
 use crate::embedded::bind;
 use crate::plan::Invalid;
 use crate::record::{RunRecord, Running};
@@ -17,9 +19,13 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// Timeout of reading a request.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// More than any scrapers need.
+const MOST_CONNECTIONS: usize = 64;
 
 /// What is served: the record so far, and the running stage.
 #[derive(Debug, Default)]
@@ -36,6 +42,17 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
+    /// The endpoint, if one is asked for.
+    pub(super) fn asked(asked: &MetricsArgs) -> Option<Result<Self, Invalid>> {
+        let place = with_host(asked.address.as_deref()?);
+        if is_public(&place) && !asked.public {
+            let problem = format!("other machines could read it at {place}, without a password");
+            let cure = "give --metrics-public if they may, or a PORT alone";
+            return Some(Err(Invalid::new("--metrics", problem, cure)));
+        }
+        Some(Self::serve(&place))
+    }
+
     /// Listens where the flag says and serves until the process exits. Before the run begins the
     /// page is empty.
     pub(super) fn serve(wanted: &str) -> Result<Self, Invalid> {
@@ -129,7 +146,9 @@ fn answer(status: StatusCode, content_type: &'static str, text: String) -> Respo
 
 async fn accept(listener: TcpListener, metrics: Metrics) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let free = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
+        let Ok(permit) = free.clone().acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             // Probably out of file descriptors: wait for some to be freed.
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -145,6 +164,7 @@ async fn accept(listener: TcpListener, metrics: Metrics) {
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
             // A scraper that hangs up is not an error.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            drop(permit);
         });
     }
 }

@@ -3,6 +3,7 @@
 pub(in crate::cli) mod agent;
 pub(in crate::cli) mod audit;
 pub(in crate::cli) mod burst;
+pub(in crate::cli) mod clean;
 pub(in crate::cli) mod completions;
 pub(in crate::cli) mod hbase;
 pub(in crate::cli) mod http;

@@ -93,6 +93,11 @@ impl Admin {
         Self { lines: lines.to_owned(), ..self }
     }
 
+    /// The server.
+    pub const fn endpoint(&self) -> &Arc<Endpoint> {
+        &self.endpoint
+    }
+
     /// The credentials, with the cookie from [`Admin::log_in`].
     pub const fn credentials(&self) -> &Credentials {
         &self.credentials

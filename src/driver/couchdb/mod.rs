@@ -5,6 +5,7 @@ pub mod answer;
 mod binding;
 mod credentials;
 mod fetch;
+mod leftover;
 mod making;
 mod open;
 mod pen;
@@ -26,8 +27,8 @@ pub use revision::Revision;
 pub use session::CouchSession;
 
 use super::{
-    Binding, Card, DriverPlan, Opening, ServerFacts, Shard, ShardOf, Size, Target, TargetAsked,
-    TargetError,
+    Binding, Card, DriverPlan, Opening, Scratch, ServerFacts, Shard, ShardOf, Size, Target,
+    TargetAsked, TargetError,
 };
 use crate::mistake::Invalid;
 use crate::net::Endpoint;
@@ -118,6 +119,18 @@ impl DriverPlan for CouchPlan {
 
     async fn open(&self, opening: &Opening) -> Result<(CouchDb, ServerFacts), TargetError> {
         open::open(self, opening).await
+    }
+
+    async fn scratches(&self, opening: &Opening) -> Result<Option<Vec<Scratch>>, TargetError> {
+        self.list_scratches(opening).await.map(Some)
+    }
+
+    async fn remove_scratch(
+        &self,
+        opening: &Opening,
+        scratch: &Scratch,
+    ) -> Result<(), TargetError> {
+        self.drop_scratch(opening, scratch).await
     }
 }
 

@@ -20,23 +20,8 @@ pub(super) async fn open(
     plan: &CouchPlan,
     opening: &Opening,
 ) -> Result<(CouchDb, ServerFacts), TargetError> {
-    let server = plan.server.clone().or_else(|| opening.stand_in.clone()).unwrap_or_default();
-    let url = Url::parse(&server).map_err(|error| TargetError(error.to_string()))?;
-    let endpoint =
-        Arc::new(Endpoint::resolve(&url, &plan.tls())?.with_max_answer(opening.max_answer));
-    let bare = CouchDb::new(endpoint.clone(), Credentials::None, "").with_headers(&plan.headers);
-    let mut admin = Admin::new(&endpoint, plan.credentials(), opening.timeout_ns);
-    admin = admin.with_lines(&bare.lines);
-    let welcome = match admin.welcome().await {
-        Ok(welcome) => welcome,
-        Err(error) => return Err(admin.unless_tls(error).await.into()),
-    };
-    if !speaks_couchdb(&welcome) {
-        return Err(TargetError(format!(
-            "what answers at {server} is not CouchDB (its welcome names no couchdb or pouchdb); \
-             name a CouchDB server, or use springload http"
-        )));
-    }
+    let (server, mut admin, welcome) = enter(plan, opening).await?;
+    let endpoint = admin.endpoint().clone();
     let name = plan.database.name_or_new(opening);
     let path = format!("/{}", encode_segment(&name));
     let made = format!("{path}{}", plan.making.query());
@@ -67,6 +52,31 @@ pub(super) async fn open(
         .with_cached_updates(plan.cached_updates)
         .with_administration(opening.timeout_ns, removed);
     Ok((target, facts))
+}
+
+/// Finds the server and authenticates: its address, its administration and its welcome.
+pub(super) async fn enter(
+    plan: &CouchPlan,
+    opening: &Opening,
+) -> Result<(String, Admin, Value), TargetError> {
+    let server = plan.server.clone().or_else(|| opening.stand_in.clone()).unwrap_or_default();
+    let url = Url::parse(&server).map_err(|error| TargetError(error.to_string()))?;
+    let endpoint =
+        Arc::new(Endpoint::resolve(&url, &plan.tls())?.with_max_answer(opening.max_answer));
+    let bare = CouchDb::new(endpoint.clone(), Credentials::None, "").with_headers(&plan.headers);
+    let mut admin = Admin::new(&endpoint, plan.credentials(), opening.timeout_ns);
+    admin = admin.with_lines(&bare.lines);
+    let welcome = match admin.welcome().await {
+        Ok(welcome) => welcome,
+        Err(error) => return Err(admin.unless_tls(error).await.into()),
+    };
+    if !speaks_couchdb(&welcome) {
+        return Err(TargetError(format!(
+            "what answers at {server} is not CouchDB (its welcome names no couchdb or pouchdb); \
+             name a CouchDB server, or use springload http"
+        )));
+    }
+    Ok((server, admin, welcome))
 }
 
 /// Creates a database that must not exist.
@@ -118,7 +128,7 @@ async fn find(admin: &mut Admin, server: &str, path: &str, name: &str) -> Result
 }
 
 /// Removes a database. Retries if the server is busy for a moment, as it may be after heavy load.
-async fn remove(admin: &mut Admin, path: &str) -> Result<(), AdminError> {
+pub(super) async fn remove(admin: &mut Admin, path: &str) -> Result<(), AdminError> {
     let mut pauses = [Duration::from_millis(200), Duration::from_secs(1)].into_iter();
     loop {
         let removed = match admin.log_in().await {

@@ -4,6 +4,7 @@ mod faults;
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
+use crate::cli::flags::listen::is_public;
 use crate::cli::pipeline::signals;
 use crate::embedded::{Fault, Mode, Options, StandIn, bind};
 use crate::plan::duration_ns;
@@ -18,6 +19,9 @@ pub(in crate::cli) struct Serve {
     /// Require this user and password
     #[arg(long, value_name = "USER:PASSWORD")]
     admin: Option<String>,
+    /// Let other machines in without a password
+    #[arg(long)]
+    public: bool,
     /// How long a session cookie is valid, such as 2s
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration_ns)]
     session: u64,
@@ -63,6 +67,14 @@ impl Verb for Serve {
         };
         if self.null && admin.is_some() {
             eprintln!("error: --admin: --null never checks passwords; leave one of them out");
+            return Exit::Usage;
+        }
+        if is_public(&self.listen) && admin.is_none() && !self.public {
+            eprintln!(
+                "error: --listen: other machines could use {} without a password; give --admin \
+                 USER:PASSWORD, or --public if they may",
+                self.listen
+            );
             return Exit::Usage;
         }
         let faults = match self.faults.read() {

@@ -1,0 +1,217 @@
+//! `springload clean`: removes the scratch databases of runs that were killed.
+
+use crate::cli::call::{Call, Example, Family, Verb};
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::credentials::{CredentialArgs, named};
+use crate::cli::flags::tls::TlsArgs;
+use crate::cli::print::print;
+use crate::clock::{SECOND_NS, wall_ns};
+use crate::driver::{Opening, Scratch, TargetAsked, TargetError, TargetPlan};
+use crate::plan::{self, Invalid};
+use crate::report::shown;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+use tokio::runtime::{Builder, Runtime};
+
+/// Timeout of one request.
+const TIMEOUT_NS: u64 = 30 * SECOND_NS;
+
+const TARGET_HELP: &str =
+    "The server, such as http://user@host:port [default: SPRINGLOAD_URL of the environment]";
+
+/// `springload clean`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Clean {
+    #[arg(help = TARGET_HELP)]
+    target: Option<String>,
+    /// Only databases that are older
+    ///
+    /// Only databases that are older: a younger one may be that of a run which is going on on
+    /// another machine. Those of runs on this machine are known, and kept
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = plan::duration_ns)]
+    older_than: u64,
+    /// Show what would be removed, and remove nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Remove without asking
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    tls: TlsArgs,
+    #[command(flatten)]
+    credentials: CredentialArgs,
+}
+
+impl Verb for Clean {
+    const NAME: &'static str = "clean";
+    const ABOUT: &'static str = "Remove the databases that killed runs have left";
+    const FAMILY: Family = Family::Machines;
+    const BRIEF: &'static [&'static str] =
+        &["target", "older_than", "dry_run", "yes", "user", "insecure"];
+    const EXAMPLES: [Example; 3] = [
+        ("What was left on a server", "clean http://ann@localhost:5984 --dry-run"),
+        ("Remove it, after a question", "clean http://ann@localhost:5984"),
+        ("In a script, an hour after the run", "clean localhost:5984 --older-than 1h --yes"),
+    ];
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        self.clean().unwrap_or_else(|trouble| match trouble {
+            Trouble::Asked(mistake) => refuse(&[mistake]),
+            Trouble::Target(error) => {
+                eprintln!("error: {error}");
+                Exit::Target
+            }
+            Trouble::Failed(error) => {
+                eprintln!("error: {error}");
+                Exit::Failed
+            }
+        })
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("{0}")]
+    Asked(#[from] Invalid),
+    #[error("{0}")]
+    Target(#[from] TargetError),
+    #[error("{0}")]
+    Failed(#[from] io::Error),
+}
+
+impl Clean {
+    fn clean(&self) -> Result<Exit, Trouble> {
+        let plan = self.plan()?;
+        let server = shown(&plan.address().unwrap_or_default(), false);
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let opening =
+            Opening { timeout_ns: TIMEOUT_NS, max_answer: plan::MAX_ANSWER, ..Opening::default() };
+        let found = runtime.block_on(plan.scratches(&opening))?;
+        let Some(found) = found else {
+            let problem = "databases of this kind are not looked for";
+            let cure = "remove them with its own tools: their names begin with springload_";
+            return Err(Invalid::new("TARGET", problem, cure).into());
+        };
+        let (old, kept): (Vec<_>, Vec<_>) =
+            found.iter().map(|it| (it, self.why_kept(it))).partition(|(_, why)| why.is_none());
+        for (scratch, why) in old.iter().chain(&kept) {
+            let why = why.as_ref().map_or_else(String::new, |why| format!(", kept: {why}"));
+            print(format!("{}  {} old{why}\n", scratch.name, words(age_s(scratch))).as_bytes());
+        }
+        if old.is_empty() {
+            eprintln!("nothing to remove on {server}");
+            return Ok(Exit::Passed);
+        }
+        if self.dry_run || !self.agreed(old.len(), &server)? {
+            return Ok(Exit::Passed);
+        }
+        let old: Vec<_> = old.into_iter().map(|(scratch, _)| scratch).collect();
+        remove(&runtime, (&plan, &opening), &old)?;
+        eprintln!("removed {} from {server}", databases(old.len()));
+        Ok(Exit::Passed)
+    }
+
+    /// The server.
+    fn plan(&self) -> Result<TargetPlan, Trouble> {
+        let named = named(self.target.clone());
+        let Some(address) = self.credentials.apply(&named)? else {
+            let cure = "give the address of a server, or set SPRINGLOAD_URL";
+            return Err(Invalid::new("TARGET", "no server is named", cure).into());
+        };
+        let asked = TargetAsked { tls: self.tls.options(), ..TargetAsked::at(&address) };
+        let plan = TargetPlan::check(&asked)?;
+        if plan.named_database().is_some() {
+            let problem = "it names a database; those of runs are found by themselves";
+            return Err(Invalid::new("TARGET", problem, "name the server alone").into());
+        }
+        Ok(plan)
+    }
+
+    /// Why a database is not removed; `None`: it is.
+    fn why_kept(&self, scratch: &Scratch) -> Option<String> {
+        if is_running(scratch.process) {
+            let process = scratch.process;
+            return Some(format!("its run, process {process}, may be going on"));
+        }
+        let age_ns = age_s(scratch).saturating_mul(SECOND_NS);
+        (age_ns < self.older_than).then(|| {
+            let least = words(self.older_than / SECOND_NS);
+            format!("younger than {least} (--older-than)")
+        })
+    }
+
+    /// Whether the user wants them removed.
+    fn agreed(&self, count: usize, server: &str) -> Result<bool, Trouble> {
+        if self.yes {
+            return Ok(true);
+        }
+        if !io::stdin().is_terminal() {
+            let problem = "there is no terminal to ask on";
+            let cure = "give --yes to remove them, or --dry-run to see them only";
+            return Err(Invalid::new("--yes", problem, cure).into());
+        }
+        write!(io::stderr(), "remove {} from {server}? [y/N] ", databases(count))?;
+        let mut line = String::new();
+        io::stdin().read_line(&mut line)?;
+        let agreed = matches!(line.trim(), "y" | "Y" | "yes");
+        if !agreed {
+            eprintln!("nothing was removed");
+        }
+        Ok(agreed)
+    }
+}
+
+fn remove(
+    runtime: &Runtime,
+    (plan, opening): (&TargetPlan, &Opening),
+    old: &[&Scratch],
+) -> Result<(), TargetError> {
+    old.iter().try_for_each(|scratch| runtime.block_on(plan.remove_scratch(opening, scratch)))
+}
+
+fn databases(count: usize) -> String {
+    if count == 1 { "1 database".to_owned() } else { format!("{count} databases") }
+}
+
+/// How long ago it was made, in seconds.
+fn age_s(scratch: &Scratch) -> u64 {
+    (wall_ns() / SECOND_NS).saturating_sub(scratch.began_s)
+}
+
+/// A time in few words.
+fn words(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// Whether a process of this machine has that number and could be springload.
+fn is_running(process: u32) -> bool {
+    if process == std::process::id() {
+        return false;
+    }
+    let Ok(name) = std::fs::read_to_string(format!("/proc/{process}/comm")) else {
+        // Without such files nothing is known of it but that it is there.
+        return !Path::new("/proc/self").exists() && exists(process);
+    };
+    name.starts_with("springload")
+}
+
+fn exists(process: u32) -> bool {
+    let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+    process.is_some_and(|process| rustix::process::test_kill_process(process).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_told_in_few_words() {
+        let told = [5, 300, 7_300, 200_000].map(words);
+        assert_eq!(told, ["5 s", "5 min", "2 h", "2 d"]);
+    }
+}
