@@ -230,7 +230,7 @@ fn each_document_that_is_gone_is_found_after_a_run_that_ended_by_the_clock() {
     let report = audited.report("text").stdout;
     assert!(report.starts_with("✓ PASSED  "), "{report}");
     assert!(report.contains(" documents, all as acknowledged"), "{report}");
-    let stored = empty(&server, &audited.database());
+    let stored = empty(&server, audited.database());
     assert!(stored > 100, "{stored}");
     let audited = measure(["audit", &out]);
     assert_eq!(audited.code, 6, "{}", audited.stderr);

@@ -233,6 +233,7 @@ fn describe(progress: &Progress) -> String {
 mod tests {
     use super::*;
     use crate::cli::flags::agents::AgentsArgs;
+    use crate::cli::flags::output::MetricsArgs;
 
     fn flags(quiet: bool, no_tui: bool) -> OutputArgs {
         OutputArgs {
@@ -240,7 +241,7 @@ mod tests {
             label: None,
             format: None,
             fail_if: Vec::new(),
-            metrics: None,
+            metrics: MetricsArgs::default(),
             quiet,
             no_tui,
             dry_run: false,
