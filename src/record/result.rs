@@ -1,5 +1,6 @@
 //! The result of a run, worded the same in every report, and its exit status.
 
+use super::warning::DATA_WRONG;
 use super::{Code, RunRecord, StageRecord, Verdict, Warning, fleet};
 use crate::measure::failure_words;
 use crate::op::Failure;
@@ -183,8 +184,17 @@ fn not_loaded(record: &RunRecord) -> Option<(&StageRecord, u64, u64)> {
 }
 
 fn data_wrong(record: &RunRecord) -> Option<Found<'_>> {
-    let wrong = record.warnings.iter().find(|warning| warning.code == Code::DataWrong)?;
-    Some((Cause::DataWrong(wrong), RunResult::failed(6, wrong.message.clone())))
+    let of_data = |warning: &&Warning| warning.code == Code::DataWrong;
+    let wrong = record.warnings.iter().find(of_data)?;
+    // Each stage may have found something.
+    let counts = record.warnings.iter().filter(of_data);
+    let counts = counts.filter_map(|warning| warning.message.strip_prefix(DATA_WRONG));
+    let counts = counts.collect::<Vec<_>>().join("; ");
+    let reason = match &counts[..] {
+        "" => wrong.message.clone(),
+        counts => format!("{DATA_WRONG}{counts}"),
+    };
+    Some((Cause::DataWrong(wrong), RunResult::failed(6, reason)))
 }
 
 /// What was not looked for may be lost.

@@ -165,18 +165,25 @@ fn a_load_phase_must_load_all_records() {
 
 #[test]
 fn data_that_is_wrong_goes_before_what_is_not_trustworthy() {
-    let result = record(|record| {
-        let stage = crud(record);
-        stage.verdict = Verdict::Empty;
-        let mut verify = stage.operations[0].clone();
-        verify.kind = OpKind::Verify;
-        verify.failures.insert(Failure::UnexpectedState, 2);
-        stage.operations.push(verify);
-    });
-    let result = result.result();
+    let wrong = |extra: Option<u64>| {
+        record(|record| {
+            record.extra_documents = extra;
+            let stage = crud(record);
+            stage.verdict = Verdict::Empty;
+            let mut verify = stage.operations[0].clone();
+            verify.kind = OpKind::Verify;
+            verify.failures.insert(Failure::UnexpectedState, 2);
+            stage.operations.push(verify);
+        })
+    };
+    let result = wrong(None).result();
     assert_eq!((result.exit_status, result.kind), (6, ResultKind::Failed));
-    let words = "failed: data wrong: 2 unexpected state, of 3000 documents read";
-    assert_eq!(result.words(), words);
+    let read = "2 unexpected state, of 3000 documents read";
+    assert_eq!(result.words(), format!("failed: data wrong: {read}"));
+    // Wherever it was found.
+    let words = wrong(Some(3)).result().words();
+    let extra = "3 documents that this run has not written";
+    assert_eq!(words, format!("failed: data wrong: {extra}; {read}"));
 }
 
 #[test]

@@ -138,7 +138,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         warnings.push(Warning { code: Code::AuditIncomplete, stage: None, message });
     }
     if let Some(extra @ 1..) = record.extra_documents {
-        let message = format!("data wrong: {extra} documents that this run has not written");
+        let message = format!("{DATA_WRONG}{extra} documents that this run has not written");
         warnings.push(Warning { code: Code::DataWrong, stage: None, message });
     }
     fleet::of_run(record, &mut warnings);
@@ -164,6 +164,9 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     warnings
 }
 
+/// The first words of what tells how much is wrong.
+pub(super) const DATA_WRONG: &str = "data wrong: ";
+
 /// What was not as it was written, or could not be looked at.
 fn verified(stage: &StageRecord, operation: &OperationSummary, add: &mut impl FnMut(Code, String)) {
     let count = |wrong: bool| -> (u64, Vec<String>) {
@@ -176,7 +179,7 @@ fn verified(stage: &StageRecord, operation: &OperationSummary, add: &mut impl Fn
     if wrong > 0 {
         let looked = if audit { "documents looked for" } else { "documents read" };
         let classes = classes.join(", ");
-        add(Code::DataWrong, format!("data wrong: {classes}, of {issued} {looked}"));
+        add(Code::DataWrong, format!("{DATA_WRONG}{classes}, of {issued} {looked}"));
         if let Some(Finding { class, id, expected, found }) = operation.findings.first() {
             let first = class.words();
             let message = format!("the first, {first}: {id} should be {expected}, but was {found}");
