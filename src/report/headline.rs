@@ -63,12 +63,19 @@ fn passed_words(record: &RunRecord) -> Option<String> {
     record.main_stage().map(|_| figures_words(record)).or_else(|| audit_words(record))
 }
 
-/// What a run that only audits has found.
-fn audit_words(record: &RunRecord) -> Option<String> {
+/// What an audit has found, if there was one.
+pub(super) fn audit_words(record: &RunRecord) -> Option<String> {
     let audits = |stage: &&StageRecord| stage.purpose() == Purpose::Audit;
     let stage = record.stages.iter().find(audits)?;
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify);
-    Some(format!("{} documents, all as acknowledged", grouped(verified.map_or(0, |it| it.ok))))
+    let documents = format!("{} documents", grouped(verified.map_or(0, |it| it.issued)));
+    let wrong = verified.into_iter().flat_map(|it| &it.failures);
+    let wrong = wrong.map(|(class, count)| format!("{} {}", grouped(*count), class.words()));
+    let wrong = wrong.collect::<Vec<_>>().join(", ");
+    Some(match &wrong[..] {
+        "" => format!("{documents}, all as acknowledged"),
+        wrong => format!("{documents}, of them {wrong}"),
+    })
 }
 
 /// Rate, times and errors of what the run is about.

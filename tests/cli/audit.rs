@@ -133,6 +133,13 @@ fn every_verb_that_writes_can_be_audited() {
         assert!(matches!(run.code, 0 | 5), "{line:?}: {}", run.stderr);
         assert!(number(&run.operation("audit", "verify")["ok"]) > 0, "{line:?}");
         assert_eq!(wrong(&run, "audit"), BTreeMap::new(), "{line:?}");
+        if line[0] == "ycsb" {
+            let report = run.report("ycsb").stdout;
+            let told = report.lines().any(|line| {
+                line.starts_with("# audit: ") && line.ends_with(" documents, all as acknowledged")
+            });
+            assert!(told, "{report}");
+        }
         let Some(stage) = reads else { continue };
         let read = number(&run.operation(stage, "read")["ok"]);
         assert!(read > 0);

@@ -11,6 +11,7 @@ pub use files::{hdr_logs, raw_rows};
 pub use sections::return_code;
 pub use status::Status;
 
+use super::headline::audit_words;
 use super::threshold::threshold_lines;
 use super::words::{result_line, trust_line, warning_lines};
 use super::{Format, Render};
@@ -67,6 +68,9 @@ fn text(record: &RunRecord) -> String {
     }
     for line in threshold_lines(record) {
         let _ = writeln!(out, "# threshold: {line}");
+    }
+    if let Some(words) = audit_words(record) {
+        let _ = writeln!(out, "# audit: {words}");
     }
     let _ = writeln!(out, "# {}", result_line(record));
     out
