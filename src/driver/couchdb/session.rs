@@ -451,7 +451,9 @@ impl Session for CouchSession {
 
     #[inline]
     fn answered(&self) -> Answered<'_> {
-        Answered { rows: &self.rows, document: Some(self.connection.body()) }
+        // One that was not modified is not sent again.
+        let document = (self.told != Some(304)).then(|| self.connection.body());
+        Answered { rows: &self.rows, document }
     }
 
     fn scanned(&self) -> Option<Vec<&[u8]>> {
