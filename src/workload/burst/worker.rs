@@ -88,13 +88,17 @@ impl Burst {
             (Some(entry), doubt) if self.own => {
                 (entry, doubt.unwrap_or(Doubt::None).and(self.late))
             }
-            // It is there: so it was created after all.
             (None, Some(Doubt::Update)) if of.1.is_ok() => {
                 (Entry::new(self.key, 0, None), Doubt::None)
             }
             _ => return (Check::Unchecked, None),
         };
         let verified = verifier.look((&known.0, known.1), of, answered);
+        if self.stored.is_none() && verified.version.is_none() {
+            // It was not created after all: what is there is somebody else's.
+            verifier.finding();
+            return (Check::Unchecked, None);
+        }
         (verified.check, verified.version)
     }
 }
@@ -130,7 +134,7 @@ impl Workload for Burst {
             (OpKind::Read, Ok(_))
                 if self.role == Role::Read && check == Check::Checked(Err(Failure::Stale)) => {}
             (OpKind::Read, Ok(Reply { token, .. })) => {
-                self.own = self.stored.map_or(self.lost == Some(Doubt::Update), |_| self.own);
+                self.own = self.stored.map_or(found.is_some(), |_| self.own);
                 let known = self.stored.map_or(0, |entry| entry.version);
                 let is_still = self.stored.is_some() && found == Some(known);
                 let doubt = self.late.and(self.lost.unwrap_or(Doubt::None));
