@@ -32,7 +32,8 @@ impl Number {
     /// Of a member called `name`; what is in a list has the name of the list.
     fn of(name: &str) -> Self {
         let most = match name {
-            name if name.ends_with("seed") => f64::INFINITY,
+            // Seeds, and the time at which a series begins, in any unit: nobody adds to these.
+            name if name.ends_with("seed") || name == "start" => f64::INFINITY,
             name if name.ends_with("_ns") => MOST_NS,
             name if name.ends_with("_s") => MOST_S,
             _ => MOST,
@@ -106,6 +107,7 @@ mod tests {
     fn numbers_that_no_run_has_are_refused() {
         for text in [
             "{\"ok\": 999999999999999, \"seed\": 18446744073709551615, \"a\": [\"1e99\", null]}",
+            "{\"start\": 1451606400000000000}",
             "{\"began_wall_ns\": 1800000000000000000, \"began_s\": 1e11, \"x\": true, \"y\": -1.5}",
         ] {
             sane(text).unwrap();
