@@ -138,7 +138,8 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         warnings.push(Warning { code: Code::AuditIncomplete, stage: None, message });
     }
     if let Some(extra @ 1..) = record.extra_documents {
-        let message = format!("{DATA_WRONG}{extra} documents that this run has not written");
+        let documents = if extra == 1 { "document" } else { "documents" };
+        let message = format!("{DATA_WRONG}{extra} {documents} that this run has not written");
         warnings.push(Warning { code: Code::DataWrong, stage: None, message });
     }
     fleet::of_run(record, &mut warnings);

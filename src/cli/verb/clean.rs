@@ -26,8 +26,8 @@ pub(in crate::cli) struct Clean {
     target: Option<String>,
     /// Only databases that are older
     ///
-    /// Only databases that are older: a younger one may be that of a run which is going on on
-    /// another machine. Those of runs on this machine are known, and kept
+    /// Only databases that are older: a younger one may belong to a run in progress on another
+    /// machine. Those of runs in progress on this machine are known, and kept
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = plan::duration_ns)]
     older_than: u64,
     /// Show what would be removed, and remove nothing
@@ -88,7 +88,7 @@ impl Clean {
             Opening { timeout_ns: TIMEOUT_NS, max_answer: plan::MAX_ANSWER, ..Opening::default() };
         let found = runtime.block_on(plan.scratches(&opening))?;
         let Some(found) = found else {
-            let problem = "databases of this kind are not looked for";
+            let problem = "springload cannot list the databases of such a server";
             let cure = "remove them with its own tools: their names begin with springload_";
             return Err(Invalid::new("TARGET", problem, cure).into());
         };
@@ -131,7 +131,7 @@ impl Clean {
     fn why_kept(&self, scratch: &Scratch) -> Option<String> {
         if is_running(scratch.process) {
             let process = scratch.process;
-            return Some(format!("its run, process {process}, may be going on"));
+            return Some(format!("its run, process {process}, may be in progress"));
         }
         let age_ns = age_s(scratch).saturating_mul(SECOND_NS);
         (age_ns < self.older_than).then(|| {
