@@ -291,6 +291,16 @@ macro_rules! drivers {
                 }
             }
 
+            /// The exact number of documents in the database, if the driver can tell.
+            pub async fn documents(&self) -> Option<u64> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(target) => target.documents().await,
+                    )*
+                }
+            }
+
             /// Removes what the run created and does not keep. Returns whether it did.
             ///
             /// # Errors

@@ -110,6 +110,12 @@ pub trait Target: Clone + Send + 'static {
         async { None }
     }
 
+    /// The exact number of documents in the database, asked for on a separate connection; `None`:
+    /// it is not known, or includes what is not in this database.
+    fn documents(&self) -> impl Future<Output = Option<u64>> {
+        async { None }
+    }
+
     /// Removes what was created on opening, unless the plan keeps it. Returns whether it did.
     ///
     /// # Errors

@@ -174,7 +174,7 @@ pub fn run_with(
     if stop.reason() != Some(StopReason::Aborted) {
         let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
         let ended = ended((result.err(), stop.reason()), at_s, advice);
-        record.extra_documents = others(&bench, &record);
+        record.extra_documents = others(&bench, &record).filter(|_| ended.is_none());
         let removed = block_on(stop, target.tear_down());
         record.journal_broken = bench.journal.as_ref().and_then(|journal| journal.broken());
         record.close(ended, removed.map_err(|error| error.to_string()));
@@ -185,19 +185,28 @@ pub fn run_with(
     if stop.reason() == Some(StopReason::Aborted) { Err(RunError::Aborted) } else { Ok(record) }
 }
 
-/// How many documents there are beside those that an audit has found, if it found out about all.
+/// How many documents there are beside those that an audit has found, if it found out about all and
+/// the number of documents cannot have changed since.
 fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
     let stage = record.stages.last()?;
     let counts = record.plan_of(stage)?.work.counts_others();
     let verified = stage.operations.iter().find(|it| it.kind == OpKind::Verify)?;
     let judged = |(class, _): &(&Failure, &u64)| class.is_wrong_data();
+    let unanswered = |stage: &StageRecord| {
+        let failures = stage.requests().flat_map(|it| it.failures.keys());
+        failures.copied().any(|class| !class.refuses())
+            || stage.requests().any(|it| it.unfinished > 0)
+    };
+    if record.stages.iter().rev().skip(1).any(unanswered) {
+        return None;
+    }
     let all_noted = bench.journal.as_ref().is_none_or(|journal| journal.broken().is_none());
     if !counts || !all_noted || !verified.failures.iter().all(|it| judged(&it)) {
         return None;
     }
     let found = stage.operations.iter().find(|it| it.kind == OpKind::Read).map_or(0, |it| it.ok);
-    let size = block_on(bench.stop, async { Ok(bench.target.size().await) });
-    size.ok()??.documents?.checked_sub(found)
+    let documents = block_on(bench.stop, async { Ok(bench.target.documents().await) });
+    documents.ok()??.checked_sub(found)
 }
 
 /// A journal among temporary files.

@@ -2,12 +2,14 @@
 //! `springload audit`, against a stand-in that lies, and one that does not.
 
 use crate::servers::Server;
-use crate::springload::{Finished, binary, failures, measure, measure_after, number, springload};
+use crate::springload::{
+    BINARY, Finished, binary, failures, measure, measure_after, number, springload,
+};
 use serde_json::Value;
-use springload::embedded::{Fault, Faults, Lie, Occurrence, Options};
+use springload::embedded::{Delay, Fault, Faults, Lie, Occurrence, Options};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const MIX: [&str; 6] = ["--docs", "1k", "--batch", "100", "-c", "4"];
@@ -117,6 +119,7 @@ fn writers(url: &str) -> Vec<(Vec<String>, Option<&'static str>)> {
     let lines = [
         ("burst {url} -c 8 -d 400ms --both --audit --verify", Some("burst_read")),
         ("burst {url} -c 8 -d 400ms --both --wire-size --audit --verify", Some("burst_read")),
+        ("burst {url} -c 8 -d 400ms --both --conditional --audit --verify", None),
         ("ycsb load couchdb -P workloads/workloada -p couchdb.url={url} --audit", None),
         ("ycsb run couchdb -P workloads/workloada -p couchdb.url={url} --audit -threads 4", None),
         ("bulk-perf 100 2000 4 {url} --audit", None),
@@ -242,6 +245,26 @@ fn each_document_that_is_gone_is_found_after_a_run_that_ended_by_the_clock() {
     let audited = measure(["audit", &out]);
     assert_eq!(audited.code, 6, "{}", audited.stderr);
     assert_eq!(wrong(&audited, "audit"), BTreeMap::from([("lost".to_owned(), stored)]));
+}
+
+#[test]
+fn an_audit_that_was_interrupted_does_not_count_the_rest() {
+    let delay = Delay::Constant { ns: 50_000_000 };
+    let faults = Faults { delay, ..Faults::default() };
+    let server = Server::stand_in(Options { faults, ..Options::default() });
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [out, again] = ["out", "again"].map(|name| folder.path().join(name));
+    let mut run = binary();
+    run.args(["run", &server.url, "--docs", "600", "--ops", "20", "--audit", "--keep", "-q", "-o"]);
+    run.arg(&out).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs");
+    // 30 seconds long, of which it gets eight.
+    let mut audit = Command::new("timeout");
+    audit.args(["-s", "INT", "8", BINARY, "audit", "-c", "1", "-q", "-o"]).arg(&again).arg(&out);
+    audit.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs");
+    let text = std::fs::read_to_string(again.join("run.json")).expect("a record");
+    let record: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(record["ended"]["by"], "user", "{text}");
+    assert_eq!(record["extra_documents"], Value::Null);
 }
 
 #[test]

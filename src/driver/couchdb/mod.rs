@@ -145,6 +145,10 @@ impl Target for CouchDb {
         self.ask_size().await
     }
 
+    async fn documents(&self) -> Option<u64> {
+        self.ask_size().await?.documents
+    }
+
     async fn tear_down(&self) -> Result<bool, TargetError> {
         self.remove().await
     }
