@@ -5,7 +5,7 @@ mod simulated;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use simulated::second;
-use springload::measure::{Interval, Series};
+use springload::measure::{Interval, SeriesLog};
 use std::hint::black_box;
 
 fn snapshots(c: &mut Criterion) {
@@ -25,7 +25,7 @@ fn snapshots(c: &mut Criterion) {
             });
         });
         // What was there before decides what adding costs.
-        let mut series = Series::default();
+        let mut series = SeriesLog::default();
         (0..100).for_each(|agent| series.add(&second(agent, requests)));
         group.bench_function("add", |b| b.iter(|| series.add(black_box(&one))));
         group.finish();

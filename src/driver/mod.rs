@@ -9,6 +9,7 @@ mod json;
 pub mod library;
 mod list;
 mod plan;
+mod prober;
 mod secrets;
 
 list::drivers! {
@@ -36,6 +37,7 @@ pub use plan::{
     Auth, Card, DriverPlan, Echo, Existing, GIVE_PASSWORD, LOG_IN, ONLY_TABLE, Opening, Planned,
     ServerFacts, Size, TargetAsked, TargetError, with_scheme,
 };
+pub use prober::{Prober, Stored};
 pub use secrets::{is_secret, strike_secrets, with_bodies, with_secrets};
 
 use crate::clock::Nanos;
@@ -114,6 +116,12 @@ pub trait Target: Clone + Send + 'static {
     /// it is not known, or includes what is not in this database.
     fn documents(&self) -> impl Future<Output = Option<u64>> {
         async { None }
+    }
+
+    /// Connections for probes, one to each node; none if the driver has no probes. The names of all
+    /// that they store begin with `mark`.
+    fn probers(&self, _mark: &str) -> Vec<impl Prober> {
+        Vec::<std::convert::Infallible>::new()
     }
 
     /// Removes what was created on opening, unless the plan keeps it. Returns whether it did.

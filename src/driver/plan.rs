@@ -6,7 +6,7 @@ use crate::http1::Watcher;
 use crate::measure::SizePoint;
 use crate::mistake::Invalid;
 use crate::net::{EndpointError, TlsOptions};
-use crate::op::{OpKind, plain};
+use crate::op::{OpKind, Way, plain};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -262,6 +262,11 @@ pub trait Planned: Debug {
     /// The operations that it can do, if the plan leaves fewer than the driver has.
     fn operations(&self) -> Option<&'static [OpKind]> {
         None
+    }
+
+    /// The ways in which it can look for a document that was just stored.
+    fn ways(&self) -> &'static [Way] {
+        &[]
     }
 
     /// Documents can be read in ranges, in the order of their names.

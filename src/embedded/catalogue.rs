@@ -43,8 +43,9 @@ pub(super) const LOCKED_OUT: &str =
 
 impl Fault {
     /// All, with their names.
-    pub const NAMES: [(&'static str, Self); 20] = [
+    pub const NAMES: [(&'static str, Self); 21] = [
         ("drop-acknowledged", Self::Lie(Lie::DropAcknowledged)),
+        ("late-write", Self::Lie(Lie::LateWrite)),
         ("drop-delete", Self::Lie(Lie::DropDelete)),
         ("undo-delete", Self::Lie(Lie::UndoDelete)),
         ("wrong-body", Self::Lie(Lie::WrongBody)),

@@ -17,6 +17,8 @@ use super::turnstile::Gate;
 pub enum Lie {
     /// A create or update is acknowledged, but not carried out.
     DropAcknowledged,
+    /// A create or update is acknowledged, and carried out a hundred writes later.
+    LateWrite,
     /// A deletion is acknowledged, but not carried out.
     DropDelete,
     /// A deletion is carried out, and undone a hundred writes later.

@@ -20,6 +20,7 @@ mod slots;
 mod spans;
 mod spread;
 mod summary;
+mod visibility;
 
 pub use backlog::Backlog;
 pub use connection::{ConnectionTimes, PhaseTable};
@@ -33,12 +34,13 @@ pub use merged::Merged;
 pub use outage::{Outage, OutageLog, Pulse, Spell};
 pub use probe::{OLDEST_NOTE_NS, Probe, Timing};
 pub use recorder::{Recorder, Sample};
-pub use series::{Series, SeriesKind, SeriesRow};
+pub use series::{Series, SeriesKind, SeriesLog, SeriesRow};
 pub use silence::{Answers, Silences};
 pub use slots::{Slot, SlotSums};
 pub use spans::{Span, Spans};
 pub use spread::Spread;
 pub use summary::{Latency, OperationSummary, Totals, failure_words};
+pub use visibility::{Sightings, Visibility, VisibleBy};
 
 /// Whether a value is its default: such keys are left out of records, so that older records without
 /// the key are written back unchanged.

@@ -9,6 +9,7 @@ mod finding;
 mod pen;
 mod plain;
 mod token;
+mod way;
 
 #[cfg(test)]
 pub use draft::Draft;
@@ -17,6 +18,7 @@ pub use finding::Finding;
 pub use pen::{Fields, Pen, each_member};
 pub use plain::{plain, steers};
 pub use token::Token;
+pub use way::Way;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

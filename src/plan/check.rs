@@ -57,6 +57,8 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
             mistakes.push(Invalid::new(spec.target_flag, problem, cure));
         }
     }
+    let ways = target.as_ref().map(|target| target.ways());
+    super::probe::check(spec, ways, &mut mistakes);
     let Some(target) = target.filter(|_| mistakes.is_empty()) else { return Err(mistakes) };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     // The stand-in runs on this machine, too, and needs cores of its own.
@@ -77,6 +79,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         fill: spec.fill,
         verify: spec.verify,
         audit: spec.audit,
+        probe: spec.probe.clone(),
         thresholds,
         http: spec.http.clone(),
         ycsb: spec.measurement.clone(),

@@ -170,6 +170,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         fill: FillPlan::default(),
         verify: false,
         audit: false,
+        probe: None,
         thresholds,
         http: Some(http),
         ycsb: None,

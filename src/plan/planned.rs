@@ -1,6 +1,7 @@
 //! A run that has been checked.
 
 use super::fleet::FleetPlan;
+use super::probe::ProbePlan;
 use super::schemas::SchemaPlan;
 use super::stage::StagePlan;
 use super::threshold::Threshold;
@@ -53,6 +54,9 @@ pub struct Plan {
     /// Every acknowledged write is noted, and looked for at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub audit: bool,
+    /// Documents beside the load that are looked for, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbePlan>,
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,

@@ -2,6 +2,7 @@
 
 use super::fleet::FleetPlan;
 use super::planned::FillPlan;
+use super::probe::ProbePlan;
 use super::schemas::SchemaSource;
 use super::ycsb_measurement::MeasurementPlan;
 use crate::clock::{Nanos, SECOND_NS};
@@ -87,6 +88,8 @@ pub struct PlanSpec {
     pub verify: bool,
     /// Note every acknowledged write, and look for it at the end.
     pub audit: bool,
+    /// Documents beside the load that are looked for.
+    pub probe: Option<ProbePlan>,
     /// How YCSB's reports show the measurements, for runs in its dialect.
     pub measurement: Option<MeasurementPlan>,
     /// The agents that share the load, if there are any.
@@ -124,6 +127,7 @@ impl PlanSpec {
             fill: FillPlan::default(),
             verify: false,
             audit: false,
+            probe: None,
             measurement: None,
             fleet: None,
             thresholds: Vec::new(),

@@ -4,14 +4,14 @@ use super::{
     AgentRecord, AgentSecond, AgentStage, ClientRecord, Environment, LoadRecord, Lost, RunRecord,
     SCHEMA_VERSION, ServerRecord, StageRecord, Verdict,
 };
-use crate::measure::{Interval, KindInterval, PhaseTable, Series, Totals};
+use crate::measure::{Interval, KindInterval, PhaseTable, SeriesLog, Totals};
 use crate::op::{Failure, OpKind};
 use crate::plan::{FleetPlan, Plan, Threshold};
 use serde_json::json;
 
 /// A stage from its seconds; each part is a second, a kind and what was measured.
 pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> StageRecord {
-    let (mut totals, mut series) = (Totals::default(), Series::default());
+    let (mut totals, mut series) = (Totals::default(), SeriesLog::default());
     for (second, kind, part) in parts {
         let mut interval = Interval::new(second);
         *interval.kind_mut(kind) = part;
@@ -36,9 +36,10 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
         verdict: Verdict::Closed,
         operations: totals.summarise(elapsed_s),
         connections: PhaseTable::default(),
-        series,
+        series: series.finish().0,
         slots: Vec::new(),
         growth: None,
+        visibility: None,
         start: None,
         agents: Vec::new(),
     }

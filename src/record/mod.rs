@@ -12,6 +12,7 @@ mod fleet;
 mod result;
 mod threshold;
 mod verdict;
+mod visible;
 mod warning;
 
 pub use agents::{AgentRecord, AgentSecond, AgentStage, Lost};
@@ -24,7 +25,8 @@ pub use warning::{Code, Warning, unanswered};
 
 use crate::driver::ServerFacts;
 use crate::measure::{
-    Growth, Merged, OperationSummary, Outage, PhaseTable, Series, Slot, Span, is_default,
+    Growth, Merged, OperationSummary, Outage, PhaseTable, Series, Slot, Span, Visibility,
+    is_default,
 };
 use crate::op::plain;
 use crate::plan::{Plan, Purpose, StagePlan, stage_title};
@@ -164,6 +166,9 @@ pub struct StageRecord {
     /// How the database grew, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
+    /// How long acknowledged writes took to be visible, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
     /// How the workers of a burst started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartRecord>,

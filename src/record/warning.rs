@@ -60,6 +60,10 @@ pub enum Code {
     BasicAuth,
     /// Much of the time went by on the way to a process that hosts the database's client.
     Outside,
+    /// Acknowledged probes were never seen.
+    NotVisible,
+    /// Probes could not be written, or not be looked for.
+    ProbesFailed,
     /// An agent was lost.
     AgentLost,
     /// An agent's clock is known too little.
@@ -145,6 +149,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     fleet::of_run(record, &mut warnings);
     for stage in &record.stages {
         fleet::of_stage(record, stage, &mut warnings);
+        super::visible::of_stage(stage, &mut warnings);
         of_stage(stage, record.plan.target.accepted_words(), &mut warnings);
         if let Some(message) = not_all_begun(record, stage) {
             let stage = Some(stage.name.clone());

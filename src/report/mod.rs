@@ -29,6 +29,7 @@ mod table;
 mod text;
 mod threshold;
 mod title;
+mod visible;
 mod words;
 pub mod ycsb;
 

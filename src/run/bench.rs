@@ -4,7 +4,7 @@ use crate::clock::Nanos;
 use crate::driver::Driver;
 use crate::engine::{Lane, Stop};
 use crate::journal::Journal;
-use crate::plan::{Plan, StagePlan};
+use crate::plan::{Plan, ProbePlan, Purpose, StagePlan};
 use crate::workload::StageWork as _;
 use std::sync::Arc;
 
@@ -83,6 +83,13 @@ impl Bench<'_> {
         let fill = stage.work.fill().filter(|_| self.plan.fill.growth)?;
         let at_once = self.plan.connections as u64 * u64::from(fill.batch);
         Some(at_once.max(fill.documents / 1_000))
+    }
+
+    /// What is looked for beside the load of a stage: beside what the run is about, or else a fill.
+    pub(super) fn probes(&self, stage: &StagePlan) -> Option<ProbePlan> {
+        let main = self.plan.stages.iter().any(|it| it.purpose() == Purpose::Main);
+        let about = if main { Purpose::Main } else { Purpose::Fill };
+        self.plan.probe.clone().filter(|_| stage.purpose() == about)
     }
 
     /// Where the writes of a stage are noted.

@@ -5,7 +5,7 @@ use crate::driver::Card;
 use crate::engine::{LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
     Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, OutageLog, PhaseTable, Series,
-    SeriesRow, Silences, SizePoint, Slot, ThreadLoss, Totals,
+    SeriesRow, Silences, SizePoint, Slot, ThreadLoss, Totals, Visibility,
 };
 use crate::op::OpKind;
 use crate::plan::{Plan, StagePlan};
@@ -47,6 +47,8 @@ pub(super) struct Frame<'a> {
     /// Documents between two points of the growth, if requested, and the sizes reported by the
     /// server.
     pub(super) growth: Option<(u64, Vec<SizePoint>)>,
+    /// What probes have found, if there were any.
+    pub(super) visibility: Option<Visibility>,
 }
 
 impl<'a> Frame<'a> {
@@ -60,6 +62,7 @@ impl<'a> Frame<'a> {
             card: plan.target.card(),
             slots: Vec::new(),
             growth: None,
+            visibility: None,
         }
     }
 }
@@ -181,6 +184,7 @@ impl Collected {
             growth: frame
                 .growth
                 .map(|(window, sizes)| Growth { sizes, ..Growth::new(&self.fills, window) }),
+            visibility: frame.visibility,
             agents: Vec::new(),
             start: stage.work.gathering().map(|_| start_record(&self.lanes)),
         };

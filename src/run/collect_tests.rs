@@ -4,7 +4,7 @@
 use super::*;
 use crate::clock::Scheduled;
 use crate::engine::{Arrivals, Schedule, Segment, Watched};
-use crate::measure::{FillLog, Interval, Spans};
+use crate::measure::{FillLog, Interval, SeriesLog, Spans};
 use crate::workload::{CrudOrder, Mix, MixedPlan, Purpose};
 
 const MS: Nanos = 1_000_000;
@@ -65,6 +65,7 @@ fn frame(plan: &StagePlan) -> Frame<'_> {
         card: crate::driver::CARDS[0],
         slots: Vec::new(),
         growth: None,
+        visibility: None,
     }
 }
 
@@ -253,7 +254,7 @@ fn a_start_is_told_by_rank_of_those_that_sent() {
 
 #[test]
 fn a_stage_of_which_all_processes_were_lost_lasted_as_long_as_they_told() {
-    let (mut totals, mut series) = (Totals::default(), Series::default());
+    let (mut totals, mut series) = (Totals::default(), SeriesLog::default());
     for second in 0..3 {
         let mut interval = Interval::new(second);
         let part = interval.kind_mut(OpKind::Read);
@@ -261,7 +262,7 @@ fn a_stage_of_which_all_processes_were_lost_lasted_as_long_as_they_told() {
         totals.add(&interval);
         series.add(&interval);
     }
-    let mut collected = Collected::new(totals, series);
+    let mut collected = Collected::new(totals, series.finish().0);
     collected.add_lost([0; OpKind::COUNT], 300);
     assert_eq!(collected.elapsed_ns(), 3 * SECOND_NS);
 }

@@ -4,6 +4,7 @@ use super::bench::Bench;
 use super::collect::{Collected, Frame};
 use super::sizes::Sizes;
 use super::stage::Source;
+use super::visible::Visible;
 use super::{Observer, RunError, each_stage};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::with_secrets;
@@ -154,8 +155,11 @@ impl<'a> Crew<'a> {
         let moment = Clock::system().now() + lead_ns;
         self.fleet.start(number, moment);
         let start = Arc::new(Start::made(moment));
-        let sizes = bench.window(stage).map(|_| Sizes::ask(bench.target.clone(), start));
+        let sizes = bench.window(stage).map(|_| Sizes::ask(bench.target.clone(), start.clone()));
         let sizes = sizes.transpose()?;
+        let probes = bench.probes(stage);
+        let probes = probes.map(|plan| Visible::probe(bench.target.clone(), plan, start));
+        let probes = probes.transpose()?;
         let mut shares = Shares::new(self, bench, number, moment);
         let measured = bench.collect(stage, &mut shares, observer)?;
         let Shares { parts, .. } = shares;
@@ -187,6 +191,7 @@ impl<'a> Crew<'a> {
             hiccups,
             slots: measured.slots.as_ref().map(SlotSums::finish).unwrap_or_default(),
             growth,
+            visibility: probes.map(Visible::finish),
             ..Frame::of(stage, bench.plan)
         };
         let mut record = collected.record(frame);

@@ -16,6 +16,7 @@ mod progress;
 mod serve;
 mod sizes;
 mod stage;
+mod visible;
 
 pub use http::{Shown, exchange_once};
 pub use progress::{KindProgress, Progress};
@@ -27,7 +28,7 @@ use crate::engine::{Stop, StopReason};
 use crate::fleet::Fleet;
 use crate::http1::Watcher;
 use crate::journal::Journal;
-use crate::measure::RawRow;
+use crate::measure::{RawRow, Visibility};
 use crate::op::{Failure, OpKind};
 use crate::plan::{Plan, SchemaPlan};
 use crate::record::{
@@ -198,6 +199,11 @@ fn others(bench: &Bench<'_>, record: &RunRecord) -> Option<u64> {
             || stage.requests().any(|it| it.unfinished > 0)
     };
     if record.stages.iter().rev().skip(1).any(unanswered) {
+        return None;
+    }
+    // Probes are removed again, but for those.
+    let probed = |it: &Visibility| it.left + it.write_failures > 0;
+    if record.stages.iter().filter_map(|it| it.visibility.as_ref()).any(probed) {
         return None;
     }
     let all_noted = bench.journal.as_ref().is_none_or(|journal| journal.broken().is_none());

@@ -1,6 +1,6 @@
 //! The progress of a stage while it runs. Does not know who reads it.
 
-use crate::measure::{Histogram, Series, Totals};
+use crate::measure::{Histogram, SeriesLog, Totals};
 use crate::op::{Failure, OpKind};
 
 /// The progress of a stage.
@@ -55,11 +55,11 @@ pub struct KindProgress {
 
 impl Progress {
     /// Copies what has been measured so far.
-    pub(super) fn describe(&mut self, totals: &Totals, series: &Series) {
+    pub(super) fn describe(&mut self, totals: &Totals, series: &SeriesLog) {
         (self.requests, self.ok, self.failed) = (0, 0, 0);
         self.failures = [0; Failure::COUNT];
         self.kinds.clear();
-        let last = series.rows.last();
+        let last = series.latest();
         let mut all = Histogram::default();
         for (kind, part) in totals.sum().iter() {
             self.requests += part.requests;
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn totals_are_of_the_stage_and_times_of_the_last_second() {
-        let (mut totals, mut series) = (Totals::default(), Series::default());
+        let (mut totals, mut series) = (Totals::default(), SeriesLog::default());
         let mut progress = Progress::default();
         progress.describe(&totals, &series);
         assert_eq!((progress.second, progress.requests, progress.p99_ns), (None, 0, 0));

@@ -6,10 +6,11 @@ use super::collect::{Collected, Frame};
 use super::live::LiveStage;
 use super::load::Load;
 use super::sizes::Sizes;
+use super::visible::Visible;
 use super::{Observer, Progress, RunError};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::engine::{Start, StopReason};
-use crate::measure::{Interval, Series, SlotSums, Totals};
+use crate::measure::{Interval, Series, SeriesLog, SlotSums, Totals};
 use crate::plan::{MeasurementPlan, StagePlan};
 use crate::record::StageRecord;
 use crate::workload::{StageWork as _, Workload};
@@ -73,9 +74,13 @@ impl Bench<'_> {
         let (load, intervals) = Load::begin(self, stage, workloads, &start)?;
         let sizes = self.window(stage).map(|_| Sizes::ask(self.target.clone(), start.clone()));
         let sizes = sizes.transpose()?;
+        let probes = self.probes(stage);
+        let probes = probes.map(|plan| Visible::probe(self.target.clone(), plan, start.clone()));
+        let probes = probes.transpose()?;
         let mut threads = Threads { intervals, start };
         let measured = self.collect(stage, &mut threads, observer)?;
         let ended = load.join()?;
+        let visibility = probes.map(Visible::finish);
         let growth = self.window(stage);
         let growth = growth.map(|window| (window, sizes.map(Sizes::finish).unwrap_or_default()));
         let frame = Frame {
@@ -83,6 +88,7 @@ impl Bench<'_> {
             hiccups: ended.hiccups,
             slots: measured.slots.as_ref().map(SlotSums::finish).unwrap_or_default(),
             growth,
+            visibility,
             ..Frame::of(stage, self.plan)
         };
         let mut collected = Collected::new(measured.totals, measured.series);
@@ -103,6 +109,7 @@ impl Bench<'_> {
         let slots_ms = self.plan.ycsb.as_ref().and_then(MeasurementPlan::slots_ms);
         let slots = slots_ms.map(|ms| SlotSums::new(ms.into()));
         let mut measured = Measured { slots, ..Measured::default() };
+        let mut seconds = SeriesLog::default();
         let mut progress = Progress {
             planned: stage.work.documents(connections),
             length_s: stage.length_ns.map(|ns| ns as f64 / SECOND_NS as f64),
@@ -114,7 +121,7 @@ impl Bench<'_> {
             match source.next(PROGRESS_EVERY) {
                 Ok(interval) => {
                     measured.totals.add(&interval);
-                    measured.series.add(&interval);
+                    seconds.add(&interval);
                     if let (Some(slots), Some(start)) = (&mut measured.slots, source.moment()) {
                         slots.add(&interval.raw, start);
                     } else if !interval.raw.is_empty() {
@@ -131,7 +138,7 @@ impl Bench<'_> {
                     let elapsed = source.moment().map_or(0, |start| now.saturating_sub(start));
                     progress.elapsed_s = elapsed as f64 / SECOND_NS as f64;
                     if !std::mem::replace(&mut told, true) {
-                        progress.describe(&measured.totals, &measured.series);
+                        progress.describe(&measured.totals, &seconds);
                     }
                     tell(source, observer);
                     observer.progress(&progress);
@@ -142,7 +149,12 @@ impl Bench<'_> {
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     tell(source, observer);
-                    return Ok(measured);
+                    let (series, trouble) = seconds.finish();
+                    if let Some(error) = trouble {
+                        let name = &stage.name;
+                        observer.news(&format!("{name}: some seconds are missing: {error}"));
+                    }
+                    return Ok(Measured { series, ..measured });
                 }
             }
         }

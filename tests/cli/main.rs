@@ -47,6 +47,7 @@ mod sweeps;
 mod terminal;
 mod verdicts;
 mod victims;
+mod visible;
 mod workloads;
 mod wrong;
 mod ycsb;

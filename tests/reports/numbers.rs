@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::text::verbose;
 use super::{closed, page_data, render};
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use springload::measure::{FailedTimes, Histogram, Interval, Series, Totals};
+use springload::measure::{FailedTimes, Histogram, Interval, SeriesLog, Totals};
 use springload::op::{Failure, OpKind};
 use springload::record::RunRecord;
 use springload::report::read_json;
@@ -53,7 +53,7 @@ fn truth() -> BTreeMap<OpKind, Seconds> {
 
 /// A record of these requests.
 fn record(truth: &BTreeMap<OpKind, Seconds>) -> RunRecord {
-    let (mut totals, mut series) = (Totals::default(), Series::default());
+    let (mut totals, mut series) = (Totals::default(), SeriesLog::default());
     for second in 0..2 {
         let mut interval = Interval::new(second);
         for (&kind, seconds) in truth {
@@ -84,7 +84,7 @@ fn record(truth: &BTreeMap<OpKind, Seconds>) -> RunRecord {
     record.stages.drain(..2);
     let crud = &mut record.stages[0];
     crud.elapsed_s = 2.0;
-    (crud.operations, crud.series) = (totals.summarise(2.0), series);
+    (crud.operations, crud.series) = (totals.summarise(2.0), series.finish().0);
     let thresholds = ["read.p95 > 90m", "update.p99.9 > 90m", "update.service.max > 90m"];
     record.plan.thresholds = thresholds.map(|text| text.parse().expect("a threshold")).to_vec();
     record.refresh_warnings();

@@ -3,7 +3,7 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
-use crate::cli::flags::checks::AuditArgs;
+use crate::cli::flags::checks::WriteArgs;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::database::AuthArg;
 use crate::cli::flags::output::OutputArgs;
@@ -43,7 +43,7 @@ pub(in crate::cli) struct BulkPerf {
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = plan::duration_ns)]
     wait_for_server: u64,
     #[command(flatten)]
-    audit: AuditArgs,
+    writes: WriteArgs,
     #[command(flatten)]
     client: ClientArgs,
     /// Keep the database that this run creates
@@ -72,7 +72,7 @@ fn spec(args: &BulkPerf, command: &str) -> PlanSpec {
         warmup_ns: 0,
     });
     let connections = Flagged::new("NUM_THREADS", args.num_threads);
-    PlanSpec {
+    args.writes.complete(PlanSpec {
         target: args.target.clone(),
         keep: args.keep,
         auth: Flagged::new("--auth", args.auth.into()),
@@ -81,11 +81,10 @@ fn spec(args: &BulkPerf, command: &str) -> PlanSpec {
         seed: args.client.seed(),
         timeout_ns: args.client.timeout,
         max_answer: args.client.max_answer,
-        audit: args.audit.audit,
         schemas: vec![("--schema", document(), 1)],
         fill: FillPlan { wait_for_server_ns: Some(args.wait_for_server), growth: true },
         ..PlanSpec::new(command, connections, Arc::new(work))
-    }
+    })
 }
 
 impl Verb for BulkPerf {

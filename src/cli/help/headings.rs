@@ -92,6 +92,8 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "wait_for_server",
             "verify",
             "audit",
+            "probe",
+            "probe_every",
         ],
     ),
     (

@@ -44,6 +44,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("ops", "100_000"),
     ("output", "\"results\""),
     ("password-file", "\"password.txt\""),
+    ("probe", "\"visible\""),
     ("quiet", "true"),
     ("rate", "1_000"),
     ("run-id", "\"monday\""),

@@ -58,8 +58,8 @@ pub enum AdminError {
     },
 }
 
-/// Administration of a server, with a new connection for each request: the next request may run in
-/// another runtime, and no connection outlives its runtime.
+/// Administration of a server, with a new connection for each request, unless it is kept open: the
+/// next request may run in another runtime, and no connection outlives its runtime.
 #[derive(Debug)]
 pub struct Admin {
     connection: Connection,
@@ -69,6 +69,7 @@ pub struct Admin {
     /// Header lines of every request.
     lines: String,
     credentials: Credentials,
+    kept_open: bool,
 }
 
 /// A status and a JSON body; `Null` if the body is not JSON.
@@ -85,7 +86,13 @@ impl Admin {
             server: endpoint.host().to_owned(),
             lines: format!("Host: {}\r\n", endpoint.host()),
             credentials,
+            kept_open: false,
         }
+    }
+
+    /// The same, for requests in one runtime only: they share a connection.
+    pub(super) fn kept_open(self) -> Self {
+        Self { kept_open: true, ..self }
     }
 
     /// The same with these lines in each request instead of that of the host alone.
@@ -129,7 +136,9 @@ impl Admin {
     }
 
     async fn send(&mut self, bytes: &[u8], head_request: bool) -> Result<u16, AdminError> {
-        self.connection.close();
+        if !self.kept_open {
+            self.connection.close();
+        }
         let clock = self.deadlines.clock();
         let mut probe = Probe::new(clock, clock.now(), clock.now());
         // On a new connection nothing is resent.

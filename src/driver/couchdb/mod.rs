@@ -10,6 +10,7 @@ mod making;
 mod open;
 mod pen;
 mod plan;
+mod prober;
 mod revision;
 mod seen;
 mod session;
@@ -23,11 +24,12 @@ pub use fetch::fetch_document;
 pub use making::Making;
 pub use pen::CouchPen;
 pub use plan::CouchPlan;
+pub use prober::CouchProber;
 pub use revision::Revision;
 pub use session::CouchSession;
 
 use super::{
-    Binding, Card, DriverPlan, Opening, Scratch, ServerFacts, Shard, ShardOf, Size, Target,
+    Binding, Card, DriverPlan, Opening, Prober, Scratch, ServerFacts, Shard, ShardOf, Size, Target,
     TargetAsked, TargetError,
 };
 use crate::mistake::Invalid;
@@ -147,6 +149,10 @@ impl Target for CouchDb {
 
     async fn documents(&self) -> Option<u64> {
         self.ask_size().await?.documents
+    }
+
+    fn probers(&self, mark: &str) -> Vec<impl Prober> {
+        vec![CouchProber::new(self, mark)]
     }
 
     async fn tear_down(&self) -> Result<bool, TargetError> {

@@ -159,12 +159,14 @@ impl Admin {
 }
 
 impl CouchDb {
-    fn admin(&self) -> Admin {
+    /// Its administration, on a connection of its own.
+    pub(super) fn admin(&self) -> Admin {
         let admin = Admin::new(&self.endpoint, self.credentials.clone(), self.timeout_ns);
         admin.with_lines(&self.lines)
     }
 
-    fn database_path(&self) -> &str {
+    /// `/name`, percent-encoded.
+    pub(super) fn database_path(&self) -> &str {
         // It is percent-encoded, and ends with a slash.
         std::str::from_utf8(&self.path).unwrap_or_default().trim_end_matches('/')
     }

@@ -8,7 +8,7 @@ use crate::driver::secrets::is_hidden;
 use crate::driver::{Auth, Card, DatabasePlan, Existing, Planned, TargetAsked};
 use crate::mistake::Invalid;
 use crate::net::TlsOptions;
-use crate::op::OpKind;
+use crate::op::{OpKind, Way};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -104,6 +104,10 @@ impl Planned for CouchPlan {
 
     fn is_stand_in(&self) -> bool {
         self.server.is_none()
+    }
+
+    fn ways(&self) -> &'static [Way] {
+        &Way::ALL
     }
 
     fn named_database(&self) -> Option<&str> {

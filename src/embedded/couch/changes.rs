@@ -1,5 +1,6 @@
 //! `_changes`: updates since a sequence, at once or as a feed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ enum Kind {
 }
 
 /// The request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Feed {
     kind: Kind,
     since: u64,
@@ -34,13 +35,26 @@ struct Feed {
     descending: bool,
     heartbeat: Option<Duration>,
     timeout: Duration,
+    /// Only these documents.
+    only: Option<HashSet<String>>,
+}
+
+/// The body of a request with the filter `_doc_ids`.
+#[derive(serde::Deserialize)]
+struct Only {
+    doc_ids: HashSet<String>,
 }
 
 impl Feed {
-    fn parse(query: &Query, seq: u64) -> Result<Self, Refusal> {
-        if query.get("filter").is_some() {
-            return Err(Refusal::NO_FILTERS);
-        }
+    fn parse(query: &Query, body: &[u8], seq: u64) -> Result<Self, Refusal> {
+        let only = match query.get("filter") {
+            None => None,
+            Some("_doc_ids") => {
+                let only: Only = serde_json::from_slice(body).map_err(|_| Refusal::NO_DOC_IDS)?;
+                Some(only.doc_ids)
+            }
+            Some(_) => return Err(Refusal::NO_FILTERS),
+        };
         let since = match query.get("since").map(|since| since.trim_matches('"')) {
             None | Some("") => 0,
             Some("now") => seq,
@@ -67,6 +81,7 @@ impl Feed {
             descending: query.is("descending", "true"),
             heartbeat: heartbeat.map(|ms| Duration::from_millis(ms.max(1))),
             timeout: Duration::from_millis(query.number("timeout")?.unwrap_or(TIMEOUT_MS)),
+            only,
         })
     }
 
@@ -75,6 +90,8 @@ impl Feed {
         let mut rows = 0;
         let mut last = None;
         let mut liar = state.take_liar();
+        let only = self.only.as_ref();
+        let wanted = |(id, _): &(&str, &Entry)| only.is_none_or(|only| only.contains(*id));
         let mut put = |(id, entry): (&str, &Entry)| {
             let twice = liar.as_mut().is_some_and(|liar| liar.tells(Lie::DuplicateChange));
             for time in 0..=u64::from(twice) {
@@ -91,9 +108,9 @@ impl Feed {
         };
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         if self.descending {
-            state.updates(0).rev().take(limit).for_each(&mut put);
+            state.updates(0).rev().filter(wanted).take(limit).for_each(&mut put);
         } else {
-            state.updates(self.since).take(limit).for_each(&mut put);
+            state.updates(self.since).filter(wanted).take(limit).for_each(&mut put);
         }
         state.give_back(liar);
         self.limit -= rows;
@@ -138,7 +155,7 @@ pub(in crate::embedded) fn changes(
     call: &Call<'_>,
     database: &Arc<Database>,
 ) -> Result<Reply, Refusal> {
-    let mut feed = Feed::parse(call.query, database.lock().seq())?;
+    let mut feed = Feed::parse(call.query, call.body, database.lock().seq())?;
     count(&call.shared.tally.changes_requests);
     let mut body = Vec::new();
     if feed.kind != Kind::Continuous {

@@ -107,7 +107,9 @@ impl Refusal {
     pub(in crate::embedded) const NO_ATTACHMENTS: Self =
         refusal(501, "not_implemented", "The stand-in keeps no attachments");
     pub(in crate::embedded) const NO_FILTERS: Self =
-        refusal(501, "not_implemented", "The stand-in has no filters");
+        refusal(501, "not_implemented", "The stand-in has no filters but _doc_ids");
+    pub(in crate::embedded) const NO_DOC_IDS: Self =
+        refusal(400, "bad_request", "`doc_ids` filter parameter is not a list of doc ids.");
 
     /// Appends `"error":..,"reason":..`, without braces.
     pub(in crate::embedded) fn write(&self, out: &mut Vec<u8>) {

@@ -118,6 +118,10 @@ pub(in crate::embedded) struct State {
     liar: Option<Liar>,
     /// Documents to be restored: when, as the number of an update, the id, and what it was.
     undone: VecDeque<(u64, Box<str>, Rev, Box<str>)>,
+    /// Edits to be carried out: when, as the number of a write, the id, the revision and the edit.
+    late: VecDeque<(u64, Box<str>, Rev, Edit)>,
+    /// Writes that were acknowledged.
+    acknowledged: u64,
 }
 
 impl State {
@@ -174,12 +178,18 @@ impl State {
         }
         let rev = Rev::next(current.map(|entry| entry.rev), edit.deleted, &edit.body);
         let was_live = current.is_some_and(|entry| !entry.deleted);
+        self.acknowledged += 1;
+        self.catch_up();
         if self.drops(&edit) {
             return Ok((rev, Change::of(was_live, edit.deleted)));
         }
+        if !edit.deleted && self.tells(Lie::LateWrite) {
+            self.late.push_back((self.acknowledged + LATER, id.into(), rev, edit));
+            return Ok((rev, Change::of(was_live, false)));
+        }
         if edit.deleted && was_live && self.tells(Lie::UndoDelete) {
             let entry = current_of(&self.docs, index);
-            self.undone.extend(entry.map(|it| (self.seq + UNDONE_AFTER, id.into(), it.0, it.1)));
+            self.undone.extend(entry.map(|it| (self.seq + LATER, id.into(), it.0, it.1)));
         }
         let change = self.store(id, index, rev, edit);
         self.undo();
@@ -213,6 +223,18 @@ impl State {
             if current_of(&self.docs, index).is_none() {
                 self.store(&id, index, rev, Edit { base: None, deleted: false, body });
                 self.liar.iter().for_each(|liar| liar.count(Lie::UndoDelete));
+            }
+        }
+    }
+
+    /// Carries out late writes, unless there has been another one of the document.
+    fn catch_up(&mut self) {
+        while self.late.front().is_some_and(|it| it.0 <= self.acknowledged) {
+            let Some((_, id, rev, edit)) = self.late.pop_front() else { break };
+            let index = self.docs.get_index_of(&id);
+            let current = index.map(|index| &self.docs[index]).filter(|entry| !entry.deleted);
+            if current.map(|entry| entry.rev) == edit.base {
+                self.store(&id, index, rev, edit);
             }
         }
     }
@@ -324,8 +346,8 @@ impl State {
     }
 }
 
-/// How many writes later a deletion is undone.
-const UNDONE_AFTER: u64 = 100;
+/// How many writes later a deletion is undone, or a late write is carried out.
+const LATER: u64 = 100;
 
 /// The revision and the members of a live document.
 fn current_of(docs: &IndexMap<Box<str>, Entry>, index: Option<usize>) -> Option<(Rev, Box<str>)> {

@@ -12,6 +12,7 @@ mod result;
 mod summary;
 mod sweep;
 mod trust;
+mod visible;
 
 pub use sweep::{sweep_page, sweep_pill};
 
@@ -64,7 +65,9 @@ fn render(runs: &[RunRecord]) -> String {
             _ => compare::table(runs),
         },
         trust: trust::details(runs),
-        more: [burst::section(runs), agents::section(runs)].into_iter().collect(),
+        more: [visible::section(runs), burst::section(runs), agents::section(runs)]
+            .into_iter()
+            .collect(),
         settings: facts::table(runs),
         reproduce: parts::reproduce(runs),
         source: "run.json",

@@ -15,7 +15,7 @@ use super::threshold::requirements;
 use super::words::{
     Standing, fate, place, result_line, standing, trust_lines, verdict_words, warning_lines,
 };
-use super::{Format, Render, agents};
+use super::{Format, Render, agents, visible};
 use crate::plan::{Purpose, stage_title};
 use crate::record::{Code, ResultKind, RunRecord, StageRecord, Warning};
 pub use saved::{SavedRow, saved_text};
@@ -54,6 +54,7 @@ fn render(record: &RunRecord, look: Look) -> String {
         sheet.gap();
         spark::lines(stage, &mut sheet);
         stage::start(record, stage, &mut sheet);
+        stage::visible(stage, &mut sheet);
     }
     if look.verbose {
         details(record, &mut sheet);
@@ -186,6 +187,7 @@ fn details(record: &RunRecord, sheet: &mut Sheet) {
     for stage in &record.stages {
         let mut out = String::new();
         detail::stage(stage, &mut out);
+        visible::section(stage, &mut out);
         super::burst::section(record, stage, &mut out);
         agents::section(record, stage, &mut out);
         sheet.gap();

@@ -8,7 +8,7 @@ use crate::record::{LoadRecord, RunRecord, StageRecord};
 use crate::report::burst::start_line;
 use crate::report::headline::{error_words, rate_words, share_words, time_words, unit};
 use crate::report::number::{decimal, grouped, millis};
-use crate::report::{agents, story};
+use crate::report::{agents, story, visible};
 use std::collections::BTreeMap;
 
 /// The share by which a service time must differ from the response time to be shown.
@@ -183,6 +183,17 @@ fn row(name: &str, (per_s, failed): (f64, u64), times: &Latency, tone: Tone) -> 
     let max = if times.samples == 0 { "-".to_owned() } else { millis(times.max_us) };
     row.push((max, tone));
     row
+}
+
+/// How long acknowledged writes took to be visible.
+pub(super) fn visible(stage: &StageRecord, sheet: &mut Sheet) {
+    let Some(rows) = visible::rows(stage).filter(|_| !sheet.look.verbose) else { return };
+    let tone = |row: usize| if row == 0 { Tone::Faint } else { Tone::Plain };
+    let cells = |(number, row): (usize, Vec<String>)| -> Vec<Cell> {
+        row.into_iter().map(|cell| (cell, tone(number))).collect()
+    };
+    sheet.gap();
+    sheet.table(&rows.into_iter().enumerate().map(cells).collect::<Vec<_>>(), &[]);
 }
 
 /// How the workers of a burst started, and the agents.

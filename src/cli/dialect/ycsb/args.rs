@@ -1,6 +1,6 @@
 //! The flags of `bin/ycsb`.
 
-use crate::cli::flags::checks::AuditArgs;
+use crate::cli::flags::checks::WriteArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::tls::TlsArgs;
 use crate::driver::Binding;
@@ -73,7 +73,7 @@ pub(in crate::cli) struct Ycsb {
     #[arg(long)]
     pub(super) basic_auth: bool,
     #[command(flatten)]
-    pub(super) audit: AuditArgs,
+    pub(super) writes: WriteArgs,
     #[command(flatten)]
     pub(super) tls: TlsArgs,
     #[command(flatten)]

@@ -172,7 +172,7 @@ impl Asked {
             paced_load: true,
             warmup_ns: 0,
         };
-        Some(PlanSpec {
+        Some(args.writes.complete(PlanSpec {
             target: bound.address,
             target_flag: named.1.flag,
             database: named.0.takes_table(&table).then_some(table),
@@ -190,10 +190,9 @@ impl Asked {
             duration_ns: (length_s > 0.0).then_some((length_s * 1e9) as u64),
             load: load(rate),
             measurement,
-            audit: args.audit.audit,
             thresholds: [args.output.fail_if.clone(), vec![errors(most_errors)]].concat(),
             ..PlanSpec::new(command, connections, Arc::new(work))
-        })
+        }))
     }
 
     /// The phase. Several options and a property name it, and they must agree.

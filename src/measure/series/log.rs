@@ -1,0 +1,237 @@
+//! The rows of a running stage. In a long stage, older seconds are joined to longer rows, so that
+//! days take no more space than minutes; and all but the latest are kept in a file, so that
+//! minutes take no more memory than seconds.
+
+use super::shelf::{Place, Shelf};
+use super::{Series, SeriesKind, SeriesRow};
+use crate::clock::SECOND_NS;
+use crate::measure::Interval;
+use std::io;
+
+/// The most rows. Beyond that they are joined, the oldest first.
+const MOST_ROWS: usize = 600;
+/// The latest rows, which are in memory and never joined: they are still added to.
+const LATEST_ROWS: usize = 30;
+/// Lengths of rows, in seconds: each divides the next, and the intervals of charts. Beyond the last
+/// they double.
+const LENGTHS_S: [u32; 5] = [2, 10, 60, 300, 3600];
+
+/// The lengths that rows may have; the last covers all possible seconds.
+pub(super) fn lengths_s() -> impl Iterator<Item = u32> {
+    let last = LENGTHS_S[LENGTHS_S.len() - 1];
+    let longer = std::iter::successors(Some(last), |length_s| length_s.checked_mul(2)).skip(1);
+    LENGTHS_S.into_iter().chain(longer).chain([u32::MAX])
+}
+
+/// A row, wherever it is.
+#[derive(Debug)]
+enum Row {
+    Here(SeriesRow),
+    Shelved { second: u32, seconds: u32, place: Place },
+}
+
+impl Row {
+    /// Its first second, and the one after its last.
+    const fn span(&self) -> (u32, u32) {
+        match self {
+            Self::Here(row) => (row.second, row.end()),
+            Self::Shelved { second, seconds, .. } => (*second, second.saturating_add(*seconds)),
+        }
+    }
+}
+
+/// The seconds of a running stage. A second in which nothing ended has no row.
+#[derive(Debug, Default)]
+pub struct SeriesLog {
+    rows: Vec<Row>,
+    shelf: Option<Shelf>,
+    trouble: Option<io::Error>,
+}
+
+impl SeriesLog {
+    /// Adds one shard's second.
+    pub fn add(&mut self, interval: &Interval) {
+        if interval.is_empty() {
+            return;
+        }
+        let second = interval.second;
+        let after = self.rows.partition_point(|row| row.span().0 <= second);
+        let index = after.checked_sub(1).filter(|&index| second < self.rows[index].span().1);
+        let mut row = index.map_or_else(|| SeriesRow::new((second, 1)), |it| self.take(it));
+        row.waited_s += interval.waited_ns as f64 / SECOND_NS as f64;
+        for (kind, part) in interval.iter() {
+            row.kinds.entry(kind).or_default().merge(part);
+        }
+        let index = index.unwrap_or(after);
+        self.rows.insert(index, Row::Here(row));
+        // Shards send a second within a fraction of the next one: older ones are complete.
+        self.pack(index);
+        if let Some(old) = index.checked_sub(3) {
+            self.pack(old);
+        }
+        while self.rows.len() > MOST_ROWS {
+            self.join();
+        }
+        self.shelve();
+    }
+
+    /// The latest second.
+    pub fn latest(&self) -> Option<&SeriesRow> {
+        match self.rows.last()? {
+            Row::Here(row) => Some(row),
+            Row::Shelved { .. } => None,
+        }
+    }
+
+    /// All seconds in order, and why some of them are empty if the file cannot be read.
+    pub fn finish(mut self) -> (Series, Option<io::Error>) {
+        let shelved = (0..self.rows.len()).rev();
+        let mut rows: Vec<_> = shelved.map(|index| self.take(index)).collect();
+        rows.reverse();
+        (Series { rows }, self.trouble)
+    }
+
+    /// Encodes the times of a row, unless it is one of the latest three.
+    fn pack(&mut self, index: usize) {
+        let complete = index + 3 < self.rows.len();
+        if let Some(Row::Here(row)) = self.rows.get_mut(index).filter(|_| complete) {
+            row.kinds.values_mut().for_each(SeriesKind::pack);
+        }
+    }
+
+    /// Takes a row out.
+    fn take(&mut self, index: usize) -> SeriesRow {
+        let (second, seconds, place) = match self.rows.remove(index) {
+            Row::Here(row) => return row,
+            Row::Shelved { second, seconds, place } => (second, seconds, place),
+        };
+        let missing = io::Error::other("it was never written");
+        let taken = self.shelf.as_mut().map_or(Err(missing), |shelf| shelf.take(&place));
+        taken.unwrap_or_else(|error| {
+            self.trouble = Some(error);
+            SeriesRow::new((second, seconds))
+        })
+    }
+
+    /// Moves all but the latest rows to the file. If that fails, they stay in memory.
+    fn shelve(&mut self) {
+        let old = self.rows.len().saturating_sub(LATEST_ROWS);
+        for row in &mut self.rows[..old] {
+            let Row::Here(here) = row else { continue };
+            if self.shelf.is_none() {
+                self.shelf = Shelf::new().ok();
+            }
+            let Some(Ok(place)) = self.shelf.as_mut().map(|shelf| shelf.put(here)) else { return };
+            *row = Row::Shelved { second: here.second, seconds: here.seconds, place };
+        }
+    }
+
+    /// Joins two rows: the oldest ones that give a row of the shortest length.
+    fn join(&mut self) {
+        let old = self.rows.len() - LATEST_ROWS;
+        let pair = lengths_s().find_map(|length_s| {
+            let inside =
+                |pair: &[Row]| pair[0].span().0 / length_s == (pair[1].span().1 - 1) / length_s;
+            self.rows[..old].windows(2).position(inside)
+        });
+        if let Some(first) = pair {
+            let next = self.take(first + 1);
+            let mut row = self.take(first);
+            row.join(next);
+            self.rows.insert(first, Row::Here(row));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Histogram, Kept, Totals};
+    use crate::op::{Failure, OpKind};
+
+    fn one(second: u32) -> Interval {
+        let mut interval = Interval::new(second);
+        interval.waited_ns = 1_000_000;
+        let part = interval.kind_mut(OpKind::Read);
+        (part.requests, part.ok) = (3, 2);
+        part.failures[Failure::Timeout.index()] = 1;
+        part.response.record(u64::from(second) * 1_000_000 + 100);
+        interval
+    }
+
+    fn measured(seconds: impl Iterator<Item = u32>) -> (SeriesLog, Totals) {
+        let (mut series, mut totals) = (SeriesLog::default(), Totals::default());
+        for second in seconds {
+            let interval = one(second);
+            series.add(&interval);
+            totals.add(&interval);
+        }
+        (series, totals)
+    }
+
+    #[test]
+    fn days_take_no_more_rows_than_minutes_and_lose_nothing() {
+        const SECONDS: u32 = 1_500;
+        let (mut series, totals) = measured(0..SECONDS);
+        // A shard that comes late, with a second that was joined long ago.
+        let mut late = Interval::new(5);
+        late.kind_mut(OpKind::Read).requests = 7;
+        series.add(&late);
+        let is_shelved = |row: &&Row| matches!(row, Row::Shelved { .. });
+        assert_eq!(series.rows.iter().filter(is_shelved).count(), series.rows.len() - LATEST_ROWS);
+        let (series, trouble) = series.finish();
+        assert!(trouble.is_none());
+        let rows = &series.rows;
+        assert!((MOST_ROWS - 10..=MOST_ROWS).contains(&rows.len()), "{} rows", rows.len());
+        let mut next = 0;
+        for row in rows {
+            assert_eq!(row.second, next, "no second is missing");
+            let allowed = [1].into_iter().chain(LENGTHS_S).find(|&length| row.seconds <= length);
+            let length = allowed.expect("a length");
+            assert_eq!(row.second / length, (row.end() - 1) / length, "{row:?}");
+            next = row.end();
+        }
+        assert_eq!(next, SECONDS);
+        assert!(rows[rows.len() - LATEST_ROWS..].iter().all(|row| row.seconds == 1));
+        assert!(rows.iter().map(|row| row.seconds).max() <= Some(10));
+        let parts = || rows.iter().map(|row| &row.kinds[&OpKind::Read]);
+        let sum = |of: fn(&SeriesKind) -> u64| parts().map(of).sum::<u64>();
+        let all = totals.sum().kind(OpKind::Read).unwrap();
+        assert_eq!(sum(|part| part.requests), all.requests + 7);
+        assert_eq!((sum(|part| part.ok), sum(SeriesKind::failed)), (all.ok, all.failed()));
+        let waited_s: f64 = rows.iter().map(|row| row.waited_s).sum();
+        assert!((waited_s - totals.sum().waited_ns as f64 / 1e9).abs() < 1e-6, "{waited_s} s");
+        let mut response = Histogram::default();
+        parts().for_each(|part| response.merge(&part.response.get()));
+        assert_eq!(response, all.response);
+        assert!(parts().rev().skip(3).all(|part| matches!(part.response, Kept::Packed(_))));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_loses_nothing_or_says_so() {
+        let sum = |series: &Series| -> u64 {
+            series.rows.iter().map(|row| row.kinds.get(&OpKind::Read).map_or(0, |it| it.ok)).sum()
+        };
+        let full = || Some(Shelf::on(std::fs::File::open("/dev/null").unwrap()));
+        let (mut series, _) = measured(0..30);
+        series.shelf = full();
+        (30..200).for_each(|second| series.add(&one(second)));
+        let (series, trouble) = series.finish();
+        assert!(trouble.is_none());
+        assert_eq!(sum(&series), 400, "all stayed in memory");
+        let (mut series, _) = measured(0..200);
+        series.shelf = full();
+        let (series, trouble) = series.finish();
+        assert!(trouble.is_some());
+        assert_eq!((series.rows.len(), sum(&series)), (200, 60), "those in memory are there");
+    }
+
+    #[test]
+    fn rows_that_lie_far_apart_are_joined_in_the_end() {
+        let (series, totals) = measured((0..700).map(|hour| hour * 7_200));
+        let (series, _) = series.finish();
+        assert_eq!(series.rows.len(), MOST_ROWS);
+        let requests = series.rows.iter().map(|row| row.kinds[&OpKind::Read].requests);
+        assert_eq!(requests.sum::<u64>(), totals.sum().kind(OpKind::Read).unwrap().requests);
+    }
+}

@@ -1,0 +1,159 @@
+//! The stage second by second.
+
+mod log;
+mod shelf;
+
+pub use log::SeriesLog;
+
+use super::histogram::{Histogram, Kept};
+use super::interval::{FailedTimes, KindInterval};
+use crate::op::{Failure, OpKind};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One kind's measurements in one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesKind {
+    /// Requests that ended in this second.
+    pub requests: u64,
+    /// Documents that succeeded.
+    pub ok: u64,
+    /// Documents that failed, per class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<Failure, u64>,
+    /// Service times of requests that succeeded at least in part.
+    pub service: Kept,
+    /// Response times of the same.
+    pub response: Kept,
+    /// Lags of all requests.
+    pub lag: Kept,
+    /// Times of requests that failed as a whole, per class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_times: BTreeMap<Failure, FailedTimes<Kept>>,
+}
+
+/// One second of a stage, or several of a long one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeriesRow {
+    /// The second, or the first of them, counted from the stage's start.
+    pub second: u32,
+    /// How many seconds it covers.
+    #[serde(default = "one_second", skip_serializing_if = "is_one_second")]
+    pub seconds: u32,
+    /// How long load threads waited for a processor, in seconds over all threads.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub waited_s: f64,
+    /// The kinds that occurred.
+    pub kinds: BTreeMap<OpKind, SeriesKind>,
+}
+
+const fn one_second() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_one_second(seconds: &u32) -> bool {
+    *seconds == 1
+}
+
+/// All seconds of a stage in order. A second in which nothing ended has no row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Series {
+    /// The rows, by second.
+    pub rows: Vec<SeriesRow>,
+}
+
+impl SeriesRow {
+    /// Nothing, from a second on, for so many seconds.
+    pub(super) const fn new((second, seconds): (u32, u32)) -> Self {
+        Self { second, seconds, waited_s: 0.0, kinds: BTreeMap::new() }
+    }
+
+    /// The length of which no row of up to `seconds` seconds crosses a multiple.
+    pub fn length_s(seconds: u32) -> u32 {
+        let longer = || log::lengths_s().find(|&it| seconds <= it).unwrap_or(seconds);
+        if seconds <= 1 { 1 } else { longer() }
+    }
+
+    /// The second after its last.
+    pub const fn end(&self) -> u32 {
+        self.second.saturating_add(self.seconds)
+    }
+
+    /// Adds the next row, and the gap between them.
+    fn join(&mut self, next: Self) {
+        self.seconds = next.end() - self.second;
+        self.waited_s += next.waited_s;
+        for (kind, part) in next.kinds {
+            let sum = self.kinds.entry(kind).or_default();
+            sum.join(&part);
+            sum.pack();
+        }
+    }
+}
+
+impl SeriesKind {
+    fn merge(&mut self, part: &KindInterval) {
+        self.requests += part.requests;
+        self.ok += part.ok;
+        for class in Failure::ALL {
+            if part.failures[class.index()] > 0 {
+                *self.failures.entry(class).or_default() += part.failures[class.index()];
+            }
+        }
+        self.service.merge(&part.service);
+        self.response.merge(&part.response);
+        self.lag.merge(&part.lag);
+        for (&class, times) in &part.failed_times {
+            self.failed_times.entry(class).or_default().merge(times);
+        }
+    }
+
+    fn join(&mut self, next: &Self) {
+        self.requests += next.requests;
+        self.ok += next.ok;
+        for (&class, count) in &next.failures {
+            *self.failures.entry(class).or_default() += count;
+        }
+        self.service.merge(&next.service.get());
+        self.response.merge(&next.response.get());
+        self.lag.merge(&next.lag.get());
+        for (&class, times) in &next.failed_times {
+            self.failed_times.entry(class).or_default().join(times);
+        }
+    }
+
+    fn pack(&mut self) {
+        for kept in [&mut self.service, &mut self.response, &mut self.lag] {
+            kept.pack();
+        }
+        self.failed_times.values_mut().for_each(FailedTimes::pack);
+    }
+
+    /// Documents that failed, over all classes.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+
+    /// Times of the requests that failed as a whole, over all classes.
+    pub fn failed_latency(&self) -> FailedTimes<Histogram> {
+        let mut sum = FailedTimes::<Histogram>::default();
+        for times in self.failed_times.values() {
+            sum.service.merge(&times.service.get());
+            sum.response.merge(&times.response.get());
+        }
+        sum
+    }
+
+    /// Removes failed requests from the times of successful ones, which include them in records of
+    /// layout 1.
+    pub fn leave_out_failed(&mut self) {
+        if !self.failed_times.is_empty() {
+            let failed = self.failed_latency();
+            self.service = Kept::Open(self.service.get().without(&failed.service));
+            self.response = Kept::Open(self.response.get().without(&failed.response));
+            self.pack();
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Rows in a temporary file, which has no name: it is gone with the process, however that ends.
+
+use super::SeriesRow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+/// Places are multiples of this, in bytes.
+const BLOCK: usize = 4096;
+
+/// Where a row is.
+#[derive(Debug)]
+pub(super) struct Place {
+    at: u64,
+    bytes: usize,
+}
+
+/// A file with rows. The places of those that were taken out are used again.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    file: File,
+    /// The end of the last place.
+    end: u64,
+    /// Places that are free, by their number of blocks.
+    free: BTreeMap<usize, Vec<u64>>,
+}
+
+impl Shelf {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// When there can be no temporary file.
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self::on(tempfile::tempfile()?))
+    }
+
+    /// An empty one in this file.
+    pub(super) const fn on(file: File) -> Self {
+        Self { file, end: 0, free: BTreeMap::new() }
+    }
+
+    /// Stores a row.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn put(&mut self, row: &SeriesRow) -> io::Result<Place> {
+        let text = serde_json::to_vec(row)?;
+        let blocks = text.len().div_ceil(BLOCK);
+        let at = self.free.get_mut(&blocks).and_then(Vec::pop).unwrap_or(self.end);
+        self.file.write_all_at(&text, at)?;
+        self.end = self.end.max(at + (blocks * BLOCK) as u64);
+        Ok(Place { at, bytes: text.len() })
+    }
+
+    /// Returns a row, whose place is free from now on.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn take(&mut self, place: &Place) -> io::Result<SeriesRow> {
+        let mut text = vec![0; place.bytes];
+        self.file.read_exact_at(&mut text, place.at)?;
+        let row = serde_json::from_slice(&text)?;
+        self.free.entry(place.bytes.div_ceil(BLOCK)).or_default().push(place.at);
+        Ok(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(second: u32) -> SeriesRow {
+        SeriesRow { waited_s: 0.25, ..SeriesRow::new((second, 1)) }
+    }
+
+    #[test]
+    fn places_are_used_again() {
+        let mut shelf = Shelf::new().unwrap();
+        let places: Vec<_> = (0..3).map(|second| shelf.put(&row(second)).unwrap()).collect();
+        assert_eq!(shelf.take(&places[1]).unwrap(), row(1));
+        let again = shelf.put(&row(7)).unwrap();
+        assert_eq!((again.at, shelf.end), (places[1].at, 3 * BLOCK as u64));
+        for (place, second) in [(&places[0], 0), (&again, 7), (&places[2], 2)] {
+            assert_eq!(shelf.take(place).unwrap(), row(second));
+        }
+    }
+}

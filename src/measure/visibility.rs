@@ -1,0 +1,159 @@
+//! How long it takes until a write that was acknowledged can be seen.
+
+use super::histogram::Histogram;
+use super::is_default;
+use super::summary::Latency;
+use crate::clock::Nanos;
+use crate::op::Way;
+use serde::{Deserialize, Serialize};
+
+/// What visibility probes found in a stage. A probe is a document of springload's own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Visibility {
+    /// Probes whose write was acknowledged.
+    pub written: u64,
+    /// Probes whose write was not.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub write_failures: u64,
+    /// Probes that are still in the database, as far as is known.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub left: u64,
+    /// What went wrong with a write or a removal first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Each way in which probes were looked for.
+    pub by: Vec<VisibleBy>,
+}
+
+/// What probes found in one way. Of `probes`, `unseen` were never seen; all others have a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VisibleBy {
+    /// The way.
+    pub way: Way,
+    /// Probes that were looked for: those written while the one before was still being looked for
+    /// were not.
+    pub probes: u64,
+    /// Probes that the first answer did not show.
+    pub stale_first: u64,
+    /// Probes that no answer showed until it was given up.
+    pub unseen: u64,
+    /// Requests that failed, and were repeated.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub failures: u64,
+    /// Why this way could not be used, or what a request failed with first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The times from the acknowledgement of the write to the end of the first answer that showed
+    /// it.
+    pub time: Latency,
+}
+
+impl Visibility {
+    /// Probes that were never seen, over all ways.
+    pub fn unseen(&self) -> u64 {
+        self.by.iter().map(|by| by.unseen).sum()
+    }
+}
+
+impl VisibleBy {
+    /// The share of probes that the first answer did not show, 0 to 1; `None` without probes.
+    pub fn stale_share(&self) -> Option<f64> {
+        (self.probes > 0).then(|| self.stale_first as f64 / self.probes as f64)
+    }
+}
+
+/// Counts probes in one way, one after the other.
+#[derive(Debug)]
+pub struct Sightings {
+    by: VisibleBy,
+    times: Histogram,
+    /// The current one was answered for.
+    answered: bool,
+}
+
+impl Sightings {
+    /// None yet.
+    pub fn new(way: Way) -> Self {
+        let time = Latency::new(Histogram::default());
+        let (probes, reason) = (0, None);
+        let by = VisibleBy { way, probes, stale_first: 0, unseen: 0, failures: 0, reason, time };
+        Self { by, times: Histogram::default(), answered: false }
+    }
+
+    /// This way cannot be used, for now.
+    pub fn unusable(&mut self, reason: &str) {
+        self.by.reason.get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// Now it can.
+    pub fn usable(&mut self) {
+        self.by.reason = None;
+    }
+
+    /// The next probe is looked for.
+    pub const fn begin(&mut self) {
+        self.answered = false;
+    }
+
+    /// A request for it failed.
+    pub fn failed(&mut self, reason: &str) {
+        self.by.failures += 1;
+        self.by.reason.get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// An answer did not show it. It counts as unseen until one does.
+    pub const fn missed(&mut self) {
+        if !self.answered {
+            self.by.probes += 1;
+            self.by.stale_first += 1;
+            self.by.unseen += 1;
+        }
+        self.answered = true;
+    }
+
+    /// An answer showed it, `after_ns` after its acknowledgement.
+    pub fn seen(&mut self, after_ns: Nanos) {
+        if self.answered {
+            self.by.unseen -= 1;
+        } else {
+            self.by.probes += 1;
+        }
+        self.answered = true;
+        self.times.record(after_ns);
+    }
+
+    /// What was found.
+    pub fn finish(self) -> VisibleBy {
+        VisibleBy { time: Latency::new(self.times), ..self.by }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_is_stale_unseen_or_seen() {
+        let mut found = Sightings::new(Way::View);
+        found.unusable("not yet");
+        found.usable();
+        // Seen at once; seen later; never; no answer at all.
+        found.begin();
+        found.seen(1_000_000);
+        found.begin();
+        found.missed();
+        found.failed("no answer");
+        found.missed();
+        found.seen(5_000_000);
+        found.begin();
+        found.missed();
+        found.begin();
+        found.failed("again");
+        let by = found.finish();
+        assert_eq!((by.probes, by.stale_first, by.unseen, by.failures), (3, 2, 1, 2));
+        assert_eq!(by.time.samples, by.probes - by.unseen);
+        assert_eq!(by.reason.as_deref(), Some("no answer"));
+        assert_eq!(by.stale_share(), Some(2.0 / 3.0));
+        assert_eq!(Sightings::new(Way::Get).finish().stale_share(), None);
+    }
+}

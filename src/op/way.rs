@@ -1,0 +1,42 @@
+//! How a client can find a document.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A way to find a document that was just stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// By its identifier.
+    Get,
+    /// In the list of all documents.
+    AllDocs,
+    /// In the list of changes.
+    Changes,
+    /// By a query for the value of a field, which has an index.
+    Find,
+    /// In a view.
+    View,
+}
+
+impl Way {
+    /// Every way, in report order.
+    pub const ALL: [Self; 5] = [Self::Get, Self::AllDocs, Self::Changes, Self::Find, Self::View];
+
+    /// The name used in flags, JSON and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::AllDocs => "all_docs",
+            Self::Changes => "changes",
+            Self::Find => "find",
+            Self::View => "view",
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

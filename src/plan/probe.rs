@@ -1,0 +1,67 @@
+//! Probes beside the load: what they look for, and how often.
+
+use super::PlanSpec;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::mistake::Invalid;
+use crate::op::Way;
+use serde::{Deserialize, Serialize};
+
+/// The shortest time between two, in nanoseconds.
+const LEAST_EVERY_NS: Nanos = SECOND_NS / 1_000;
+
+/// Documents that are written beside the load, and looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbePlan {
+    /// The ways to look for them.
+    pub visible: Vec<Way>,
+    /// The time from one to the next, in nanoseconds.
+    pub every_ns: Nanos,
+}
+
+/// What `--probe` means: `visible`, or `visible=WAY,WAY`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn probe(text: &str) -> Result<Vec<Way>, String> {
+    let (what, ways) = text.split_once('=').map_or((text, None), |(it, ways)| (it, Some(ways)));
+    if what != "visible" {
+        return Err("there is one kind of probe: visible".to_owned());
+    }
+    let Some(ways) = ways else { return Ok(Way::ALL.to_vec()) };
+    let known = |name: &str| Way::ALL.into_iter().find(|way| way.name() == name);
+    let named = |name: &str| {
+        let names = Way::ALL.map(Way::name).join(", ");
+        known(name.trim()).ok_or_else(|| format!("{name:?} is none of {names}"))
+    };
+    let mut ways = ways.split(',').map(named).collect::<Result<Vec<_>, _>>()?;
+    ways.sort_unstable();
+    ways.dedup();
+    Ok(ways)
+}
+
+/// Refuses probes of a database that has no such ways, or without a pause.
+pub(super) fn check(spec: &PlanSpec, ways: Option<&[Way]>, mistakes: &mut Vec<Invalid>) {
+    let Some(plan) = &spec.probe else { return };
+    if plan.every_ns < LEAST_EVERY_NS {
+        mistakes.push(Invalid::new("--probe-every", "is below 1ms", "give for example 100ms"));
+    }
+    let Some(ways) = ways else { return };
+    if !plan.visible.iter().all(|way| ways.contains(way)) {
+        let problem = "this database is not asked for what was just written";
+        mistakes.push(Invalid::new("--probe", problem, "leave it out, or name a CouchDB"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_all_or_those_that_are_named() {
+        assert_eq!(probe("visible"), Ok(Way::ALL.to_vec()));
+        assert_eq!(probe("visible=view,get,view"), Ok(vec![Way::Get, Way::View]));
+        for wrong in ["", "invisible", "visible=", "visible=get,", "visible=GET"] {
+            assert!(probe(wrong).is_err(), "{wrong}");
+        }
+    }
+}
