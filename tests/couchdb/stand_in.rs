@@ -28,6 +28,15 @@ fn counters(server: &Server) -> Counters {
     server.as_stand_in().unwrap().counters()
 }
 
+/// Waits until a request was dropped, of which the client is told nothing.
+fn until_dropped(server: &Server) {
+    let dropped = (0..3_000).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        counters(server).dropped == 1
+    });
+    assert!(dropped);
+}
+
 fn connect(server: &Server) -> TcpStream {
     let stream = TcpStream::connect(server.as_stand_in().unwrap().address()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -278,8 +287,8 @@ fn a_dropped_request_is_never_answered() {
     stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     stream.write_all(b"GET /d/a HTTP/1.1\r\n\r\n").unwrap();
     assert!(stream.read(&mut [0; 1]).is_err());
-    let counted = counters(&server);
-    assert_eq!((counted.requests, counted.dropped), (1, 1));
+    until_dropped(&server);
+    assert_eq!(counters(&server).requests, 1);
 }
 
 #[test]
@@ -301,6 +310,7 @@ fn the_stand_in_carries_out_what_it_drops() {
     stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     stream.write_all(b"PUT /db HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     assert!(stream.read(&mut [0; 1]).is_err());
+    until_dropped(&server);
     let shown = Client::new(&server).get("/_springload/counters").expect(200).json();
-    assert_eq!((&shown["databases_created"], &shown["dropped"]), (&json!(1), &json!(1)));
+    assert_eq!(shown["databases_created"], 1);
 }
