@@ -264,6 +264,11 @@ pub trait Planned: Debug {
         None
     }
 
+    /// A read may ask for several documents at once.
+    fn reads_several(&self) -> bool {
+        false
+    }
+
     /// The ways in which it can look for a document that was just stored.
     fn ways(&self) -> &'static [Way] {
         &[]

@@ -75,8 +75,14 @@ impl Shared {
     /// Records a workload's check of the data, if there was one.
     #[inline]
     fn checked(&self, check: Check, since: Nanos, workload: &mut impl Workload) {
-        if let Check::Checked(found) = check {
-            checked(self, found, since, || workload.finding());
+        match check {
+            Check::Unchecked => {}
+            Check::Checked(found) => checked(self, found, since, || workload.finding()),
+            Check::Several => {
+                while let Some(found) = workload.compared() {
+                    checked(self, found, since, || workload.finding());
+                }
+            }
         }
     }
 

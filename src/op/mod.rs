@@ -22,6 +22,7 @@ pub use way::Way;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::Range;
 
 /// The kind of an operation. Its number indexes every per-kind table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -116,7 +117,8 @@ pub struct Op {
     pub kind: OpKind,
     /// The workload's own number for the document, or for the first of several.
     pub key: Key,
-    /// How many documents the request carries; 1 for all kinds but bulk operations.
+    /// How many documents the request is about; 1 for all kinds but bulk inserts, and reads if the
+    /// driver says so.
     pub documents: u32,
     /// Of a write: the version that it stores, by the workload's own count from 0.
     pub version: u32,
@@ -171,11 +173,22 @@ pub enum Part {
 /// What an answer brought beside its [`Reply`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answered<'a> {
-    /// The outcome of each document of a bulk operation that succeeded as a whole.
+    /// The outcome of each document of an operation on several that succeeded as a whole.
     pub rows: &'a [Result<Token, Failure>],
     /// The document that was read, in JSON, if [`Pen::look`] was called; `None`: the driver does
     /// not keep it.
     pub document: Option<&'a [u8]>,
+    /// Of a read of several: where each is in `document`; empty: it is not there.
+    pub places: &'a [Range<usize>],
+}
+
+impl<'a> Answered<'a> {
+    /// The outcome of each document of a read of several, with its text.
+    pub fn each(&self) -> impl Iterator<Item = (Result<Token, Failure>, Option<&'a [u8]>)> {
+        let (rows, document) = (self.rows.iter().copied(), self.document);
+        rows.zip(self.places)
+            .map(move |(row, at)| (row, document.and_then(|it| it.get(at.clone()))))
+    }
 }
 
 /// What a server answered to an operation that succeeded: what was to be stored is stored.

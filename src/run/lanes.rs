@@ -46,6 +46,7 @@ impl Connections {
             entries: self.entries.clone(),
             persists: plan.fill.wait_for_server_ns.is_some(),
             verify: plan.verify,
+            reads_several: plan.target.reads_several(),
         };
         if let Some(journal) = bench.journal.as_ref().filter(|_| stage.work.audits()) {
             self.stock.owe(owed(journal, &stage.work)?);

@@ -70,6 +70,12 @@ pub trait Workload {
         None
     }
 
+    /// The result for the next of several documents that were compared. What was wrong with it is
+    /// the next finding.
+    fn compared(&mut self) -> Option<Result<(), Failure>> {
+        None
+    }
+
     /// How long to wait before the next operation, in nanoseconds; called once for each.
     fn pause_ns(&mut self) -> u64 {
         0
@@ -83,4 +89,6 @@ pub enum Check {
     Unchecked,
     /// Compared with what was written: the result.
     Checked(Result<(), Failure>),
+    /// Several documents were compared; [`Workload::compared`] has the results.
+    Several,
 }

@@ -203,6 +203,8 @@ pub struct LaneContext {
     pub persists: bool,
     /// What is read is compared with what was written.
     pub verify: bool,
+    /// A read may ask for several documents at once.
+    pub reads_several: bool,
 }
 
 /// What is passed from one stage of a run to the next.

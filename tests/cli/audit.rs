@@ -255,9 +255,9 @@ fn an_audit_that_was_interrupted_does_not_count_the_rest() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let [out, again] = ["out", "again"].map(|name| folder.path().join(name));
     let mut run = binary();
-    run.args(["run", &server.url, "--docs", "600", "--ops", "20", "--audit", "--keep", "-q", "-o"]);
+    run.args(["run", &server.url, "--docs", "40k", "--ops", "20", "--audit", "--keep", "-q", "-o"]);
     run.arg(&out).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs");
-    // 30 seconds long, of which it gets eight.
+    // Half a minute long, of which it gets eight seconds.
     let mut audit = Command::new("timeout");
     audit.args(["-s", "INT", "8", BINARY, "audit", "-c", "1", "-q", "-o"]).arg(&again).arg(&out);
     audit.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs");

@@ -140,7 +140,7 @@ impl Session for BasicSession {
     }
 
     fn answered(&self) -> Answered<'_> {
-        Answered { rows: &self.rows, document: None }
+        Answered { rows: &self.rows, ..Answered::default() }
     }
 }
 

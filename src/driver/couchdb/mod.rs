@@ -15,6 +15,7 @@ mod revision;
 mod seen;
 mod session;
 mod settle;
+mod several;
 mod whole;
 
 pub use admin::{Admin, AdminError};

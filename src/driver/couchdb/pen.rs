@@ -29,6 +29,11 @@ impl CouchPen {
         self.payload.body()
     }
 
+    /// Asks for all documents that were named.
+    pub(super) fn ask_for_several(&mut self) {
+        super::several::write(&self.names, self.payload.body_mut());
+    }
+
     /// The same request for a document of this name, still empty.
     pub(super) fn begin(&mut self, name: &[u8]) {
         self.clear();

@@ -106,6 +106,10 @@ impl Planned for CouchPlan {
         self.server.is_none()
     }
 
+    fn reads_several(&self) -> bool {
+        true
+    }
+
     fn ways(&self) -> &'static [Way] {
         &Way::ALL
     }

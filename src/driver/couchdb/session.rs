@@ -4,7 +4,7 @@ use super::credentials::{Credentials, Renewal};
 use super::pen::CouchPen;
 use super::revision::Revision;
 use super::seen::Seen;
-use super::{CouchDb, SEGMENT, answer};
+use super::{CouchDb, SEGMENT, answer, several};
 use crate::clock::Clock;
 use crate::driver::{Outcome, Session};
 use crate::http1::reason;
@@ -13,6 +13,7 @@ use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
 use percent_encoding::percent_encode;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,8 +40,10 @@ pub struct CouchSession {
     told: Option<u16>,
     /// What the last lost answer would have said, if known.
     pub(super) settled: Option<Reply>,
-    /// The result of each document of the last bulk insert.
+    /// The result of each document of the last request for several.
     pub(super) rows: Vec<Result<Token, Failure>>,
+    /// Where each is in the answer, if they were read.
+    places: Vec<Range<usize>>,
 }
 
 /// How often an update or delete without a revision is tried while other clients write the
@@ -64,6 +67,7 @@ impl CouchSession {
             told: None,
             settled: None,
             rows: Vec::new(),
+            places: Vec::new(),
         }
     }
 
@@ -84,6 +88,7 @@ impl CouchSession {
     #[inline]
     pub(super) fn write_head(&self, op: &Op, name: &[u8], body_bytes: usize, head: &mut Vec<u8>) {
         let verb: &[u8] = match op.kind {
+            _ if op.documents > 1 => b"POST ",
             OpKind::BulkInsert => b"POST ",
             OpKind::Create | OpKind::Update => b"PUT ",
             OpKind::Delete => b"DELETE ",
@@ -93,6 +98,7 @@ impl CouchSession {
         head.extend_from_slice(&self.path);
         match op.kind {
             OpKind::BulkInsert => head.extend_from_slice(b"_bulk_docs"),
+            OpKind::Read if op.documents > 1 => head.extend_from_slice(b"_bulk_get"),
             _ if is_range(op) => write_scan(name, op.limit, head),
             _ => write_segment(name, head),
         }
@@ -203,6 +209,9 @@ impl CouchSession {
         match op.kind {
             OpKind::BulkInsert => answer::rows(body, names, &mut self.rows)?,
             _ if is_range(op) => reply.rows = answer::scanned(body, op.limit)?,
+            OpKind::Read if op.documents > 1 => {
+                several::read(body, names, (&mut self.rows, &mut self.places))?;
+            }
             OpKind::Read => reply.token = Some(answer::document(body, names)?.into()),
             _ => reply.token = Some(answer::written(body, names)?.into()),
         }
@@ -407,6 +416,9 @@ impl Session for CouchSession {
             pen.payload.prepend(b"{\"docs\":[");
             pen.payload.body_mut().extend_from_slice(b"]}");
         }
+        if op.kind == OpKind::Read && op.documents > 1 {
+            pen.ask_for_several();
+        }
         if !looks_up(op) {
             self.encode(op, pen);
         }
@@ -420,6 +432,7 @@ impl Session for CouchSession {
         let before = self.connection.sent();
         self.told = None;
         self.rows.clear();
+        self.places.clear();
         let mut outcome;
         if looks_up(op) {
             // Rare and large: boxed, like the other rare cases below.
@@ -438,6 +451,7 @@ impl Session for CouchSession {
         }
         if let (OpKind::Read, 0, Some(seen), Ok(_)) =
             (op.kind, op.limit, &mut self.seen, outcome.result)
+            && op.documents == 1
         {
             seen.keep(pen.names(), self.connection.body());
         }
@@ -453,7 +467,7 @@ impl Session for CouchSession {
     fn answered(&self) -> Answered<'_> {
         // One that was not modified is not sent again.
         let document = (self.told != Some(304)).then(|| self.connection.body());
-        Answered { rows: &self.rows, document }
+        Answered { rows: &self.rows, document, places: &self.places }
     }
 
     fn scanned(&self) -> Option<Vec<&[u8]>> {

@@ -78,8 +78,9 @@ impl Session for HBaseSession {
     }
 
     fn answered(&self) -> Answered<'_> {
-        let document = &self.worker.document;
-        Answered { rows: &self.worker.rows, document: (!document.is_empty()).then_some(document) }
+        let document = self.worker.document.as_slice();
+        let document = (!document.is_empty()).then_some(document);
+        Answered { rows: &self.worker.rows, document, ..Answered::default() }
     }
 
     fn scanned(&self) -> Option<Vec<&[u8]>> {

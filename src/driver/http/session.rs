@@ -394,7 +394,7 @@ impl Session for HttpSession {
     }
 
     fn answered(&self) -> Answered<'_> {
-        Answered { rows: &[], document: Some(self.answer_body()) }
+        Answered { document: Some(self.answer_body()), ..Answered::default() }
     }
 
     fn reason(&self, _: Failure) -> Option<Reason> {

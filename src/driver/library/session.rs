@@ -130,7 +130,7 @@ impl Session for LibrarySession {
 
     fn answered(&self) -> Answered<'_> {
         let document = Some(self.found.document.as_slice()).filter(|text| !text.is_empty());
-        Answered { rows: &self.found.rows, document }
+        Answered { rows: &self.found.rows, document, ..Answered::default() }
     }
 
     fn scanned(&self) -> Option<Vec<&[u8]>> {

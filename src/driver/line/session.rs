@@ -172,7 +172,8 @@ impl Session for LineSession {
 
     fn answered(&self) -> Answered<'_> {
         let line = self.answer.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        Answered { rows: &self.rows, document: line.strip_prefix(b"OK ") }
+        let document = line.strip_prefix(b"OK ");
+        Answered { rows: &self.rows, document, ..Answered::default() }
     }
 
     fn reason(&self, failure: Failure) -> Option<Reason> {

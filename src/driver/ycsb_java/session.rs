@@ -238,7 +238,8 @@ impl Session for JavaSession {
     }
 
     fn answered(&self) -> Answered<'_> {
-        Answered { rows: &self.rows, document: self.answer.rows.first().map(Vec::as_slice) }
+        let document = self.answer.rows.first().map(Vec::as_slice);
+        Answered { rows: &self.rows, document, ..Answered::default() }
     }
 
     fn scanned(&self) -> Option<Vec<&[u8]>> {

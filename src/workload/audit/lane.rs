@@ -26,6 +26,12 @@ pub(super) struct Audit {
     tries: u32,
     pause_ns: u64,
     finding: Option<Finding>,
+    /// All documents of a page are asked for at once, if that is possible ...
+    several: bool,
+    /// ... except those that were not answered for.
+    left: usize,
+    /// What was found about several, in reverse.
+    compared: Vec<(Result<(), Failure>, Option<Finding>)>,
 }
 
 impl Audit {
@@ -34,8 +40,25 @@ impl Audit {
         alone: bool,
         (ledger, pages): (Arc<Ledger>, Vec<u64>),
     ) -> Self {
-        let (keys, tries, pause_ns, finding) = (Vec::new(), 0, 0, None);
-        Self { original, alone, ledger, pages, keys, tries, pause_ns, finding }
+        Self {
+            original,
+            alone,
+            ledger,
+            pages,
+            keys: Vec::new(),
+            tries: 0,
+            pause_ns: 0,
+            finding: None,
+            several: false,
+            left: 0,
+            compared: Vec::new(),
+        }
+    }
+
+    /// Sets whether a read may ask for several documents.
+    pub(super) const fn several(mut self, several: bool) -> Self {
+        self.several = several;
+        self
     }
 
     /// The class of what is wrong with a document that was found, if anything is.
@@ -95,6 +118,37 @@ impl Audit {
         Some(if owed.doubts.undone.is_some() { Err(Failure::Lost) } else { judged })
     }
 
+    /// Compares what was answered about all documents of a page. The others are asked for one by
+    /// one.
+    fn observe_several(
+        &mut self,
+        result: Result<Reply, Failure>,
+        answered: &Answered<'_>,
+    ) -> Check {
+        use Failure::{Connect, Reset, Timeout};
+        // Not every server can do that.
+        self.several = matches!(result, Ok(_) | Err(Connect | Reset | Timeout));
+        let keys = std::mem::take(&mut self.keys);
+        let mut rows = answered.each().filter(|_| result.is_ok());
+        for key in keys.into_iter().rev() {
+            let row = rows.next().unwrap_or((Err(Failure::Protocol), None));
+            let of_one = row.0.map(|token| Reply { token: Some(token), ..Reply::default() });
+            let Some(owed) = self.ledger.at(key) else { continue };
+            let Some(judged) = self.judge((key, &owed), of_one, row.1) else {
+                self.keys.push(key);
+                continue;
+            };
+            if let Err(class) = judged {
+                self.wrong((key, &owed), class, (of_one, row.1));
+            }
+            self.compared.push((judged, self.finding.take()));
+        }
+        self.keys.reverse();
+        self.left = self.keys.len();
+        self.compared.reverse();
+        Check::Several
+    }
+
     #[cold]
     fn wrong(
         &mut self,
@@ -141,11 +195,19 @@ impl Workload for Audit {
         while self.keys.is_empty() {
             self.keys.extend(self.ledger.keys(self.pages.pop()?));
             self.keys.reverse();
+            self.left = 0;
         }
         let key = *self.keys.last()?;
-        self.original.write_id(key, pen.name());
+        let read = Op::single(OpKind::Read, key, None);
         pen.look();
-        Some(Op::single(OpKind::Read, key, None))
+        if !self.several || self.left > 0 || self.keys.len() == 1 {
+            self.original.write_id(key, pen.name());
+            return Some(read);
+        }
+        for key in self.keys.iter().rev() {
+            self.original.write_id(*key, pen.name());
+        }
+        Some(Op { documents: self.keys.len() as u32, ..read })
     }
 
     fn observe(
@@ -154,6 +216,9 @@ impl Workload for Audit {
         result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Check {
+        if op.documents > 1 {
+            return self.observe_several(result, answered);
+        }
         let Some(owed) = self.ledger.at(op.key) else { return Check::Unchecked };
         let of = (op.key, &owed);
         let Some(judged) = self.judge(of, result, answered.document) else {
@@ -177,6 +242,12 @@ impl Workload for Audit {
 
     fn finding(&mut self) -> Option<Finding> {
         self.finding.take()
+    }
+
+    fn compared(&mut self) -> Option<Result<(), Failure>> {
+        let (judged, finding) = self.compared.pop()?;
+        self.finding = finding;
+        Some(judged)
     }
 
     fn pause_ns(&mut self) -> u64 {

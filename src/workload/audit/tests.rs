@@ -182,3 +182,68 @@ fn what_has_no_answer_is_asked_for_again() {
     }
     assert_eq!((lane.next(&mut crate::op::Draft::default()), lane.finding()), (None, None));
 }
+
+/// A document of any key, as `written` by the first version.
+fn stored_as(key: Key) -> Vec<u8> {
+    let mut out = Vec::new();
+    documents().write(key, 0, br#""_id":"x","_rev":"1-a""#, &mut out);
+    out
+}
+
+/// An audit of documents 3 to 6, which reads them at once.
+fn several() -> Audit {
+    let mut ledger = Ledger::default();
+    for key in 3..7 {
+        let note = |fate| Entry { key, act: Act::Write, fate, version: 0, token: token(1) };
+        ledger.add(&note(Sent), false);
+        ledger.add(&note(Acknowledged), false);
+    }
+    let pages = ledger.part(0, 1);
+    let original = Box::new(FromSchemas::new(Arc::new(documents())));
+    Audit::new(original, true, (Arc::new(ledger), pages)).several(true)
+}
+
+fn next(lane: &mut Audit) -> Option<(Key, u32)> {
+    let op = lane.next(&mut crate::op::Draft::default())?;
+    Some((op.key, op.documents))
+}
+
+#[test]
+fn a_page_is_asked_for_at_once_and_what_is_not_answered_by_itself() {
+    let mut lane = several();
+    let op = lane.next(&mut crate::op::Draft::default()).expect("a page");
+    assert_eq!((op.key, op.documents), (3, 4));
+    // As it was written; somebody else's; no answer; missing.
+    let (text, right) = ([stored_as(3), stored_as(9)].concat(), stored_as(3).len());
+    let places = [0..right, right..text.len(), 0..0, 0..0];
+    let rows = [Ok(token(1)), Ok(token(1)), Err(Failure::ServerError), Err(Failure::NotFound)];
+    let answered = Answered { rows: &rows, document: Some(&text), places: &places };
+    assert_eq!(lane.observe(&op, Ok(Reply::default()), &answered), Check::Several);
+    assert_eq!((lane.compared(), lane.finding()), (Some(Ok(())), None));
+    for (key, class) in [("4", Failure::WrongBody), ("6", Failure::Lost)] {
+        assert_eq!(lane.compared(), Some(Err(class)));
+        let finding = lane.finding().expect("a finding");
+        assert_eq!((finding.id.as_str(), finding.class), (key, class));
+    }
+    assert_eq!(lane.compared(), None);
+    assert_eq!(next(&mut lane), Some((5, 1)));
+}
+
+#[test]
+fn where_a_server_cannot_answer_for_several_each_is_asked_for() {
+    for (failure, later) in [(Failure::NotFound, false), (Failure::Timeout, true)] {
+        let mut lane = several();
+        let op = lane.next(&mut crate::op::Draft::default()).expect("a page");
+        assert_eq!(lane.observe(&op, Err(failure), &Answered::default()), Check::Several);
+        assert_eq!((lane.compared(), lane.several), (None, later));
+        for key in 3..7 {
+            let one = lane.next(&mut crate::op::Draft::default()).expect("a document");
+            assert_eq!((one.key, one.documents), (key, 1));
+            let text = stored_as(key);
+            let answered = Answered { document: Some(&text), ..Answered::default() };
+            let reply = Reply { token: Some(token(1)), ..Reply::default() };
+            assert_eq!(lane.observe(&one, Ok(reply), &answered), Check::Checked(Ok(())));
+        }
+        assert_eq!(next(&mut lane), None);
+    }
+}

@@ -155,7 +155,7 @@ fn what_is_verified_must_have_all_its_text() {
     let (records, key) = (&core.records, &draft.name);
     Record { records, key, which: 0..2, stream: &mut stream }.write(b"", &mut stored);
     let mut check = |document: &[u8]| {
-        let answered = Answered { rows: &[], document: Some(document) };
+        let answered = Answered { document: Some(document), ..Answered::default() };
         lane.observe(&op, Ok(Reply::default()), &answered)
     };
     assert_eq!(check(&stored), Check::Checked(Ok(())));

@@ -1,0 +1,141 @@
+//! Reads several documents in one request: `_bulk_get`.
+
+use super::answer;
+use crate::op::{Failure, Token};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Appends the body of the request for `names`, which are separated by zero bytes.
+pub(super) fn write(names: &[u8], body: &mut Vec<u8>) {
+    body.extend_from_slice(b"{\"docs\":[");
+    for (number, name) in answer::each(names).enumerate() {
+        if number > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(b"{\"id\":");
+        let quoted = serde_json::Value::from(String::from_utf8_lossy(name)).to_string();
+        body.extend_from_slice(quoted.as_bytes());
+        body.push(b'}');
+    }
+    body.extend_from_slice(b"]}");
+}
+
+/// The answer.
+#[derive(Deserialize)]
+struct Several<'a> {
+    #[serde(borrow)]
+    results: Vec<One<'a>>,
+}
+
+#[derive(Deserialize)]
+struct One<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow)]
+    docs: Vec<Found<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Found<'a> {
+    #[serde(borrow)]
+    ok: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<Why<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Why<'a> {
+    #[serde(borrow)]
+    error: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Deleted {
+    #[serde(rename = "_deleted", default)]
+    deleted: bool,
+}
+
+/// Reads the revision of each document in `names`, and where its text is in `body`. One that is
+/// missing or deleted is not found.
+///
+/// # Errors
+/// [`Failure::Protocol`] when it is not an answer about these documents, in their order.
+pub(super) fn read(
+    body: &[u8],
+    names: &[u8],
+    (rows, places): (&mut Vec<Result<Token, Failure>>, &mut Vec<Range<usize>>),
+) -> Result<(), Failure> {
+    let Several { results } = serde_json::from_slice(body).map_err(|_| Failure::Protocol)?;
+    let ids = results.iter().map(|one| one.id.as_bytes());
+    if !answer::each(names).eq(ids) {
+        return Err(Failure::Protocol);
+    }
+    for One { id, docs } in &results {
+        let found = docs.first().ok_or(Failure::Protocol)?;
+        rows.push(judge(found, id.as_bytes()));
+        let text = found.ok.map_or(&b""[..], |text| text.get().as_bytes());
+        let at = if text.is_empty() { 0 } else { text.as_ptr().addr() - body.as_ptr().addr() };
+        places.push(at..at + text.len());
+    }
+    Ok(())
+}
+
+fn judge(found: &Found<'_>, id: &[u8]) -> Result<Token, Failure> {
+    let Some(text) = found.ok.map(|text| text.get().as_bytes()) else {
+        let why = found.error.as_ref().and_then(|why| why.error.as_deref());
+        return Err(if why == Some("not_found") {
+            Failure::NotFound
+        } else {
+            Failure::ServerError
+        });
+    };
+    let revision = answer::document(text, id)?;
+    let deleted = memchr::memmem::find(text, b"\"_deleted\"").is_some()
+        && serde_json::from_slice(text).is_ok_and(|Deleted { deleted }| deleted);
+    if deleted { Err(Failure::NotFound) } else { Ok(revision.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REV: &str = "1-967a00dff5e02add41819138abb3284d";
+
+    fn answered(text: &str) -> Result<Vec<(Result<u64, Failure>, String)>, Failure> {
+        let (mut rows, mut places) = (Vec::new(), Vec::new());
+        read(text.as_bytes(), "a\0\"".as_bytes(), (&mut rows, &mut places))?;
+        let found = rows.into_iter().zip(places);
+        Ok(found.map(|(row, at)| (row.map(|it| it.number.into()), text[at].to_owned())).collect())
+    }
+
+    #[test]
+    fn each_document_is_judged_by_itself() {
+        let mut body = Vec::new();
+        write("a\0\"".as_bytes(), &mut body);
+        assert_eq!(body, br#"{"docs":[{"id":"a"},{"id":"\""}]}"#);
+        let a = format!(r#"{{"_id":"a","_rev":"{REV}","x":"_deleted"}}"#);
+        let gone = format!(r#"{{"_id":"\"","_rev":"{REV}","_deleted":true}}"#);
+        let text = |second: &str| {
+            let (a, id) = (&a, r#""\"""#);
+            format!(
+                r#"{{"results":[{{"id":"a","docs":[{{"ok":{a}}}]}},{{"id":{id},"docs":[{second}]}}]}}"#
+            )
+        };
+        let missing = r#"{"error":{"id":"\"","rev":"undefined","error":"not_found","reason":"x"}}"#;
+        let found = answered(&text(missing)).unwrap();
+        assert_eq!(found[0], (Ok(1), a.clone()));
+        assert_eq!(found[1], (Err(Failure::NotFound), String::new()));
+        let found = answered(&text(&format!(r#"{{"ok":{gone}}}"#))).unwrap();
+        assert_eq!(found[1].0, Err(Failure::NotFound));
+        let failed = answered(&text(r#"{"error":{"error":"timeout"}}"#)).unwrap();
+        assert_eq!(failed[1].0, Err(Failure::ServerError));
+        // One that is not the document of its row.
+        let other = answered(&text(&format!(r#"{{"ok":{a}}}"#))).unwrap();
+        assert_eq!(other[1].0, Err(Failure::Protocol));
+        for wrong in [r#"{"results":[]}"#, "{}", r#"{"results":[{"id":"b","docs":[]}]}"#] {
+            assert_eq!(answered(wrong), Err(Failure::Protocol), "{wrong}");
+        }
+    }
+}
