@@ -103,7 +103,9 @@ mod tests {
 
     const REV: &str = "1-967a00dff5e02add41819138abb3284d";
 
-    fn answered(text: &str) -> Result<Vec<(Result<u64, Failure>, String)>, Failure> {
+    type Read = (Result<u64, Failure>, String);
+
+    fn answered(text: &str) -> Result<Vec<Read>, Failure> {
         let (mut rows, mut places) = (Vec::new(), Vec::new());
         read(text.as_bytes(), "a\0\"".as_bytes(), (&mut rows, &mut places))?;
         let found = rows.into_iter().zip(places);
