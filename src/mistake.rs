@@ -56,10 +56,43 @@ pub fn strike_passwords(text: &str) -> String {
 /// scheme, with too few slashes or too many, with spaces, or with a password that should have been
 /// encoded. Where it cannot be told what is the password, too much is struck out.
 pub fn strike_password(address: &str) -> String {
-    match password_of(address) {
-        Some(place) => format!("{}***{}", &address[..place.start], &address[place.end..]),
+    let without = |text: &str, place: Range<usize>| {
+        format!("{}***{}", &text[..place.start], &text[place.end..])
+    };
+    let struck = match password_of(address) {
+        Some(place) => {
+            // What follows may be another one.
+            let next = address[place.end..].find(char::is_whitespace).map(|at| place.end + at);
+            let (one, rest) = address.split_at(next.unwrap_or(address.len()));
+            let rest = if rest.is_empty() { String::new() } else { strike_password(rest) };
+            without(one, place) + &rest
+        }
         None => address.to_owned(),
+    };
+    match odd_port(&struck) {
+        Some(place) => without(&struck, place),
+        None => struck,
     }
+}
+
+/// What is no port where one belongs, after a user: perhaps a password in the wrong place.
+fn odd_port(address: &str) -> Option<Range<usize>> {
+    let at = address.rfind('@')?;
+    let is_address = |c: char| !c.is_whitespace() && !matches!(c, '"' | '{' | '[' | '/');
+    let from = after_scheme(&address[..at]);
+    let rest = &address[at + 1..];
+    let host = &rest[..rest.find(['/', '?', '#', '"', ' ', '\t']).unwrap_or(rest.len())];
+    let port = at + 1 + host.rfind(':')? + 1..at + 1 + host.len();
+    let is_port = address[port.clone()].bytes().all(|byte| byte.is_ascii_digit());
+    let odd = address[from..at].chars().all(is_address) && !host.contains('[') && !is_port;
+    odd.then_some(port)
+}
+
+/// Where the first colon is, as it is or encoded, and where what follows it begins.
+fn colon_in(text: &str) -> Option<(usize, usize)> {
+    let plain = text.find(':').map(|at| (at, at + 1));
+    let encoded = ["%3A", "%3a"].iter().filter_map(|colon| text.find(colon)).min();
+    plain.into_iter().chain(encoded.map(|at| (at, at + 3))).min()
 }
 
 /// Where the password is.
@@ -68,19 +101,29 @@ fn password_of(address: &str) -> Option<Range<usize>> {
     let start = after_scheme(&address[..at]);
     let rest = &address[start..];
     let end = rest.find(['/', '?', '#', ' ', '\t']).unwrap_or(rest.len());
+    let of_user = || in_path(rest, end).map(|place| start + place.start..start + place.end);
     // Where a user belongs, the last @ counts: the password itself may have one.
     if let Some(at) = rest[..end].rfind('@') {
-        let colon = rest[..at].find(':')?;
-        return Some(start + colon + 1..start + at);
+        let (_, after) = colon_in(&rest[..at])?;
+        return Some(start + after..start + at);
     }
-    let colon = rest[..end].find(':')?;
-    let is_port = rest[colon + 1..end].bytes().all(|byte| byte.is_ascii_digit());
+    let Some((_, after)) = colon_in(&rest[..end]) else { return of_user() };
+    let is_port = rest[after..end].bytes().all(|byte| byte.is_ascii_digit());
     if is_port || rest.starts_with('[') {
-        return None;
+        return of_user();
     }
     // No port: so a password with a character that ends an address, unless an address follows.
     let last = rest.rfind('@').or_else(|| rest.rfind("%40"))?;
-    (last > colon).then(|| start + colon + 1..start + last)
+    (last >= after).then(|| start + after..start + last)
+}
+
+/// Where a password is in what seems to be a path, as after a user with a slash in it.
+fn in_path(rest: &str, end: usize) -> Option<Range<usize>> {
+    let path = rest[end..].strip_prefix('/')?;
+    let path = path.split(char::is_whitespace).next().unwrap_or_default();
+    let at = path.rfind('@').max(path.rfind("%40"))?;
+    let (_, after) = colon_in(&path[..at])?;
+    Some(end + 1 + after..end + 1 + at)
 }
 
 /// Where the user begins: after `http://`, or what was meant to be that.
@@ -169,7 +212,18 @@ mod tests {
             ("http://u:p@pw@h", "http://u:***@h"),
             ("http://u:pw%40h:1", "http://u:***%40h:1"),
             ("http://u:pw%zz@h", "http://u:***@h"),
-            ("http://us/er:pw@h", "http://us/er:pw@h"),
+            ("http://us/er:pw@h", "http://us/er:***@h"),
+            ("http://us/er:p/p:w@h x:y@z", "http://us/er:***@h x:y@z"),
+            ("us/er:pw%40h", "us/er:***%40h"),
+            ("http%3A%2F%2Fu%3Apw%40h:1", "http%3A***%40h:1"),
+            ("http://u%3Apw@h/x", "http://u%3A***@h/x"),
+            ("http://h:1@u:pw", "http://h:***@u:***"),
+            ("***@u:pw/x", "***@u:***/x"),
+            ("http:u:pw@h:1 http://u:pw@h", "http:***@h:1 http://u:***@h"),
+            ("u:pw@[::1]:1", "u:***@[::1]:1"),
+            ("mongodb://a:b@h1:1,h2:2/d", "mongodb://a:***@h1:1,h2:2/d"),
+            ("http://h PUT {\"a\":\"b@c:d\"}", "http://h PUT {\"a\":\"b@c:d\"}"),
+            ("http://h:5984/us/er:pw@h", "http://h:5984/us/er:***@h"),
             ("http://:pw@h", "http://:***@h"),
             ("u:pw@h o st:5984", "u:***@h o st:5984"),
             ("mongodb://a:b:c@h1,h2/d@e", "mongodb://a:***@h1,h2/d@e"),

@@ -170,6 +170,11 @@ pub enum Auth {
     Cookie,
     /// Basic authentication in every request.
     Basic,
+    /// CouchDB's proxy authentication: user, roles, and a token made of the user and a secret that
+    /// the server knows, the password, with HMAC-SHA256.
+    Proxy,
+    /// The same with HMAC-SHA1.
+    ProxySha1,
 }
 
 /// A target that has been checked. Serialises without any password.

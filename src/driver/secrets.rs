@@ -57,7 +57,7 @@ pub fn is_secret(name: &str) -> bool {
 /// `url?password=value`.
 pub fn strike_secrets(text: &str) -> String {
     let mut out = String::new();
-    for part in text.split_inclusive(['?', '&', ';', ' ']) {
+    for part in strike_password(text).split_inclusive(['?', '&', ';', ' ']) {
         let (pair, end) = match part.char_indices().next_back() {
             Some((at, '?' | '&' | ';' | ' ')) => part.split_at(at),
             _ => (part, ""),
@@ -79,6 +79,8 @@ mod tests {
     fn passwords_are_struck_out_wherever_they_are() {
         for (text, struck) in [
             ("", ""),
+            ("http://a:b c@h/?x=1", "http://a:***@h/?x=1"),
+            ("http://a:b?c@h/?x=1", "http://a:***@h/?x=1"),
             ("jdbc.passwd=a=b", "jdbc.passwd=***"),
             ("jdbc:mysql://h/d?user=a&password=b&x=c", "jdbc:mysql://h/d?user=a&password=***&x=c"),
             ("jdbc:sqlserver://h;passWord=b;x=c", "jdbc:sqlserver://h;passWord=***;x=c"),

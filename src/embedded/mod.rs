@@ -34,6 +34,7 @@ pub use server::{StandIn, bind};
 pub use wire::Wire;
 
 use crate::clock::Nanos;
+use std::time::Duration;
 
 /// How a stand-in behaves.
 #[derive(Clone, Debug)]
@@ -48,6 +49,11 @@ pub struct Options {
     pub mode: Mode,
     /// What happens to the answers.
     pub faults: Faults,
+    /// How long a client may take for a request, and for the next one. The null responder bounds
+    /// only the first.
+    pub patience: Duration,
+    /// The most connections at a time; others wait to be accepted.
+    pub most_connections: usize,
     /// Pin each serving thread to a processor, starting with the last: for clients in this process.
     pub pinned: bool,
 }
@@ -60,6 +66,8 @@ impl Default for Options {
             threads: 1,
             mode: Mode::Couch,
             faults: Faults::default(),
+            patience: Duration::from_mins(1),
+            most_connections: 1 << 16,
             pinned: false,
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::couch::{SharedState, connection};
 use super::counters::{Counters, Tally, count};
@@ -78,7 +78,7 @@ impl StandIn {
     /// When a thread, a runtime or the listener cannot be set up.
     pub fn start(listener: TcpListener, options: Options) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        let gate = Arc::new(Gate::new(options.faults));
+        let gate = Arc::new(Gate::new(options.faults, options.patience));
         let engine = match options.mode {
             Mode::Couch => {
                 let state = SharedState::new(options.admin, options.session_ns, Arc::clone(&gate));
@@ -94,21 +94,22 @@ impl StandIn {
             threads: Vec::new(),
             pinned: options.pinned,
         };
+        let free = Arc::new(Semaphore::new(options.most_connections));
         let mut others = Vec::new();
         for _ in 1..options.threads.max(1) {
             let (sender, mut arrivals) = mpsc::unbounded_channel();
             others.push(sender);
             let worker = stand_in.worker();
             stand_in.spawn(async move {
-                while let Some((stream, number)) = arrivals.recv().await {
+                while let Some((stream, number, place)) = arrivals.recv().await {
                     if let Ok(stream) = TcpStream::from_std(stream) {
-                        worker.serve(stream, number);
+                        worker.serve(stream, number, place);
                     }
                 }
             })?;
         }
         let worker = stand_in.worker();
-        stand_in.spawn(accept(listener, worker, others))?;
+        stand_in.spawn(accept(listener, (worker, others), free))?;
         Ok(stand_in)
     }
 
@@ -188,6 +189,9 @@ impl Drop for StandIn {
     }
 }
 
+/// A connection with its number, and its place among those that are open.
+type Arrival = (std::net::TcpStream, u64, OwnedSemaphorePermit);
+
 /// A thread's part in serving.
 struct Worker {
     engine: Engine,
@@ -195,14 +199,19 @@ struct Worker {
 }
 
 impl Worker {
-    fn serve(&self, stream: TcpStream, number: u64) {
+    /// Serves a connection, which gives its place to another when it ends.
+    fn serve(&self, stream: TcpStream, number: u64, place: OwnedSemaphorePermit) {
         count(&self.engine.tally().connections);
         // Without it answers may wait 40 ms, but they arrive.
         let _ = stream.set_nodelay(true);
         match &self.engine {
             Engine::Couch(shared, gate) => {
                 let (shared, gate) = (Arc::clone(shared), Arc::clone(gate));
-                tokio::spawn(connection::serve(shared, gate, stream, number));
+                let connection = connection::serve(shared, gate, stream, number);
+                tokio::spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
             }
             Engine::Null(script) => {
                 let connection =
@@ -210,6 +219,7 @@ impl Worker {
                 tokio::spawn(async move {
                     // A client which closes the connection is not an error here.
                     let _ = connection.await;
+                    drop(place);
                 });
             }
         }
@@ -219,12 +229,13 @@ impl Worker {
 /// Accepts connections, and distributes them in turn to this thread and the `others`.
 async fn accept(
     listener: TcpListener,
-    worker: Worker,
-    others: Vec<mpsc::UnboundedSender<(std::net::TcpStream, u64)>>,
+    (worker, others): (Worker, Vec<mpsc::UnboundedSender<Arrival>>),
+    free: Arc<Semaphore>,
 ) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let mut number = 0;
     loop {
+        let Ok(place) = Arc::clone(&free).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             // Most likely out of file descriptors: wait until some are free.
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -232,11 +243,11 @@ async fn accept(
         };
         let turn = number as usize % (others.len() + 1);
         match turn.checked_sub(1).and_then(|turn| others.get(turn)) {
-            None => worker.serve(stream, number),
+            None => worker.serve(stream, number, place),
             Some(other) => {
                 if let Ok(stream) = stream.into_std() {
                     // The other thread ends only when this one does.
-                    let _ = other.send((stream, number));
+                    let _ = other.send((stream, number, place));
                 }
             }
         }

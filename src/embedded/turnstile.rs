@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -21,22 +22,29 @@ pub(super) struct Gate {
     faults: Faults,
     queue: Option<Queue>,
     clock: Clock,
+    /// How long a client may take for a request.
+    patience: Duration,
     /// When the first request was read; 0 before.
     first: AtomicU64,
     pub(super) happened: Happened,
 }
 
 impl Gate {
-    /// A gate that applies `faults`.
-    pub(super) fn new(faults: Faults) -> Self {
+    /// A gate that applies `faults`, and waits so long for the rest of a request.
+    pub(super) fn new(faults: Faults, patience: Duration) -> Self {
         let queue = faults.capacity.map(Queue::new);
         let (clock, first) = (Clock::system(), AtomicU64::new(0));
-        Self { faults, queue, clock, first, happened: Happened::default() }
+        Self { faults, queue, clock, patience, first, happened: Happened::default() }
     }
 
     /// The clock for its times.
     pub(super) const fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// How long a client may take for a request.
+    pub(super) const fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// What happens to answers.

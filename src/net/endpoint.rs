@@ -2,8 +2,9 @@
 
 use super::any_certificate::AnyCertificate;
 use crate::files;
+use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::rustls;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -46,9 +47,26 @@ pub struct TlsOptions {
     pub authorities: Option<PathBuf>,
     /// Any certificate is accepted.
     pub insecure: bool,
+    /// What the client proves with who it is.
+    pub identity: Option<Identity>,
+}
+
+/// A client certificate: files in PEM format.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The certificate, and what leads from it to the authority.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
 }
 
 impl TlsOptions {
+    /// The same for servers that nobody has named.
+    #[must_use]
+    pub fn for_strangers(&self) -> Self {
+        Self { identity: None, ..self.clone() }
+    }
+
     /// Whether certificates are checked as usual.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -56,7 +74,11 @@ impl TlsOptions {
 
     /// The flag that asks for these options.
     pub const fn flag(&self) -> &'static str {
-        if self.insecure { "--insecure" } else { "--tls-ca" }
+        match (self.insecure, &self.authorities) {
+            (true, _) => "--insecure",
+            (false, Some(_)) => "--tls-ca",
+            (false, None) => "--tls-cert",
+        }
     }
 }
 
@@ -136,7 +158,7 @@ pub fn tls_config(
     if options.insecure {
         let any = Arc::new(AnyCertificate(provider));
         let builder = builder.dangerous().with_custom_certificate_verifier(any);
-        return Ok(Arc::new(builder.with_no_client_auth()));
+        return finished(builder, options);
     }
     let mut roots = rustls::RootCertStore::empty();
     if let Some(file) = &options.authorities {
@@ -157,7 +179,37 @@ pub fn tls_config(
         let problem = format!("there are none; name a PEM file with {flag}");
         return Err(EndpointError::Certificates(problem));
     }
-    Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
+    finished(builder.with_root_certificates(roots), options)
+}
+
+/// The configuration with the client's own certificate, if there is one.
+fn finished(
+    builder: rustls::ConfigBuilder<rustls::ClientConfig, rustls::client::WantsClientCert>,
+    options: &TlsOptions,
+) -> Result<Arc<rustls::ClientConfig>, EndpointError> {
+    let Some(Identity { certificate, key }) = &options.identity else {
+        return Ok(Arc::new(builder.with_no_client_auth()));
+    };
+    let told = |file: &Path, error: &dyn std::fmt::Display, what: &str| {
+        EndpointError::Certificates(format!("{}: {error}; {what}", file.display()))
+    };
+    let (own, secret) = ("name a PEM file with --tls-cert", "name a PEM file with --tls-key");
+    let text = files::read(certificate, files::SETTINGS);
+    let text = text.map_err(|error| told(certificate, &error, own))?;
+    let chain = rustls::pki_types::CertificateDer::pem_slice_iter(&text)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| told(certificate, &error, own))?;
+    if chain.is_empty() {
+        return Err(told(certificate, &"it has no certificate", own));
+    }
+    let text = files::read(key, files::SETTINGS).map_err(|error| told(key, &error, secret))?;
+    // What it says of a key that it cannot read has nothing of the key.
+    let private = rustls::pki_types::PrivateKeyDer::from_pem_slice(&text)
+        .map_err(|error| told(key, &error, secret))?;
+    let config = builder.with_client_auth_cert(chain, private).map_err(|error| {
+        told(certificate, &error, "give the certificate of --tls-key, and an unencrypted key")
+    })?;
+    Ok(Arc::new(config))
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ async fn speaks_plain(endpoint: &Endpoint) -> io::Result<bool> {
 
 /// Whether what answers at the address begins a handshake of TLS, whatever its certificate.
 async fn speaks_tls(endpoint: &Endpoint) -> bool {
-    let any = TlsOptions { authorities: None, insecure: true };
+    let any = TlsOptions { insecure: true, ..TlsOptions::default() };
     let Ok(config) = tls_config(&any, "--tls-ca") else { return false };
     let Some(name) = endpoint.server_name() else { return false };
     let Ok(stream) = TcpStream::connect(&endpoint.addresses[..]).await else { return false };

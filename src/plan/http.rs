@@ -220,10 +220,7 @@ pub(super) fn restore(list: &mut HttpPlan, schemas: usize) -> Result<(), Invalid
 /// The servers of a list that was completed.
 pub(super) fn restored_target(stored: &TargetPlan, list: &HttpPlan) -> TargetPlan {
     match stored {
-        TargetPlan::Http(stored) => {
-            let (authorities, insecure) = (stored.tls_ca.clone(), stored.insecure);
-            target(list, &TlsOptions { authorities, insecure })
-        }
+        TargetPlan::Http(stored) => target(list, &stored.tls()),
         other => other.clone(),
     }
 }

@@ -1,5 +1,6 @@
 //! The kinds of documents in a run.
 
+use crate::driver::strike_secrets;
 use crate::files;
 use crate::mistake::Invalid;
 use crate::schema::{DEFAULT, Documents, Template, decode};
@@ -51,7 +52,7 @@ impl SchemaPlan {
                         (name, text)
                     }
                     Err(error) => {
-                        let problem = format!("cannot read {name}: {error}");
+                        let problem = format!("cannot read {}: {error}", strike_secrets(&name));
                         return Err(Invalid::new(flag, problem, "name a readable file"));
                     }
                 }

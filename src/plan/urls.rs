@@ -4,7 +4,7 @@
 //! that siege would read differently from how they look are refused, with file and line.
 
 use super::schemas::{SchemaPlan, SchemaSource};
-use crate::driver::{BodyPlan, RequestPlan};
+use crate::driver::{BodyPlan, RequestPlan, strike_secrets};
 use crate::files;
 use crate::mistake::Invalid;
 use crate::schema::{Pattern, Values};
@@ -103,6 +103,7 @@ impl UrlReader {
                     match files::read_text(path, files::DATA) {
                         Ok(text) => requests.extend(self.text(&name, &text)),
                         Err(error) => {
+                            let name = strike_secrets(&name);
                             let problem = format!("cannot read {name}: {error}");
                             let cure = "name a readable file of URLs";
                             self.mistakes.push(Invalid::new(*flag, problem, cure));

@@ -1,6 +1,10 @@
 //! What listens does so for this machine alone, unless others are let in by a flag.
 
-use crate::springload::{Run, springload};
+use crate::springload::{Run, Running, springload};
+use springload::embedded::{Mode, Options, StandIn, bind};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
 
 #[test]
 fn an_address_for_others_wants_a_password_or_a_flag() {
@@ -21,4 +25,107 @@ fn an_address_for_others_wants_a_password_or_a_flag() {
         let words = [&["serve", "--listen", "192.0.2.1:0"][..], let_in].concat();
         springload(words).refused(2, &["--listen: cannot listen on 192.0.2.1:0"]);
     }
+}
+
+/// Requests that never end: nothing at all, a head, a body, and one after a whole request.
+const SLOW: [&str; 4] = [
+    "GET / HT",
+    "GET / HTTP/1.1\r\nHost: h\r\nX: ",
+    "PUT /db/a HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n{",
+    "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nX",
+];
+
+fn connected(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+    stream
+}
+
+/// Asserts that a server ends a connection on which bytes go on to trickle in.
+#[track_caller]
+fn is_dropped(mut stream: TcpStream, told: &str) {
+    stream.set_read_timeout(Some(Duration::from_millis(50))).expect("a time");
+    let mut buffer = [0; 4096];
+    for _ in 0..1_000 {
+        let sent = stream.write_all(b"x");
+        match stream.read(&mut buffer) {
+            Ok(0) => return,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(_) => return,
+            Ok(_) => {}
+        }
+        if sent.is_err() {
+            return;
+        }
+    }
+    panic!("{told}: still open");
+}
+
+#[test]
+fn who_never_ends_a_request_is_dropped() {
+    for mode in [Mode::Couch, Mode::Null] {
+        let options = Options { mode, patience: Duration::from_millis(300), ..Options::default() };
+        let server = StandIn::start(bind("127.0.0.1:0").expect("a port"), options);
+        let server = server.expect("it starts");
+        let address = server.address().to_string();
+        for text in SLOW {
+            let mut stream = connected(&address);
+            stream.write_all(text.as_bytes()).expect("it reads");
+            is_dropped(stream, &format!("{mode:?} {text:?}"));
+        }
+    }
+}
+
+#[test]
+fn connections_beyond_the_most_wait_until_others_end() {
+    let options = Options { most_connections: 2, threads: 2, ..Options::default() };
+    let server = StandIn::start(bind("127.0.0.1:0").expect("a port"), options).expect("it starts");
+    let address = server.address().to_string();
+    let ask = |stream: &mut TcpStream| {
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n").expect("it reads");
+        stream.read(&mut [0; 4096])
+    };
+    let mut served = [connected(&address), connected(&address)];
+    for stream in &mut served {
+        assert!(ask(stream).expect("an answer") > 0);
+    }
+    let mut third = connected(&address);
+    third.set_read_timeout(Some(Duration::from_millis(300))).expect("a time");
+    assert!(ask(&mut third).is_err(), "it waits");
+    assert_eq!(server.counters().connections, 2);
+    drop(served);
+    third.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+    assert!(third.read(&mut [0; 4096]).expect("an answer") > 0);
+}
+
+#[test]
+fn the_metrics_are_served_beside_slow_clients() {
+    let words = ["run", "-d", "10m", "-c", "1", "--docs", "5", "--metrics", "0"];
+    let run = Running::start(words);
+    let address = loop {
+        let told = run.stderr();
+        let url = told.split("metrics: http://").nth(1).and_then(|it| it.split_once("/metrics"));
+        if let Some((address, _)) = url {
+            break address.to_owned();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    // More than there are places for: they are dropped after ten seconds, and others served.
+    let slow: Vec<_> = (0..64)
+        .map(|_| {
+            let mut stream = connected(&address);
+            stream.write_all(b"GET /metrics HT").expect("it reads");
+            stream
+        })
+        .collect();
+    let mut client = connected(&address);
+    client
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        .expect("it reads");
+    let mut page = String::new();
+    client.read_to_string(&mut page).expect("an answer");
+    assert!(page.contains("springload_"), "{page}");
+    drop(slow);
+    run.interrupt();
+    assert_eq!(run.finish().code, 130);
 }

@@ -65,6 +65,11 @@ impl Proxy {
         Self::start(url, Some(Arc::new(tls)), Box::new(|_| None))
     }
 
+    /// A relay that speaks TLS to its clients, and answers some requests itself.
+    pub(crate) fn with_both(url: &str, tls: ServerConfig, answers: Answers) -> Self {
+        Self::start(url, Some(Arc::new(tls)), answers)
+    }
+
     fn start(url: &str, tls: Option<Arc<ServerConfig>>, answers: Answers) -> Self {
         let server = url.strip_prefix("http://").expect("an http URL").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -8,6 +8,7 @@ use crate::cli::flags::tls::TlsArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::clock::wall_ns;
+use crate::driver::strike_secrets;
 use crate::plan::{self, Existing, Flagged, Invalid, PlanSpec, SchemaSource, check};
 use crate::workload::mixed::{CrudOrder, MixedDemand};
 use crate::workload::{DocumentsAsked, Mix};
@@ -175,7 +176,8 @@ fn path_mistake(address: &str) -> Option<Invalid> {
     let place = address.split_once("://").map_or(address, |(_, place)| place);
     let (_, path) = place.split_once('/').filter(|(_, path)| !path.trim_matches('/').is_empty())?;
     let cure = "give http://host:port alone, and the database as --database_name";
-    Some(Invalid::new("--database_address", format!("/{path} follows the address"), cure))
+    let problem = format!("/{} follows the address", strike_secrets(path));
+    Some(Invalid::new("--database_address", problem, cure))
 }
 
 /// The README's rules for weights.

@@ -5,6 +5,7 @@
 //! target, the target over the environment, and the environment over a netrc.
 
 use crate::cli::flags::address::{Address, login_of};
+use crate::cli::flags::bearer::BearerArgs;
 use crate::files;
 use crate::plan::Invalid;
 use crate::properties::netrc;
@@ -45,6 +46,8 @@ pub(in crate::cli) struct CredentialArgs {
     /// Look up a missing user or password in ~/.netrc, or in the file that NETRC names
     #[arg(long)]
     netrc: bool,
+    #[command(flatten)]
+    bearer: BearerArgs,
 }
 
 /// A user and a password, as far as they are known.
@@ -66,7 +69,7 @@ pub(in crate::cli) struct Named {
 }
 
 /// A value of the environment; an empty one is none.
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -128,7 +131,7 @@ impl CredentialArgs {
             (Some(_), ..) => Some("--user"),
             (None, Some(_), _) => Some("--password-file"),
             (None, None, true) => Some("--netrc"),
-            (None, None, false) => None,
+            (None, None, false) => self.bearer.is_given().then_some("--bearer-file"),
         }
     }
 
@@ -158,6 +161,32 @@ impl CredentialArgs {
         Ok(Some(parts.with(&login)))
     }
 
+    /// The headers of every request to `target`, to which the credentials have been applied: those
+    /// in `headers`, and that of a token.
+    ///
+    /// # Errors
+    /// What is wrong with the token.
+    pub(in crate::cli) fn with_token(
+        &self,
+        target: Option<&str>,
+        mut headers: Vec<String>,
+    ) -> Result<Vec<String>, Invalid> {
+        if let Some(parts) = target.and_then(Address::of) {
+            let user = parts.login() != Login::default();
+            headers.extend(self.bearer.header(user, parts.wants_user())?);
+        }
+        Ok(headers)
+    }
+
+    /// The header of a token for the servers of a list.
+    ///
+    /// # Errors
+    /// What is wrong with the token.
+    pub(in crate::cli) fn token_of_list(&self) -> Result<Option<String>, Invalid> {
+        let user = self.user.is_some() || variable(USER_VARIABLE).is_some();
+        self.bearer.header(user, true)
+    }
+
     /// Completes a target that was stored in JSON.
     ///
     /// # Errors
@@ -168,7 +197,7 @@ impl CredentialArgs {
         let parts = address.as_deref().and_then(Address::of);
         let (Some(parts), Some(_)) = (parts, target.get("user")) else {
             let list = target["driver"] == "http";
-            return match self.given().filter(|_| !list) {
+            return match self.given().filter(|&flag| !list || flag == "--bearer-file") {
                 Some(flag) => {
                     let problem = "there is no server to log in to in the plan";
                     Err(Invalid::new(flag, problem, "leave it out"))
@@ -178,6 +207,12 @@ impl CredentialArgs {
         };
         let stored = Login { user: text(target, "user"), password: None };
         let Login { user, password } = self.login(stored, parts.host(), parts.wants_user())?;
+        if let Some(token) = self.bearer.header(user.is_some(), parts.wants_user())? {
+            let own = target["headers"].as_array().cloned().unwrap_or_default();
+            let named = |it: &Value| it.as_str().is_some_and(|it| it.starts_with("Authorization:"));
+            let others = own.into_iter().filter(|it| !named(it));
+            target["headers"] = others.chain([token.into()]).collect();
+        }
         for (name, value) in [("user", user), ("password", password)] {
             if let Some(value) = value {
                 target[name] = value.into();
@@ -273,13 +308,15 @@ impl CredentialArgs {
 /// Who makes the requests of a list, server by server.
 pub(in crate::cli) struct Requesters<'a> {
     credentials: &'a CredentialArgs,
+    /// There is a token, which is for one server.
+    token: bool,
     /// Server and user of an entry, and who logs in there.
     known: Vec<((String, Option<String>), Login)>,
 }
 
 impl<'a> Requesters<'a> {
-    pub(in crate::cli) const fn new(credentials: &'a CredentialArgs) -> Self {
-        Self { credentials, known: Vec::new() }
+    pub(in crate::cli) const fn new(credentials: &'a CredentialArgs, token: bool) -> Self {
+        Self { credentials, token, known: Vec::new() }
     }
 
     /// User and password for a request to `server`, of which the list has those in `own`.
@@ -291,6 +328,9 @@ impl<'a> Requesters<'a> {
         server: &str,
         own: Option<(String, String)>,
     ) -> Result<Option<(String, String)>, Invalid> {
+        if self.token {
+            return self.token_for(server, own.is_some()).map(|()| None);
+        }
         let file = self.credentials.password_file.is_some() || self.credentials.user.is_some();
         let own = own.map_or_else(Login::default, |(user, password)| Login {
             user: Some(user),
@@ -322,6 +362,21 @@ impl<'a> Requesters<'a> {
         self.known.push((key, login));
         Ok(self.known.last().and_then(|(_, login)| pair(login)))
     }
+
+    /// Refuses to send the token to a second server, or beside a user.
+    fn token_for(&mut self, server: &str, user: bool) -> Result<(), Invalid> {
+        let flag = "--bearer-file";
+        if user {
+            let problem = "a URL has a user, too";
+            return Err(Invalid::new(flag, problem, "leave one of them out"));
+        }
+        if self.known.iter().any(|((known, _), _)| known != server) {
+            let problem = "the URLs name several servers, which would all be sent the token";
+            return Err(Invalid::new(flag, problem, "name one server"));
+        }
+        self.known.push(((server.to_owned(), None), Login::default()));
+        Ok(())
+    }
 }
 
 /// Asks on the terminal for a password, which it does not show.
@@ -340,7 +395,7 @@ fn ask(user: &str, host: &str) -> io::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+pub(super) fn text_of(bytes: Vec<u8>) -> io::Result<String> {
     let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
     String::from_utf8(bytes).map_err(wrong)
 }

@@ -6,6 +6,7 @@ use crate::clock::{SECOND_NS, wall_ns};
 use crate::plan::{Auth, Invalid};
 use crate::schema::Ids;
 use clap::ValueEnum;
+use serde_json::{Map, Value};
 
 /// A prefix that is unique to this run: the time in seconds, and 32 random bits.
 fn drawn_prefix() -> String {
@@ -24,12 +25,21 @@ pub(in crate::cli) struct DatabaseArgs {
     /// How to authenticate
     #[arg(long, value_enum, default_value = "cookie")]
     pub(in crate::cli) auth: AuthArg,
+    /// The roles that --auth proxy claims, separated by commas [default: _admin]
+    #[arg(long, value_name = "ROLES")]
+    pub(in crate::cli) roles: Option<String>,
     /// Document ids [default: sequential; with --use-existing a prefix unique to this run]
     #[arg(long, value_name = "IDS", value_parser = IdsParser)]
     pub(in crate::cli) id: Option<Ids>,
 }
 
 impl DatabaseArgs {
+    /// What is asked of the driver alone.
+    pub(in crate::cli) fn options(&self) -> Map<String, Value> {
+        let roles = self.roles.as_ref().map(|roles| ("roles".to_owned(), roles.as_str().into()));
+        roles.into_iter().collect()
+    }
+
     /// The ids of documents. In an existing database they must not collide with those of an earlier
     /// run, unless a seed was given to repeat that run.
     pub(in crate::cli) fn ids(&self, seed: Option<u64>) -> Ids {
@@ -62,6 +72,10 @@ pub(in crate::cli) enum AuthArg {
     Cookie,
     /// Basic authentication in every request
     Basic,
+    /// CouchDB's proxy authentication: the password is the secret that it shares with proxies
+    Proxy,
+    /// The same with SHA-1, for CouchDB before 3.4
+    ProxySha1,
 }
 
 impl From<AuthArg> for Auth {
@@ -69,6 +83,8 @@ impl From<AuthArg> for Auth {
         match auth {
             AuthArg::Cookie => Self::Cookie,
             AuthArg::Basic => Self::Basic,
+            AuthArg::Proxy => Self::Proxy,
+            AuthArg::ProxySha1 => Self::ProxySha1,
         }
     }
 }

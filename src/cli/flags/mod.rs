@@ -2,6 +2,7 @@
 
 mod address;
 pub(in crate::cli) mod agents;
+mod bearer;
 pub(in crate::cli) mod checks;
 pub(in crate::cli) mod client;
 pub(in crate::cli) mod credentials;

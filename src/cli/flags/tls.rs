@@ -1,5 +1,6 @@
 //! Flags about TLS: whom to trust.
 
+use crate::net::Identity;
 use crate::plan::TlsOptions;
 use std::path::PathBuf;
 
@@ -14,11 +15,22 @@ pub(in crate::cli) struct TlsArgs {
     /// Accept any certificate, even a forged one; every report warns of that
     #[arg(short = 'k', long, conflicts_with = "tls_ca")]
     insecure: bool,
+    /// A PEM file of the certificate that says who asks, with its chain
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// A PEM file of its private key, unencrypted
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
 }
 
 impl TlsArgs {
     /// How certificates are checked.
     pub(in crate::cli) fn options(&self) -> TlsOptions {
-        TlsOptions { authorities: self.tls_ca.clone(), insecure: self.insecure }
+        let both = self.tls_cert.clone().zip(self.tls_key.clone());
+        TlsOptions {
+            authorities: self.tls_ca.clone(),
+            insecure: self.insecure,
+            identity: both.map(|(certificate, key)| Identity { certificate, key }),
+        }
     }
 }

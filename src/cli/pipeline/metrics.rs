@@ -3,6 +3,7 @@
 
 use crate::cli::flags::listen::is_public;
 use crate::cli::flags::output::MetricsArgs;
+use crate::driver::strike_secrets;
 use crate::embedded::bind;
 use crate::plan::Invalid;
 use crate::record::{RunRecord, Running};
@@ -23,6 +24,9 @@ use tokio::sync::Semaphore;
 
 /// Timeout of reading a request.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection is not kept longer, even by a client that reads a page byte by byte.
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// More than any scrapers need.
 const MOST_CONNECTIONS: usize = 64;
@@ -58,7 +62,7 @@ impl Metrics {
     pub(super) fn serve(wanted: &str) -> Result<Self, Invalid> {
         let place = with_host(wanted);
         Self::start(&place).map_err(|error| {
-            let problem = format!("cannot listen on {place:?}: {error}");
+            let problem = format!("cannot listen on {:?}: {error}", strike_secrets(&place));
             Invalid::new("--metrics", problem, "give a free [HOST:]PORT such as 127.0.0.1:9464")
         })
     }
@@ -162,8 +166,9 @@ async fn accept(listener: TcpListener, metrics: Metrics) {
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-            // A scraper that hangs up is not an error.
-            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            // A scraper that hangs up is not an error, nor one that comes again.
+            let served = http.serve_connection(TokioIo::new(stream), service);
+            let _ = tokio::time::timeout(LONGEST, served).await;
             drop(permit);
         });
     }

@@ -38,6 +38,9 @@ pub(in crate::cli) struct Audit {
     timeout: u64,
     #[command(flatten)]
     tls: TlsArgs,
+    /// A header for every request; may be repeated
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -93,6 +96,8 @@ impl Audit {
         let place = named.address.get_or_insert_with(|| record.server.url.clone());
         let has_database = has_path(place);
         let target = self.credentials.apply(&named).map_err(one)?;
+        let headers = self.credentials.with_token(target.as_deref(), self.header.clone());
+        let headers = headers.map_err(one)?;
         let stages = record.plan.stages.iter().map(|stage| &stage.work);
         let audit = AuditDemand::of(stages, record.server.created);
         let connections = Flagged::new("--connections", self.connections);
@@ -102,6 +107,7 @@ impl Audit {
             database: (!has_database).then(|| record.server.database.clone()),
             existing: Existing::Yes,
             tls: self.tls.options(),
+            headers,
             timeout_ns: self.timeout,
             thresholds: self.output.fail_if.clone(),
             ..PlanSpec::new(&named.on(call.line), connections, Arc::new(audit))

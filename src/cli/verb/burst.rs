@@ -145,6 +145,12 @@ impl Verb for Burst {
             Ok(target) => target,
             Err(mistake) => return refuse(&[mistake]),
         };
+        let headers = std::mem::take(&mut self.common.client.header);
+        let target = self.common.target.as_deref();
+        self.common.client.header = match self.credentials.with_token(target, headers) {
+            Ok(headers) => headers,
+            Err(mistake) => return refuse(&[mistake]),
+        };
         let roles = match (self.read, self.both) {
             (_, true) => vec![Role::Write, Role::Read],
             (true, _) => vec![Role::Read],
@@ -195,6 +201,7 @@ pub(in crate::cli) fn spec(
         existing,
         keep: common.database.keep,
         auth: Flagged::new("--auth", common.database.auth.into()),
+        options: common.database.options(),
         tls: common.client.tls.options(),
         headers: common.client.header.clone(),
         threads: common.threads,

@@ -1,10 +1,11 @@
 //! `springload clean`: removes the scratch databases of runs that were killed.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::{Exit, refuse};
+use crate::cli::exit::Exit;
 use crate::cli::flags::credentials::{CredentialArgs, named};
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::print::print;
+use crate::cli::verb::trouble::{TIMEOUT_NS, Trouble};
 use crate::clock::{SECOND_NS, wall_ns};
 use crate::driver::{Opening, Scratch, TargetAsked, TargetError, TargetPlan};
 use crate::plan::{self, Invalid};
@@ -12,9 +13,6 @@ use crate::report::shown;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use tokio::runtime::{Builder, Runtime};
-
-/// Timeout of one request.
-const TIMEOUT_NS: u64 = 30 * SECOND_NS;
 
 const TARGET_HELP: &str =
     "The server, such as http://user@host:port [default: SPRINGLOAD_URL of the environment]";
@@ -38,6 +36,9 @@ pub(in crate::cli) struct Clean {
     yes: bool,
     #[command(flatten)]
     tls: TlsArgs,
+    /// A header for every request; may be repeated
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
     #[command(flatten)]
     credentials: CredentialArgs,
 }
@@ -55,28 +56,11 @@ impl Verb for Clean {
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
-        self.clean().unwrap_or_else(|trouble| match trouble {
-            Trouble::Asked(mistake) => refuse(&[mistake]),
-            Trouble::Target(error) => {
-                eprintln!("error: {error}");
-                Exit::Target
-            }
-            Trouble::Failed(error) => {
-                eprintln!("error: {error}");
-                Exit::Failed
-            }
+        self.clean().unwrap_or_else(|trouble| {
+            eprintln!("error: {trouble}");
+            trouble.exit()
         })
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Trouble {
-    #[error("{0}")]
-    Asked(#[from] Invalid),
-    #[error("{0}")]
-    Target(#[from] TargetError),
-    #[error("{0}")]
-    Failed(#[from] io::Error),
 }
 
 impl Clean {
@@ -118,7 +102,8 @@ impl Clean {
             let cure = "give the address of a server, or set SPRINGLOAD_URL";
             return Err(Invalid::new("TARGET", "no server is named", cure).into());
         };
-        let asked = TargetAsked { tls: self.tls.options(), ..TargetAsked::at(&address) };
+        let headers = self.credentials.with_token(Some(&address), self.header.clone())?;
+        let asked = TargetAsked { tls: self.tls.options(), headers, ..TargetAsked::at(&address) };
         let plan = TargetPlan::check(&asked)?;
         if plan.named_database().is_some() {
             let problem = "it names a database; those of runs are found by themselves";

@@ -1,7 +1,7 @@
 //! `springload http`: load on any HTTP server, with the flags of the native verbs.
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::{ClientArgs, drawn_seed};
 use crate::cli::flags::credentials::{CredentialArgs, Requesters, named};
 use crate::cli::flags::load::LoadArgs;
@@ -134,6 +134,10 @@ impl Verb for Http {
             sources.push(UrlSource::Line { place: named.flag.to_owned(), text });
             line = named.on(&line);
         }
+        let token = match self.credentials.token_of_list() {
+            Ok(token) => token,
+            Err(mistake) => return refuse(&[mistake]),
+        };
         let (load, default_ns) = self.load.read(self.ops.is_none());
         let (output, show) = (self.output, self.show);
         let spec = HttpSpec {
@@ -143,7 +147,7 @@ impl Verb for Http {
             log_in: Vec::new(),
             user: None,
             settings: HttpPlan {
-                headers: self.client.header,
+                headers: self.client.header.into_iter().chain(token.clone()).collect(),
                 follow: !self.no_follow,
                 keep_alive: !self.close,
                 cookies: !self.no_cookies,
@@ -172,7 +176,7 @@ impl Verb for Http {
             load: HttpLoad::Steady(load),
             thresholds: output.fail_if.clone(),
         };
-        let mut requesters = Requesters::new(&self.credentials);
+        let mut requesters = Requesters::new(&self.credentials, token.is_some());
         let plan = check_http_as(&spec, &mut |it| requesters.of(&it.server, it.user.clone()));
         let job = Job { plan, mistakes: Vec::new(), output: &output };
         carry_out(job, |_| Ok(Printed::native(show)))

@@ -21,3 +21,4 @@ pub(in crate::cli) mod serve;
 pub(in crate::cli) mod shell;
 mod stored;
 pub(in crate::cli) mod sweep;
+mod trouble;

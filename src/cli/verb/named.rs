@@ -1,6 +1,7 @@
 //! Saved runs by name, as `show` and `report` take them.
 
 use super::saved::{SWEEP, Saved, everywhere};
+use crate::driver::strike_secrets;
 use crate::files;
 use crate::record::RunRecord;
 use crate::report::{RunFileError, read_json};
@@ -26,7 +27,8 @@ pub(super) fn read(name: &Path) -> Result<RunRecord, String> {
 pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), String> {
     let path = find(name, everywhere).map_err(|mistake| format!("RUN: {mistake}"))?;
     let file = if path.is_dir() { path.join("run.json") } else { path };
-    let shown = file.display();
+    // Somebody may have meant a target.
+    let shown = strike_secrets(&file.display().to_string());
     let text = files::read_text(&file, files::RECORD).map_err(|error| {
         format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
     })?;
@@ -80,7 +82,7 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, String
                 1 => "there is one saved run".to_owned(),
                 _ => format!("there are {count} saved runs"),
             };
-            format!("{text} does not exist: {there}; {SEE}")
+            format!("{} does not exist: {there}; {SEE}", strike_secrets(&text))
         });
     }
     let exact = saved.iter().find(|it| it.id == text);
@@ -99,6 +101,7 @@ fn find(name: &Path, all: impl FnOnce() -> Vec<Saved>) -> Result<PathBuf, String
         [first, second, ..] => {
             let (first, second) = (&first.id, &second.id);
             let (count, such) = (alike.len(), format!("such as {first:?} and {second:?}"));
+            let text = strike_secrets(&text);
             Err(format!("{count} runs begin with {text:?}, {such}; give more of the name"))
         }
     }
@@ -130,6 +133,7 @@ fn absent(name: &Path, text: &str, saved: &[Saved]) -> Result<PathBuf, String> {
     } else {
         format!("did you mean {}?", meant.join(" or "))
     };
+    let text = strike_secrets(text);
     Err(format!("no run is called {text:?}, nor does a name begin so; {cure}"))
 }
 

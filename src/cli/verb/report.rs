@@ -10,8 +10,8 @@ use crate::cli::print::print;
 use crate::cli::verb::named;
 use crate::cli::verb::sweep::{self, SweepFormat};
 use crate::plan::Invalid;
-use crate::record::RunRecord;
-use crate::report::{self, ChartKind, Format, Look};
+use crate::record::{Code, RunRecord};
+use crate::report::{self, ChartKind, Format, Look, shown};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,19 @@ fn render(args: &Report) -> Result<Vec<u8>, String> {
     let look = look::of_stdout(args.show.verbose);
     let look = if to_file { Look { verbose: args.show.verbose, ..Look::default() } } else { look };
     let format = format_of(args)?;
-    format.render_as(&runs, args.chart, look).map_err(|unfit| unfit.to_string())
+    let bytes = format.render_as(&runs, args.chart, look).map_err(|unfit| unfit.to_string())?;
+    tell_insecure(&runs, &bytes);
+    Ok(bytes)
+}
+
+/// Says whose certificate was not looked at where the format has no place for it, such as a table.
+fn tell_insecure(runs: &[RunRecord], bytes: &[u8]) {
+    let warnings = runs.iter().flat_map(|run| &run.warnings);
+    let insecure = warnings.into_iter().find(|warning| warning.code == Code::Insecure);
+    let named = bytes.windows(8).any(|word| word == b"INSECURE");
+    if let Some(warning) = insecure.filter(|_| !named) {
+        eprintln!("warning: {}", shown(&warning.message, false));
+    }
 }
 
 /// The format that is asked for, or that of the file's name.

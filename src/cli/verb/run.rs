@@ -173,6 +173,11 @@ impl Verb for Run {
             Ok(target) => target,
             Err(mistake) => return refuse(&located(vec![mistake])),
         };
+        let headers = credentials.with_token(settings.target.as_deref(), settings.client.header);
+        settings.client.header = match headers {
+            Ok(headers) => headers,
+            Err(mistake) => return refuse(&located(vec![mistake])),
+        };
         let (mut spec, mistakes) = spec_of(settings, &named.on(call.line), &output.fail_if);
         spec.target_flag = named.flag;
         let (plan, mistakes) = (check(&spec).map_err(located), located(mistakes));
@@ -386,6 +391,7 @@ impl Settings {
             existing: if self.database.use_existing { Existing::Yes } else { Existing::No },
             keep: self.database.keep,
             auth: Flagged::new("--auth", self.database.auth.into()),
+            options: self.database.options(),
             tls: self.client.tls.options(),
             headers: self.client.header,
             threads: self.threads,

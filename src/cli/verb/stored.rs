@@ -52,7 +52,7 @@ pub(super) fn read(file: &str, credentials: &CredentialArgs) -> Result<Plan, Vec
         };
         return Err(unknown.iter().map(told).collect());
     }
-    let mut requesters = Requesters::new(credentials);
+    let mut requesters = Requesters::new(credentials, false);
     for request in plan.http.iter_mut().flat_map(|list| &mut list.requests) {
         request.user = requesters.of(&request.server, None).map_err(|mistake| vec![mistake])?;
     }

@@ -242,6 +242,10 @@ impl Admin {
                 Some("check the header Authorization")
             }
             Credentials::None => None,
+            Credentials::Proxy { .. } => Some(
+                "check user, roles and secret, and that the server has \
+                 proxy_authentication_handler and, with a secret, proxy_use_secret = true",
+            ),
             Credentials::Basic { password, .. } | Credentials::Cookie { password, .. } => {
                 Some(if password.is_empty() { GIVE_PASSWORD } else { CHECK_LOG_IN })
             }

@@ -3,6 +3,7 @@
 use crate::op::{Failure, Reason};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use ring::hmac::{HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256, Key, sign};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -26,6 +27,13 @@ pub enum Credentials {
         password: String,
         /// `AuthSession=...`; empty before the first log-in.
         cookie: String,
+    },
+    /// Who asks, in headers of every request, as a proxy tells CouchDB.
+    Proxy {
+        /// The headers, each with its line end.
+        lines: String,
+        /// What the token in them is made with.
+        secret: String,
     },
 }
 
@@ -64,11 +72,25 @@ impl std::fmt::Debug for Credentials {
             Self::None => "None",
             Self::Basic { .. } => "Basic",
             Self::Cookie { .. } => "Cookie",
+            Self::Proxy { .. } => "Proxy",
         })
     }
 }
 
 impl Credentials {
+    /// Those of CouchDB's proxy authentication. The token is the HMAC of the user under the secret,
+    /// in hexadecimal; there is none without a secret.
+    pub(super) fn proxy(user: &str, roles: &str, secret: String, sha1: bool) -> Self {
+        let algorithm = if sha1 { HMAC_SHA1_FOR_LEGACY_USE_ONLY } else { HMAC_SHA256 };
+        let mut lines =
+            format!("X-Auth-CouchDB-UserName: {user}\r\nX-Auth-CouchDB-Roles: {roles}\r\n");
+        if !secret.is_empty() {
+            let tag = sign(&Key::new(algorithm, secret.as_bytes()), user.as_bytes());
+            lines += &format!("X-Auth-CouchDB-Token: {}\r\n", const_hex::encode(tag));
+        }
+        Self::Proxy { lines, secret }
+    }
+
     /// Appends the header line, if there is one.
     pub(super) fn write_header(&self, out: &mut Vec<u8>) {
         match self {
@@ -86,6 +108,7 @@ impl Credentials {
                     out.extend_from_slice(b"\r\n");
                 }
             }
+            Self::Proxy { lines, .. } => out.extend_from_slice(lines.as_bytes()),
         }
     }
 
@@ -112,7 +135,11 @@ impl Credentials {
     /// it may be part of ordinary words is not replaced.
     pub(super) fn hide(&self, said: Reason) -> Reason {
         match self {
-            Self::Basic { password, .. } | Self::Cookie { password, .. } if password.len() > 3 => {
+            Self::Proxy { secret: password, .. }
+            | Self::Basic { password, .. }
+            | Self::Cookie { password, .. }
+                if password.len() > 3 =>
+            {
                 Reason { reason: said.reason.replace(password, "…"), ..said }
             }
             _ => said,
@@ -165,6 +192,28 @@ mod tests {
         credentials.write_header(&mut header);
         assert_eq!(header, b"Cookie: AuthSession=YWJj\r\n");
         assert_eq!(format!("{credentials:?}"), "Cookie");
+    }
+
+    #[test]
+    fn tokens_of_proxies_are_the_published_ones() {
+        let head = |user, secret: &str, sha1| {
+            let mut head = Vec::new();
+            Credentials::proxy(user, "_admin,x", secret.to_owned(), sha1).write_header(&mut head);
+            String::from_utf8(head).unwrap()
+        };
+        // RFC 2202, case 2, and RFC 4231, case 2: the key is "Jefe".
+        let (user, key) = ("what do ya want for nothing?", "Jefe");
+        let of = |token| {
+            format!(
+                "X-Auth-CouchDB-UserName: {user}\r\nX-Auth-CouchDB-Roles: _admin,x\r\n\
+                 X-Auth-CouchDB-Token: {token}\r\n"
+            )
+        };
+        assert_eq!(head(user, key, true), of("effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"));
+        let sha256 = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        assert_eq!(head(user, key, false), of(sha256));
+        // A server that knows no secret wants no token.
+        assert!(!head("ann", "", false).contains("Token"));
     }
 
     #[test]

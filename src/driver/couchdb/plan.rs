@@ -7,7 +7,7 @@ use crate::driver::plan::{is_named, with_scheme};
 use crate::driver::secrets::is_hidden;
 use crate::driver::{Auth, Card, DatabasePlan, Existing, Planned, TargetAsked};
 use crate::mistake::Invalid;
-use crate::net::TlsOptions;
+use crate::net::{Identity, TlsOptions};
 use crate::op::{OpKind, Way};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,12 @@ pub struct CouchPlan {
     /// Any certificate is accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
+    /// What the client proves with who it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_identity: Option<Identity>,
+    /// The roles that proxy authentication claims, separated by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roles: Option<String>,
     /// Headers of every request, `Name: value`; stored without the values.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
     pub headers: Vec<String>,
@@ -44,11 +50,15 @@ pub struct CouchPlan {
     pub cached_updates: bool,
 }
 
+/// The role that makes databases, and removes them.
+const ADMIN: &str = "_admin";
+
 /// Settings apart from the address.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Options {
     cached_updates: bool,
+    roles: Option<String>,
 }
 
 impl CouchPlan {
@@ -59,12 +69,20 @@ impl CouchPlan {
         match self.auth {
             Auth::Cookie => Credentials::Cookie { name, password, cookie: String::new() },
             Auth::Basic => Credentials::Basic { name, password },
+            Auth::Proxy | Auth::ProxySha1 => {
+                let roles = self.roles.as_deref().unwrap_or(ADMIN);
+                Credentials::proxy(&name, roles, password, self.auth == Auth::ProxySha1)
+            }
         }
     }
 
     /// How the server's certificate is checked.
     pub(super) fn tls(&self) -> TlsOptions {
-        TlsOptions { authorities: self.tls_ca.clone(), insecure: self.insecure }
+        TlsOptions {
+            authorities: self.tls_ca.clone(),
+            insecure: self.insecure,
+            identity: self.tls_identity.clone(),
+        }
     }
 
     /// A new database on the stand-in.
@@ -76,6 +94,8 @@ impl CouchPlan {
             auth: asked.auth,
             tls_ca: None,
             insecure: false,
+            tls_identity: None,
+            roles: None,
             headers: Vec::new(),
             database: DatabasePlan::Scratch { keep: asked.keep },
             making: Making::default(),
@@ -158,9 +178,13 @@ impl Planned for CouchPlan {
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let auth = match (&self.user, self.auth) {
+            (None, _) if self.headers.iter().any(|it| is_named(it, "authorization")) => {
+                "header Authorization"
+            }
             (None, _) => "none",
             (Some(_), Auth::Cookie) => "session cookie",
             (Some(_), Auth::Basic) => "Basic, in every request",
+            (Some(_), Auth::Proxy | Auth::ProxySha1) => "proxy, in every request",
         };
         let mut facts = vec![("authentication", auth.to_owned())];
         let made_with = self.making.query();
@@ -174,7 +198,7 @@ impl Planned for CouchPlan {
 impl CouchPlan {
     /// Makes a plan from a request.
     pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
-        let Options { cached_updates } = asked.options(&CARD)?;
+        let Options { cached_updates, roles } = asked.options(&CARD)?;
         let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, cached_updates)) };
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
         let text = &with_scheme(text);
@@ -191,6 +215,11 @@ impl CouchPlan {
         }
         if url.host_str().is_none_or(str::is_empty) {
             return Err(wrong("no host"));
+        }
+        if decoded(url.username()).contains(':') {
+            // Not shown: it may be followed by a password.
+            let cure = "give USER:PASSWORD@ with the colon as it is";
+            return Err(Invalid::new(asked.flag, "there is a : in the user", cure));
         }
         if let Some(mistake) = without_effect(asked, &url) {
             return Err(mistake);
@@ -224,6 +253,8 @@ impl CouchPlan {
             auth: asked.auth,
             tls_ca: asked.tls.authorities.clone(),
             insecure: asked.tls.insecure,
+            tls_identity: asked.tls.identity.clone(),
+            roles,
             headers: asked.headers.clone(),
             database,
             making,
@@ -252,19 +283,33 @@ fn database(asked: &TargetAsked, url: &Url) -> Result<DatabasePlan, &'static str
 /// Refuses flags that have no effect with this address.
 fn without_effect(asked: &TargetAsked, url: &Url) -> Option<Invalid> {
     if !asked.tls.is_default() && url.scheme() == "http" {
-        let flag = if asked.tls.insecure { "--insecure" } else { "--tls-ca" };
         let problem = "the target is not https, so that no certificate is looked at";
-        return Some(Invalid::new(flag, problem, "write https://, or leave it out"));
+        return Some(Invalid::new(asked.tls.flag(), problem, "write https://, or leave it out"));
     }
     let named = |name: &str| asked.headers.iter().any(|header| is_named(header, name));
     if named("authorization") && !url.username().is_empty() {
         let problem = "an Authorization, and a user is given, too";
         return Some(Invalid::new("--header", problem, "leave one of them out"));
     }
-    if asked.auth == Auth::Basic && url.username().is_empty() {
+    if asked.auth != Auth::Cookie && url.username().is_empty() {
         let cure = "give a user with -u USER, or leave it out";
-        let problem = "basic, but there is no user";
-        return Some(Invalid::new(asked.auth_flag, problem, cure));
+        let how = if asked.auth == Auth::Basic { "basic" } else { "proxy" };
+        return Some(Invalid::new(asked.auth_flag, format!("{how}, but there is no user"), cure));
+    }
+    let roles = asked.options.get("roles").and_then(|roles| roles.as_str());
+    let proxy = matches!(asked.auth, Auth::Proxy | Auth::ProxySha1);
+    if let Some(roles) = roles {
+        let plain = !roles.is_empty() && roles.bytes().all(|byte| byte.is_ascii_graphic());
+        let (problem, cure) = match (proxy, plain) {
+            (false, _) => ("only proxy authentication claims roles", "add --auth proxy"),
+            (true, false) => ("not a list of roles", "give ROLE,ROLE without spaces"),
+            (true, true) => return None,
+        };
+        return Some(Invalid::new("--roles", problem, cure));
+    }
+    if proxy && decoded(url.username()).bytes().any(|byte| !(b' '..=b'~').contains(&byte)) {
+        let cure = "give one in ASCII, or another --auth";
+        return Some(Invalid::new(asked.auth_flag, "the user does not fit into a header", cure));
     }
     None
 }

@@ -3,6 +3,7 @@
 //! The driver knows the headers of each entry; path and body come from the workload.
 
 mod binding;
+mod cookies;
 mod pen;
 mod plan;
 mod request;
@@ -15,13 +16,18 @@ pub use session::HttpSession;
 
 use super::{Shard, ShardOf, Target};
 use crate::net::ShardContext;
-use crate::net::{Endpoint, EndpointError, TlsOptions, Trouble, reach};
+use crate::net::{Endpoint, TlsOptions, Trouble, reach};
+use crate::op::Failure;
 use request::Spelled;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use url::Url;
+
+/// The most servers that redirects may lead to, for each of the list and for all lists. Each user
+/// keeps a connection to every one.
+const MOST_FOUND: (usize, usize) = (4, 16);
 
 /// The servers and requests of a list.
 #[derive(Clone, Debug)]
@@ -106,9 +112,17 @@ impl Common {
         })
     }
 
+    /// Whether a server is one of the list; if not, a redirect led to it.
+    const fn is_listed(&self, index: usize) -> bool {
+        index < self.servers.len()
+    }
+
     /// The number of the server of `url`, which may not be in the list. The one numbered `current`
     /// is preferred: a server may be listed with several users.
-    async fn server_of(&self, url: &Url, current: usize) -> Result<usize, EndpointError> {
+    ///
+    /// # Errors
+    /// If it has no address, or redirects led to too many servers already.
+    async fn server_of(&self, url: &Url, current: usize) -> Result<usize, Failure> {
         let of = |server: &Arc<Server>| server.url.origin() == url.origin();
         if of(&self.server(current)) {
             return Ok(current);
@@ -116,20 +130,28 @@ impl Common {
         if let Some(index) = self.servers.iter().position(of) {
             return Ok(index);
         }
-        let known = |found: &Mutex<Vec<Arc<Server>>>| {
-            let found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            found.iter().position(of)
+        let known = || {
+            let found = self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if let Some(index) = found.iter().position(of) {
+                return Ok(Some(self.servers.len() + index));
+            }
+            let (each, all) = MOST_FOUND;
+            let room = found.len() < self.servers.len() * each + all;
+            if room { Ok(None) } else { Err(Failure::Protocol) }
         };
-        if let Some(index) = known(&self.found) {
-            return Ok(self.servers.len() + index);
+        if let Some(index) = known()? {
+            return Ok(index);
         }
         // Name lookups block, so they run where that is allowed, rarely more than once for all
-        // sessions.
-        let (asked, tls) = (url.clone(), self.tls.clone());
+        // sessions. Nobody but who was named is told by certificate who asks.
+        let (asked, tls) = (url.clone(), self.tls.for_strangers());
         let resolved = tokio::task::spawn_blocking(move || Endpoint::resolve(&asked, &tls)).await;
-        let endpoint =
-            resolved.map_err(|error| EndpointError::Resolve(url.to_string(), error.into()))??;
+        let endpoint = resolved.ok().and_then(Result::ok).ok_or(Failure::Connect)?;
         let endpoint = Arc::new(endpoint.with_max_answer(self.settings.max_answer));
+        // Another session may have been faster.
+        if let Some(index) = known()? {
+            return Ok(index);
+        }
         let server = Server { url: url.clone(), endpoint, user: None };
         let mut found = self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.push(Arc::new(server));

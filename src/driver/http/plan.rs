@@ -7,7 +7,7 @@ use crate::driver::{
     Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError,
 };
 use crate::mistake::Invalid;
-use crate::net::{Endpoint, EndpointError, TlsOptions};
+use crate::net::{Endpoint, EndpointError, Identity, TlsOptions};
 use crate::op::OpKind;
 use crate::schema::{Pattern, Values};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -137,6 +137,9 @@ pub struct HttpTarget {
     /// Any certificate is accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
+    /// What the client proves with who it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_identity: Option<Identity>,
     /// The list. Stored separately.
     #[serde(skip)]
     pub list: Arc<HttpPlan>,
@@ -152,8 +155,9 @@ impl HttpTarget {
         servers.sort_unstable();
         servers.dedup();
         let list = Arc::new(list.clone());
-        let TlsOptions { authorities: tls_ca, insecure } = tls.clone();
-        Self { server: servers.join(", "), tls_ca, insecure, list, head_becomes_get: false }
+        let TlsOptions { authorities: tls_ca, insecure, identity: tls_identity } = tls.clone();
+        let server = servers.join(", ");
+        Self { server, tls_ca, insecure, tls_identity, list, head_becomes_get: false }
     }
 
     /// The same servers for `list`, as `siege --get` requests it: there, as in siege 4.0.7, a
@@ -163,8 +167,13 @@ impl HttpTarget {
         Self { head_becomes_get: true, ..Self::new(list, &self.tls()) }
     }
 
-    fn tls(&self) -> TlsOptions {
-        TlsOptions { authorities: self.tls_ca.clone(), insecure: self.insecure }
+    /// How the servers' certificates are checked.
+    pub fn tls(&self) -> TlsOptions {
+        TlsOptions {
+            authorities: self.tls_ca.clone(),
+            insecure: self.insecure,
+            identity: self.tls_identity.clone(),
+        }
     }
 
     /// The target; the watcher receives each finished exchange.

@@ -1,5 +1,6 @@
 //! One user: its connections, its cookies, and how it makes requests.
 
+use super::cookies::Cookies;
 use super::pen::HttpPen;
 use super::request::{Request, Spelled};
 use super::{Common, LogIn};
@@ -9,7 +10,6 @@ use crate::http1::{Answer, Connection, Exchange, Payload, failure_of, header_val
 use crate::measure::{Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Op, Reason, Reply};
-use cookie_store::CookieStore;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct HttpSession {
     connections: Vec<Option<Connection>>,
     /// The connection of the last answer.
     last: usize,
-    jar: Option<CookieStore>,
+    jar: Option<Cookies>,
     head: Vec<u8>,
     statuses: Vec<u16>,
     /// Requests sent for the current operation.
@@ -67,7 +67,7 @@ impl HttpSession {
             context,
             connections: Vec::new(),
             last: 0,
-            jar: keeps_cookies.then(CookieStore::new),
+            jar: keeps_cookies.then(Cookies::default),
             head: Vec::new(),
             statuses: Vec::new(),
             sent: 0,
@@ -143,13 +143,12 @@ impl HttpSession {
 
     /// The value of `Cookie`; empty without any.
     fn cookies(&self, server: usize, target: &[u8]) -> String {
-        let Some(jar) = self.jar.as_ref().filter(|jar| jar.iter_any().next().is_some()) else {
+        let Some(jar) = self.jar.as_ref().filter(|jar| !jar.is_empty()) else {
             return String::new();
         };
         let target = String::from_utf8_lossy(target);
-        let Ok(url) = self.shared.server(server).url.join(&target) else { return String::new() };
-        let pairs = jar.get_request_values(&url).map(|(name, value)| format!("{name}={value}"));
-        pairs.collect::<Vec<_>>().join("; ")
+        let url = self.shared.server(server).url.join(&target);
+        url.map_or_else(|_| String::new(), |url| jar.of(&url, self.shared.is_listed(server)))
     }
 
     fn keep_cookies(&mut self, server: usize, target: &[u8]) {
@@ -160,9 +159,9 @@ impl HttpSession {
         else {
             return;
         };
+        let listed = self.shared.is_listed(server);
         for value in header_values(connection.head(), "set-cookie") {
-            // One that is invalid, or that this server may not set, is ignored (RFC 6265).
-            let _ = jar.parse(&String::from_utf8_lossy(value), &url);
+            jar.keep(&String::from_utf8_lossy(value), &url, listed);
         }
     }
 
@@ -190,8 +189,7 @@ impl HttpSession {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Failure::Protocol);
         }
-        let server =
-            self.shared.server_of(&url, request.server).await.map_err(|_| Failure::Connect)?;
+        let server = self.shared.server_of(&url, request.server).await?;
         let get = match status {
             _ if request.method == "HEAD" => self.shared.settings.head_becomes_get,
             301 | 302 => request.method == "POST",
@@ -202,7 +200,7 @@ impl HttpSession {
         let content_type = request.content_type.clone().filter(|_| !get);
         let mut head = Vec::new();
         let at = self.shared.server(server);
-        let listed = server < self.shared.servers.len();
+        let listed = self.shared.is_listed(server);
         self.shared.settings.write_head(&at, (content_type.as_deref(), listed), &mut head);
         let request = Request { method, server, content_type };
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
@@ -260,6 +258,16 @@ impl HttpSession {
                 Ok(None) => break,
                 Err(failure) => {
                     sum.result = Err(failure);
+                    break;
+                }
+                // What logs in is for those whom the list names.
+                Ok(Some((request, _, true)))
+                    if self.log_in == LogInStep::Wanted
+                        && with_body
+                        && payload.bytes().len() > body_at
+                        && !self.shared.is_listed(request.request.server) =>
+                {
+                    sum.result = Err(Failure::Protocol);
                     break;
                 }
                 Ok(Some((request, at, body))) => {

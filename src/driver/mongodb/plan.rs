@@ -123,6 +123,10 @@ impl DriverPlan for MongoPlan {
         if collection.contains('/') {
             return Err(wrong("more than a database and a collection"));
         }
+        if asked.tls.identity.is_some() {
+            let problem = "MongoDB is not shown a certificate of the client";
+            return Err(Invalid::new("--tls-cert", problem, "leave it out, and log in with -u"));
+        }
         let (parent, collection) = (decoded(parent), decoded(collection));
         let named = match (parent.is_empty(), collection.is_empty()) {
             (true, _) => None,
@@ -291,7 +295,10 @@ mod tests {
         let existing = MongoPlan::check(&asked("mongodb://h", Existing::Yes)).unwrap_err();
         assert!(existing.to_string().contains("--use-existing but no database"), "{existing}");
         let authority = TargetAsked {
-            tls: crate::net::TlsOptions { authorities: Some("ca.pem".into()), insecure: false },
+            tls: crate::net::TlsOptions {
+                authorities: Some("ca.pem".into()),
+                ..crate::net::TlsOptions::default()
+            },
             ..asked("mongodb://h", Existing::No)
         };
         let told = MongoPlan::check(&authority).unwrap_err().to_string();

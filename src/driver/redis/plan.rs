@@ -10,7 +10,7 @@ use crate::driver::{
     TargetAsked, TargetError,
 };
 use crate::mistake::Invalid;
-use crate::net::{Endpoint, TlsOptions};
+use crate::net::{Endpoint, Identity, TlsOptions};
 use crate::op::{Failure, OpKind, Reason};
 use ::redis::RedisConnectionInfo;
 use percent_encoding::percent_decode_str;
@@ -78,6 +78,9 @@ pub struct RespPlan<F> {
     /// Any certificate is accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
+    /// What the client proves with who it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_identity: Option<Identity>,
     /// The number of the database.
     #[serde(default, skip_serializing_if = "is_first")]
     pub number: u32,
@@ -174,6 +177,7 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
             password: url.password().map(decoded),
             tls_ca: asked.tls.authorities.clone(),
             insecure: asked.tls.insecure,
+            tls_identity: asked.tls.identity.clone(),
             number,
             database: match asked.existing {
                 Existing::No => DatabasePlan::Scratch { keep: asked.keep },
@@ -206,7 +210,11 @@ impl<F: Flavor> DriverPlan for RespPlan<F> {
 
 impl<F: Flavor> RespPlan<F> {
     pub(super) fn keys(&self, opening: &Opening) -> Result<Keys, TargetError> {
-        let tls = TlsOptions { authorities: self.tls_ca.clone(), insecure: self.insecure };
+        let tls = TlsOptions {
+            authorities: self.tls_ca.clone(),
+            insecure: self.insecure,
+            identity: self.tls_identity.clone(),
+        };
         let (scheme, place) = self.server.split_once("://").unwrap_or_default();
         let web = if scheme == F::CARD.schemes[0] { "http" } else { "https" };
         let url = Url::parse(&format!("{web}://{place}"));

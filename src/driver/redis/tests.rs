@@ -378,7 +378,10 @@ fn addresses_name_a_server_a_number_and_an_index() {
     let basic = TargetAsked { auth: Auth::Basic, auth_flag: "--auth", ..asked("redis://h") };
     assert!(RedisPlan::check(&basic).unwrap_err().to_string().starts_with("--auth: "));
     let authority = TargetAsked {
-        tls: crate::net::TlsOptions { authorities: Some("ca.pem".into()), insecure: false },
+        tls: crate::net::TlsOptions {
+            authorities: Some("ca.pem".into()),
+            ..crate::net::TlsOptions::default()
+        },
         ..asked("redis://h")
     };
     assert!(RedisPlan::check(&authority).unwrap_err().to_string().contains("rediss://"));

@@ -3,13 +3,14 @@
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
@@ -32,17 +33,19 @@ pub(in crate::embedded) async fn serve(
     let Ok(peer) = stream.peer_addr() else { return };
     let peer = peer.ip();
     let mut http = http1::Builder::new();
-    http.header_read_timeout(None);
+    http.timer(TokioTimer::new()).header_read_timeout(gate.patience());
     // A client which closes the connection is not an error here.
     if gate.is_open() {
-        let service = service_fn(|request| service::serve(Arc::clone(&shared), peer, request));
+        let patience = gate.patience();
+        let service =
+            service_fn(|request| service::serve(Arc::clone(&shared), (peer, patience), request));
         let io = TokioIo::new(stream);
         let _ = http.pipeline_flush(true).serve_connection(io, service).await;
     } else {
-        let clock = gate.clock();
+        let (clock, patience) = (gate.clock(), gate.patience());
         let (stream, turnstile) = (Shared::new(stream), Mutex::new(Turnstile::new(gate, number)));
         let io = TokioIo::new(stream.clone());
-        let connection = Connection { shared, clock, peer, turnstile, stream };
+        let connection = Connection { shared, clock, patience, peer, turnstile, stream };
         let service = service_fn(|request| connection.answer(request));
         let _ = http.serve_connection(io, service).await;
     }
@@ -52,6 +55,7 @@ pub(in crate::embedded) async fn serve(
 struct Connection {
     shared: Arc<SharedState>,
     clock: Clock,
+    patience: Duration,
     peer: IpAddr,
     turnstile: Mutex<Turnstile>,
     stream: Shared,
@@ -65,7 +69,8 @@ impl Connection {
     async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<ReplyBody>> {
         self.stream.mute(false);
         let read = self.clock.now();
-        let serve = |request| service::serve(Arc::clone(&self.shared), self.peer, request);
+        let client = (self.peer, self.patience);
+        let serve = |request| service::serve(Arc::clone(&self.shared), client, request);
         if service::is_exempt(&request) {
             return serve(request).await.map_err(io::Error::other);
         }
@@ -79,7 +84,9 @@ impl Connection {
                 play(self.stream.stream(), Wire::ResetBefore, &[]).await?;
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
-            Some(Fault::Refuse(refused)) => service::refuse(&self.shared, request, refused).await,
+            Some(Fault::Refuse(refused)) => {
+                service::refuse(&self.shared, self.patience, request, refused).await
+            }
             _ => serve(request).await,
         };
         let answer = answer.map_err(io::Error::other)?;

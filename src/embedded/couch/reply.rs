@@ -100,6 +100,8 @@ impl Refusal {
     pub(in crate::embedded) const FILE_EXISTS: Self =
         refusal(412, "file_exists", "The database could not be created, the file already exists.");
     pub(in crate::embedded) const DOCUMENT_TOO_LARGE: Self = refusal(413, "document_too_large", "");
+    pub(in crate::embedded) const TOO_SLOW: Self =
+        refusal(408, "timeout", "the request took too long to arrive");
     pub(in crate::embedded) const TOO_LARGE: Self =
         refusal(413, "too_large", "the request entity is too large");
     pub(in crate::embedded) const BAD_CONTENT_TYPE: Self =

@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::{Method, Request, Response};
 
 use super::access::{admit, content_length};
@@ -31,7 +32,7 @@ const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// When the body cannot be read to its end: the connection cannot be used any more.
 pub(in crate::embedded) async fn serve(
     shared: Arc<SharedState>,
-    peer: IpAddr,
+    (peer, patience): (IpAddr, Duration),
     request: Request<Incoming>,
 ) -> Result<Response<ReplyBody>, hyper::Error> {
     let (parts, body) = request.into_parts();
@@ -45,9 +46,9 @@ pub(in crate::embedded) async fn serve(
         let reply = Reply::from(Refusal::TOO_LARGE).close();
         return Ok(send(&shared.tally, &place, reply));
     }
-    let Some(body) = read(body, length).await? else {
-        let reply = Reply::from(Refusal::TOO_LARGE).close();
-        return Ok(send(&shared.tally, &place, reply));
+    let body = match read(body, length, patience).await? {
+        Ok(body) => body,
+        Err(refusal) => return Ok(send(&shared.tally, &place, Reply::from(refusal).close())),
     };
     let query = Query::parse(parts.uri.query());
     let call = Call {
@@ -73,12 +74,13 @@ pub(in crate::embedded) async fn serve(
 /// When the body cannot be read to its end: the connection cannot be used any more.
 pub(in crate::embedded) async fn refuse(
     shared: &SharedState,
+    patience: Duration,
     request: Request<Incoming>,
     refused: Refused,
 ) -> Result<Response<ReplyBody>, hyper::Error> {
     let place = Place::parse(request.uri().path());
     let mut reply = Reply::from(Refusal::from(refused));
-    if read(request.into_body(), 0).await?.is_none() {
+    if read(request.into_body(), 0, patience).await?.is_err() {
         reply = reply.close();
     }
     Ok(send(&shared.tally, &place, reply))
@@ -132,8 +134,23 @@ fn send(tally: &Tally, place: &Place, reply: Reply) -> Response<ReplyBody> {
     reply.into_response()
 }
 
+/// The whole body, unless it is too long or takes too long.
+async fn read(
+    body: Incoming,
+    length: u64,
+    patience: Duration,
+) -> Result<Result<Bytes, Refusal>, hyper::Error> {
+    if body.is_end_stream() {
+        return Ok(Ok(Bytes::new()));
+    }
+    match tokio::time::timeout(patience, read_all(body, length)).await {
+        Ok(body) => Ok(body?.ok_or(Refusal::TOO_LARGE)),
+        Err(_) => Ok(Err(Refusal::TOO_SLOW)),
+    }
+}
+
 /// The whole body, or `None` if it is too long.
-async fn read(mut body: Incoming, length: u64) -> Result<Option<Bytes>, hyper::Error> {
+async fn read_all(mut body: Incoming, length: u64) -> Result<Option<Bytes>, hyper::Error> {
     let mut whole = Bytes::new();
     let mut gathered = Vec::new();
     while let Some(frame) = body.frame().await {

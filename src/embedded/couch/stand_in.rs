@@ -276,7 +276,11 @@ mod tests {
 
     #[test]
     fn uuids_count_up() {
-        let shared = SharedState::new(None, 0, Arc::new(Gate::new(Faults::default())));
+        let shared = SharedState::new(
+            None,
+            0,
+            Arc::new(Gate::new(Faults::default(), std::time::Duration::MAX)),
+        );
         let (first, second) = (shared.uuid(), shared.uuid());
         assert_eq!((first.len(), &first[..26]), (32, &second[..26]));
         assert!(first < second);

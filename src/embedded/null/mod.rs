@@ -8,6 +8,7 @@ mod request;
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -98,9 +99,20 @@ impl Connection {
         let mut bytes = Vec::with_capacity(READ_BYTES);
         let clock = self.script.gate.clock();
         let open = self.script.gate.is_open();
+        let patience = self.script.gate.patience();
+        // When the first part of a request came that is not yet whole.
+        let mut since = None;
         loop {
             bytes.reserve(READ_BYTES / 2);
-            if self.stream.read_buf(&mut bytes).await? == 0 {
+            let more = self.stream.read_buf(&mut bytes);
+            let length = match since {
+                None => more.await?,
+                Some(since) => {
+                    let waited = Duration::from_nanos(clock.now() - since);
+                    tokio::time::timeout(patience.saturating_sub(waited), more).await??
+                }
+            };
+            if length == 0 {
                 return Ok(());
             }
             let read = clock.now();
@@ -139,8 +151,12 @@ impl Connection {
             self.flush(read).await?;
             if start == bytes.len() {
                 bytes.clear();
+                since = None;
             } else {
                 bytes.drain(..start);
+                if start > 0 || since.is_none() {
+                    since = Some(read);
+                }
             }
         }
     }

@@ -38,6 +38,9 @@ pub(super) enum Kind<'a> {
 /// The longest head accepted, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
+/// The longest body accepted, in bytes.
+const MAX_BODY_BYTES: usize = 1 << 30;
+
 /// How far into a body its revision is searched for, in bytes.
 const REVISION_WITHIN: usize = 64;
 
@@ -54,7 +57,10 @@ pub(super) fn parse(bytes: &[u8]) -> Option<(Kind<'_>, usize)> {
     };
     let head = &bytes[..end + 2];
     let Some(length) = body_length(head) else { return Some((Kind::Unframed, bytes.len())) };
-    let whole = (end + 4).checked_add(length)?;
+    if length > MAX_BODY_BYTES {
+        return Some((Kind::Unframed, bytes.len()));
+    }
+    let whole = end + 4 + length;
     if bytes.len() < whole {
         return None;
     }

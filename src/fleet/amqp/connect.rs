@@ -63,7 +63,7 @@ pub(super) async fn connect(broker: &Broker, name: &str) -> Result<Connection, S
 
 /// TLS over a stream to the broker.
 async fn secure(broker: &Broker, stream: TcpStream) -> Result<Wire, String> {
-    let options = TlsOptions { authorities: broker.authorities.clone(), insecure: false };
+    let options = TlsOptions { authorities: broker.authorities.clone(), ..TlsOptions::default() };
     let config = tls_config(&options, "amqps://…?cacertfile=FILE");
     let config = config.map_err(|error| format!("the broker {broker}: {error}"))?;
     let name = ServerName::try_from(broker.host.clone());

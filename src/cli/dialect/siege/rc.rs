@@ -1,5 +1,6 @@
 //! The parts of siege's configuration file that affect requests.
 
+use crate::driver::strike_secrets;
 use crate::files;
 use crate::plan::{Invalid, expand};
 use std::collections::BTreeMap;
@@ -80,6 +81,7 @@ impl Rc {
     pub(super) fn read(path: &Path) -> Result<Self, Vec<Invalid>> {
         let name = path.display().to_string();
         let text = files::read_text(path, files::SETTINGS).map_err(|error| {
+            let name = strike_secrets(&name);
             let problem = format!("cannot read {name}: {error}");
             vec![Invalid::new("--rc", problem, "name a readable file")]
         })?;

@@ -3,11 +3,12 @@
 mod faults;
 
 use crate::cli::call::{Call, Example, Family, Verb};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::listen::is_public;
 use crate::cli::pipeline::signals;
+use crate::driver::strike_secrets;
 use crate::embedded::{Fault, Mode, Options, StandIn, bind};
-use crate::plan::duration_ns;
+use crate::plan::{Invalid, duration_ns};
 use std::time::Duration;
 
 /// `springload serve`.
@@ -69,13 +70,11 @@ impl Verb for Serve {
             eprintln!("error: --admin: --null never checks passwords; leave one of them out");
             return Exit::Usage;
         }
+        let place = strike_secrets(&self.listen);
         if is_public(&self.listen) && admin.is_none() && !self.public {
-            eprintln!(
-                "error: --listen: other machines could use {} without a password; give --admin \
-                 USER:PASSWORD, or --public if they may",
-                self.listen
-            );
-            return Exit::Usage;
+            let problem = format!("other machines could use {place} without a password");
+            let cure = "give --admin USER:PASSWORD, or --public if they may";
+            return refuse(&[Invalid::new("--listen", problem, cure)]);
         }
         let faults = match self.faults.read() {
             Ok(faults) => faults,
@@ -95,16 +94,13 @@ impl Verb for Serve {
             threads: self.threads.max(1),
             mode,
             faults,
-            pinned: false,
+            ..Options::default()
         };
         let stand_in = match bind(&self.listen).and_then(|it| StandIn::start(it, options)) {
             Ok(stand_in) => stand_in,
             Err(error) => {
-                let place = &self.listen;
-                eprintln!(
-                    "error: --listen: cannot listen on {place}: {error}; give another host:port"
-                );
-                return Exit::Usage;
+                let problem = format!("cannot listen on {place}: {error}");
+                return refuse(&[Invalid::new("--listen", problem, "give another host:port")]);
             }
         };
         let ending = match signals::listen(true) {

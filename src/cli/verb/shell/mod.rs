@@ -3,7 +3,6 @@
 mod command;
 mod store;
 mod task;
-mod trouble;
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};

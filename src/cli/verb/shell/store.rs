@@ -3,7 +3,7 @@
 use super::Shell;
 use super::command::ShellCommand;
 use super::task::{Answer, Task};
-use super::trouble::{TIMEOUT_NS, Trouble};
+use crate::cli::verb::trouble::{TIMEOUT_NS, Trouble};
 use crate::driver::{
     Auth, Card, Driver, Existing, ONLY_TABLE, Opening, TargetAsked, TargetPlan, with_scheme,
 };
@@ -48,6 +48,7 @@ impl Store {
         }
         let user = url.is_some_and(|url| !url.username().is_empty());
         let asked = TargetAsked {
+            headers: args.credentials.with_token(Some(address), Vec::new())?,
             existing: Existing::Maybe,
             keep: true,
             // A session cookie would expire between commands.

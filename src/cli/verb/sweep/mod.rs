@@ -204,8 +204,10 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
         let target = args.credentials.apply(&named).map_err(|mistake| vec![mistake])?;
         (definition, target, args.output.clone())
     };
-    let Cells { settings, plans } =
-        plans(&definition, target.as_deref(), &args.settings.client.header)?;
+    let headers = args.settings.client.header.clone();
+    let headers = args.credentials.with_token(target.as_deref(), headers);
+    let headers = headers.map_err(|mistake| vec![mistake])?;
+    let Cells { settings, plans } = plans(&definition, target.as_deref(), &headers)?;
     let order = shuffled(settings.len(), definition.seed);
     let cells = order.iter().map(|&place| {
         let (settings, round) = settings[place].clone();

@@ -1,16 +1,17 @@
-//! Why a command of the shell has no answer.
+//! Why a verb that speaks to a server by itself, one request after the other, has no answer.
 
 use crate::cli::exit::Exit;
 use crate::driver::TargetError;
 use crate::plan::Invalid;
 use std::io;
 
-/// Timeout of one request.
+/// Timeout of one request, in nanoseconds.
 pub(super) const TIMEOUT_NS: u64 = 30_000_000_000;
-/// Why a command has no return code.
+
+/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
-    /// The command makes no sense here.
+    /// What was asked makes no sense.
     #[error("{0}")]
     Asked(#[from] Invalid),
     /// The server cannot be used.
@@ -22,6 +23,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
+    /// The exit status of the verb.
     pub(super) const fn exit(&self) -> Exit {
         match self {
             Self::Asked(_) => Exit::Usage,

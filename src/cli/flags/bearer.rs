@@ -1,0 +1,85 @@
+//! A token that proves who asks, such as a JSON Web Token: from a file or the environment, sent as
+//! `Authorization: Bearer` (RFC 6750) to the servers that are named.
+
+use super::credentials::{text_of, variable};
+use crate::files;
+use crate::plan::Invalid;
+use std::path::PathBuf;
+
+/// The token, where no user is named.
+const TOKEN_VARIABLE: &str = "SPRINGLOAD_TOKEN";
+/// No token is longer, in bytes: servers refuse heads that are.
+const MOST_BYTES: u64 = 1 << 16;
+
+/// The flag about the token.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(in crate::cli) struct BearerArgs {
+    /// A file that holds a token, such as a JWT, to send instead of a password
+    ///
+    /// A file that holds a token, such as a JSON Web Token, to send with every HTTP request as
+    /// Authorization: Bearer [default: the variable SPRINGLOAD_TOKEN, if no user is named]
+    #[arg(long, value_name = "FILE")]
+    bearer_file: Option<PathBuf>,
+}
+
+impl BearerArgs {
+    /// Whether the flag was given.
+    pub(super) const fn is_given(&self) -> bool {
+        self.bearer_file.is_some()
+    }
+
+    /// The header with the token; `None` if there is none, or the environment has one beside a
+    /// user, whose password is meant. `user`: somebody is named; `http`: the server takes headers.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn header(&self, user: bool, http: bool) -> Result<Option<String>, Invalid> {
+        let Some(file) = &self.bearer_file else {
+            let token = variable(TOKEN_VARIABLE).filter(|_| http && !user);
+            return token.map(|token| header(TOKEN_VARIABLE, "it", &token)).transpose();
+        };
+        let flag = "--bearer-file";
+        let shown = file.display().to_string();
+        if user {
+            let problem = "a user is named, too, who has a password";
+            return Err(Invalid::new(flag, problem, "leave one of them out"));
+        }
+        if !http {
+            let problem = "only servers that speak HTTP take a token";
+            return Err(Invalid::new(flag, problem, "leave it out"));
+        }
+        let text = files::read(file, MOST_BYTES).and_then(text_of).map_err(|error| {
+            let cure = "name a file whose only line is the token";
+            Invalid::new(flag, format!("cannot read {shown}: {error}"), cure)
+        })?;
+        header(flag, &shown, &text).map(Some)
+    }
+}
+
+/// The header; `place` is where the token is from. It is not shown, whatever is wrong with it.
+fn header(flag: &str, place: &str, text: &str) -> Result<String, Invalid> {
+    let token = text.trim();
+    // RFC 6750, 2.1.
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+    if token.is_empty() || !token.bytes().all(plain) {
+        let what = if token.is_empty() { "no token" } else { "more than a token" };
+        let cure = "give the token alone: letters, digits and -._~+/=";
+        return Err(Invalid::new(flag, format!("{place} has {what}"), cure));
+    }
+    Ok(format!("Authorization: Bearer {token}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_a_word_that_no_message_shows() {
+        let told = |text: &str| header("--bearer-file", "t", text).map_err(|it| it.to_string());
+        assert_eq!(told("a.b-c_d~e+f/g=\n").unwrap(), "Authorization: Bearer a.b-c_d~e+f/g=");
+        for text in ["", "\n", "Bearer hush", "hush\r\nX: y", "hush\u{e9}", "{\"hush\":1}"] {
+            let told = told(text).unwrap_err();
+            assert!(told.starts_with("--bearer-file: t has ") && !told.contains("hush"), "{told}");
+        }
+    }
+}
