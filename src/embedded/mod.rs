@@ -66,7 +66,7 @@ impl Default for Options {
             threads: 1,
             mode: Mode::Couch,
             faults: Faults::default(),
-            patience: Duration::from_mins(1),
+            patience: Duration::from_secs(60),
             most_connections: 1 << 16,
             pinned: false,
         }

@@ -11,14 +11,13 @@ const TOKEN_VARIABLE: &str = "SPRINGLOAD_TOKEN";
 /// No token is longer, in bytes: servers refuse heads that are.
 const MOST_BYTES: u64 = 1 << 16;
 
+const HELP: &str = "A file that holds a token, such as a JWT, to send as Authorization: Bearer \
+    [default: the variable SPRINGLOAD_TOKEN, if no user is named]";
+
 /// The flag about the token.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct BearerArgs {
-    /// A file that holds a token, such as a JWT, to send instead of a password
-    ///
-    /// A file that holds a token, such as a JSON Web Token, to send with every HTTP request as
-    /// Authorization: Bearer [default: the variable SPRINGLOAD_TOKEN, if no user is named]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help = HELP)]
     bearer_file: Option<PathBuf>,
 }
 

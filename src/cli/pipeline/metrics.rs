@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection is not kept longer, even by a client that reads a page byte by byte.
-const LONGEST: Duration = Duration::from_mins(1);
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// More than any scrapers need.
 const MOST_CONNECTIONS: usize = 64;

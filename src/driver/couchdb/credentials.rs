@@ -82,12 +82,14 @@ impl Credentials {
     /// in hexadecimal; there is none without a secret.
     pub(super) fn proxy(user: &str, roles: &str, secret: String, sha1: bool) -> Self {
         let algorithm = if sha1 { HMAC_SHA1_FOR_LEGACY_USE_ONLY } else { HMAC_SHA256 };
-        let mut lines =
-            format!("X-Auth-CouchDB-UserName: {user}\r\nX-Auth-CouchDB-Roles: {roles}\r\n");
-        if !secret.is_empty() {
+        let token = if secret.is_empty() {
+            String::new()
+        } else {
             let tag = sign(&Key::new(algorithm, secret.as_bytes()), user.as_bytes());
-            lines += &format!("X-Auth-CouchDB-Token: {}\r\n", const_hex::encode(tag));
-        }
+            format!("X-Auth-CouchDB-Token: {}\r\n", const_hex::encode(tag))
+        };
+        let lines =
+            format!("X-Auth-CouchDB-UserName: {user}\r\nX-Auth-CouchDB-Roles: {roles}\r\n{token}");
         Self::Proxy { lines, secret }
     }
 
