@@ -49,9 +49,8 @@ fn is_dropped(mut stream: TcpStream, told: &str) {
     for _ in 0..1_000 {
         let sent = stream.write_all(b"x");
         match stream.read(&mut buffer) {
-            Ok(0) => return,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(_) => return,
+            Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
         if sent.is_err() {
