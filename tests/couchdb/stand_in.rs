@@ -291,6 +291,15 @@ fn a_dropped_request_is_never_answered() {
     assert_eq!(counters(&server).requests, 1);
 }
 
+// CouchDB 3.5.0 does the same; pouchdb-server does not survive it.
+#[test]
+fn changes_of_no_list_are_refused() {
+    let server = Server::stand_in(Options::default());
+    let scratch = Scratch::new(&server);
+    scratch.post("_changes?filter=_doc_ids", &json!({})).expect(400);
+    scratch.post("_changes?filter=app/mine", &json!({})).expect(501);
+}
+
 #[test]
 fn the_stand_in_plays_the_same_faults() {
     let faults = Faults { delay: Delay::Constant { ns: 2 * MS }, ..Faults::default() };

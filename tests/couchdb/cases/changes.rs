@@ -37,6 +37,22 @@ pub(crate) fn changes_since_now_are_none(server: &Server) {
     assert_eq!(ids(&answer), [""; 0]);
 }
 
+pub(crate) fn changes_of_some_documents_are_listed(server: &Server) {
+    let scratch = Scratch::new(server);
+    scratch.put("a", &json!({})).expect(201);
+    let seq = scratch.get("_changes?since=now&limit=1").expect(200).json()["last_seq"].clone();
+    for id in ["b", "c"] {
+        scratch.put(id, &json!({})).expect(201);
+    }
+    let path = format!("_changes?filter=_doc_ids&since={}", since(&seq));
+    let listed = |wanted: &[&str]| {
+        let answer = scratch.post(&path, &json!({ "doc_ids": wanted })).expect(200).json();
+        ids(&answer).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&["c", "never"]), ["c"]);
+    assert_eq!(listed(&["a"]), [""; 0], "it was written before");
+}
+
 pub(crate) fn changes_go_on_where_they_ended(server: &Server) {
     let scratch = Scratch::new(server);
     for id in ["a", "b", "c"] {

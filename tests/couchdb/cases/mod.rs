@@ -100,6 +100,7 @@ cases! {
         changes_list_each_document_once,
         changes_since_now_are_none,
         changes_go_on_where_they_ended,
+        changes_of_some_documents_are_listed,
         changes_tell_tombstones,
         changes_include_documents,
         longpoll_waits_for_an_update,
