@@ -5,8 +5,8 @@ use super::*;
 use crate::measure::Span;
 use crate::op::OpKind;
 use crate::plan::StagePlan;
-use crate::record::RunRecord;
 use crate::record::fixture::{fleet, lose, part, record, stage};
+use crate::record::{RunRecord, StageRecord};
 use serde_json::json;
 
 /// A run whose CRUD stage is made of these seconds: reads, of which some fail.
@@ -34,6 +34,23 @@ fn a_second_in_which_nothing_ended_is_told_as_nothing() {
     let chart = crud(&[run(4.0, &[(0, 100, 0), (3, 50, 0)])], ChartKind::Throughput);
     assert_eq!(rates(&chart.lines[0]), [100.0, 0.0, 0.0, 50.0]);
     assert_eq!(chart.lines[0].x, [0.5, 1.5, 2.5, 3.5]);
+}
+
+#[test]
+fn what_is_not_a_request_counts_only_for_itself() {
+    let mut run = run(1.0, &[]);
+    let parts = [(OpKind::Read, 100), (OpKind::Verify, 60), (OpKind::ReadModifyWrite, 30)];
+    let parts = parts.map(|(kind, count)| (0, kind, part(count, 0)));
+    *run.stages.last_mut().unwrap() =
+        StageRecord { elapsed_s: 1.0, ..stage("crud", parts.to_vec()) };
+    let stages = stages(&[run], true);
+    let served = |view: &OfKind| {
+        let chart = view.charts.iter().find(|chart| chart.kind == ChartKind::Throughput).unwrap();
+        (view.name, rates(&chart.lines[0])[0])
+    };
+    let told: Vec<_> = foremost(&stages).unwrap().views.iter().map(served).collect();
+    let wanted = [("all", 100.0), ("read", 100.0), ("read_modify_write", 30.0), ("verify", 60.0)];
+    assert_eq!(told, wanted);
 }
 
 #[test]

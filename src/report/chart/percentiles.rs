@@ -1,5 +1,6 @@
 //! The time at each percentile, on an axis that gives each nine the same room.
 
+use super::timeline::covers;
 use super::view::View;
 use super::{Axis, Chart, ChartKind, Line, SERVICE_LEFT_OUT, Scale, Stroke};
 use crate::measure::Histogram;
@@ -12,7 +13,7 @@ const NINES: u32 = 12;
 pub(super) fn chart(view: &View<'_>) -> Chart {
     let (mut lines, mut left_out) = (Vec::new(), false);
     for part in &view.parts {
-        let wanted = |kind| view.kind.is_none_or(|it| it == kind);
+        let wanted = |kind| covers(view.kind, kind);
         let mut times = [Histogram::default(), Histogram::default()];
         for operation in part.stage.operations.iter().filter(|it| wanted(it.kind)) {
             times[0].merge(&operation.response.histogram);

@@ -16,6 +16,12 @@ pub(super) const ROWS_PER_DECADE: f64 = 12.0;
 /// The percentiles that are shown over time.
 pub(super) const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
+/// Whether operations of a kind belong to a view: of that kind, or of all requests, each counted
+/// once.
+pub(super) fn covers(view: Option<OpKind>, kind: OpKind) -> bool {
+    view.map_or_else(|| kind.is_request(), |wanted| wanted == kind)
+}
+
 /// How a stage's time is divided.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::report) struct Cuts {
@@ -100,7 +106,7 @@ impl Timeline {
             .collect();
         for row in &stage.series.rows {
             let stretch = &mut stretches[cuts.of(row.second)];
-            let parts = row.kinds.iter().filter(|(it, _)| kind.is_none_or(|kind| kind == **it));
+            let parts = row.kinds.iter().filter(|(it, _)| covers(kind, **it));
             for (_, part) in parts {
                 let times = [part.response.get(), part.service.get()];
                 stretch.add(part, &times[0]);
