@@ -6,8 +6,8 @@ use std::ffi::OsString;
 /// The settings of a plan file that the command line leaves to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scenario {
-    /// The target.
-    pub(super) target: Option<String>,
+    /// The target, or the nodes of a cluster.
+    pub(super) target: Vec<String>,
     /// Flags, each in one word.
     pub(super) words: Vec<OsString>,
     /// Each of these flags, or `TARGET`, with its file and line.

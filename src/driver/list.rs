@@ -61,6 +61,39 @@ pub(super) fn of_address(
     }
 }
 
+/// Refuses addresses of several nodes where that driver knows only one server, and what is about
+/// nodes where there is one.
+///
+/// # Errors
+/// What is wrong.
+pub(super) fn check_nodes(
+    asked: &TargetAsked,
+    driver: &str,
+    lists: (&[Card], &[Absent]),
+) -> Result<(), Invalid> {
+    let Some(second) = asked.nodes.first() else {
+        let cure = "name the other nodes of the cluster, too, or leave it out";
+        let refused = Invalid::new("--pin", "there is only one address", cure);
+        return if asked.pin { Err(refused) } else { Ok(()) };
+    };
+    let first_driver = lists.0.first().map_or("", |card| card.name);
+    if driver != first_driver || asked.address.is_none() {
+        let summary = lists.0.iter().find(|card| card.name == driver).map_or("", |it| it.summary);
+        let problem = format!("several addresses, but {summary} is given as one");
+        let cure = "name one target, or the nodes of a CouchDB cluster";
+        return Err(Invalid::new(asked.flag, problem, cure));
+    }
+    for address in &asked.nodes {
+        let other = TargetAsked { address: Some(address.clone()), ..TargetAsked::at(second) };
+        if of_address(&TargetAsked { flag: asked.flag, ..other }, lists)? != driver {
+            let problem = "the addresses are not all of the same kind of database";
+            let cure = "name the nodes of one CouchDB cluster, or one target";
+            return Err(Invalid::new(asked.flag, problem, cure));
+        }
+    }
+    Ok(())
+}
+
 /// How to get the driver of a stored plan, if this program was built without it.
 pub(super) fn absent(name: &str, absent: &[Absent]) -> Option<String> {
     let found = absent.iter().find(|it| it.name == name);
@@ -143,7 +176,9 @@ macro_rules! drivers {
             /// # Errors
             /// The mistake that was found.
             pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
-                match list::of_address(asked, (CARDS, ABSENT))? {
+                let driver = list::of_address(asked, (CARDS, ABSENT))?;
+                list::check_nodes(asked, driver, (CARDS, ABSENT))?;
+                match driver {
                     $(
                         $(#[cfg(feature = $feature)])?
                         $tag => <$module::$plan as DriverPlan>::check(asked).map(Self::$name),

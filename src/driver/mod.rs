@@ -41,7 +41,7 @@ pub use prober::{Prober, Stored};
 pub use secrets::{is_secret, strike_secrets, with_bodies, with_secrets};
 
 use crate::clock::Nanos;
-use crate::measure::{BodyBytes, Probe, Wire};
+use crate::measure::{BodyBytes, NodeLog, Probe, Wire};
 use crate::mistake::Invalid;
 use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Op, Pen, Reason, Reply};
@@ -140,6 +140,17 @@ pub trait Shard {
 
     /// A session that is not yet connected.
     fn session(&self) -> Self::Session;
+
+    /// The session of this connection of the run. Where there are several nodes, its number says
+    /// to which it belongs.
+    fn session_of(&self, _connection: usize) -> Self::Session {
+        self.session()
+    }
+
+    /// What became of each node while the shard was at work, if there are several.
+    fn nodes(&self) -> Vec<NodeLog> {
+        Vec::new()
+    }
 }
 
 /// What sessions are made from when a driver needs no shard type of its own.
@@ -158,6 +169,11 @@ pub trait Session {
 
     /// A pen for this connection.
     fn pen(&self) -> Self::Pen;
+
+    /// The number of the node that the last operation was sent to, if there are several.
+    fn node(&self) -> Option<usize> {
+        None
+    }
 
     /// Connects if there is no connection, after the pause that earlier failures call for, and
     /// returns when it began to connect. A failure shows in the next operation.

@@ -70,6 +70,10 @@ pub struct TargetAsked {
     pub address: Option<String>,
     /// The flag that the address was given with.
     pub flag: &'static str,
+    /// The addresses of the other nodes of the cluster, with the same database.
+    pub nodes: Vec<String>,
+    /// Connections stay with their nodes.
+    pub pin: bool,
     /// The database, if it is not part of the address.
     pub database: Option<String>,
     /// Whether the database exists already.
@@ -97,6 +101,8 @@ impl TargetAsked {
         Self {
             address: Some(address.to_owned()),
             flag: "TARGET",
+            nodes: Vec::new(),
+            pin: false,
             database: None,
             existing: Existing::No,
             keep: false,
@@ -226,6 +232,11 @@ pub trait Planned: Debug {
     /// for the stand-in, or if there is no server.
     fn address(&self) -> Option<String> {
         None
+    }
+
+    /// The addresses of all nodes, without credentials, if there are several.
+    fn nodes(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// The server is the stand-in, which the program starts for the run.

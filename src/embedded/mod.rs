@@ -20,6 +20,7 @@ mod couch;
 mod counters;
 mod faults;
 mod lies;
+mod nodes;
 mod null;
 mod server;
 mod timer;
@@ -30,6 +31,7 @@ pub use catalogue::{Fault, Occurrence, Refused};
 pub use counters::Counters;
 pub use faults::{Delay, Faults, Stall};
 pub use lies::Lie;
+pub use nodes::NodeState;
 pub use server::{StandIn, bind};
 pub use wire::Wire;
 

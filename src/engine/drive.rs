@@ -178,9 +178,8 @@ pub(super) async fn drive<S: Session, W: Workload>(
         let timing = probe.finish();
         first_sent = first_sent
             .or_else(|| Some((timing.done - timing.service_ns, timing.done - timing.response_ns)));
-        let (rows, statuses) = (session.answered().rows, session.statuses());
-        if !record(shared, &mut times, &op, &outcome, rows, statuses, &timing) {
-            tell(shared, &op, &outcome, rows, session);
+        if !record(shared, &mut times, (&op, &outcome), session, &timing) {
+            tell(shared, &op, &outcome, session);
         }
         last_done = timing.done;
         times.noted_answers += u64::from(probe.noted());
@@ -287,16 +286,14 @@ fn checked(
 fn record(
     shared: &Shared,
     times: &mut ConnectionTimes,
-    op: &Op,
-    outcome: &Outcome,
-    rows: &[Result<Token, Failure>],
-    statuses: &[u16],
+    (op, outcome): (&Op, &Outcome),
+    session: &impl Session,
     timing: &Timing,
 ) -> bool {
     let mut row_failures = [0; Failure::COUNT];
     // For a batch without an answer, the rows say what was found out later.
     let (rows, mut ok) = match outcome.result {
-        Ok(_) => (rows, u64::from(op.documents)),
+        Ok(_) => (session.answered().rows, u64::from(op.documents)),
         Err(_) => (&[][..], 0),
     };
     for failure in rows.iter().filter_map(|row| row.err()) {
@@ -307,30 +304,29 @@ fn record(
     if let (OpKind::BulkInsert, Some(fill)) = (op.kind, &shared.fill) {
         fill.borrow_mut().add(timing.done.saturating_sub(shared.start), ok);
     }
-    shared.recorder.borrow_mut().record(&Sample {
+    let sample = Sample {
         documents: op.documents,
         row_failures: (!rows.is_empty()).then_some(&row_failures),
         bytes: outcome.bytes,
         wire: outcome.wire,
-        statuses,
+        statuses: session.statuses(),
         ..Sample::single(op.kind, timing, outcome.result)
-    });
+    };
+    let mut recorder = shared.recorder.borrow_mut();
+    recorder.record(&sample);
+    if let Some(node) = session.node() {
+        recorder.record_node(node, &sample);
+    }
     ok == u64::from(op.documents)
 }
 
 /// Keeps the reason of a failed operation, if it is the first of its kind and class.
 #[cold]
-fn tell(
-    shared: &Shared,
-    op: &Op,
-    outcome: &Outcome,
-    rows: &[Result<Token, Failure>],
-    session: &impl Session,
-) {
+fn tell(shared: &Shared, op: &Op, outcome: &Outcome, session: &impl Session) {
     let mut recorder = shared.recorder.borrow_mut();
     let mut tell = |failure| recorder.tell((op.kind, failure), || session.reason(failure));
     match outcome.result {
-        Ok(_) => rows.iter().filter_map(|row| row.err()).for_each(tell),
+        Ok(_) => session.answered().rows.iter().filter_map(|row| row.err()).for_each(tell),
         Err(failure) => tell(failure),
     }
 }

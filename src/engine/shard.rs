@@ -12,7 +12,7 @@ use super::watch::{Watch, Watched};
 use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
 use crate::driver::{Session, Shard, Target};
 use crate::journal::Journal;
-use crate::measure::{ConnectionTimes, FillLog, Interval, Pulse, Recorder};
+use crate::measure::{ConnectionTimes, FillLog, Interval, NodeLog, Pulse, Recorder};
 use crate::net::ShardContext;
 use crate::op::OpKind;
 use crate::workload::Workload;
@@ -137,6 +137,9 @@ pub struct ShardResult<W> {
     pub elapsed_ns: Nanos,
     /// CPU time of this shard's thread during the stage, in nanoseconds.
     pub cpu_ns: Nanos,
+    /// What it knows of each node, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeLog>,
 }
 
 impl<W> ShardResult<W> {
@@ -145,11 +148,12 @@ impl<W> ShardResult<W> {
         self.watched.outage.convert((from, to));
         self.watched.silences.convert((from, to));
         self.watched.loss.pauses.convert((from, to));
+        self.nodes.iter_mut().for_each(|node| node.convert((from, to)));
     }
 
     /// The measurements, and the workloads by the number of their connection.
     pub fn parted(self) -> (ShardResult<()>, Vec<(usize, W)>) {
-        let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns } = self;
+        let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes } = self;
         let mut workloads = Vec::with_capacity(lanes.len());
         let part = |lane: LaneResult<W>| {
             let LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late } =
@@ -158,7 +162,9 @@ impl<W> ShardResult<W> {
             LaneResult { connection, workload: (), times, first_sent_ns, first_late_ns, late }
         };
         let lanes = lanes.into_iter().map(part).collect();
-        (ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns }, workloads)
+        let measured =
+            ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes };
+        (measured, workloads)
     }
 }
 
@@ -188,20 +194,26 @@ fn erased<'a, O>(future: impl Future<Output = O> + 'a) -> Pin<Box<dyn Future<Out
     Box::pin(future)
 }
 
+/// What the sessions of a shard share.
+fn context(plan: &ShardPlan) -> Rc<ShardContext> {
+    match plan.pace {
+        Pace::Open { .. } => ShardContext::with_timestamps(plan.clock, plan.timeout_ns),
+        Pace::Closed { .. } | Pace::Thinking { .. } => {
+            ShardContext::new(plan.clock, plan.timeout_ns)
+        }
+    }
+}
+
 async fn run_lanes<T: Target, W: Workload + 'static>(
     plan: &ShardPlan,
     target: &T,
     mut lanes: Vec<Lane<W>>,
     place: Place<'_>,
 ) -> io::Result<ShardResult<W>> {
-    let context = match plan.pace {
-        Pace::Open { .. } => ShardContext::with_timestamps(plan.clock, plan.timeout_ns),
-        Pace::Closed { .. } | Pace::Thinking { .. } => {
-            ShardContext::new(plan.clock, plan.timeout_ns)
-        }
-    };
+    let context = context(plan);
     let sweep = tokio::task::spawn_local(context.clone().sweep());
-    let (sessions, firsts) = open(plan, target, context, &mut lanes).await?;
+    let opened = target.shard(context).await?;
+    let (sessions, firsts) = open(plan, &opened, &mut lanes).await?;
     let start = place.wait(plan.clock);
     let cpu_before = thread_cpu_ns();
     let end = plan.length_ns.map_or(Nanos::MAX, |length| start + length);
@@ -261,7 +273,8 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     let fill = shared.fill.as_ref().map(RefCell::take).unwrap_or_default();
     let shared = Rc::into_inner(shared).ok_or_else(|| io::Error::other("a task is left"))?;
     let watched = shared.watch.finish(plan.clock);
-    Ok(ShardResult { lanes: done, issued, load, watched, fill, elapsed_ns, cpu_ns })
+    let nodes = opened.nodes();
+    Ok(ShardResult { lanes: done, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes })
 }
 
 async fn pace(shared: Rc<Shared>) -> io::Result<()> {
@@ -296,15 +309,14 @@ fn run_lane<S: Session, W: Workload>(
 /// A session that is connected, or late, and its first operation.
 type Opened<S> = (Vec<(S, bool)>, Vec<Prepared<<S as Session>::Pen>>);
 
-/// Opens the target and the connections of `lanes`; prepares the first operation of each.
-async fn open<T: Target, W: Workload>(
+/// Opens the connections of `lanes`; prepares the first operation of each.
+async fn open<S: Shard, W: Workload>(
     plan: &ShardPlan,
-    target: &T,
-    context: Rc<ShardContext>,
+    shard: &S,
     lanes: &mut [Lane<W>],
-) -> io::Result<Opened<<T::Shard as Shard>::Session>> {
-    let shard = target.shard(context).await?;
-    let sessions = connect(&shard, lanes.len(), plan.gather_ns).await?;
+) -> io::Result<Opened<S::Session>> {
+    let numbers = lanes.iter().map(|lane| lane.connection);
+    let sessions = connect(shard, numbers, plan.gather_ns).await?;
     let first = |(lane, (session, _)): (&mut Lane<W>, &(_, bool))| {
         Prepared::new(&mut lane.workload, Session::pen(session))
     };
@@ -316,27 +328,28 @@ async fn open<T: Target, W: Workload>(
 /// open after `gather_ns` are returned unopened, marked as late.
 async fn connect<S: Shard>(
     shard: &S,
-    count: usize,
+    numbers: impl Iterator<Item = usize>,
     gather_ns: Nanos,
 ) -> io::Result<Vec<(S::Session, bool)>> {
-    let connecting: Vec<_> = (0..count)
-        .map(|_| {
-            let mut session = shard.session();
-            tokio::task::spawn_local(erased(async move {
+    let connecting: Vec<_> = numbers
+        .map(|number| {
+            let mut session = shard.session_of(number);
+            let connected = tokio::task::spawn_local(erased(async move {
                 session.ready().await;
                 session
-            }))
+            }));
+            (number, connected)
         })
         .collect();
-    let mut sessions = Vec::with_capacity(count);
+    let mut sessions = Vec::with_capacity(connecting.len());
     let mut over = std::pin::pin!(tokio::time::sleep(Duration::from_nanos(gather_ns)));
-    for mut session in connecting {
+    for (number, mut session) in connecting {
         tokio::select! {
             biased;
             session = &mut session => sessions.push((session?, false)),
             () = &mut over => {
                 session.abort();
-                sessions.push((shard.session(), true));
+                sessions.push((shard.session_of(number), true));
             }
         }
     }

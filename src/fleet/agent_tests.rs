@@ -60,6 +60,7 @@ fn shard(outage: (Nanos, Nanos)) -> ShardResult<()> {
         fill: FillLog::default(),
         elapsed_ns: 0,
         cpu_ns: 0,
+        nodes: Vec::new(),
     }
 }
 

@@ -10,6 +10,7 @@
 
 use super::decode::{Decoder, Step};
 use super::head::header_values;
+use super::request::{Answer, Request};
 use crate::clock::{Clock, Nanos};
 use crate::measure::Probe;
 use crate::net::{
@@ -31,42 +32,6 @@ const LISTEN_NS: Nanos = 100_000_000;
 /// 5.1).
 const TLS_ALERT: [u8; 2] = [21, 3];
 const TLS_SPOKEN: &str = "the server speaks TLS: write https://";
-
-/// A request, and how it may be handled.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// Head and body.
-    pub bytes: &'a [u8],
-    /// It is a HEAD: its answer has no body.
-    pub is_head: bool,
-    /// It may change something: without a complete answer it is [`Failure::Unanswered`].
-    pub changes: bool,
-    /// It may be resent if the connection kept for it turns out to be closed.
-    pub resend: bool,
-}
-
-impl<'a> Request<'a> {
-    /// One that changes nothing.
-    pub const fn reading(bytes: &'a [u8]) -> Self {
-        Self { bytes, is_head: false, changes: false, resend: true }
-    }
-
-    /// One that takes effect each time it is sent.
-    pub const fn changing(bytes: &'a [u8]) -> Self {
-        Self { bytes, is_head: false, changes: true, resend: false }
-    }
-}
-
-/// A complete answer. Its body and headers stay in the connection until the next request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The status code.
-    pub status: u16,
-    /// The length of the decoded body in bytes.
-    pub body_bytes: u64,
-    /// Whether the request was resent.
-    pub resent: bool,
-}
 
 /// A connection to an endpoint, opened when first needed and again when lost.
 #[derive(Debug)]
@@ -148,6 +113,24 @@ impl Connection {
         self.stream = None;
     }
 
+    /// Whether it is open, as far as is known.
+    pub const fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Whether something arrived since the last answer, such as its end.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.stream.as_ref().is_some_and(Stream::has_news)
+    }
+
+    /// Leaves its server for the one at `endpoint`, to which `stream` is connected; `None`: it
+    /// connects when it is next needed. The last answer stays.
+    pub fn turn_to(&mut self, endpoint: Arc<Endpoint>, stream: Option<Stream>) {
+        (self.endpoint, self.stream) = (endpoint, stream);
+        (self.answers, self.failures, self.wary) = (0, 0, false);
+    }
+
     /// Discards the last answer. Opens the connection if it is not open, and returns when it began
     /// to. After failures to connect it pauses instead, and the next request opens it.
     pub async fn ready(&mut self) -> Option<Nanos> {
@@ -196,7 +179,7 @@ impl Connection {
         self.deadline.arm(probe.began());
         let mut resent = false;
         let result = loop {
-            if self.answers == 0 || self.stream.as_ref().is_some_and(Stream::has_news) {
+            if self.answers == 0 || self.has_news() {
                 self.look();
             }
             let kept = self.stream.is_some();
@@ -262,7 +245,7 @@ impl Connection {
     /// Closes the connection if something unsolicited arrived on it, or its end. Returns whether
     /// something arrived.
     #[cold]
-    fn look(&mut self) -> bool {
+    pub fn look(&mut self) -> bool {
         let found = self.stream.as_mut().map_or(Found::Nothing, Stream::look);
         if found != Found::Nothing {
             self.stream = None;

@@ -10,12 +10,14 @@ mod head;
 mod malformed;
 mod payload;
 pub mod reason;
+mod request;
 mod status;
 
-pub use connection::{Answer, Connection, Request};
+pub use connection::Connection;
 pub use decode::{Decoder, Step};
 pub use exchange::{Exchange, Watcher};
 pub use head::{Head, header_values};
 pub use malformed::Malformed;
 pub use payload::Payload;
+pub use request::{Answer, Request};
 pub use status::failure_of;

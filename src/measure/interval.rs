@@ -3,6 +3,7 @@
 use super::counts::{BodyBytes, Wire};
 use super::histogram::{Histogram, Kept};
 use super::is_default;
+use super::node::NodeInterval;
 use super::probe::Timing;
 use crate::clock::Nanos;
 use crate::op::{Failure, Finding, OpKind, Reason};
@@ -194,6 +195,9 @@ pub struct Interval {
     /// How long load threads waited for a processor, in nanoseconds, if the system provides it.
     pub waited_ns: Nanos,
     kinds: [Option<Box<KindInterval>>; OpKind::COUNT],
+    /// The requests to each node, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<NodeInterval>,
 }
 
 impl Interval {
@@ -211,6 +215,19 @@ impl Interval {
     #[inline]
     pub fn kind_mut(&mut self, kind: OpKind) -> &mut KindInterval {
         self.kinds[kind.index()].get_or_insert_with(Box::default)
+    }
+
+    /// The requests to each node; nodes after the last that was asked are left out.
+    pub fn nodes(&self) -> &[NodeInterval] {
+        &self.nodes
+    }
+
+    /// The requests to one node, created on first use.
+    pub(super) fn node_mut(&mut self, node: usize) -> &mut NodeInterval {
+        if self.nodes.len() <= node {
+            self.nodes.resize_with(node + 1, NodeInterval::default);
+        }
+        &mut self.nodes[node]
     }
 
     /// The kinds that occurred, in report order.
@@ -240,6 +257,9 @@ impl Interval {
         self.waited_ns += other.waited_ns;
         for (kind, part) in other.iter() {
             self.kind_mut(kind).merge(part);
+        }
+        for (node, part) in other.nodes.iter().enumerate() {
+            self.node_mut(node).merge(part);
         }
     }
 }

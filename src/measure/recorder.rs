@@ -122,6 +122,12 @@ impl Recorder {
         }
     }
 
+    /// Records a request that was just recorded also for the node that it was sent to.
+    pub fn record_node(&mut self, node: usize, sample: &Sample<'_>) {
+        let drained = sample.timing.done > self.end;
+        self.interval.node_mut(node).add(sample, drained);
+    }
+
     /// Keeps the reason of the first failure of a kind and class; `reason` is called only if there
     /// is none yet.
     #[cold]

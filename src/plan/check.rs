@@ -190,6 +190,8 @@ fn target(spec: &PlanSpec) -> Result<TargetPlan, Invalid> {
     TargetPlan::check(&TargetAsked {
         address: spec.target.clone(),
         flag: spec.target_flag,
+        nodes: spec.nodes.clone(),
+        pin: spec.pin,
         database: spec.database.clone(),
         existing: spec.existing,
         keep: spec.keep,

@@ -38,6 +38,7 @@ pub enum LoadSpec {
 
 /// A specification: what all runs have in common, and the work of a workload.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct PlanSpec {
     /// The command line that asks for the same run.
     pub command: String,
@@ -45,6 +46,10 @@ pub struct PlanSpec {
     pub target: Option<String>,
     /// The flag that the target was given with.
     pub target_flag: &'static str,
+    /// The other nodes of the cluster.
+    pub nodes: Vec<String>,
+    /// Connections stay with their nodes.
+    pub pin: bool,
     /// The database, if it is not part of the target.
     pub database: Option<String>,
     /// Whether a named database may, or must, exist.
@@ -106,6 +111,8 @@ impl PlanSpec {
             command: command.to_owned(),
             target: None,
             target_flag: "TARGET",
+            nodes: Vec::new(),
+            pin: false,
             database: None,
             existing: Existing::No,
             keep: false,

@@ -41,6 +41,7 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
         growth: None,
         visibility: None,
         start: None,
+        nodes: Vec::new(),
         agents: Vec::new(),
     }
 }

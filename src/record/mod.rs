@@ -25,8 +25,8 @@ pub use warning::{Code, Warning, unanswered};
 
 use crate::driver::ServerFacts;
 use crate::measure::{
-    Growth, Merged, OperationSummary, Outage, PhaseTable, Series, Slot, Span, Visibility,
-    is_default,
+    Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Slot, Span,
+    Visibility, is_default,
 };
 use crate::op::plain;
 use crate::plan::{Plan, Purpose, StagePlan, stage_title};
@@ -172,6 +172,9 @@ pub struct StageRecord {
     /// How the workers of a burst started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartRecord>,
+    /// Each node by itself, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeSummary>,
     /// What each agent did, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentStage>,

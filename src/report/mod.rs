@@ -18,6 +18,7 @@ mod html;
 mod json;
 mod junit;
 mod look;
+mod nodes;
 mod number;
 mod openmetrics;
 mod picture;

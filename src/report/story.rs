@@ -2,6 +2,7 @@
 //! that was not kept up, losses of agents, pauses of springload itself.
 
 use super::failures::{Failed, failures};
+use super::nodes;
 use super::number::{decimal, grouped};
 use crate::measure::{SeriesRow, Span};
 use crate::op::Failure;
@@ -45,6 +46,8 @@ pub(super) enum EventKind {
     Outage,
     /// The server answered nothing.
     Silence,
+    /// One of several nodes was gone.
+    NodeGone,
     /// Agents were lost.
     AgentsLost,
     /// Operations failed.
@@ -95,6 +98,7 @@ pub(super) fn length(seconds: f64) -> String {
 fn of_stage(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     let mut events = outages(stage);
     events.extend(silences(stage));
+    events.extend(gone(stage));
     events.extend(losses(record, stage));
     events.extend(failing(record, stage));
     events.extend(behind(record, stage));
@@ -131,6 +135,19 @@ fn silences(stage: &StageRecord) -> Vec<Event> {
     let words = |span: &Span| format!("no answer for {}", length(span.length_s));
     let spans = stage.silences.iter().filter(told);
     spans.map(|span| of_span(span, EventKind::Silence, words(span))).collect()
+}
+
+/// Nodes that were gone for a time.
+fn gone(stage: &StageRecord) -> Vec<Event> {
+    let all = stage.nodes.iter().flat_map(|node| node.unreachable.iter().map(move |it| (node, it)));
+    all.map(|(node, it)| Event {
+        stage: 0,
+        at_s: it.from_s,
+        length_s: Some(nodes::lasted_s(it, stage)),
+        kind: EventKind::NodeGone,
+        words: nodes::words(node, it, stage),
+    })
+    .collect()
 }
 
 /// Losses of agents, those of one second and for one reason together.

@@ -32,6 +32,7 @@ fn sweep(axes: &[&str], by_size: bool, rate: impl Fn(&[f64]) -> f64) -> SweepRec
     let definition = Definition {
         label: None,
         target: None,
+        nodes: Vec::new(),
         common: Vec::new(),
         axes,
         repeat: 1,

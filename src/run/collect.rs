@@ -4,8 +4,8 @@ use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Card;
 use crate::engine::{LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
-    Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, OutageLog, PhaseTable, Series,
-    SeriesRow, Silences, SizePoint, Slot, ThreadLoss, Totals, Visibility,
+    Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, NodeLog, NodeSummary, OutageLog,
+    PhaseTable, Series, SeriesRow, Silences, SizePoint, Slot, ThreadLoss, Totals, Visibility,
 };
 use crate::op::OpKind;
 use crate::plan::{Plan, StagePlan};
@@ -30,6 +30,8 @@ pub(super) struct Collected {
     silences: Option<Silences>,
     backlog: Backlog,
     fills: Vec<FillLog>,
+    /// One for each node, if there are several.
+    nodes: Vec<NodeLog>,
 }
 
 /// The circumstances of a stage in the run.
@@ -44,6 +46,8 @@ pub(super) struct Frame<'a> {
     pub(super) card: Card,
     /// Intervals of another length than a second, if the plan asks for them.
     pub(super) slots: Vec<Slot>,
+    /// The addresses of the nodes, if there are several.
+    pub(super) nodes: Vec<String>,
     /// Documents between two points of the growth, if requested, and the sizes reported by the
     /// server.
     pub(super) growth: Option<(u64, Vec<SizePoint>)>,
@@ -60,6 +64,7 @@ impl<'a> Frame<'a> {
             began: [0; 2],
             hiccups: Hiccups::default(),
             card: plan.target.card(),
+            nodes: plan.target.nodes(),
             slots: Vec::new(),
             growth: None,
             visibility: None,
@@ -82,6 +87,7 @@ impl Collected {
             silences: None,
             backlog: Backlog::default(),
             fills: Vec::new(),
+            nodes: Vec::new(),
         }
     }
 
@@ -121,6 +127,10 @@ impl Collected {
             *sum += part;
         }
         self.fills.push(shard.fill);
+        if self.nodes.len() < shard.nodes.len() {
+            self.nodes.resize_with(shard.nodes.len(), NodeLog::default);
+        }
+        self.nodes.iter_mut().zip(&shard.nodes).for_each(|(sum, part)| sum.merge(part));
         self.load.offered += shard.load.offered;
         self.load.begun += shard.load.begun;
         self.load.dropped += shard.load.dropped;
@@ -186,10 +196,21 @@ impl Collected {
                 .map(|(window, sizes)| Growth { sizes, ..Growth::new(&self.fills, window) }),
             visibility: frame.visibility,
             agents: Vec::new(),
+            nodes: self.nodes(frame.nodes, (start, measured_s)),
             start: stage.work.gathering().map(|_| start_record(&self.lanes)),
         };
         record.verdict = Verdict::of(&record, !frame.card.server);
         record
+    }
+
+    /// Each node by itself.
+    fn nodes(&self, urls: Vec<String>, over: (Nanos, f64)) -> Vec<NodeSummary> {
+        let (parts, logs) = (self.totals.sum().nodes(), &self.nodes);
+        let summary = |(node, url)| {
+            let (part, log) = (parts.get(node).cloned(), logs.get(node).cloned());
+            NodeSummary::new(url, &part.unwrap_or_default(), &log.unwrap_or_default(), over)
+        };
+        urls.into_iter().enumerate().map(summary).collect()
     }
 
     /// What happened to the operations that were due.

@@ -39,6 +39,7 @@ fn shard(begun: u64, elapsed_ns: Nanos, loss: ThreadLoss) -> ShardResult<()> {
         fill: FillLog::default(),
         elapsed_ns,
         cpu_ns: 100 * MS,
+        nodes: Vec::new(),
     }
 }
 
@@ -63,6 +64,7 @@ fn frame(plan: &StagePlan) -> Frame<'_> {
         began: [SECOND_NS, 3 * SECOND_NS],
         hiccups: Hiccups::default(),
         card: crate::driver::CARDS[0],
+        nodes: Vec::new(),
         slots: Vec::new(),
         growth: None,
         visibility: None,

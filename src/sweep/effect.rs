@@ -114,6 +114,7 @@ mod tests {
         let definition = Definition {
             label: None,
             target: None,
+            nodes: Vec::new(),
             common: Vec::new(),
             axes,
             repeat,

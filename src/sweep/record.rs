@@ -16,6 +16,9 @@ pub struct Definition {
     pub label: Option<String>,
     /// The server, without passwords; `None`: the stand-in, a new one for each cell.
     pub target: Option<String>,
+    /// The addresses of the other nodes, without passwords.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
     /// The flags of `springload run` that all cells share.
     pub common: Vec<String>,
     /// What is varied.

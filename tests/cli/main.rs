@@ -25,6 +25,7 @@ mod leaks;
 mod ledger;
 mod listeners;
 mod lost;
+mod nodes;
 mod origins;
 mod outage;
 mod passwords;

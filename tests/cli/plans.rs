@@ -205,5 +205,6 @@ fn mistakes_are_told_with_their_line() {
         .refused(2, &["PLAN: cannot read none.toml", "springload init"]);
     let two = with(&[("x.toml", ""), ("y.toml", "")], &["run", "x.toml", "y.toml"]).finish();
     two.refused(2, &["PLAN: x.toml and y.toml are two plans"]);
-    Run::bare(&["run", "http://h", "http://g"]).finish().refused(2, &["TARGET: ", "two targets"]);
+    let two = Run::bare(&["run", "http://h/a", "http://g/b"]).finish();
+    two.refused(2, &["TARGET: ", "are not the same"]);
 }

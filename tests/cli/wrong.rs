@@ -103,7 +103,7 @@ fn words_flags_and_values() {
             &["run", "--arrivals", "poisson"],
             &["run", "--mix", "red=1"],
             &["run", "--keep", "--use-existing", "localhost:1"],
-            &["run", "localhost:1", "localhost:2"],
+            &["run", "localhost:1/a", "localhost:2/b"],
             &["run", "--agents", "0"],
             &["run", "--broker", "amqp://localhost"],
             &["burst", "-n", "5"],

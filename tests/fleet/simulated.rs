@@ -223,6 +223,7 @@ fn shard(connection: usize, seconds: u64, requests: u64) -> ShardResult<()> {
         fill: FillLog::default(),
         elapsed_ns: seconds * SECOND_NS,
         cpu_ns: 1,
+        nodes: Vec::new(),
     }
 }
 

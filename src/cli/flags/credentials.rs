@@ -64,6 +64,8 @@ pub(in crate::cli) struct Login {
 pub(in crate::cli) struct Named {
     /// Its address; `None` for the stand-in.
     pub(in crate::cli) address: Option<String>,
+    /// The addresses of the other nodes of the cluster.
+    pub(in crate::cli) nodes: Vec<String>,
     /// The flag or the variable of the environment.
     pub(in crate::cli) flag: &'static str,
 }
@@ -75,9 +77,16 @@ pub(super) fn variable(name: &str) -> Option<String> {
 
 /// The target that is given or, if none is, that of the environment.
 pub(in crate::cli) fn named(given: Option<String>) -> Named {
-    match (given, variable(URL_VARIABLE)) {
-        (None, Some(address)) => Named { address: Some(address), flag: URL_VARIABLE },
-        (address, _) => Named { address, flag: "TARGET" },
+    named_nodes(given.into_iter().collect())
+}
+
+/// The same where the nodes of a cluster may be given.
+pub(in crate::cli) fn named_nodes(given: Vec<String>) -> Named {
+    let mut given = given.into_iter();
+    let (address, nodes) = (given.next(), given.collect());
+    match (address, variable(URL_VARIABLE)) {
+        (None, Some(address)) => Named { address: Some(address), nodes, flag: URL_VARIABLE },
+        (address, _) => Named { address, nodes, flag: "TARGET" },
     }
 }
 
@@ -187,6 +196,33 @@ impl CredentialArgs {
         self.bearer.header(user, true)
     }
 
+    /// The target and the other nodes, each with the credentials that belong to it.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(in crate::cli) fn apply_all(&self, named: &Named) -> Result<Vec<String>, Invalid> {
+        let Some(address) = self.apply(named)? else { return Ok(Vec::new()) };
+        let first = login_of(&address);
+        let nodes = named.nodes.iter().map(|node| self.apply_to(node, &first));
+        std::iter::once(Ok(address)).chain(nodes).collect()
+    }
+
+    /// The address of another node. Where it has no credentials of its own, those of the `first`
+    /// apply.
+    fn apply_to(&self, node: &str, first: &Login) -> Result<String, Invalid> {
+        let Some(parts) = Address::of(node) else { return Ok(node.to_owned()) };
+        let own = parts.login();
+        let shared = own.user.is_none() || own.user == first.user;
+        let login = if self.user.is_some() || shared && own.password.is_none() {
+            first.clone()
+        } else if self.password_file.is_some() {
+            Login { password: first.password.clone(), ..own }
+        } else {
+            self.login(own, parts.host(), parts.wants_user())?
+        };
+        Ok(parts.with(&login))
+    }
+
     /// Completes a target that was stored in JSON.
     ///
     /// # Errors
@@ -216,6 +252,12 @@ impl CredentialArgs {
         for (name, value) in [("user", user), ("password", password)] {
             if let Some(value) = value {
                 target[name] = value.into();
+            }
+        }
+        let (user, password) = (target["user"].clone(), target["password"].clone());
+        for node in target["nodes"].as_array_mut().into_iter().flatten() {
+            if node["user"].is_null() || node["user"] == user {
+                (node["user"], node["password"]) = (user.clone(), password.clone());
             }
         }
         Ok(())
@@ -487,7 +529,8 @@ mod tests {
 
     #[test]
     fn a_command_line_has_the_target_of_the_environment_without_its_password() {
-        let named = |flag| Named { address: Some("http://a:secret@h".to_owned()), flag };
+        let named =
+            |flag| Named { address: Some("http://a:secret@h".to_owned()), nodes: Vec::new(), flag };
         let line = "springload run --docs 5";
         assert_eq!(named(URL_VARIABLE).on(line), "springload run http://a:***@h --docs 5");
         assert_eq!(named(URL_VARIABLE).on("springload run"), "springload run http://a:***@h");

@@ -31,6 +31,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "tls_key",
             "use_existing",
             "keep",
+            "pin",
         ],
     ),
     ("Sweep", &["axes", "preset", "scale", "rounds", "x", "resume"]),

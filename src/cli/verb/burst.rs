@@ -4,10 +4,10 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
-use crate::cli::flags::credentials::{CredentialArgs, named};
+use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
 use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
-use crate::cli::flags::target::addresses;
+use crate::cli::flags::target::TargetArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
@@ -19,9 +19,8 @@ use std::sync::Arc;
 /// Flags that `burst` and `bm-couchdb` share.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct BurstArgs {
-    /// Server or database [default: the stand-in]
-    #[arg(long_help = addresses())]
-    pub(in crate::cli) target: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) target: TargetArgs,
     /// The content of documents
     #[arg(long, value_enum, value_name = "FILLING")]
     pub(in crate::cli) body: Option<FillingArg>,
@@ -140,13 +139,13 @@ impl Verb for Burst {
     ];
 
     fn carry_out(mut self, call: &Call<'_>) -> Exit {
-        let named = named(self.common.target.take());
-        self.common.target = match self.credentials.apply(&named) {
+        let named = named_nodes(std::mem::take(&mut self.common.target.target));
+        self.common.target.target = match self.credentials.apply_all(&named) {
             Ok(target) => target,
             Err(mistake) => return refuse(&[mistake]),
         };
         let headers = std::mem::take(&mut self.common.client.header);
-        let target = self.common.target.as_deref();
+        let target = self.common.target.first().map(String::as_str);
         self.common.client.header = match self.credentials.with_token(target, headers) {
             Ok(headers) => headers,
             Err(mistake) => return refuse(&[mistake]),
@@ -194,10 +193,12 @@ pub(in crate::cli) fn spec(
     load: LoadSpec,
     command: &str,
 ) -> (PlanSpec, Vec<Invalid>) {
-    let mistakes = common.database.mistake(common.target.as_ref()).into_iter().collect();
+    let mistakes = common.database.mistake(common.target.first()).into_iter().collect();
     let existing = if common.database.use_existing { Existing::Yes } else { Existing::No };
     let spec = PlanSpec {
-        target: common.target.clone(),
+        target: common.target.first().cloned(),
+        nodes: common.target.others(),
+        pin: common.target.pin,
         existing,
         keep: common.database.keep,
         auth: Flagged::new("--auth", common.database.auth.into()),

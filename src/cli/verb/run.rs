@@ -4,16 +4,16 @@ use crate::cli::call::{Call, Entry, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
-use crate::cli::flags::credentials::{CredentialArgs, as_for, named};
+use crate::cli::flags::credentials::{CredentialArgs, as_for, named_nodes};
 use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::load::LoadArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::schema_source;
-use crate::cli::flags::target::addresses;
+use crate::cli::flags::target::TargetArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::scenario::Scenario;
-use crate::cli::secrets::{command_line, strike_password};
+use crate::cli::secrets::command_line;
 use crate::cli::verb::scenario::{is_plan, scenario};
 use crate::cli::verb::stored;
 use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, Plan, PlanSpec, check};
@@ -44,9 +44,8 @@ pub(in crate::cli) struct Run {
 /// What to run: all flags except those about results.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Settings {
-    /// Server or database [default: the stand-in]
-    #[arg(long_help = addresses())]
-    pub(in crate::cli) target: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) target: TargetArgs,
     /// Number of concurrent connections
     #[arg(short, long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value_t = DEFAULT_CONNECTIONS)]
@@ -157,23 +156,25 @@ impl Verb for Run {
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        let words = [&self.plan, &self.settings.target];
-        let file = words.into_iter().flatten().find(|word| is_plan(word, "json"));
+        let mut words = self.plan.iter().chain(&self.settings.target.target);
+        let file = words.find(|word| is_plan(word, "json"));
         if let Some(file) = file.cloned() {
             return self.again(&file, call);
         }
         let Run { plan, mut settings, credentials, output, show } = self;
         let located = |mistakes| call.scenario.locate_all(mistakes);
-        let given = match target(plan, settings.target.take()) {
-            Ok(given) => given.or_else(|| call.scenario.target.clone()),
-            Err(mistake) => return refuse(&[mistake]),
-        };
-        let named = named(given);
-        settings.target = match credentials.apply(&named) {
+        let words = plan.into_iter().chain(std::mem::take(&mut settings.target.target));
+        let mut given: Vec<_> = words.filter(|word| !is_plan(word, "toml")).collect();
+        if given.is_empty() {
+            given.clone_from(&call.scenario.target);
+        }
+        let named = named_nodes(given);
+        settings.target.target = match credentials.apply_all(&named) {
             Ok(target) => target,
             Err(mistake) => return refuse(&located(vec![mistake])),
         };
-        let headers = credentials.with_token(settings.target.as_deref(), settings.client.header);
+        let target = settings.target.first().map(String::as_str);
+        let headers = credentials.with_token(target, settings.client.header);
         settings.client.header = match headers {
             Ok(headers) => headers,
             Err(mistake) => return refuse(&located(vec![mistake])),
@@ -240,20 +241,6 @@ fn is_fixed(file: &str, flag: &str) -> Invalid {
     Invalid::new(flag, problem, "leave it out, or keep the plan as a .toml, which flags override")
 }
 
-/// The target among the words that may name one.
-fn target(plan: Option<String>, target: Option<String>) -> Result<Option<String>, Invalid> {
-    let words = plan.into_iter().chain(target);
-    let targets: Vec<_> = words.filter(|word| !is_plan(word, "toml")).collect();
-    match &targets[..] {
-        [one, other, ..] => {
-            let (one, other) = (strike_password(one), strike_password(other));
-            let problem = format!("{one} and {other} are two targets");
-            Err(Invalid::new("TARGET", problem, "name one"))
-        }
-        one => Ok(one.first().cloned()),
-    }
-}
-
 /// The plan that these words after `springload run` ask for; flags about results are no part of it.
 ///
 /// # Errors
@@ -287,13 +274,15 @@ pub(in crate::cli) fn spec_of(
     let mut mistakes = Vec::new();
     let mut schemas = Vec::new();
     for text in &settings.schema {
-        let text = schema_source::placed(text, |place| as_for(settings.target.as_deref(), place));
+        let text = schema_source::placed(text, |place| {
+            as_for(settings.target.first().map(String::as_str), place)
+        });
         match schema_source::read(&text, &settings.client.tls.options()) {
             Ok((source, weight)) => schemas.push(("--schema", source, weight)),
             Err(mistake) => mistakes.push(mistake),
         }
     }
-    mistakes.extend(settings.database.mistake(settings.target.as_ref()));
+    mistakes.extend(settings.database.mistake(settings.target.first()));
     mistakes.extend(settings.batch_mistake());
     mistakes.extend(settings.ignored());
     let asked = settings.asked();
@@ -387,7 +376,9 @@ impl Settings {
         let (seed, ids) = (self.client.seed(), self.database.ids(self.client.seed));
         let (load, default_ns) = self.load.read(self.ops.is_none());
         PlanSpec {
-            target: self.target,
+            target: self.target.first().cloned(),
+            nodes: self.target.others(),
+            pin: self.target.pin,
             existing: if self.database.use_existing { Existing::Yes } else { Existing::No },
             keep: self.database.keep,
             auth: Flagged::new("--auth", self.database.auth.into()),

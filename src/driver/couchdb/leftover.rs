@@ -11,7 +11,9 @@ impl CouchPlan {
         &self,
         opening: &Opening,
     ) -> Result<Vec<Scratch>, TargetError> {
-        let (server, mut admin, _) = enter(self, opening).await?;
+        let all = self.all(opening.stand_in.as_ref());
+        let (mut admin, _) = enter(self, &all[0], opening, false).await?;
+        let server = &all[0].server;
         let (_, names) = admin.expect(&[200], "GET", "/_all_dbs", None).await?;
         let Some(names) = names.as_array() else {
             return Err(TargetError(format!(
@@ -30,7 +32,8 @@ impl CouchPlan {
         opening: &Opening,
         scratch: &Scratch,
     ) -> Result<(), TargetError> {
-        let (_, mut admin, _) = enter(self, opening).await?;
+        let all = self.all(opening.stand_in.as_ref());
+        let (mut admin, _) = enter(self, &all[0], opening, false).await?;
         let path = format!("/{}", encode_segment(&scratch.name));
         let removed: Result<(), AdminError> = super::open::remove(&mut admin, &path).await;
         Ok(removed?)

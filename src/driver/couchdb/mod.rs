@@ -5,8 +5,10 @@ pub mod answer;
 mod binding;
 mod credentials;
 mod fetch;
+mod head;
 mod leftover;
 mod making;
+mod nodes;
 mod open;
 mod pen;
 mod plan;
@@ -20,20 +22,22 @@ mod whole;
 
 pub use admin::{Admin, AdminError};
 pub use credentials::Credentials;
-use credentials::Renewal;
 pub use fetch::fetch_document;
 pub use making::Making;
+use nodes::{Node, Nodes, Place};
 pub use pen::CouchPen;
-pub use plan::CouchPlan;
+pub use plan::{CouchPlan, NodePlan};
 pub use prober::CouchProber;
 pub use revision::Revision;
 pub use session::CouchSession;
 
 use super::{
-    Binding, Card, DriverPlan, Opening, Prober, Scratch, ServerFacts, Shard, ShardOf, Size, Target,
+    Binding, Card, DriverPlan, Opening, Prober, Scratch, ServerFacts, Shard, Size, Target,
     TargetAsked, TargetError,
 };
+use crate::measure::NodeLog;
 use crate::mistake::Invalid;
+#[cfg(test)]
 use crate::net::Endpoint;
 use crate::net::ShardContext;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -49,17 +53,15 @@ pub fn encode_segment(segment: &str) -> String {
     utf8_percent_encode(segment, SEGMENT).to_string()
 }
 
-/// One database on one server.
+/// One database on one server, or on the nodes of a cluster.
 #[derive(Clone, Debug)]
 pub struct CouchDb {
-    endpoint: Arc<Endpoint>,
-    credentials: Credentials,
-    renewal: Arc<Renewal>,
+    /// At least one.
+    nodes: Arc<[Node]>,
+    /// Connections stay with their nodes.
+    pinned: bool,
     /// `/name/`, percent-encoded.
     path: Arc<[u8]>,
-    common: Arc<[u8]>,
-    /// Header lines of every request.
-    lines: Arc<str>,
     cached_updates: bool,
     /// Timeout of each administrative request, in nanoseconds.
     timeout_ns: u64,
@@ -69,27 +71,26 @@ pub struct CouchDb {
 
 impl CouchDb {
     /// The database `name` on the server at `endpoint`.
+    #[cfg(test)]
     pub fn new(endpoint: Arc<Endpoint>, credentials: Credentials, name: &str) -> Self {
-        let lines: Arc<str> = format!("Host: {}\r\n", endpoint.host()).into();
+        Self::on(vec![Node::new(endpoint, credentials, &[])], name)
+    }
+
+    /// The database `name` on these nodes, of which there is at least one.
+    fn on(nodes: Vec<Node>, name: &str) -> Self {
         Self {
+            nodes: nodes.into(),
+            pinned: false,
             path: format!("/{}/", encode_segment(name)).into_bytes().into(),
-            common: credentials.common_head(&lines),
-            lines,
-            endpoint,
-            credentials,
-            renewal: Arc::default(),
             cached_updates: false,
             timeout_ns: 0,
             removed: false,
         }
     }
 
-    /// The same with more headers, `Name: value`, in every request.
-    #[must_use]
-    fn with_headers(mut self, headers: &[String]) -> Self {
-        let more = headers.iter().map(|header| format!("{header}\r\n"));
-        self.lines = (self.lines.to_string() + &more.collect::<String>()).into();
-        self.common = self.credentials.common_head(&self.lines);
+    /// With `pinned`, connections stay with their nodes.
+    const fn with_pinned(mut self, pinned: bool) -> Self {
+        self.pinned = pinned;
         self
     }
 
@@ -138,10 +139,12 @@ impl DriverPlan for CouchPlan {
 }
 
 impl Target for CouchDb {
-    type Shard = ShardOf<Self>;
+    type Shard = CouchShard;
 
-    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
-        Ok(ShardOf { target: self.clone(), context })
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<CouchShard> {
+        let several = self.nodes.len() > 1;
+        let nodes = several.then(|| Nodes::new(&self.nodes, &self.path, &context));
+        Ok(CouchShard { target: self.clone(), context, nodes })
     }
 
     async fn size(&self) -> Option<Size> {
@@ -161,11 +164,30 @@ impl Target for CouchDb {
     }
 }
 
-impl Shard for ShardOf<CouchDb> {
+/// A database as the sessions of one shard see it.
+#[derive(Debug)]
+pub struct CouchShard {
+    target: CouchDb,
+    context: Rc<ShardContext>,
+    /// What is known of the nodes, if there are several.
+    nodes: Option<Rc<Nodes>>,
+}
+
+impl Shard for CouchShard {
     type Session = CouchSession;
 
     fn session(&self) -> CouchSession {
-        CouchSession::new(&self.target, &self.context)
+        self.session_of(0)
+    }
+
+    fn session_of(&self, connection: usize) -> CouchSession {
+        let place = self.nodes.as_ref();
+        let place = place.map(|nodes| Place::new(nodes, connection, self.target.pinned));
+        CouchSession::new(&self.target, &self.context, place)
+    }
+
+    fn nodes(&self) -> Vec<NodeLog> {
+        self.nodes.as_ref().map_or_else(Vec::new, |nodes| nodes.logs())
     }
 }
 

@@ -1,7 +1,9 @@
 //! Before the first stage and after the last: server, credentials, the database and its size.
 
-use super::plan::CouchPlan;
+use super::nodes::Node;
+use super::plan::{CouchPlan, NodePlan};
 use super::{Admin, AdminError, CouchDb, Credentials, encode_segment};
+use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::{DatabasePlan, Opening, ServerFacts, Size, TargetError};
 use crate::net::Endpoint;
 use serde_json::Value;
@@ -9,19 +11,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
+/// How long one of several nodes may take to answer before the run begins.
+const NODE_PATIENCE_NS: Nanos = 5 * SECOND_NS;
+/// How long it may take until a new database is on all nodes.
+const SOON_NS: Nanos = 5 * SECOND_NS;
+
 impl From<AdminError> for TargetError {
     fn from(error: AdminError) -> Self {
         Self(error.to_string())
     }
 }
 
-/// Finds the server, authenticates, and creates or finds the database.
+/// Finds the servers, authenticates, and creates or finds the database.
 pub(super) async fn open(
     plan: &CouchPlan,
     opening: &Opening,
 ) -> Result<(CouchDb, ServerFacts), TargetError> {
-    let (server, mut admin, welcome) = enter(plan, opening).await?;
-    let endpoint = admin.endpoint().clone();
+    let (nodes, there) = enter_all(plan, opening).await?;
+    let mut there = there.into_iter();
+    let (server, mut admin, welcome) = there.next().expect("one node is there");
     let name = plan.database.name_or_new(opening);
     let path = format!("/{}", encode_segment(&name));
     let made = format!("{path}{}", plan.making.query());
@@ -37,37 +45,87 @@ pub(super) async fn open(
             false
         }
     };
+    for (other, mut look, _) in there.filter(|_| !opening.as_it_is) {
+        if let Err(error) = find_soon(&mut look, (&server, &other), &path, &name).await {
+            // It was made a moment ago, and nothing is in it.
+            if created {
+                let _ = remove(&mut admin, &path).await;
+            }
+            return Err(error);
+        }
+    }
     let removed = plan.database.is_removed() && !opening.as_it_is;
     let brand = welcome.as_object().and_then(|members| members.keys().next().cloned());
     let facts = ServerFacts {
         url: server,
         name: brand.unwrap_or_default(),
         version: welcome["version"].as_str().unwrap_or_default().to_owned(),
-        same_machine: endpoint.is_loopback(),
+        same_machine: nodes.iter().any(|node| node.endpoint.is_loopback()),
         database: name.clone(),
         created,
     };
-    let target = CouchDb::new(endpoint, admin.credentials().clone(), &name)
-        .with_headers(&plan.headers)
+    let target = CouchDb::on(nodes, &name)
+        .with_pinned(plan.pin)
         .with_cached_updates(plan.cached_updates)
         .with_administration(opening.timeout_ns, removed);
     Ok((target, facts))
 }
 
-/// Finds the server and authenticates: its address, its administration and its welcome.
-pub(super) async fn enter(
+/// A node that is there: its address, its administration and its welcome.
+type There = (String, Admin, Value);
+
+/// Finds the servers and authenticates: all nodes, and those that are there, at least one.
+async fn enter_all(
     plan: &CouchPlan,
     opening: &Opening,
-) -> Result<(String, Admin, Value), TargetError> {
-    let server = plan.server.clone().or_else(|| opening.stand_in.clone()).unwrap_or_default();
-    let url = Url::parse(&server).map_err(|error| TargetError(error.to_string()))?;
+) -> Result<(Vec<Node>, Vec<There>), TargetError> {
+    let all = plan.all(opening.stand_in.as_ref());
+    let several = all.len() > 1;
+    let (mut nodes, mut there, mut away) = (Vec::new(), Vec::new(), None);
+    for node in all {
+        let (admin, welcome) = enter(plan, &node, opening, several).await?;
+        let credentials = admin.credentials().clone();
+        let known = Node::new(admin.endpoint().clone(), credentials, &plan.headers);
+        match welcome {
+            Ok(welcome) => {
+                nodes.push(known);
+                there.push((node.server, admin, welcome));
+            }
+            Err(error) => {
+                nodes.push(known.gone());
+                away.get_or_insert(error);
+            }
+        }
+    }
+    match away.filter(|_| there.is_empty()) {
+        Some(error) => {
+            Err(TargetError(format!("{error}; none of the other nodes answers, either")))
+        }
+        None => Ok((nodes, there)),
+    }
+}
+
+/// Finds a server and authenticates: its administration and its welcome. If it is one of
+/// `several`, it may be away.
+pub(super) async fn enter(
+    plan: &CouchPlan,
+    node: &NodePlan,
+    opening: &Opening,
+    several: bool,
+) -> Result<(Admin, Result<Value, AdminError>), TargetError> {
+    let server = &node.server;
+    let url = Url::parse(server).map_err(|error| TargetError(error.to_string()))?;
     let endpoint =
         Arc::new(Endpoint::resolve(&url, &plan.tls())?.with_max_answer(opening.max_answer));
-    let bare = CouchDb::new(endpoint.clone(), Credentials::None, "").with_headers(&plan.headers);
-    let mut admin = Admin::new(&endpoint, plan.credentials(), opening.timeout_ns);
+    let bare = Node::new(endpoint.clone(), Credentials::None, &plan.headers);
+    // With others to go to, none is waited for long.
+    let patience_ns = if several { NODE_PATIENCE_NS } else { Nanos::MAX };
+    let timeout_ns = opening.timeout_ns.min(patience_ns);
+    let mut admin = Admin::new(&endpoint, plan.credentials(node), timeout_ns);
     admin = admin.with_lines(&bare.lines);
     let welcome = match admin.welcome().await {
         Ok(welcome) => welcome,
+        Err(error @ AdminError::Unreachable { .. }) if several => return Ok((admin, Err(error))),
         Err(error) => return Err(admin.unless_tls(error).await.into()),
     };
     if !speaks_couchdb(&welcome) {
@@ -76,7 +134,31 @@ pub(super) async fn enter(
              name a CouchDB server, or use springload http"
         )));
     }
-    Ok((server, admin, welcome))
+    Ok((admin, Ok(welcome)))
+}
+
+/// Looks for a database, which is on one node, on another one. There it may be a little later.
+async fn find_soon(
+    admin: &mut Admin,
+    (server, other): (&str, &str),
+    path: &str,
+    name: &str,
+) -> Result<(), TargetError> {
+    let until = Clock::system().now() + SOON_NS;
+    loop {
+        let (status, body) = admin.request("GET", path, None).await?;
+        if status != 404 {
+            admin.expect_reply((status, body), &[200], "GET", path)?;
+            return Ok(());
+        }
+        if Clock::system().now() >= until {
+            return Err(TargetError(format!(
+                "database {name:?} is on {server}, but not on {other}: they are not nodes of one \
+                 cluster; name nodes of one, or one server"
+            )));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// Creates a database that must not exist.
@@ -159,10 +241,20 @@ impl Admin {
 }
 
 impl CouchDb {
-    /// Its administration, on a connection of its own.
+    /// The administration of a node that is there, on a connection of its own.
     pub(super) fn admin(&self) -> Admin {
-        let admin = Admin::new(&self.endpoint, self.credentials.clone(), self.timeout_ns);
-        admin.with_lines(&self.lines)
+        self.admins().next().expect("there is a node")
+    }
+
+    /// The administration of each node; those that were there when last asked come first.
+    fn admins(&self) -> impl Iterator<Item = Admin> {
+        let mut nodes: Vec<&Node> = self.nodes.iter().collect();
+        nodes.sort_by_key(|node| node.is_gone());
+        let timeout_ns = self.timeout_ns;
+        nodes.into_iter().map(move |node| {
+            let admin = Admin::new(&node.endpoint, node.credentials.clone(), timeout_ns);
+            admin.with_lines(&node.lines)
+        })
     }
 
     /// `/name`, percent-encoded.
@@ -173,21 +265,28 @@ impl CouchDb {
 
     /// Removes the database if the plan says so. Returns whether it did.
     pub(super) async fn remove(&self) -> Result<bool, TargetError> {
-        if self.removed {
-            remove(&mut self.admin(), self.database_path()).await?;
+        let mut away = None;
+        for mut admin in self.admins().filter(|_| self.removed) {
+            match remove(&mut admin, self.database_path()).await {
+                Err(error @ AdminError::Unreachable { .. }) => away = away.or(Some(error)),
+                removed => return Ok(removed.map(|()| true)?),
+            }
         }
-        Ok(self.removed)
+        away.map_or(Ok(false), |error| Err(error.into()))
     }
 
     /// What the server says about the database, if it answers. An expired cookie is renewed.
     pub(super) async fn ask_size(&self) -> Option<Size> {
-        let mut admin = self.admin();
-        let mut answer = admin.request("GET", self.database_path(), None).await.ok()?;
-        if answer.0 == 401 {
-            admin.log_in().await.ok()?;
-            answer = admin.request("GET", self.database_path(), None).await.ok()?;
+        for mut admin in self.admins() {
+            let path = self.database_path();
+            let Ok(mut answer) = admin.request("GET", path, None).await else { continue };
+            if answer.0 == 401 {
+                admin.log_in().await.ok()?;
+                answer = admin.request("GET", path, None).await.ok()?;
+            }
+            return (answer.0 == 200).then(|| size(&answer.1));
         }
-        (answer.0 == 200).then(|| size(&answer.1))
+        None
     }
 }
 

@@ -48,6 +48,24 @@ pub struct CouchPlan {
     /// An update without a revision is based on the version that the connection last saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached_updates: bool,
+    /// The other nodes of the cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodePlan>,
+    /// Connections stay with their nodes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pin: bool,
+}
+
+/// A further node of a cluster. Serialises without its password.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodePlan {
+    /// Its address without path, user or password.
+    pub server: String,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The password. Never stored.
+    #[serde(default, skip_serializing_if = "is_hidden")]
+    pub password: Option<String>,
 }
 
 /// The role that makes databases, and removes them.
@@ -62,10 +80,17 @@ struct Options {
 }
 
 impl CouchPlan {
-    /// Name and password.
-    pub(super) fn credentials(&self) -> Credentials {
-        let Some(name) = self.user.clone() else { return Credentials::None };
-        let password = self.password.clone().unwrap_or_default();
+    /// All nodes, or the only server. `stand_in` is its address where none was given.
+    pub(super) fn all(&self, stand_in: Option<&String>) -> Vec<NodePlan> {
+        let server = self.server.as_ref().or(stand_in).cloned().unwrap_or_default();
+        let first = NodePlan { server, user: self.user.clone(), password: self.password.clone() };
+        std::iter::once(first).chain(self.nodes.iter().cloned()).collect()
+    }
+
+    /// Name and password at a node.
+    pub(super) fn credentials(&self, node: &NodePlan) -> Credentials {
+        let Some(name) = node.user.clone() else { return Credentials::None };
+        let password = node.password.clone().unwrap_or_default();
         match self.auth {
             Auth::Cookie => Credentials::Cookie { name, password, cookie: String::new() },
             Auth::Basic => Credentials::Basic { name, password },
@@ -100,6 +125,8 @@ impl CouchPlan {
             database: DatabasePlan::Scratch { keep: asked.keep },
             making: Making::default(),
             cached_updates,
+            nodes: Vec::new(),
+            pin: false,
         }
     }
 }
@@ -119,7 +146,15 @@ pub(super) const CARD: Card = Card {
 
 impl Planned for CouchPlan {
     fn address(&self) -> Option<String> {
-        self.server.clone()
+        let first = self.server.as_deref()?;
+        let others = self.nodes.iter().map(|node| node.server.as_str());
+        Some(std::iter::once(first).chain(others).collect::<Vec<_>>().join(","))
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        let several = !self.nodes.is_empty();
+        let all = self.all(None).into_iter().map(|node| node.server);
+        all.filter(|_| several).collect()
     }
 
     fn is_stand_in(&self) -> bool {
@@ -143,11 +178,16 @@ impl Planned for CouchPlan {
     }
 
     fn lacks_password(&self) -> bool {
-        self.user.is_some() && self.password.is_none()
+        let lacks = |node: NodePlan| node.user.is_some() && node.password.is_none();
+        self.all(None).into_iter().any(lacks)
     }
 
     fn problem(&self) -> Option<String> {
-        if let Some(server) = &self.server {
+        let others = self.nodes.iter().map(|node| &node.server);
+        if self.server.is_none() && !self.nodes.is_empty() {
+            return Some("the stand-in has no other nodes".to_owned());
+        }
+        for server in self.server.iter().chain(others) {
             let url = Url::parse(server).ok();
             let plain = url.filter(|url| {
                 matches!(url.scheme(), "http" | "https")
@@ -196,8 +236,8 @@ impl Planned for CouchPlan {
 }
 
 impl CouchPlan {
-    /// Makes a plan from a request.
-    pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
+    /// Makes a plan from a request for one server.
+    fn of_one(asked: &TargetAsked) -> Result<Self, Invalid> {
         let Options { cached_updates, roles } = asked.options(&CARD)?;
         let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, cached_updates)) };
         let wrong = |problem: &str| asked.wrong(&CARD, problem);
@@ -259,7 +299,49 @@ impl CouchPlan {
             database,
             making,
             cached_updates,
+            nodes: Vec::new(),
+            pin: asked.pin,
         })
+    }
+
+    /// Makes a plan from a request for one server, or for the nodes of a cluster.
+    pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let mut plan = Self::of_one(asked)?;
+        for address in &asked.nodes {
+            let asked = TargetAsked {
+                address: Some(address.clone()),
+                existing: Existing::Maybe,
+                ..asked.clone()
+            };
+            let other = Self::of_one(&asked)?;
+            plan.add(other).map_err(|problem| {
+                let cure = "name nodes of one cluster, each once, and one database on all of them";
+                Invalid::new(asked.flag, problem, cure)
+            })?;
+        }
+        Ok(plan)
+    }
+
+    /// Adds a node, planned as if it were the only one.
+    fn add(&mut self, other: Self) -> Result<(), String> {
+        let server = other.server.unwrap_or_default();
+        if self.all(None).iter().any(|node| node.server == server) {
+            return Err(format!("{server} is named twice"));
+        }
+        if let Some((one, two)) = self.database.name().zip(other.database.name())
+            && one != two
+        {
+            return Err(format!("the databases {one:?} and {two:?} are not the same"));
+        }
+        if let (DatabasePlan::Scratch { .. }, Some(name)) = (&self.database, other.database.name())
+        {
+            return Err(format!("only {server} has the database {name:?}, the first address none"));
+        }
+        if !other.making.is_default() && other.making != self.making {
+            return Err(format!("{server} has another way to make the database"));
+        }
+        self.nodes.push(NodePlan { server, user: other.user, password: other.password });
+        Ok(())
     }
 }
 

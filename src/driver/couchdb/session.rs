@@ -1,10 +1,12 @@
 //! One connection to a CouchDB database: how each operation is encoded and its answer judged.
 
 use super::credentials::{Credentials, Renewal};
+use super::head::{write_condition, write_scan, write_segment};
+use super::nodes::Place;
 use super::pen::CouchPen;
 use super::revision::Revision;
 use super::seen::Seen;
-use super::{CouchDb, SEGMENT, answer, several};
+use super::{CouchDb, answer, several};
 use crate::clock::Clock;
 use crate::driver::{Outcome, Session};
 use crate::http1::reason;
@@ -12,7 +14,6 @@ use crate::http1::{Answer, Connection, Request, failure_of};
 use crate::measure::{BodyBytes, Probe, Wire};
 use crate::net::ShardContext;
 use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
-use percent_encoding::percent_encode;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,15 +24,17 @@ use std::sync::atomic::Ordering;
 pub struct CouchSession {
     pub(super) connection: Connection,
     pub(super) clock: Clock,
-    credentials: Credentials,
-    renewal: Arc<Renewal>,
+    pub(super) credentials: Credentials,
+    pub(super) renewal: Arc<Renewal>,
+    /// Where it is, if there are several nodes.
+    pub(super) place: Option<Box<Place>>,
     /// `/name/`, percent-encoded.
     pub(super) path: Arc<[u8]>,
     /// All of a head after the target, from [`Credentials::common_head`]. Shared with the other
     /// sessions until the credentials change.
     pub(super) common: Arc<[u8]>,
     /// Header lines of every request.
-    lines: Arc<str>,
+    pub(super) lines: Arc<str>,
     /// The requests that make up an operation without a revision.
     inner: CouchPen,
     /// The documents that updates are based on, if they are kept.
@@ -52,16 +55,18 @@ pub struct CouchSession {
 const TRIES: u32 = 256;
 
 impl CouchSession {
-    /// A session on `target`, not yet connected.
-    pub(super) fn new(target: &CouchDb, context: &Rc<ShardContext>) -> Self {
+    /// A session on `target`, not yet connected. `place`: where, if there are several nodes.
+    pub(super) fn new(target: &CouchDb, context: &Rc<ShardContext>, place: Option<Place>) -> Self {
+        let node = place.as_ref().map_or(&target.nodes[0], Place::node).clone();
         Self {
-            connection: Connection::new(target.endpoint.clone(), context),
+            connection: Connection::new(node.endpoint, context),
             clock: context.clock(),
-            credentials: target.credentials.clone(),
-            renewal: target.renewal.clone(),
+            credentials: node.credentials,
+            renewal: node.renewal,
+            place: place.map(Box::new),
             path: target.path.clone(),
-            common: target.common.clone(),
-            lines: target.lines.clone(),
+            common: node.common,
+            lines: node.lines,
             inner: CouchPen::default(),
             seen: target.cached_updates.then(Seen::default),
             told: None,
@@ -76,7 +81,7 @@ impl CouchSession {
     }
 
     /// Puts the head in front of the body.
-    fn encode(&self, op: &Op, pen: &mut CouchPen) {
+    pub(super) fn encode(&self, op: &Op, pen: &mut CouchPen) {
         pen.payload.mark_body();
         let body_bytes = pen.payload.body_len();
         self.connection.buffers().with_head(|head| {
@@ -348,40 +353,6 @@ impl CouchSession {
     }
 }
 
-/// Appends the header of a read that requests the document only if it has changed. A document's
-/// entity tag is its revision in quotes.
-#[cold]
-fn write_condition(op: &Op, head: &mut Vec<u8>) {
-    let Some(token) = op.token else { return };
-    head.extend_from_slice(b"If-None-Match: \"");
-    Revision::from(token).write(head);
-    head.extend_from_slice(b"\"\r\n");
-}
-
-/// Appends a path segment, percent-encoded where necessary.
-fn write_segment(segment: &[u8], out: &mut Vec<u8>) {
-    if segment.iter().all(u8::is_ascii_alphanumeric) {
-        out.extend_from_slice(segment);
-    } else {
-        for part in percent_encode(segment, SEGMENT) {
-            out.extend_from_slice(part.as_bytes());
-        }
-    }
-}
-
-/// Appends the view of all documents in the range of `names`, `limit` of them: from the first name
-/// to the one after a zero byte, if there is one.
-fn write_scan(names: &[u8], limit: u32, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"_all_docs?include_docs=true&limit=");
-    out.extend_from_slice(itoa::Buffer::new().format(limit).as_bytes());
-    for (parameter, name) in [b"&startkey=", &b"&endkey="[..]].iter().zip(names.split(|&b| b == 0))
-    {
-        out.extend_from_slice(parameter);
-        let key = serde_json::Value::from(String::from_utf8_lossy(name)).to_string();
-        write_segment(key.as_bytes(), out);
-    }
-}
-
 /// The request for `op` as written with `pen`. A write is never sent twice.
 fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
     match op.kind {
@@ -396,7 +367,7 @@ const fn is_range(op: &Op) -> bool {
 }
 
 /// Whether the revision that `op` is based on must be looked up first.
-const fn looks_up(op: &Op) -> bool {
+pub(super) const fn looks_up(op: &Op) -> bool {
     matches!((op.kind, op.token), (OpKind::Update | OpKind::Delete, None))
 }
 
@@ -407,7 +378,16 @@ impl Session for CouchSession {
         CouchPen::default()
     }
 
+    #[inline]
+    fn node(&self) -> Option<usize> {
+        self.place.as_ref().map(|place| place.asked)
+    }
+
     async fn ready(&mut self) -> Option<crate::clock::Nanos> {
+        let is_open = self.connection.is_open();
+        if self.place.as_ref().is_some_and(|place| place.is_restless(is_open)) {
+            return Box::pin(self.settle_down()).await;
+        }
         self.connection.ready().await
     }
 
@@ -433,6 +413,12 @@ impl Session for CouchSession {
         self.told = None;
         self.rows.clear();
         self.places.clear();
+        if self.place.is_some() {
+            if self.connection.has_news() {
+                Box::pin(self.leave_closed(op, pen, probe)).await;
+            }
+            self.begin();
+        }
         let mut outcome;
         if looks_up(op) {
             // Rare and large: boxed, like the other rare cases below.
@@ -454,6 +440,9 @@ impl Session for CouchSession {
             && op.documents == 1
         {
             seen.keep(pen.names(), self.connection.body());
+        }
+        if let (Some(place), Err(failure)) = (&self.place, outcome.result) {
+            place.heed(failure, self.connection.timed_out());
         }
         outcome.wire.requests = Some(self.connection.sent() - before);
         outcome

@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::driver::couchdb::{CouchDb, Credentials};
-use crate::driver::{Shard as _, ShardOf};
 use crate::net::ShardContext;
 use crate::net::{Endpoint, TlsOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -77,9 +76,9 @@ fn read(stream: &mut BufReader<std::net::TcpStream>) -> Option<String> {
     Some(told + space + &String::from_utf8(body).unwrap())
 }
 
-fn session_of(target: CouchDb) -> CouchSession {
+fn session_of(target: &CouchDb) -> CouchSession {
     let context = ShardContext::new(Clock::system(), 10_000_000_000);
-    ShardOf { target, context }.session()
+    CouchSession::new(target, &context, None)
 }
 
 /// Executes `op` on the names, with this body.
@@ -200,7 +199,7 @@ async fn each_operation_is_spelled_as_couchdb_reads_it() {
     for (op, name, body, answers, sent) in plain().into_iter().chain(special()) {
         let requests = answers.len();
         let (target, seen) = server(answers);
-        let mut session = session_of(target);
+        let mut session = session_of(&target);
         let outcome = carry_out(&mut session, op, (name, body)).await;
         assert_eq!(*seen.lock().unwrap(), sent);
         let reply = outcome.result.unwrap_or_else(|failure| panic!("{failure}: {sent:?}"));
@@ -233,7 +232,7 @@ async fn a_status_that_says_something_else_is_a_failure() {
         let body = if kind == OpKind::Read { document("7", REV2) } else { written("7", REV2) };
         let body = if status.starts_with("304") { String::new() } else { body };
         let (target, _) = server(vec![(status, body)]);
-        let mut session = session_of(target);
+        let mut session = session_of(&target);
         let op = Op::single(kind, 7, token(REV1));
         let outcome = carry_out(&mut session, op, ("7", r#"{"_id":"7"}"#)).await;
         let accepted = outcome.result.map(|reply| reply.accepted);
@@ -255,7 +254,7 @@ async fn a_cookie_that_has_expired_is_renewed_by_one_session_for_all() {
         ("200 OK\r\nSet-Cookie: AuthSession=newer; Path=/", document("7", REV1)),
         read,
     ]);
-    let mut session = session_of(target);
+    let mut session = session_of(&target);
     let op = Op::single(OpKind::Read, 7, None);
     let mut sent = Vec::new();
     for _ in 0..4 {
@@ -292,7 +291,7 @@ async fn only_a_refusal_ends_logging_in() {
             (GRANTED, "{}".to_owned()),
             ("200 OK", document("7", REV1)),
         ]);
-        let mut session = session_of(target);
+        let mut session = session_of(&target);
         let op = Op::single(OpKind::Read, 7, None);
         let outcome = carry_out(&mut session, op, ("7", "")).await;
         assert_eq!(outcome.result.err(), Some(failure), "{answer}");
@@ -314,7 +313,7 @@ async fn a_write_without_an_answer_is_not_sent_again_but_looked_for() {
     ] {
         let looked_bytes = looked.1.len() as u64;
         let (target, seen) = server(vec![("", String::new()), looked]);
-        let mut session = session_of(target);
+        let mut session = session_of(&target);
         let op = Op::single(OpKind::Create, 7, None);
         let outcome = carry_out(&mut session, op, ("7", body)).await;
         assert_eq!(outcome.result.err(), Some(Failure::Unanswered));
@@ -341,7 +340,7 @@ async fn a_batch_sent_again_is_settled_by_looking_at_its_conflicts() {
     );
     let received = (rows.len() + found.len()) as u64;
     let (target, seen) = server(vec![("201 Created", rows), ("200 OK", found)]);
-    let mut session = session_of(target);
+    let mut session = session_of(&target);
     let op = Op { documents: 2, settle: true, ..Op::single(OpKind::BulkInsert, 7, None) };
     let outcome = carry_out(&mut session, op, ("7\08", r#"{"_id":"7"},{"_id":"8"}"#)).await;
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);

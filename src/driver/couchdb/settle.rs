@@ -8,7 +8,7 @@ use super::pen::CouchPen;
 use super::revision::Revision;
 use super::session::CouchSession;
 use crate::clock::Nanos;
-use crate::driver::Outcome;
+use crate::driver::{Outcome, Session as _};
 use crate::http1::Request;
 use crate::measure::Probe;
 use crate::op::{Failure, Op, OpKind, Reply, Token};
@@ -56,11 +56,19 @@ impl CouchSession {
         // A server that was slow or stopped may read the request after the client gave up, and
         // answer a lookup before it does.
         let may_come = self.connection.timed_out();
+        let asked = self.at();
+        if let Some(place) = &self.place {
+            place.heed(Failure::Unanswered, may_come);
+        }
         let patience_ns = self.connection.timeout_ns().min(STILL_COMING_NS);
         let mut last_look = None;
         let mut pause = PAUSE;
         loop {
             let mut found = self.look_once(op, pen, lost).await;
+            if asked != self.at() {
+                // What another node does not have, the one that was asked may yet pass on.
+                found.wire.not_carried_out = 0;
+            }
             if !may_come || found.wire.not_carried_out == 0 {
                 return found;
             }
@@ -151,7 +159,7 @@ impl CouchSession {
     async fn ask(&mut self, name: &[u8], keys: Option<&[u8]>) -> Option<(u16, u64)> {
         let until = self.clock.now().saturating_add(self.connection.timeout_ns());
         loop {
-            self.connection.ready().await;
+            self.ready().await;
             let request = self.look_request(name, keys);
             let now = self.clock.now();
             let mut probe = Probe::new(self.clock, now, now);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use hyper::Method;
 use percent_encoding::percent_decode_str;
 
 /// What a path names.
@@ -60,6 +61,20 @@ impl Place {
             ("_springload", "counters") => Self::Counters,
             _ => Self::In(decode(first).into_owned(), Within::parse(rest)),
         }
+    }
+
+    /// The status of an answer to a write that was carried out, but not by a quorum of nodes. For
+    /// all others it is `status`.
+    pub(in crate::embedded) fn accepted(&self, method: &Method, status: u16) -> u16 {
+        let Self::In(_, within) = self else { return status };
+        let writes = match within {
+            Within::BulkDocs => true,
+            Within::Itself | Within::Document(_) => {
+                *method != Method::GET && *method != Method::HEAD
+            }
+            _ => false,
+        };
+        if writes && matches!(status, 200 | 201) { 202 } else { status }
     }
 
     /// Its methods, separated by commas.

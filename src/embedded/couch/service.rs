@@ -62,6 +62,9 @@ pub(in crate::embedded) async fn serve(
         peer,
     };
     let mut reply = answer(&call, &place).unwrap_or_else(refusal);
+    if shared.quorum.as_ref().is_some_and(|quorum| quorum.is_lost()) {
+        reply.status = place.accepted(call.method, reply.status);
+    }
     if let Some(token) = &identity.renewed {
         reply = reply.cookie(shared.auth.set_cookie(token));
     }

@@ -19,6 +19,7 @@ use super::store::Database;
 use crate::clock::Nanos;
 use crate::embedded::counters::{Tally, count};
 use crate::embedded::lies::Liar;
+use crate::embedded::nodes::Quorum;
 use crate::embedded::turnstile::Gate;
 
 /// The version of the API.
@@ -33,6 +34,8 @@ pub(in crate::embedded) struct SharedState {
     pub(in crate::embedded) auth: Auth,
     databases: RwLock<BTreeMap<String, Arc<Database>>>,
     gate: Arc<Gate>,
+    /// How many nodes are up, if there are several.
+    pub(in crate::embedded) quorum: Option<Arc<Quorum>>,
     secret: RandomState,
     uuids: AtomicU64,
 }
@@ -79,6 +82,7 @@ impl SharedState {
     ) -> Self {
         Self {
             gate,
+            quorum: None,
             tally: Tally::default(),
             auth: Auth::new(admin, session_ns),
             databases: RwLock::default(),

@@ -18,6 +18,9 @@ pub struct SeriesKind {
     pub requests: u64,
     /// Documents that succeeded.
     pub ok: u64,
+    /// Of these, documents that were accepted but are not yet stored as they should be.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub accepted: u64,
     /// Documents that failed, per class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<Failure, u64>,
@@ -97,6 +100,7 @@ impl SeriesKind {
     fn merge(&mut self, part: &KindInterval) {
         self.requests += part.requests;
         self.ok += part.ok;
+        self.accepted += part.accepted;
         for class in Failure::ALL {
             if part.failures[class.index()] > 0 {
                 *self.failures.entry(class).or_default() += part.failures[class.index()];
@@ -113,6 +117,7 @@ impl SeriesKind {
     fn join(&mut self, next: &Self) {
         self.requests += next.requests;
         self.ok += next.ok;
+        self.accepted += next.accepted;
         for (&class, count) in &next.failures {
             *self.failures.entry(class).or_default() += count;
         }

@@ -19,6 +19,7 @@ fn of_part(view: &View<'_>, part: &Part<'_>) -> Vec<Band> {
             EventKind::Outage => What::Outage,
             EventKind::Silence => What::Silence,
             EventKind::Pause => What::Pause,
+            EventKind::NodeGone => What::Lost,
             // The other charts show what failed and what was left undone; losses are below.
             EventKind::Failures | EventKind::Behind | EventKind::AgentsLost => continue,
         };

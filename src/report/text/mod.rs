@@ -15,7 +15,7 @@ use super::threshold::requirements;
 use super::words::{
     Standing, fate, place, result_line, standing, trust_lines, verdict_words, warning_lines,
 };
-use super::{Format, Render, agents, visible};
+use super::{Format, Render, agents, nodes, visible};
 use crate::plan::{Purpose, stage_title};
 use crate::record::{Code, ResultKind, RunRecord, StageRecord, Warning};
 pub use saved::{SavedRow, saved_text};
@@ -51,6 +51,7 @@ fn render(record: &RunRecord, look: Look) -> String {
     if let Some(stage) = main.filter(|stage| !stage.operations.is_empty()) {
         sheet.gap();
         stage::table(stage, &mut sheet);
+        stage::nodes(stage, &mut sheet);
         sheet.gap();
         spark::lines(stage, &mut sheet);
         stage::start(record, stage, &mut sheet);
@@ -190,6 +191,7 @@ fn details(record: &RunRecord, sheet: &mut Sheet) {
         visible::section(stage, &mut out);
         super::burst::section(record, stage, &mut out);
         agents::section(record, stage, &mut out);
+        nodes::section(stage, &mut out);
         sheet.gap();
         sheet.block(&out);
     }

@@ -8,7 +8,7 @@ use crate::record::{LoadRecord, RunRecord, StageRecord};
 use crate::report::burst::start_line;
 use crate::report::headline::{error_words, rate_words, share_words, time_words, unit};
 use crate::report::number::{decimal, grouped, millis};
-use crate::report::{agents, story, visible};
+use crate::report::{agents, nodes, story, visible};
 use std::collections::BTreeMap;
 
 /// The share by which a service time must differ from the response time to be shown.
@@ -194,6 +194,23 @@ pub(super) fn visible(stage: &StageRecord, sheet: &mut Sheet) {
     };
     sheet.gap();
     sheet.table(&rows.into_iter().enumerate().map(cells).collect::<Vec<_>>(), &[]);
+}
+
+/// One row per node, if there are several.
+pub(super) fn nodes(stage: &StageRecord, sheet: &mut Sheet) {
+    // With all figures, they have a table of their own.
+    let Some(rows) = nodes::rows(stage).filter(|_| !sheet.look.verbose) else { return };
+    let cells = |(number, (bad, row)): (usize, (bool, Vec<String>))| {
+        let tone = match (number, bad) {
+            (0, _) => Tone::Faint,
+            (_, true) => Tone::Bad,
+            (_, false) => Tone::Plain,
+        };
+        row.into_iter().map(|text| (text, tone)).collect::<Vec<Cell>>()
+    };
+    let rows: Vec<_> = rows.into_iter().enumerate().map(cells).collect();
+    sheet.gap();
+    sheet.table(&rows, &[6, 4, 1]);
 }
 
 /// How the workers of a burst started, and the agents.

@@ -49,7 +49,7 @@ pub(in crate::cli) fn scenario(
     for setting in settings {
         let Some(argument) = setting.argument else {
             scenario.places.push(("TARGET".to_owned(), setting.place));
-            scenario.target = Some(setting.value);
+            scenario.target = setting.value;
             continue;
         };
         let replaced = |own: &&Arg| {

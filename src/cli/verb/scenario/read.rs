@@ -29,8 +29,8 @@ pub(super) struct Setting<'a> {
     pub(super) argument: Option<&'a Arg>,
     /// The words that ask for it.
     pub(super) words: Vec<OsString>,
-    /// The target.
-    pub(super) value: String,
+    /// The target, or the nodes of a cluster.
+    pub(super) value: Vec<String>,
     /// File and line.
     pub(super) place: String,
 }
@@ -69,6 +69,20 @@ struct Reader<'a, 't> {
     folder: &'t Path,
 }
 
+/// The address of the target, or those of the nodes of a cluster.
+fn addresses(value: &DeValue<'_>) -> Result<Vec<String>, Wrong> {
+    match value {
+        DeValue::String(text) if has_password(text) => wrong("it has a password", NO_PASSWORD),
+        DeValue::String(text) => Ok(vec![text.clone().into_owned()]),
+        DeValue::Array(values) if !values.is_empty() => {
+            let nodes: Result<Vec<_>, _> =
+                values.iter().map(|value| addresses(value.get_ref())).collect();
+            Ok(nodes?.concat())
+        }
+        _ => wrong("not an address", "give it in quotation marks"),
+    }
+}
+
 impl<'a> Reader<'a, '_> {
     /// File and line.
     fn place(&self, span: &Range<usize>) -> String {
@@ -101,18 +115,12 @@ impl<'a> Reader<'a, '_> {
     fn setting(&self, key: &str, value: &DeValue<'_>, place: &str) -> Result<Setting<'a>, Wrong> {
         let place = place.to_owned();
         if key == "target" {
-            let DeValue::String(text) = value else {
-                return wrong("not an address", "give it in quotation marks");
-            };
-            if has_password(text) {
-                return wrong("it has a password", NO_PASSWORD);
-            }
-            let value = text.clone().into_owned();
+            let value = addresses(value)?;
             return Ok(Setting { argument: None, words: Vec::new(), value, place });
         }
         let argument = self.argument(key)?;
         let words = self.words(argument, key, value)?;
-        Ok(Setting { argument: Some(argument), words, value: String::new(), place })
+        Ok(Setting { argument: Some(argument), words, value: Vec::new(), place })
     }
 
     /// The flag of that name.

@@ -1,13 +1,16 @@
 //! `springload serve`: the stand-in alone.
 
 mod faults;
+mod nodes;
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::listen::is_public;
+use crate::cli::pipeline::ending::Ending;
 use crate::cli::pipeline::signals;
+use crate::clock::Clock;
 use crate::driver::strike_secrets;
-use crate::embedded::{Fault, Mode, Options, StandIn, bind};
+use crate::embedded::{Fault, Mode, Options, StandIn};
 use crate::plan::{Invalid, duration_ns};
 use std::time::Duration;
 
@@ -35,6 +38,8 @@ pub(in crate::cli) struct Serve {
     /// client against
     #[arg(long)]
     null: bool,
+    #[command(flatten)]
+    nodes: nodes::NodeArgs,
     #[command(flatten)]
     faults: faults::FaultArgs,
 }
@@ -96,7 +101,15 @@ impl Verb for Serve {
             faults,
             ..Options::default()
         };
-        let stand_in = match bind(&self.listen).and_then(|it| StandIn::start(it, options)) {
+        let course = match self.nodes.course() {
+            Ok(course) => course,
+            Err(error) => {
+                eprintln!("error: {error}");
+                return Exit::Usage;
+            }
+        };
+        let listeners = self.nodes.bind(&self.listen);
+        let stand_in = match listeners.and_then(|it| StandIn::start_nodes(it, options)) {
             Ok(stand_in) => stand_in,
             Err(error) => {
                 let problem = format!("cannot listen on {place}: {error}");
@@ -107,16 +120,34 @@ impl Verb for Serve {
             Ok(ending) => ending,
             Err(exit) => return exit,
         };
+        self.tell(&stand_in);
+        attend(&stand_in, course, &ending);
+        stand_in.stop();
+        Exit::Passed
+    }
+}
+
+impl Serve {
+    fn tell(&self, stand_in: &StandIn) {
         let (name, keeps) = if self.null {
             ("null responder", "nothing is stored")
         } else {
             ("stand-in", "everything stays in memory")
         };
-        println!("{name} listening on {}; {keeps}; press Ctrl-C to stop", stand_in.url());
-        while ending.reason().is_none() {
-            std::thread::sleep(Duration::from_millis(100));
+        let places = stand_in.urls().join(" ");
+        println!("{name} listening on {places}; {keeps}; press Ctrl-C to stop");
+    }
+}
+
+/// Does to the nodes what is due, until the user stops it.
+fn attend(stand_in: &StandIn, course: Vec<nodes::Turn>, ending: &Ending) {
+    let (clock, mut due) = (Clock::system(), course.into_iter().peekable());
+    let began = clock.now();
+    while ending.reason().is_none() {
+        std::thread::sleep(Duration::from_millis(if due.peek().is_some() { 10 } else { 100 }));
+        let now = clock.now() - began;
+        while let Some((_, node, state)) = due.next_if(|(at, ..)| *at <= now) {
+            stand_in.set_node(node, state);
         }
-        stand_in.stop();
-        Exit::Passed
     }
 }

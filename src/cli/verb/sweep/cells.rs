@@ -48,7 +48,7 @@ impl Wanted {
     /// The definition of the sweep, with the flags in `matches` that were given.
     pub(super) fn definition(
         mut self,
-        target: Option<String>,
+        targets: Vec<String>,
         matches: &ArgMatches,
     ) -> Result<Definition, Vec<Invalid>> {
         let mut mistakes = Vec::new();
@@ -97,9 +97,11 @@ impl Wanted {
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
+        let mut targets = targets.into_iter();
         Ok(Definition {
             label: self.label,
-            target,
+            target: targets.next(),
+            nodes: targets.collect(),
             common,
             axes: self.axes,
             repeat: self.repeat,
@@ -183,12 +185,12 @@ fn check_axes(axes: &[Axis], common: &[String], mistakes: &mut Vec<Invalid>) {
 /// The plan of every cell. All are checked before the first run.
 pub(super) fn plans(
     definition: &Definition,
-    target: Option<&str>,
+    targets: &[String],
     headers: &[String],
 ) -> Result<Cells, Vec<Invalid>> {
     let mut cells = Cells { settings: Vec::new(), plans: Vec::new() };
     for settings in matrix(&definition.axes) {
-        let plan = plan(definition, (target, headers), &settings)?;
+        let plan = plan(definition, (targets, headers), &settings)?;
         for round in 1..=definition.repeat {
             cells.settings.push((settings.clone(), round));
             cells.plans.push(plan.clone());
@@ -204,12 +206,12 @@ pub(super) fn plans(
 
 fn plan(
     definition: &Definition,
-    (target, headers): (Option<&str>, &[String]),
+    (targets, headers): (&[String], &[String]),
     settings: &[Setting],
 ) -> Result<Plan, Vec<Invalid>> {
     let own = settings.iter().map(|it| format!("--{}={}", it.name, it.value));
     let words: Vec<String> = definition.common.iter().cloned().chain(own).collect();
-    let argv = target.map(str::to_owned).into_iter().chain(words.iter().cloned());
+    let argv = targets.iter().chain(&words).cloned();
     let parsed = flags()
         .try_get_matches_from(argv)
         .and_then(|matches| Settings::from_arg_matches(&matches))
@@ -219,6 +221,7 @@ fn plan(
         })?;
     let command = std::iter::once("springload run".to_owned())
         .chain(definition.target.clone())
+        .chain(definition.nodes.iter().cloned())
         .chain(words)
         .collect::<Vec<_>>()
         .join(" ");

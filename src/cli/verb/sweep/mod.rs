@@ -7,7 +7,7 @@ pub(in crate::cli) mod preset;
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::agents::AgentsArgs;
-use crate::cli::flags::credentials::{self, CredentialArgs, Named, named};
+use crate::cli::flags::credentials::{self, CredentialArgs, Named, named_nodes};
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::agents;
 use crate::cli::pipeline::bench::Bench;
@@ -188,26 +188,26 @@ struct Ready {
 
 /// Checks everything; `None`: there is nothing to run.
 fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
-    let given = args.settings.target.clone();
-    let (definition, target, folder) = if let Some(folder) = &args.resume {
+    let given = args.settings.target.target.clone();
+    let (definition, targets, folder) = if let Some(folder) = &args.resume {
         let kept = load(folder).map_err(|mistake| vec![mistake])?;
-        let target = resumed(args, given, kept.definition.target.as_deref());
+        let target = resumed(args, given, &kept.definition);
         (kept.definition, target.map_err(|it| vec![it])?, Some(folder.clone()))
     } else {
-        let named = named(given);
+        let named = named_nodes(given);
         let by_size = args.x == Some(Against::Docs);
         let (axes, preset, repeat) = (args.axes.clone(), args.preset, args.repeat);
         let (label, scale) = (args.label.clone(), args.scale);
         let wanted = Wanted { label, axes, preset, scale, repeat, by_size };
-        let shown = named.address.as_deref().map(strike_password);
-        let definition = wanted.definition(shown, matches)?;
-        let target = args.credentials.apply(&named).map_err(|mistake| vec![mistake])?;
-        (definition, target, args.output.clone())
+        let shown = named.address.iter().chain(&named.nodes).map(|it| strike_password(it));
+        let definition = wanted.definition(shown.collect(), matches)?;
+        let targets = args.credentials.apply_all(&named).map_err(|mistake| vec![mistake])?;
+        (definition, targets, args.output.clone())
     };
     let headers = args.settings.client.header.clone();
-    let headers = args.credentials.with_token(target.as_deref(), headers);
+    let headers = args.credentials.with_token(targets.first().map(String::as_str), headers);
     let headers = headers.map_err(|mistake| vec![mistake])?;
-    let Cells { settings, plans } = plans(&definition, target.as_deref(), &headers)?;
+    let Cells { settings, plans } = plans(&definition, &targets, &headers)?;
     let order = shuffled(settings.len(), definition.seed);
     let cells = order.iter().map(|&place| {
         let (settings, round) = settings[place].clone();
@@ -244,19 +244,19 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
 
 /// The target of a sweep to continue: the one that is given, or the one that was stored, which has
 /// no password.
-fn resumed(
-    args: &Sweep,
-    given: Option<String>,
-    kept: Option<&str>,
-) -> Result<Option<String>, Invalid> {
-    let struck = given.is_none() && kept.is_some_and(|it| it.contains(":***@"));
-    let address = given.or_else(|| kept.map(|it| it.replacen(":***@", "@", 1)));
-    let target = args.credentials.apply(&Named { address, flag: "TARGET" })?;
-    if struck && !target.as_deref().is_some_and(credentials::has_password) {
+fn resumed(args: &Sweep, given: Vec<String>, kept: &Definition) -> Result<Vec<String>, Invalid> {
+    let stored: Vec<&String> = kept.target.iter().chain(&kept.nodes).collect();
+    let struck = given.is_empty() && stored.iter().any(|it| it.contains(":***@"));
+    let restored = stored.iter().map(|it| it.replacen(":***@", "@", 1));
+    let given = if given.is_empty() { restored.collect() } else { given };
+    let mut given = given.into_iter();
+    let named = Named { address: given.next(), nodes: given.collect(), flag: "TARGET" };
+    let targets = args.credentials.apply_all(&named)?;
+    if struck && !targets.iter().any(|target| credentials::has_password(target)) {
         let cure = "give TARGET with its password again, or SPRINGLOAD_PASSWORD";
         return Err(Invalid::new("--resume", "passwords are not stored", cure));
     }
-    Ok(target)
+    Ok(targets)
 }
 
 /// The order of flags does not matter, except among those of one name; nor does the label.

@@ -1,0 +1,330 @@
+//! Several nodes of one cluster: which of them answer, and where each connection belongs.
+//!
+//! Connection i belongs to node i modulo their number. When its node is gone, it moves to one that
+//! answers; when its node answers again, it goes back. What is known is known to one thread: no
+//! two share it, except that a stage begins with what the last one knew.
+
+use super::credentials::{Credentials, Renewal};
+use super::session::looks_up;
+use super::{CouchPen, CouchSession};
+use crate::clock::Nanos;
+use crate::http1::{Connection, Request};
+use crate::measure::{NodeLog, Probe};
+use crate::net::{Endpoint, ShardContext, Stream};
+use crate::op::{Failure, Op};
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// How often a node that is gone is asked whether it is there.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// How long it may take to answer that, or to take a connection back.
+const ASK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// One server, and how it is spoken to.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) credentials: Credentials,
+    pub(super) renewal: Arc<Renewal>,
+    /// All of a head after the target, from [`Credentials::common_head`].
+    pub(super) common: Arc<[u8]>,
+    /// Header lines of every request.
+    pub(super) lines: Arc<str>,
+    /// It was gone when that was last known.
+    gone: Arc<AtomicBool>,
+}
+
+impl Node {
+    /// The node at `endpoint`, sent these headers, `Name: value`, with every request.
+    pub(super) fn new(
+        endpoint: Arc<Endpoint>,
+        credentials: Credentials,
+        headers: &[String],
+    ) -> Self {
+        let more = headers.iter().map(|header| format!("{header}\r\n"));
+        let lines = format!("Host: {}\r\n{}", endpoint.host(), more.collect::<String>());
+        Self {
+            common: credentials.common_head(&lines),
+            lines: lines.into(),
+            endpoint,
+            credentials,
+            renewal: Arc::default(),
+            gone: Arc::default(),
+        }
+    }
+
+    /// The same, but it does not answer.
+    pub(super) fn gone(self) -> Self {
+        self.gone.store(true, Ordering::Relaxed);
+        self
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
+    }
+}
+
+/// What the sessions of a shard know of the nodes.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    all: Arc<[Node]>,
+    context: Rc<ShardContext>,
+    /// The request that a node answers if it is there: what there is to know of the database.
+    path: Vec<u8>,
+    known: RefCell<Vec<Known>>,
+    own: Weak<Self>,
+}
+
+/// What is known of one node.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    gone: bool,
+    log: NodeLog,
+}
+
+impl Nodes {
+    /// What sessions on the database at `path`, which ends with a slash, know at first.
+    pub(super) fn new(all: &Arc<[Node]>, path: &[u8], context: &Rc<ShardContext>) -> Rc<Self> {
+        let nodes = Rc::new_cyclic(|own| Self {
+            all: all.clone(),
+            context: context.clone(),
+            path: path.strip_suffix(b"/").unwrap_or(path).to_vec(),
+            known: RefCell::new(vec![Known::default(); all.len()]),
+            own: own.clone(),
+        });
+        (0..all.len()).filter(|&node| all[node].is_gone()).for_each(|node| nodes.lose(node));
+        nodes
+    }
+
+    /// What became of each node.
+    pub(super) fn logs(&self) -> Vec<NodeLog> {
+        self.known.borrow().iter().map(|known| known.log.clone()).collect()
+    }
+
+    fn now(&self) -> Nanos {
+        self.context.clock().now()
+    }
+
+    fn is_gone(&self, node: usize) -> bool {
+        self.known.borrow()[node].gone
+    }
+
+    /// A node did not answer: from now on it is asked whether it is there.
+    fn lose(&self, node: usize) {
+        let known = &mut self.known.borrow_mut()[node];
+        if std::mem::replace(&mut known.gone, true) {
+            return;
+        }
+        known.log.lose(self.now());
+        self.all[node].gone.store(true, Ordering::Relaxed);
+        tokio::task::spawn_local(look_for(self.own.clone(), node));
+    }
+
+    fn find(&self, node: usize) {
+        let known = &mut self.known.borrow_mut()[node];
+        known.gone = false;
+        known.log.find(self.now());
+        self.all[node].gone.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a node answers a request about the database, whoever asks.
+    async fn answers(&self, node: usize) -> bool {
+        let node = &self.all[node];
+        let request = [b"GET ", &*self.path, &*node.common, b"\r\n"].concat();
+        let mut connection = Connection::new(node.endpoint.clone(), &self.context);
+        let (clock, now) = (self.context.clock(), self.now());
+        let mut probe = Probe::new(clock, now, now);
+        let answer = connection.exchange(Request::reading(&request), &mut probe);
+        let answer = timeout(ASK_TIMEOUT, answer).await;
+        matches!(answer, Ok(Ok(answer)) if matches!(answer.status, 200 | 401 | 403))
+    }
+}
+
+/// Asks a node until it is there, or nobody wants to know any more.
+async fn look_for(nodes: Weak<Nodes>, node: usize) {
+    loop {
+        tokio::time::sleep(ASK_EVERY).await;
+        let Some(nodes) = nodes.upgrade() else { return };
+        if nodes.answers(node).await {
+            return nodes.find(node);
+        }
+    }
+}
+
+/// The place of one connection among the nodes.
+#[derive(Debug)]
+pub(super) struct Place {
+    nodes: Rc<Nodes>,
+    /// The connection's number.
+    connection: usize,
+    /// The node that it belongs to, and the one that it is at.
+    home: usize,
+    at: usize,
+    /// The node that the last operation was sent to.
+    pub(super) asked: usize,
+    /// Since when it is not at home.
+    since: Nanos,
+    /// It never moves.
+    pinned: bool,
+    /// The way home, while it is made.
+    way: Option<JoinHandle<Option<Stream>>>,
+}
+
+impl Place {
+    /// The place of connection number `connection`.
+    pub(super) fn new(nodes: &Rc<Nodes>, connection: usize, pinned: bool) -> Self {
+        let home = connection % nodes.all.len();
+        nodes.known.borrow_mut()[home].log.connections += 1;
+        let nodes = nodes.clone();
+        Self { nodes, connection, home, at: home, asked: home, since: 0, pinned, way: None }
+    }
+
+    /// The node that it is at.
+    pub(super) fn node(&self) -> &Node {
+        &self.nodes.all[self.at]
+    }
+
+    /// Whether it should be somewhere else, if its connection `is_open`.
+    #[inline]
+    pub(super) fn is_restless(&self, is_open: bool) -> bool {
+        !self.pinned && (!is_open || self.at != self.home && !self.nodes.is_gone(self.home))
+    }
+
+    /// There was no connection, or no answer, at the node that it is at.
+    pub(super) fn heed(&self, failure: Failure, timed_out: bool) {
+        let silent = match failure {
+            Failure::Connect | Failure::Timeout => true,
+            // Otherwise the connection was lost: whether the node is, the next one shows.
+            Failure::Unanswered => timed_out,
+            _ => false,
+        };
+        if silent {
+            self.nodes.lose(self.at);
+        }
+    }
+
+    /// The node to be at: its own, the one that it is at, or one of those that answer, over which
+    /// the connections of a node are spread. `None`: none answers.
+    fn best(&self) -> Option<usize> {
+        let there: Vec<_> =
+            (0..self.nodes.all.len()).filter(|&it| !self.nodes.is_gone(it)).collect();
+        let known = [self.home, self.at].into_iter().find(|it| there.contains(it));
+        let rank = self.connection / self.nodes.all.len();
+        known.or_else(|| (!there.is_empty()).then(|| there[rank % there.len()]))
+    }
+
+    /// It is at another node from now on.
+    fn turn_to(&mut self, node: usize) {
+        let now = self.nodes.now();
+        let log = &mut self.nodes.known.borrow_mut()[self.home].log;
+        if self.at == self.home {
+            self.since = now;
+            log.moved();
+        } else if node == self.home {
+            log.returned(now.saturating_sub(self.since));
+        }
+        self.at = node;
+    }
+
+    /// The way home, if it is there by now. It is made beside the connection's operations, so that
+    /// none of them waits for it.
+    async fn way_home(&mut self) -> Option<Stream> {
+        if self.at == self.home || self.nodes.is_gone(self.home) {
+            self.way = None;
+        } else if self.way.as_ref().is_some_and(JoinHandle::is_finished) {
+            let stream = self.way.take()?.await.ok()?;
+            if stream.is_none() {
+                self.nodes.lose(self.home);
+            }
+            return stream;
+        } else if self.way.is_none() {
+            let endpoint = self.nodes.all[self.home].endpoint.clone();
+            let noting = self.nodes.context.timestamps().is_some();
+            self.way = Some(tokio::task::spawn_local(async move {
+                timeout(ASK_TIMEOUT, Stream::connect(&endpoint, 0, noting)).await.ok()?.ok()
+            }));
+        }
+        None
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.at != self.home {
+            let away_ns = self.nodes.now().saturating_sub(self.since);
+            self.nodes.known.borrow_mut()[self.home].log.away_ns += away_ns;
+        }
+    }
+}
+
+impl CouchSession {
+    /// Connects to the node where it should be, if that answers; otherwise to another one. Returns
+    /// when it began to connect, if it had to.
+    pub(super) async fn settle_down(&mut self) -> Option<Nanos> {
+        let place = self.place.as_mut()?;
+        if let Some(stream) = place.way_home().await {
+            let home = place.home;
+            self.turn_to(home, Some(stream));
+        }
+        let mut since = None;
+        for _ in 0..self.place.as_ref()?.nodes.all.len() {
+            let place = self.place.as_ref()?;
+            let better = place.best().filter(|&best| best != place.at);
+            if let Some(node) = better.filter(|_| !self.connection.is_open()) {
+                self.turn_to(node, None);
+            }
+            let began = self.connection.ready().await;
+            since = since.or(began);
+            // After a rest the next request connects.
+            if self.connection.is_open() || began.is_none() {
+                break;
+            }
+            let place = self.place.as_ref()?;
+            place.nodes.lose(place.at);
+        }
+        since
+    }
+
+    /// An operation begins where the connection is now.
+    pub(super) fn begin(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.asked = place.at;
+        }
+    }
+
+    /// Before an operation is sent: if its connection was closed since it was prepared, and its
+    /// node is gone, it is sent to another one.
+    pub(super) async fn leave_closed(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) {
+        self.connection.look();
+        let is_open = self.connection.is_open();
+        if !self.place.as_ref().is_some_and(|place| place.is_restless(is_open)) {
+            return;
+        }
+        let before = self.at();
+        self.settle_down().await;
+        probe.mark_send();
+        if before != self.at() && !looks_up(op) {
+            pen.payload.strip_head();
+            self.encode(op, pen);
+        }
+    }
+
+    /// The number of the node that it is at.
+    pub(super) fn at(&self) -> Option<usize> {
+        self.place.as_ref().map(|place| place.at)
+    }
+
+    fn turn_to(&mut self, node: usize, stream: Option<Stream>) {
+        let Some(place) = &mut self.place else { return };
+        place.turn_to(node);
+        let node = place.node().clone();
+        self.connection.turn_to(node.endpoint, stream);
+        (self.credentials, self.renewal) = (node.credentials, node.renewal);
+        (self.common, self.lines) = (node.common, node.lines);
+    }
+}

@@ -1,0 +1,134 @@
+//! Several nodes of one stand-in: each listens on an address of its own, and all have the same
+//! documents. Each can be stopped and started again, or stand still.
+
+use super::server::bind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// How long a node waits before it tries again to listen on its address.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeState {
+    /// It answers.
+    Up,
+    /// It answers nothing, and keeps its connections, as a stopped process does.
+    Still,
+    /// Nothing listens, and all its connections were closed, as after the death of a process.
+    Down,
+}
+
+/// How many nodes there are, and how many of them answer.
+#[derive(Debug)]
+pub(super) struct Quorum {
+    all: usize,
+    up: AtomicUsize,
+}
+
+impl Quorum {
+    pub(super) fn of(all: usize) -> Arc<Self> {
+        Arc::new(Self { all, up: AtomicUsize::new(all) })
+    }
+
+    /// Whether fewer than a majority of the nodes answer.
+    pub(super) fn is_lost(&self) -> bool {
+        self.up.load(Ordering::Relaxed) * 2 <= self.all
+    }
+}
+
+/// The switch of one node.
+#[derive(Debug)]
+pub(super) struct Switch {
+    state: watch::Sender<NodeState>,
+    quorum: Arc<Quorum>,
+}
+
+impl Switch {
+    /// That of a node that is up.
+    pub(super) fn new(quorum: &Arc<Quorum>) -> Self {
+        Self { state: watch::Sender::new(NodeState::Up), quorum: quorum.clone() }
+    }
+
+    pub(super) fn node(&self, address: SocketAddr) -> Node {
+        Node { address, state: self.state.subscribe() }
+    }
+
+    /// Has the node do something else.
+    pub(super) fn set(&self, state: NodeState) {
+        let before = self.state.send_replace(state);
+        match (before == NodeState::Up, state == NodeState::Up) {
+            (true, false) => _ = self.quorum.up.fetch_sub(1, Ordering::Relaxed),
+            (false, true) => _ = self.quorum.up.fetch_add(1, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+}
+
+/// A node as its tasks see it.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    address: SocketAddr,
+    state: watch::Receiver<NodeState>,
+}
+
+impl Node {
+    /// Does `work` while the node is up. While it stands still, so does `work`; when it is down,
+    /// `work` is dropped.
+    pub(super) async fn during(mut self, work: impl Future<Output = ()>) {
+        let mut work = std::pin::pin!(work);
+        loop {
+            let state = *self.state.borrow_and_update();
+            match state {
+                NodeState::Down => return,
+                NodeState::Still => {
+                    if self.state.changed().await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
+                NodeState::Up => {}
+            }
+            tokio::select! {
+                biased;
+                changed = self.state.changed() => if changed.is_err() { return },
+                () = &mut work => return,
+            }
+        }
+    }
+
+    /// Accepts with `accept` whenever the node is up.
+    pub(super) async fn listen<W: Future<Output = ()>>(
+        mut self,
+        listener: TcpListener,
+        mut accept: impl FnMut(TcpListener) -> W,
+    ) {
+        let mut listener = Some(listener);
+        loop {
+            let state = *self.state.borrow_and_update();
+            match state {
+                NodeState::Up => match listener.take().or_else(|| self.bind()) {
+                    // Until it is down.
+                    Some(listener) => self.clone().during(accept(listener)).await,
+                    None => tokio::time::sleep(AGAIN).await,
+                },
+                other => {
+                    listener = listener.filter(|_| other == NodeState::Still);
+                    if self.state.changed().await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn bind(&self) -> Option<TcpListener> {
+        let listener = bind(&self.address.to_string()).ok()?;
+        listener.set_nonblocking(true).ok()?;
+        TcpListener::from_std(listener).ok()
+    }
+}

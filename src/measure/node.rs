@@ -1,0 +1,329 @@
+//! The nodes of a cluster, each by itself: what was asked of it, and when it was away.
+
+use super::histogram::Histogram;
+use super::recorder::Sample;
+use super::summary::Latency;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::op::Failure;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The most times that are kept of one node. Later ones prolong the last.
+const MOST_ABSENCES: usize = 1_000;
+
+/// The requests to one node in one interval, over all kinds of operations. Counts are documents.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeInterval {
+    /// Completed requests, successful or not.
+    pub requests: u64,
+    /// Documents that succeeded.
+    pub ok: u64,
+    /// Documents that succeeded in requests that ended after the last operation was due to begin.
+    pub drained_ok: u64,
+    /// Of those that succeeded, documents that are not yet on a quorum of nodes.
+    pub accepted: u64,
+    /// Documents per failure class.
+    pub failures: [u64; Failure::COUNT],
+    /// Service times of requests that succeeded at least in part.
+    pub service: Histogram,
+    /// Response times of the same.
+    pub response: Histogram,
+}
+
+impl NodeInterval {
+    /// Adds one finished request; `drained`: it ended after the last was due to begin.
+    pub(super) fn add(&mut self, sample: &Sample<'_>, drained: bool) {
+        self.requests += 1;
+        let documents = u64::from(sample.documents);
+        match sample.result {
+            Ok(reply) => {
+                let mut ok = documents;
+                if let Some(rows) = sample.row_failures {
+                    for (sum, &part) in self.failures.iter_mut().zip(rows) {
+                        *sum += u64::from(part);
+                        ok -= u64::from(part);
+                    }
+                }
+                self.ok += ok;
+                self.drained_ok += if drained { ok } else { 0 };
+                self.accepted += if reply.accepted { ok } else { 0 };
+                self.service.record(sample.timing.service_ns);
+                self.response.record(sample.timing.response_ns);
+            }
+            Err(failure) => self.failures[failure.index()] += documents,
+        }
+    }
+
+    /// Adds what another shard or second measured.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.ok += other.ok;
+        self.drained_ok += other.drained_ok;
+        self.accepted += other.accepted;
+        for (sum, part) in self.failures.iter_mut().zip(other.failures) {
+            *sum += part;
+        }
+        self.service.merge(&other.service);
+        self.response.merge(&other.response);
+    }
+}
+
+/// A time in which a node was taken for gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Absence {
+    /// When a connection found it so.
+    pub from: Nanos,
+    /// When it answered again; `None`: not before the stage ended.
+    pub to: Option<Nanos>,
+    /// Connections that moved to other nodes.
+    pub moved: u64,
+    /// Connections that came back.
+    pub returned: u64,
+}
+
+/// What a shard knows of one node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeLog {
+    /// The connections that belong to it.
+    pub connections: u64,
+    /// How long these were connected to other nodes, in nanoseconds over all connections.
+    pub away_ns: Nanos,
+    /// When it was taken for gone, in order.
+    pub absences: Vec<Absence>,
+}
+
+impl NodeLog {
+    /// The node is taken for gone.
+    pub fn lose(&mut self, now: Nanos) {
+        if self.absences.len() < MOST_ABSENCES {
+            self.absences.push(Absence { from: now, to: None, moved: 0, returned: 0 });
+        } else if let Some(last) = self.absences.last_mut() {
+            last.to = None;
+        }
+    }
+
+    /// It answers again.
+    pub fn find(&mut self, now: Nanos) {
+        if let Some(last) = self.absences.last_mut() {
+            last.to = Some(now);
+        }
+    }
+
+    /// One of its connections moved to another node.
+    pub fn moved(&mut self) {
+        if let Some(last) = self.absences.last_mut() {
+            last.moved += 1;
+        }
+    }
+
+    /// One of its connections came back after `away_ns`.
+    pub fn returned(&mut self, away_ns: Nanos) {
+        self.away_ns += away_ns;
+        if let Some(last) = self.absences.last_mut() {
+            last.returned += 1;
+        }
+    }
+
+    /// Converts times to another clock, on which `from` is `to`.
+    pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
+        let converted = |time: Nanos| to.saturating_add(time).saturating_sub(from);
+        for absence in &mut self.absences {
+            absence.from = converted(absence.from);
+            absence.to = absence.to.map(converted);
+        }
+    }
+
+    /// Adds what another shard knows of the same node. Times that overlap are one.
+    pub fn merge(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.away_ns += other.away_ns;
+        let mut all = std::mem::take(&mut self.absences);
+        all.extend(&other.absences);
+        all.sort_unstable_by_key(|absence| absence.from);
+        for next in all {
+            let last = self.absences.last_mut();
+            match last.filter(|last| last.to.is_none_or(|to| next.from <= to)) {
+                Some(last) => {
+                    last.to = last.to.zip(next.to).map(|(one, two)| one.max(two));
+                    last.moved += next.moved;
+                    last.returned += next.returned;
+                }
+                None => self.absences.push(next),
+            }
+        }
+    }
+}
+
+/// A time in which a node was taken for gone, as recorded: in seconds from the stage's start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unreachable {
+    /// When a connection found it so.
+    pub from_s: f64,
+    /// When it answered again; `null`: not before the stage ended.
+    pub to_s: Option<f64>,
+    /// Connections that moved to other nodes.
+    pub moved: u64,
+    /// Connections that came back.
+    pub returned: u64,
+}
+
+/// One node over one stage. Counts are documents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeSummary {
+    /// Its address, without credentials.
+    pub url: String,
+    /// The connections that belong to it.
+    pub connections: u64,
+    /// Completed requests, of its own connections and of those that had moved to it.
+    pub requests: u64,
+    /// Documents that succeeded.
+    pub ok: u64,
+    /// Of these, answered with 202: not yet on a quorum of nodes.
+    pub accepted: u64,
+    /// Documents that failed, per class.
+    pub failures: BTreeMap<Failure, u64>,
+    /// Documents that succeeded during the time of the stage, per second.
+    pub throughput_per_s: f64,
+    /// How long its connections were connected to other nodes, in seconds over all of them.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub away_s: f64,
+    /// When it was taken for gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreachable: Vec<Unreachable>,
+    /// From send to the last byte of the answer, of requests that succeeded at least in part.
+    pub service: Latency,
+    /// From the intended start to the last byte of the answer, of the same.
+    pub response: Latency,
+}
+
+impl NodeSummary {
+    /// The node at `url`, of which this is known; rates are over `measured_s` from `start` on.
+    pub fn new(
+        url: String,
+        part: &NodeInterval,
+        log: &NodeLog,
+        (start, measured_s): (Nanos, f64),
+    ) -> Self {
+        let seconds = |ns: Nanos| ns as f64 / SECOND_NS as f64;
+        let since = |at: Nanos| seconds(at.saturating_sub(start));
+        let failures = Failure::ALL.into_iter().map(|class| (class, part.failures[class.index()]));
+        let during = part.ok.saturating_sub(part.drained_ok) as f64;
+        Self {
+            url,
+            connections: log.connections,
+            requests: part.requests,
+            ok: part.ok,
+            accepted: part.accepted,
+            failures: failures.filter(|&(_, count)| count > 0).collect(),
+            throughput_per_s: if measured_s > 0.0 { during / measured_s } else { 0.0 },
+            away_s: seconds(log.away_ns),
+            unreachable: log
+                .absences
+                .iter()
+                .map(|it| Unreachable {
+                    from_s: since(it.from),
+                    to_s: it.to.map(since),
+                    moved: it.moved,
+                    returned: it.returned,
+                })
+                .collect(),
+            service: Latency::new(part.service.clone()),
+            response: Latency::new(part.response.clone()),
+        }
+    }
+
+    /// Documents that failed, over all classes.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Interval, Recorder, Timing};
+    use crate::op::{OpKind, Reply};
+
+    fn absence(from: Nanos, to: Option<Nanos>, moved: u64) -> Absence {
+        Absence { from, to, moved, returned: moved / 2 }
+    }
+
+    #[test]
+    fn each_request_is_counted_for_its_node_and_for_all() {
+        let (sink, source) = std::sync::mpsc::channel();
+        let mut recorder = Recorder::new((0, 1_000), false, sink);
+        let accepted = Ok(Reply { accepted: true, ..Reply::default() });
+        let mut rows = [0; Failure::COUNT];
+        rows[Failure::Conflict.index()] = 3;
+        for (node, done, result) in [
+            (0, 5, Ok(Reply::default())),
+            (2, 6, accepted),
+            (2, 2_000, Ok(Reply::default())),
+            (2, 7, Err(Failure::Reset)),
+        ] {
+            let timing = Timing::between(0, done);
+            let sample = Sample {
+                documents: 10,
+                row_failures: result.is_ok().then_some(&rows),
+                ..Sample::single(OpKind::BulkInsert, &timing, result)
+            };
+            recorder.record(&sample);
+            recorder.record_node(node, &sample);
+        }
+        recorder.finish();
+        let mut sum = Interval::new(0);
+        for interval in source.try_iter() {
+            sum.merge(&interval);
+        }
+        let nodes = sum.nodes();
+        let counts = |node: usize| {
+            let it = &nodes[node];
+            (it.requests, it.ok, it.drained_ok, it.accepted, it.failures.iter().sum::<u64>())
+        };
+        assert_eq!(nodes.len(), 3);
+        assert_eq!([counts(0), counts(1)], [(1, 7, 0, 0, 3), (0, 0, 0, 0, 0)]);
+        assert_eq!(counts(2), (3, 14, 7, 7, 16));
+        let all = sum.kind(OpKind::BulkInsert).unwrap();
+        assert_eq!(all.requests, nodes.iter().map(|it| it.requests).sum::<u64>());
+        assert_eq!(all.ok, nodes.iter().map(|it| it.ok).sum::<u64>());
+        let log = NodeLog { connections: 4, ..NodeLog::default() };
+        let summary = NodeSummary::new("http://c".to_owned(), &nodes[2], &log, (0, 2.0));
+        assert!((summary.throughput_per_s - 3.5).abs() < 1e-9, "without what was drained");
+        assert_eq!(summary.failures, [(Failure::Conflict, 6), (Failure::Reset, 10)].into());
+    }
+
+    #[test]
+    fn absences_that_overlap_are_one() {
+        let log = |absences: &[Absence]| NodeLog {
+            connections: 2,
+            away_ns: 5,
+            absences: absences.to_vec(),
+        };
+        let mut one = log(&[absence(10, Some(20), 2), absence(40, Some(50), 2)]);
+        one.merge(&log(&[absence(12, Some(25), 4), absence(60, None, 2)]));
+        assert_eq!(
+            one.absences,
+            [absence(10, Some(25), 6), absence(40, Some(50), 2), absence(60, None, 2)]
+        );
+        assert_eq!((one.connections, one.away_ns), (4, 10));
+        one.merge(&log(&[absence(45, None, 2)]));
+        assert_eq!(one.absences.len(), 2, "one that has no end goes on over the next");
+        assert_eq!(one.absences[1], absence(40, None, 6));
+    }
+
+    #[test]
+    fn a_node_that_comes_and_goes_takes_no_more_memory_for_it() {
+        let mut log = NodeLog::default();
+        for at in 0..3_000 {
+            log.lose(at * 10);
+            log.moved();
+            log.find(at * 10 + 5);
+            log.returned(5);
+        }
+        assert_eq!(log.absences.len(), MOST_ABSENCES);
+        assert_eq!(log.absences.iter().map(|it| it.moved).sum::<u64>(), 3_000);
+        assert_eq!(log.away_ns, 15_000);
+        assert_eq!(log.absences.last().unwrap().to, Some(29_995));
+    }
+}

@@ -1,0 +1,293 @@
+//! Several nodes of one cluster: where connections are, and where they go when a node is gone.
+
+use crate::servers::Server;
+use crate::springload::{Finished, failures, measure, number, springload};
+use serde_json::Value;
+use springload::embedded::{NodeState, Options, StandIn, bind};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::thread::scope;
+use std::time::Duration;
+
+/// Three nodes of one stand-in. Where the system has more than one loopback address, they have one
+/// to themselves: while a node is down, nobody else takes its port.
+fn cluster(options: Options) -> StandIn {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let host = NEXT.fetch_add(1, Ordering::Relaxed);
+    let host =
+        if cfg!(target_os = "linux") { format!("127.0.7.{host}") } else { "127.0.0.1".into() };
+    let listeners = (0..3).map(|_| bind(&format!("{host}:0")).expect("a free port")).collect();
+    StandIn::start_nodes(listeners, options).expect("the stand-in starts")
+}
+
+fn run(cluster: &StandIn, more: &[&str]) -> Finished {
+    let urls = cluster.urls();
+    let urls = urls.iter().map(String::as_str);
+    measure(std::iter::once("run").chain(urls).chain(more.iter().copied()))
+}
+
+/// Waits until `done` requests were answered: the run is under way.
+fn after(cluster: &StandIn, done: u64) {
+    while cluster.counters().requests < done {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Runs a load of `ops` operations, and does `work` to the cluster as soon as it is under way.
+fn during(cluster: &StandIn, more: &[&str], work: impl FnOnce(&AtomicBool) + Send) -> Finished {
+    let over = AtomicBool::new(false);
+    scope(|scope| {
+        let (over, cluster) = (&over, &cluster);
+        scope.spawn(move || {
+            after(cluster, 200);
+            work(over);
+        });
+        let run = run(cluster, more);
+        over.store(true, Ordering::Relaxed);
+        run
+    })
+}
+
+fn nodes<'a>(run: &'a Finished, stage: &str) -> &'a Vec<Value> {
+    run.stage(stage)["nodes"].as_array().expect("nodes")
+}
+
+/// What is on record of a time in which a node was gone: from, to, moved and returned.
+fn gone(node: &Value) -> Vec<(f64, Option<f64>, u64, u64)> {
+    let spans = node["unreachable"].as_array().into_iter().flatten();
+    let span = |it: &Value| {
+        let from_s = it["from_s"].as_f64().expect("a time");
+        (from_s, it["to_s"].as_f64(), number(&it["moved"]), number(&it["returned"]))
+    };
+    spans.map(span).collect()
+}
+
+/// The nodes' counts are those of all requests, each counted once.
+#[track_caller]
+fn adds_up(run: &Finished, stage: &str) {
+    let requests = run.stage(stage)["operations"].as_array().expect("operations").clone();
+    let requests = requests.iter().filter(|it| it["kind"] != "verify");
+    let sums = requests.fold([0; 4], |sum, it| {
+        let counts =
+            [number(&it["requests"]), number(&it["ok"]), failures(it), number(&it["accepted"])];
+        [0, 1, 2, 3].map(|at| sum[at] + counts[at])
+    });
+    let of_nodes = nodes(run, stage).iter().fold([0; 4], |sum, it| {
+        let counts =
+            [number(&it["requests"]), number(&it["ok"]), failures(it), number(&it["accepted"])];
+        [0, 1, 2, 3].map(|at| sum[at] + counts[at])
+    });
+    assert_eq!(of_nodes, sums, "{stage}");
+}
+
+#[test]
+fn connections_are_dealt_to_nodes_in_turn_and_each_is_on_record() {
+    let cluster = cluster(Options::default());
+    let run = run(&cluster, &["--docs", "300", "--ops", "1k", "-c", "7", "-t", "2"]).passed();
+    for stage in ["bulk_insert", "crud"] {
+        let counts: Vec<_> =
+            nodes(&run, stage).iter().map(|it| number(&it["connections"])).collect();
+        assert_eq!(counts, [3, 2, 2]);
+        adds_up(&run, stage);
+        for (node, url) in nodes(&run, stage).iter().zip(cluster.urls()) {
+            assert_eq!(node["url"], url.as_str());
+            assert!(number(&node["requests"]) > 0, "{node}");
+            assert_eq!(node["response"]["samples"], node["requests"]);
+            assert_eq!((gone(node), &node["away_s"]), (vec![], &Value::Null));
+        }
+    }
+    let told = run.told();
+    assert!(told.contains("node connections ok/s failed p50 p99 max"), "{told}");
+    for url in cluster.urls() {
+        assert!(told.contains(url.trim_start_matches("http://")), "{told}");
+    }
+    // The record asks for the same again.
+    let command = run.record["plan"]["command"].as_str().expect("a command");
+    assert!(cluster.urls().iter().all(|url| command.contains(url)), "{command}");
+    assert_eq!(cluster.counters().databases_deleted, 1);
+}
+
+#[test]
+fn a_node_that_is_dead_from_the_start_has_its_connections_elsewhere() {
+    for (dead, pin) in [(0, false), (1, false), (2, true)] {
+        let cluster = cluster(Options::default());
+        cluster.set_node(dead, NodeState::Down);
+        let mut words = vec!["--docs", "300", "--ops", "600", "-c", "6", "--timeout", "2s"];
+        words.extend(pin.then_some("--pin"));
+        let run = run(&cluster, &words);
+        adds_up(&run, "bulk_insert");
+        let stage = if pin { "bulk_insert" } else { "crud" };
+        let node = &nodes(&run, stage)[dead].clone();
+        assert_eq!((number(&node["ok"]), number(&node["connections"])), (0, 2));
+        if pin {
+            assert!(failures(node) > 0, "{node}");
+            assert_eq!(gone(node), [(0.0, None, 0, 0)], "{node}");
+            continue;
+        }
+        let run = run.passed();
+        assert_eq!(gone(node), [(0.0, None, 2, 0)], "{node}");
+        assert!(node["away_s"].as_f64().expect("a time") > 0.0);
+        assert_eq!(failures(&run.operation("crud", "read")), 0, "{}", run.stderr);
+        let told = run.told();
+        assert!(told.contains("was gone to the end: 2 connections moved"), "{told}");
+        // Both others got one of them: an even share.
+        let served = nodes(&run, "crud").iter().filter(|it| number(&it["ok"]) > 100).count();
+        assert_eq!(served, 2, "{told}");
+    }
+}
+
+#[test]
+fn connections_of_a_killed_node_move_and_come_back_and_nothing_is_lost() {
+    let cluster = cluster(Options::default());
+    let words = ["--docs", "300", "-d", "5s", "-c", "6", "--verify", "--audit"];
+    let run = during(&cluster, &words, |_| {
+        std::thread::sleep(Duration::from_millis(500));
+        cluster.set_node(1, NodeState::Down);
+        std::thread::sleep(Duration::from_millis(900));
+        cluster.set_node(1, NodeState::Up);
+    });
+    assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
+    adds_up(&run, "crud");
+    let node = &nodes(&run, "crud")[1];
+    let [(from_s, Some(to_s), 2, 2)] = gone(node)[..] else { panic!("{node}") };
+    assert!(to_s - from_s > 0.5, "{node}");
+    // What was in flight may have failed, nothing else.
+    let failed: u64 = nodes(&run, "crud").iter().map(failures).sum();
+    assert!(failed <= 2, "{node}");
+    for other in [0, 2] {
+        assert_eq!(gone(&nodes(&run, "crud")[other]), []);
+    }
+    // Moving is no reason for alarm.
+    for stage in ["crud", "audit"] {
+        assert_eq!(failures(&run.operation(stage, "verify")), 0, "{stage}");
+    }
+    assert!(run.told().contains("2 connections moved, 2 came back"), "{}", run.told());
+}
+
+#[test]
+fn a_node_that_stands_still_has_only_its_own_connections_wait() {
+    let cluster = cluster(Options::default());
+    let words = ["--docs", "300", "-d", "4s", "-c", "6", "--timeout", "500ms", "--verify"];
+    let run = during(&cluster, &words, |over| {
+        cluster.set_node(2, NodeState::Still);
+        // Nor does its listener answer, though the system takes connections for it.
+        while !over.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        cluster.set_node(2, NodeState::Up);
+    });
+    adds_up(&run, "crud");
+    let all = nodes(&run, "crud");
+    let [(_, None, 2, 0)] = gone(&all[2])[..] else { panic!("{}", all[2]) };
+    // Each had one request in flight.
+    assert_eq!(failures(&all[2]), 2, "{}", all[2]);
+    assert_eq!([failures(&all[0]), failures(&all[1])], [0, 0]);
+    assert_eq!(failures(&run.operation("crud", "verify")), 0);
+}
+
+#[test]
+fn when_all_nodes_are_dead_the_run_does_not_begin_or_ends() {
+    let cluster = cluster(Options::default());
+    (0..3).for_each(|node| cluster.set_node(node, NodeState::Down));
+    let dead = run(&cluster, &["--docs", "10", "--ops", "10", "-c", "3"]);
+    dead.refused(3, &["none of the other nodes answers", "connection refused"]);
+    (0..3).for_each(|node| cluster.set_node(node, NodeState::Up));
+    let words = ["--docs", "300", "-d", "60s", "-c", "3", "--timeout", "1s"];
+    let run = during(&cluster, &words, |_| {
+        (0..3).for_each(|node| cluster.set_node(node, NodeState::Down));
+    });
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("no longer answers"), "{}", run.stderr);
+}
+
+#[test]
+fn each_agent_moves_its_own_connections() {
+    let cluster = cluster(Options::default());
+    cluster.set_node(1, NodeState::Down);
+    let words = ["--docs", "300", "--ops", "600", "-c", "6", "-t", "1", "--agents", "2"];
+    let run = run(&cluster, &words).passed();
+    adds_up(&run, "crud");
+    let node = &nodes(&run, "crud")[1];
+    let [(from_s, None, 2, 0)] = gone(node)[..] else { panic!("{node}") };
+    assert!(from_s < 0.001, "on the clock of the stage: {node}");
+    assert_eq!(number(&node["connections"]), 2);
+}
+
+#[test]
+fn credentials_given_once_hold_for_all_nodes() {
+    let admin = Some(("ann".to_owned(), "secret".to_owned()));
+    let cluster = cluster(Options { admin, ..Options::default() });
+    let with = |user: &str, url: &String| url.replacen("http://", &format!("http://{user}@"), 1);
+    let urls = cluster.urls();
+    let more = ["--docs", "100", "--ops", "100", "-c", "3"];
+    let first = with("ann:secret", &urls[0]);
+    let words = |urls: [&str; 3]| measure([&["run"], &urls[..], &more].concat());
+    for last in [urls[2].clone(), with("ann", &urls[2]), with("ann:secret", &urls[2])] {
+        let run = words([&first, &urls[1], &last]).passed();
+        let plan = run.record["plan"].to_string();
+        assert!(!plan.contains("secret"), "{plan}");
+        assert_eq!(run.record["plan"]["target"]["nodes"][1]["user"], "ann");
+        adds_up(&run, "crud");
+    }
+    let wrong = words([&first, &urls[1], &with("ann:other", &urls[2])]);
+    assert_eq!(wrong.code, 3, "{}", wrong.stderr);
+    assert!(!wrong.stderr.contains("secret") && !wrong.stderr.contains("other"));
+}
+
+#[test]
+fn what_are_no_nodes_of_one_cluster_are_refused() {
+    let [one, two] = [(); 2].map(|()| Server::stand_in(Options::default()));
+    let run = |targets: &[&str], more: &[&str]| {
+        measure([&["run"], targets, &["--ops", "10", "--docs", "10", "-c", "2"], more].concat())
+    };
+    let (a, b) = (format!("{}/a", one.url), format!("{}/b", two.url));
+    run(&[&a, &b], &[]).refused(2, &["TARGET", "\"a\" and \"b\"", "one database on all of them"]);
+    run(&[&one.url, &b], &[]).refused(2, &["the first address none"]);
+    run(&[&one.url, &one.url], &[]).refused(2, &["named twice"]);
+    run(&[&one.url, "line://127.0.0.1:7"], &[]).refused(2, &["not all of the same kind"]);
+    run(&["basic", &one.url], &[]).refused(2, &["several addresses"]);
+    run(&[&one.url], &["--pin"]).refused(2, &["--pin", "only one address"]);
+    // Each has its own documents.
+    let told = run(&[&one.url, &two.url], &[]).refused(3, &["not nodes of one cluster"]);
+    assert!(told.stderr.contains(&two.url));
+    for server in [&one, &two] {
+        let counters = server.as_stand_in().expect("it is one").counters();
+        assert_eq!(counters.databases_created, counters.databases_deleted);
+    }
+}
+
+#[test]
+fn a_plan_file_and_a_stored_plan_name_all_nodes() {
+    let cluster = cluster(Options::default());
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = folder.path().join("plan.toml");
+    let text = format!(
+        "target = {:?}\ndocs = 100\nops = 100\nconnections = 3\npin = true",
+        cluster.urls()
+    );
+    std::fs::write(&plan, text).expect("written");
+    let plan = plan.to_str().expect("UTF-8");
+    let run = measure(vec!["run", plan]).passed();
+    assert_eq!(nodes(&run, "crud").len(), 3);
+    assert_eq!(run.record["plan"]["target"]["pin"], true);
+    let stored = run.output().join("run.json");
+    let again = measure(["run", stored.to_str().expect("UTF-8")]).passed();
+    assert_eq!(nodes(&again, "crud").len(), 3);
+}
+
+#[test]
+fn bursts_and_sweeps_use_all_nodes() {
+    let cluster = cluster(Options::default());
+    let urls = cluster.urls();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let burst = measure([&["burst"], &urls[..], &["-c", "6", "-d", "300ms"]].concat());
+    assert!(nodes(&burst, "burst_write").iter().all(|node| number(&node["requests"]) > 0));
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("sweep");
+    let output = output.to_str().expect("UTF-8");
+    let more = ["-L", "batch=10,20", "--docs", "200", "--ops", "0", "-c", "3", "-q", "-o", output];
+    let swept = springload([&["sweep"], &urls[..], &more].concat());
+    assert!(matches!(swept.code, 0 | 5), "{}", swept.stderr);
+    let text = std::fs::read_to_string(folder.path().join("sweep/cells/000/run.json"));
+    let cell: Value = serde_json::from_str(&text.expect("a cell")).expect("JSON");
+    assert_eq!(cell["stages"][0]["nodes"].as_array().expect("nodes").len(), 3);
+}
