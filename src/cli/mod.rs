@@ -131,6 +131,40 @@ fn grammar() -> Command {
     })
 }
 
+/// What is read from files and command lines here, for fuzz targets and their short pass in the
+/// tests.
+#[cfg(feature = "internals")]
+pub mod read {
+    use super::dialect::siege;
+    use super::verb::sweep;
+    use super::{VERBS, grammar, refusal};
+    use std::ffi::OsString;
+
+    /// The reports of a `sweep.json`; none if it is refused.
+    pub fn sweep(text: &str) -> Vec<Vec<u8>> {
+        sweep::parse(text).map_or_else(|_| Vec::new(), |sweep| sweep::reports(&sweep))
+    }
+
+    /// What is wrong with a siegerc.
+    pub fn siegerc(text: &str) -> Vec<String> {
+        siege::mistakes_of_rc(text).iter().map(ToString::to_string).collect()
+    }
+
+    /// What is wrong with a command line, as it is told; empty if nothing is. Records keep the line
+    /// without its secrets.
+    pub fn command_line(words: Vec<OsString>) -> String {
+        let kept = super::command_line(&words);
+        let named = words.get(1).and_then(|word| VERBS.iter().find(|it| word == it.name));
+        match grammar().try_get_matches_from(words) {
+            Ok(_) => crate::report::shown(&kept, false),
+            Err(error) => {
+                let (problem, cure) = refusal::mistake(&error, named.map(|verb| verb.name));
+                crate::report::shown(&(problem + &cure), false)
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

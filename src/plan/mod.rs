@@ -32,7 +32,7 @@ pub use spec::{LoadSpec, PlanSpec};
 pub use stage::StagePlan;
 pub use threshold::{Comparison, Limit, Metric, Span, Statistic, Threshold, ThresholdError};
 pub use units::{count, duration_ns, label, mix, rate, size};
-pub use urls::{METHODS, UrlSource, expand};
+pub use urls::{METHODS, UrlSource, expand, within};
 pub use ycsb_measurement::{
     ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
 };

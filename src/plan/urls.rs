@@ -118,14 +118,18 @@ impl UrlReader {
     /// The requests in a file called `name`.
     fn text(&mut self, name: &str, text: &str) -> Vec<RequestPlan> {
         let (mut requests, mut variables) = (Vec::new(), BTreeMap::new());
-        let before = self.mistakes.len();
+        let (before, mut grown) = (self.mistakes.len(), 0_usize);
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let read = expand(line, &variables).and_then(|line| {
+            let read = expand(line, &variables).and_then(|filled| {
+                grown += filled.len().saturating_sub(line.len());
+                within(grown).map(|()| filled)
+            });
+            let read = read.and_then(|line| {
                 if let Some((variable, value)) = assignment(&line) {
                     variables.insert(variable.to_owned(), value.to_owned());
                     Ok(None)
@@ -138,6 +142,9 @@ impl UrlReader {
                 Err((problem, cure)) => {
                     self.mistakes.push(Invalid::new(format!("{name}:{number}"), problem, cure));
                 }
+            }
+            if within(grown).is_err() {
+                break;
             }
         }
         if requests.is_empty() && self.mistakes.len() == before {
@@ -384,6 +391,21 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 
 /// No line is longer with its variables filled in: each may double those before it.
 const LONGEST_LINE: usize = 1 << 20;
+
+/// No file grows by more bytes with its variables filled in.
+const MOST_GROWTH: usize = 64 << 20;
+
+/// Whether a file may grow so much.
+///
+/// # Errors
+/// If not, and the cure.
+pub fn within(grown: usize) -> Result<(), Wrong> {
+    if grown <= MOST_GROWTH {
+        return Ok(());
+    }
+    let problem = format!("the file grows by more than {MOST_GROWTH} bytes with its variables");
+    Err(wrong(problem, "use shorter variables, or fewer lines with them"))
+}
 
 /// Replaces variables: `$(NAME)` or `${NAME}`, from the file or the environment. `\$` is a dollar
 /// sign.

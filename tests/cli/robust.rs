@@ -157,7 +157,12 @@ fn a_device_and_a_pipe_that_says_nothing_are_no_files() {
     let pipe = folder.path().join("pipe").display().to_string();
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
     let body = format!("@{pipe}");
-    let verbs: [&[&str]; 9] = [
+    let verbs: [&[&str]; 14] = [
+        &["audit"],
+        &["run", "http://127.0.0.1:1", "--bearer-file"],
+        &["run", "https://127.0.0.1:1", "-k", "--tls-key", "/dev/null", "--tls-cert"],
+        &["sweep", "-L", "connections=1,2", "--schema"],
+        &["ycsb", "run", "couchdb", "-p", "measurementtype=x", "-P"],
         &["report"],
         &["show"],
         &["run", "--docs", "1", "--dry-run", "--schema"],
@@ -204,4 +209,13 @@ fn variables_that_double_are_bounded() {
     let ended = run.finish();
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("with its variables filled in"), "{}", ended.stderr);
+    // No line is long, but all are together.
+    let text = format!("A = {}\n{}", "x".repeat(1_000), "B = $(A)$(A)\n".repeat(40_000));
+    for words in [&["siege", "-f", "urls.txt"][..], &["siege", "-C", "-R", "urls.txt"]] {
+        let run = Run::bare(words);
+        fs::write(run.folder().join("urls.txt"), &text).expect("it");
+        let ended = run.finish();
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        assert!(ended.stderr.contains("grows by more than"), "{}", ended.stderr);
+    }
 }

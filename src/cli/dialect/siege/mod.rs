@@ -8,6 +8,12 @@ mod transcript;
 
 pub(in crate::cli) use args::Siege;
 
+/// What is wrong with the text of a siegerc.
+#[cfg(feature = "internals")]
+pub(in crate::cli) fn mistakes_of_rc(text: &str) -> Vec<Invalid> {
+    rc::Rc::parse("siegerc", text).err().unwrap_or_default()
+}
+
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::client::drawn_seed;

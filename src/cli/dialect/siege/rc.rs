@@ -2,7 +2,7 @@
 
 use crate::driver::strike_secrets;
 use crate::files;
-use crate::plan::{Invalid, expand};
+use crate::plan::{Invalid, expand, within};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -88,18 +88,26 @@ impl Rc {
         Self::parse(&name, &text)
     }
 
-    fn parse(name: &str, text: &str) -> Result<Self, Vec<Invalid>> {
+    pub(super) fn parse(name: &str, text: &str) -> Result<Self, Vec<Invalid>> {
         let (mut rc, mut variables, mut mistakes) = (Self::default(), BTreeMap::new(), Vec::new());
+        let mut grown = 0_usize;
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             let place = format!("{name}:{number}");
-            let line = match expand(line, &variables) {
+            let filled = expand(line, &variables).and_then(|filled| {
+                grown += filled.len().saturating_sub(line.len());
+                within(grown).map(|()| filled)
+            });
+            let line = match filled {
                 Ok(line) => line,
                 Err((problem, cure)) => {
                     mistakes.push(Invalid::new(place, problem, cure));
+                    if within(grown).is_err() {
+                        break;
+                    }
                     continue;
                 }
             };

@@ -280,13 +280,28 @@ fn load(folder: &Path) -> Result<SweepRecord, Invalid> {
 pub(in crate::cli) fn read(file: &Path) -> Result<SweepRecord, String> {
     let wrong = |problem: String| format!("{}: {problem}", file.display());
     let text = files::read_text(file, files::RECORD).map_err(|error| wrong(error.to_string()))?;
-    let sweep = sane(&text).and_then(|()| serde_json::from_str::<SweepRecord>(&text));
-    let sweep = sweep.map_err(|error| wrong(error.to_string()))?;
+    parse(&text).map_err(wrong)
+}
+
+/// Reads the text of a `sweep.json`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(in crate::cli) fn parse(text: &str) -> Result<SweepRecord, String> {
+    let sweep = sane(text).and_then(|()| serde_json::from_str::<SweepRecord>(text));
+    let sweep = sweep.map_err(|error| error.to_string())?;
     if sweep.schema_version != SCHEMA_VERSION {
-        return Err(wrong(format!("unknown schema_version {}", sweep.schema_version)));
+        return Err(format!("unknown schema_version {}", sweep.schema_version));
     }
-    sweep.check().map_err(|problem| wrong(problem.to_owned()))?;
+    sweep.check().map_err(str::to_owned)?;
     Ok(sweep)
+}
+
+/// A sweep in every format that is text.
+#[cfg(feature = "internals")]
+pub(in crate::cli) fn reports(sweep: &SweepRecord) -> Vec<Vec<u8>> {
+    let all = SweepFormat::value_variants().iter().filter(|&&it| it != SweepFormat::Png);
+    all.map(|format| format.render(sweep)).collect()
 }
 
 /// Replaces `sweep.json` in one step.

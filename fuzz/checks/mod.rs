@@ -1,0 +1,94 @@
+//! What fuzz targets and their short pass in the tests try with any text: reading it ends, neither
+//! panics nor fills the memory, and what was read can be shown.
+
+use springload::cli::read;
+use springload::plan::{
+    HttpFlags, HttpLoad, HttpPlan, HttpSpec, MeasurementPlan, TlsOptions, UrlSource, check_http,
+};
+use springload::properties::Properties;
+use springload::workload::UrlOrder;
+use springload::workload::ycsb::CoreConfig;
+use std::ffi::OsString;
+
+/// No report steers a terminal.
+fn plain(what: &str, bytes: &[u8]) {
+    assert!(!bytes.contains(&0x1b), "{what} has an escape character");
+}
+
+/// A `run.json`: shown in every format but as pixels, and read again as it was.
+pub fn run_json(text: &str) {
+    let Ok(record) = springload::read_record(text) else { return };
+    for format in springload::formats().filter(|&format| format != "png") {
+        if let Ok(report) = springload::render(format, std::slice::from_ref(&record)) {
+            plain(format, &report);
+        }
+    }
+}
+
+/// A `sweep.json`: shown in every format.
+pub fn sweep_json(text: &str) {
+    for report in read::sweep(text) {
+        plain("a sweep", &report);
+    }
+}
+
+/// A file of URLs. Other files that it names are left out: they would be read.
+pub fn url_file(text: &str) {
+    let file = std::env::temp_dir().join(format!("springload-urls-{}", std::process::id()));
+    if text.contains('<') || std::fs::write(&file, text).is_err() {
+        return;
+    }
+    let spec = HttpSpec {
+        command: String::new(),
+        urls: vec![UrlSource::File { flag: "--file", path: file.clone() }],
+        flags: HttpFlags::NATIVE,
+        log_in: Vec::new(),
+        user: None,
+        settings: HttpPlan::default(),
+        method: None,
+        body: None,
+        content_type: None,
+        literal: false,
+        order: UrlOrder::Sequential,
+        tls: TlsOptions::default(),
+        users: 1,
+        threads: Some(1),
+        seed: 1,
+        timeout_ns: 1_000_000_000,
+        max_answer: 1_000_000,
+        once: false,
+        operations: Some(1),
+        duration_ns: None,
+        warmup_ns: 0,
+        load: HttpLoad::Thinking(0),
+        thresholds: Vec::new(),
+    };
+    let read = check_http(&spec);
+    let _ = std::fs::remove_file(file);
+    match read {
+        Ok(plan) => plain("a plan", serde_json::to_string(&plan).expect("a plan").as_bytes()),
+        Err(mistakes) => {
+            mistakes.iter().for_each(|it| plain("a mistake", it.to_string().as_bytes()))
+        }
+    }
+}
+
+/// A siegerc.
+pub fn siegerc(text: &str) {
+    for mistake in read::siegerc(text) {
+        plain("a mistake", mistake.as_bytes());
+    }
+}
+
+/// A file of properties, and the workload that they ask for.
+pub fn properties(bytes: &[u8]) {
+    let Ok(properties) = Properties::parse(bytes) else { return };
+    let _ = CoreConfig::read(&properties, false, &|name| Err(name.to_owned()));
+    let _ = MeasurementPlan::read(&properties);
+}
+
+/// A command line, a word in each line.
+pub fn command_line(text: &str) {
+    let words = text.lines().map(OsString::from).collect();
+    plain("a message", read::command_line(words).as_bytes());
+}
