@@ -120,6 +120,39 @@ fn a_server_that_wants_a_certificate_is_shown_one() {
     Run::of(&plain.concat()).finish().refused(2, &["--tls-cert: the target is not https"]);
 }
 
+#[test]
+fn no_certificate_is_shown_along_a_redirect() {
+    let server = Server::stand_in(Options::default());
+    let (here, there) =
+        (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let authority = authority();
+    let key = KeyPair::generate().expect("a key");
+    let parameters = CertificateParams::new(vec!["ann".to_owned()]).expect("a name");
+    let certificate = parameters.signed_by(&key, &authority).expect("a certificate");
+    let (own, key) = written(here.path(), "own", &certificate.pem(), &key);
+    let (tls, there_ca) = self_signed(there.path(), Some(authority.der()));
+    let answer =
+        |more: &str| format!("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n{more}\r\n").into_bytes();
+    let stranger = Proxy::with_both(&server.url, tls, Box::new(move |_| Some(answer(""))));
+    let (tls, here_ca) = self_signed(here.path(), None);
+    let more = format!("Location: {}/\r\n", stranger.url);
+    let named = Proxy::with_both(&server.url, tls, Box::new(move |_| Some(answer(&more))));
+    let both = here.path().join("both.pem");
+    let pems = [here_ca, there_ca].map(|file| fs::read_to_string(file).expect("a file"));
+    fs::write(&both, pems.concat()).expect("a file");
+    let both = both.display().to_string();
+    let tls = ["--tls-ca", &both, "--tls-cert", &own, "--tls-key", &key];
+    let asked = |proxy: &Proxy, times| {
+        let words = [&["http", &proxy.url, "-n2", "-c1"][..], &tls].concat();
+        let ended = Run::of(&words).finish();
+        assert_eq!(ended.sum("request", "ok"), times, "{}", ended.stderr);
+    };
+    asked(&named, 0);
+    assert!(!named.exchanges().is_empty() && stranger.exchanges().is_empty());
+    // Where it is named, it is shown one.
+    asked(&stranger, 2);
+}
+
 /// A CouchDB that lets in only requests that have all of these lines, and what it was asked.
 fn wanting(lines: &[&str]) -> (Proxy, Arc<Mutex<Vec<String>>>, Server) {
     let server = Server::stand_in(Options::default());
