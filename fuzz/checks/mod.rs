@@ -68,7 +68,9 @@ pub fn url_file(text: &str) {
     match read {
         Ok(plan) => plain("a plan", serde_json::to_string(&plan).expect("a plan").as_bytes()),
         Err(mistakes) => {
-            mistakes.iter().for_each(|it| plain("a mistake", it.to_string().as_bytes()))
+            for mistake in mistakes {
+                plain("a mistake", mistake.to_string().as_bytes());
+            }
         }
     }
 }
