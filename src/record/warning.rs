@@ -243,8 +243,8 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
             );
         }
         if operation.accepted > 0 {
-            let count = operation.accepted;
-            let message = format!("{count} {kind} operations {accepted}");
+            let (count, ok) = (operation.accepted, operation.ok);
+            let message = format!("{count} of {ok} {kind} operations {accepted}");
             add(Code::Accepted, message);
         }
         if operation.wire.resent > 0 {

@@ -291,3 +291,36 @@ fn bursts_and_sweeps_use_all_nodes() {
     let cell: Value = serde_json::from_str(&text.expect("a cell")).expect("JSON");
     assert_eq!(cell["stages"][0]["nodes"].as_array().expect("nodes").len(), 3);
 }
+
+#[test]
+fn writes_without_a_quorum_are_counted_by_node_and_second() {
+    let cluster = cluster(Options::default());
+    for node in [1, 2] {
+        cluster.set_node(node, NodeState::Down);
+    }
+    let run = run(&cluster, &["--docs", "300", "--ops", "600", "-c", "6"]).passed();
+    for stage in ["bulk_insert", "crud"] {
+        adds_up(&run, stage);
+        let operations = run.stage(stage)["operations"].as_array().expect("operations");
+        for operation in operations {
+            let kind = operation["kind"].as_str().expect("a kind");
+            let writes = kind != "read";
+            let accepted = if writes { &operation["ok"] } else { &Value::from(0) };
+            assert_eq!(&operation["accepted"], accepted, "{kind}");
+            let rows = run.stage(stage)["series"].as_array().expect("rows").iter();
+            let by_second: u64 =
+                rows.map(|row| row["kinds"][kind]["accepted"].as_u64().unwrap_or(0)).sum();
+            assert_eq!(by_second, number(accepted), "{kind}");
+        }
+        assert!(number(&nodes(&run, stage)[0]["accepted"]) > 0);
+    }
+    let told = run.told();
+    let warned = "300 of 300 bulk_insert operations were answered 202: not yet on a quorum";
+    assert!(told.contains(warned), "{told}");
+    // With a majority, none is.
+    cluster.set_node(1, NodeState::Up);
+    let urls = cluster.urls();
+    let more = ["--docs", "100", "--ops", "100", "-c", "2"];
+    let again = measure(["run", &urls[0], &urls[2]].into_iter().chain(more)).passed();
+    assert_eq!(again.sum("create", "accepted") + again.sum("bulk_insert", "accepted"), 0);
+}

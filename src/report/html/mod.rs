@@ -7,6 +7,7 @@ mod burst;
 mod compare;
 mod escape;
 mod facts;
+mod nodes;
 mod parts;
 mod result;
 mod summary;
@@ -65,9 +66,14 @@ fn render(runs: &[RunRecord]) -> String {
             _ => compare::table(runs),
         },
         trust: trust::details(runs),
-        more: [visible::section(runs), burst::section(runs), agents::section(runs)]
-            .into_iter()
-            .collect(),
+        more: [
+            visible::section(runs),
+            burst::section(runs),
+            nodes::section(runs),
+            agents::section(runs),
+        ]
+        .into_iter()
+        .collect(),
         settings: facts::table(runs),
         reproduce: parts::reproduce(runs),
         source: "run.json",
