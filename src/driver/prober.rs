@@ -17,6 +17,9 @@ pub struct Stored {
 
 /// One connection to one node that stores documents or looks for them.
 pub trait Prober: 'static {
+    /// The node that it asks, if there are several.
+    fn node(&self) -> Option<String>;
+
     /// Makes what looking in this way needs, such as an index, and waits until it is there.
     ///
     /// # Errors
@@ -50,6 +53,10 @@ pub trait Prober: 'static {
 
 /// Of drivers without probes: there is none.
 impl Prober for Infallible {
+    fn node(&self) -> Option<String> {
+        match *self {}
+    }
+
     async fn prepare(&mut self, _: Way) -> Result<(), TargetError> {
         match *self {}
     }

@@ -30,6 +30,9 @@ pub struct Visibility {
 pub struct VisibleBy {
     /// The way.
     pub way: Way,
+    /// The node that was asked, if there are several. A probe may have been written on another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Probes that were looked for: those written while the one before was still being looked for
     /// were not.
     pub probes: u64,
@@ -73,10 +76,17 @@ pub struct Sightings {
 
 impl Sightings {
     /// None yet.
-    pub fn new(way: Way) -> Self {
-        let time = Latency::new(Histogram::default());
-        let (probes, reason) = (0, None);
-        let by = VisibleBy { way, probes, stale_first: 0, unseen: 0, failures: 0, reason, time };
+    pub fn new(way: Way, node: Option<String>) -> Self {
+        let by = VisibleBy {
+            way,
+            node,
+            probes: 0,
+            stale_first: 0,
+            unseen: 0,
+            failures: 0,
+            reason: None,
+            time: Latency::new(Histogram::default()),
+        };
         Self { by, times: Histogram::default(), answered: false }
     }
 
@@ -134,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_probe_is_stale_unseen_or_seen() {
-        let mut found = Sightings::new(Way::View);
+        let mut found = Sightings::new(Way::View, None);
         found.unusable("not yet");
         found.usable();
         // Seen at once; seen later; never; no answer at all.
@@ -154,6 +164,6 @@ mod tests {
         assert_eq!(by.time.samples, by.probes - by.unseen);
         assert_eq!(by.reason.as_deref(), Some("no answer"));
         assert_eq!(by.stale_share(), Some(2.0 / 3.0));
-        assert_eq!(Sightings::new(Way::Get).finish().stale_share(), None);
+        assert_eq!(Sightings::new(Way::Get, None).finish().stale_share(), None);
     }
 }

@@ -14,13 +14,14 @@ pub(super) fn of_stage(stage: &StageRecord, warnings: &mut Vec<Warning>) {
         reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"))
     };
     for by in &found.by {
-        let VisibleBy { way, probes, unseen, reason, .. } = by;
+        let VisibleBy { way, node, probes, unseen, reason, .. } = by;
+        let node = node.as_ref().map_or_else(String::new, |node| format!(" at {node}"));
         if *probes == 0 && found.written > 0 {
-            let message = format!("nothing was looked for by {way}{}", because(reason));
+            let message = format!("nothing was looked for by {way}{node}{}", because(reason));
             warn(Code::ProbesFailed, message);
         } else if *unseen > 0 {
             let message = format!(
-                "{unseen} of {probes} acknowledged probes were never seen by {way}; each was \
+                "{unseen} of {probes} acknowledged probes were never seen by {way}{node}; each was \
                  looked for for ten seconds, or one after the end"
             );
             warn(Code::NotVisible, message);

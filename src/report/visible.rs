@@ -34,7 +34,11 @@ fn row(by: &VisibleBy) -> Vec<String> {
     };
     let counts = [grouped(by.probes), stale, grouped(by.unseen)];
     let times = [time(times.p50_us), time(times.p99_us), time(Some(times.max_us))];
-    std::iter::once(by.way.name().to_owned()).chain(counts).chain(times).collect()
+    let name = match &by.node {
+        Some(node) => format!("{} at {node}", by.way),
+        None => by.way.to_string(),
+    };
+    std::iter::once(name).chain(counts).chain(times).collect()
 }
 
 /// The table in text; nothing without probes.

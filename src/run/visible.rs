@@ -91,7 +91,7 @@ impl Probes {
             for prober in target.probers(&mark) {
                 let (sender, source) = channel(1);
                 let idle = Rc::new(Cell::new(false));
-                let (over, found) = (self.over.clone(), Sightings::new(way));
+                let (over, found) = (self.over.clone(), Sightings::new(way, prober.node()));
                 let lookout = Lookout { way, prober, idle: idle.clone(), over, found };
                 lookouts.push(spawn_local(lookout.look(source)));
                 eyes.push(Eye { sender, idle });
@@ -100,14 +100,15 @@ impl Probes {
         let mut found = Visibility::default();
         let mut kept = Vec::new();
         let mut writers = target.probers(&mark);
-        if let Some(writer) = writers.first_mut() {
-            self.write(writer, &eyes, (&mut found, &mut kept)).await;
+        if !writers.is_empty() {
+            self.write(&mut writers, &eyes, (&mut found, &mut kept)).await;
         }
         drop(eyes);
         for lookout in lookouts {
             found.by.extend(lookout.await);
         }
-        if let Some(writer) = writers.first_mut() {
+        // The first is a node that answers, if one does.
+        if let Some(writer) = target.probers(&mark).first_mut() {
             let ways = &self.plan.visible;
             let cleared = clear(writer, ways, (&mut found, &mut kept));
             // What is not removed by then is counted.
@@ -120,14 +121,16 @@ impl Probes {
     /// Stores documents until the stage is over, and removes those that nobody looks for any more.
     async fn write(
         &self,
-        writer: &mut impl Prober,
+        writers: &mut [impl Prober],
         eyes: &[Eye],
         (found, kept): (&mut Visibility, &mut Vec<Rc<Stored>>),
     ) {
+        let nodes = writers.len() as u64;
         let clock = Clock::system();
         let mut due = tokio::time::interval(Duration::from_nanos(self.plan.every_ns));
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        for n in 0.. {
+        for n in 0u64.. {
+            let writer = &mut writers[(n % nodes) as usize];
             tokio::select! {
                 _ = due.tick() => {}
                 () = ended(&self.over, 0) => return,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Three nodes of one stand-in. Where the system has more than one loopback address, they have one
 /// to themselves: while a node is down, nobody else takes its port.
-fn cluster(options: Options) -> StandIn {
+pub(crate) fn cluster(options: Options) -> StandIn {
     static NEXT: AtomicU8 = AtomicU8::new(1);
     let host = NEXT.fetch_add(1, Ordering::Relaxed);
     let host =
@@ -19,7 +19,7 @@ fn cluster(options: Options) -> StandIn {
     StandIn::start_nodes(listeners, options).expect("the stand-in starts")
 }
 
-fn run(cluster: &StandIn, more: &[&str]) -> Finished {
+pub(crate) fn run(cluster: &StandIn, more: &[&str]) -> Finished {
     let urls = cluster.urls();
     let urls = urls.iter().map(String::as_str);
     measure(std::iter::once("run").chain(urls).chain(more.iter().copied()))

@@ -117,6 +117,19 @@ fn agents_have_one_probe_among_them() {
 }
 
 #[test]
+fn each_node_is_asked() {
+    let cluster = crate::nodes::cluster(Options::default());
+    let words = ["--docs", "100", "-d", "1500ms", "-c", "3", "--probe", "visible=get,changes"];
+    let run = crate::nodes::run(&cluster, &words);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let found = run.stages().find_map(|stage| stage.get("visibility")).expect("probes");
+    let asked: Vec<_> = found["by"].as_array().expect("a list").iter().collect();
+    let nodes: std::collections::BTreeSet<_> = asked.iter().map(|by| by["node"].as_str()).collect();
+    assert_eq!((asked.len(), nodes.len()), (6, 3), "{found}");
+    assert!(asked.iter().all(|by| number(&by["probes"]) >= 2 && by["unseen"] == 0), "{found}");
+}
+
+#[test]
 fn a_server_that_stops_answering_holds_nobody_up() {
     let stalls = vec![Stall { at_ns: 1_000_000_000, for_ns: 1 << 60, every_ns: None }];
     let faults = Faults { stalls, ..Faults::default() };

@@ -156,7 +156,7 @@ impl Target for CouchDb {
     }
 
     fn probers(&self, mark: &str) -> Vec<impl Prober> {
-        vec![CouchProber::new(self, mark)]
+        CouchProber::each(self, mark)
     }
 
     async fn tear_down(&self) -> Result<bool, TargetError> {

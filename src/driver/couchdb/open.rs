@@ -241,13 +241,9 @@ impl Admin {
 }
 
 impl CouchDb {
-    /// The administration of a node that is there, on a connection of its own.
-    pub(super) fn admin(&self) -> Admin {
-        self.admins().next().expect("there is a node")
-    }
-
-    /// The administration of each node; those that were there when last asked come first.
-    fn admins(&self) -> impl Iterator<Item = Admin> {
+    /// The administration of each node, on a connection of its own; those that were there when last
+    /// asked come first.
+    pub(super) fn admins(&self) -> impl Iterator<Item = Admin> {
         let mut nodes: Vec<&Node> = self.nodes.iter().collect();
         nodes.sort_by_key(|node| node.is_gone());
         let timeout_ns = self.timeout_ns;

@@ -18,13 +18,20 @@ pub struct CouchProber {
     path: String,
     /// What the names of all that it makes begin with.
     mark: String,
+    node: Option<String>,
 }
 
 impl CouchProber {
-    /// One for this database.
-    pub(super) fn new(target: &CouchDb, mark: &str) -> Self {
-        let path = target.database_path().to_owned();
-        Self { admin: target.admin().kept_open(), path, mark: mark.to_owned() }
+    /// One for each node of this database.
+    pub(super) fn each(target: &CouchDb, mark: &str) -> Vec<Self> {
+        let several = target.nodes.len() > 1;
+        let prober = |admin: Admin| Self {
+            node: several.then(|| admin.endpoint().host().to_owned()),
+            admin: admin.kept_open(),
+            path: target.database_path().to_owned(),
+            mark: mark.to_owned(),
+        };
+        target.admins().map(prober).collect()
     }
 
     /// Sends one request, after a new log-in if the last one has expired.
@@ -115,6 +122,10 @@ fn has_rows(answer: &Value) -> bool {
 }
 
 impl Prober for CouchProber {
+    fn node(&self) -> Option<String> {
+        self.node.clone()
+    }
+
     async fn prepare(&mut self, way: Way) -> Result<(), TargetError> {
         self.index(way).await.map_err(|error| match error {
             AdminError::Unexpected { status: status @ (404 | 405 | 501), .. } => {
