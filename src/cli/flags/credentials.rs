@@ -255,7 +255,8 @@ impl CredentialArgs {
             }
         }
         let (user, password) = (target["user"].clone(), target["password"].clone());
-        for node in target["nodes"].as_array_mut().into_iter().flatten() {
+        let nodes = target.get_mut("nodes").and_then(Value::as_array_mut);
+        for node in nodes.into_iter().flatten() {
             if node["user"].is_null() || node["user"] == user {
                 (node["user"], node["password"]) = (user.clone(), password.clone());
             }
