@@ -74,7 +74,7 @@ pub(in crate::cli) enum AuthArg {
     Basic,
     /// CouchDB's proxy authentication: the password is the secret that it shares with proxies
     Proxy,
-    /// The same with SHA-1, for CouchDB before 3.4
+    /// The same with SHA-1, for CouchDB before 3.3.2
     ProxySha1,
 }
 
