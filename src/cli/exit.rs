@@ -41,6 +41,20 @@ impl Exit {
         all.into_iter().find(|exit| *exit as u8 == status).unwrap_or(Self::Failed)
     }
 
+    /// The status of several runs together: the most important one.
+    pub(super) fn worst(exits: &[Self]) -> Self {
+        let order = [
+            Self::Failed,
+            Self::Interrupted,
+            Self::Target,
+            Self::DataWrong,
+            Self::Untrustworthy,
+            Self::Threshold,
+            Self::Usage,
+        ];
+        order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Self::Passed)
+    }
+
     /// The same, unless not everything could be `written`. A failure of the run takes precedence.
     pub(super) const fn if_written(self, written: bool) -> Self {
         match self {
@@ -71,4 +85,29 @@ pub(super) fn refuse(mistakes: &[Invalid]) -> Exit {
         eprintln!("error: {mistake}");
     }
     Exit::Usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_important_status_of_several_is_that_of_all() {
+        let all = [
+            Exit::Usage,
+            Exit::Threshold,
+            Exit::Untrustworthy,
+            Exit::DataWrong,
+            Exit::Target,
+            Exit::Interrupted,
+            Exit::Failed,
+        ];
+        // Each goes before those in front of it.
+        for (place, exit) in all.into_iter().enumerate() {
+            let mut exits = vec![Exit::Passed];
+            exits.extend(&all[..=place]);
+            assert_eq!(Exit::worst(&exits), exit);
+        }
+        assert_eq!(Exit::worst(&[Exit::Passed; 2]), Exit::Passed);
+    }
 }

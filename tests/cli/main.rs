@@ -29,6 +29,7 @@ mod nodes;
 mod origins;
 mod outage;
 mod passwords;
+mod places;
 mod plans;
 mod proofs;
 mod proxy;

@@ -37,8 +37,7 @@ fn what_is_stored_at_once_is_seen_at_once_and_nothing_is_left() {
     let url = format!("{}/mine", server.url);
     ureq::put(&url).send_empty().expect("a database");
     let words = ["run", &url, "--use-existing", "--docs", "200", "-d", "1500ms", "-c", "2"];
-    let run = measure([&words[..], &["--mix", "read=1", "--probe", "visible"]].concat());
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = measure([&words[..], &["--mix", "read=1", "--probe", "visible"]].concat()).passed();
     for way in ["get", "all_docs", "changes"] {
         let by = by(&run, way);
         assert!(number(&by["probes"]) >= 2, "{by}");
@@ -101,8 +100,8 @@ fn what_is_never_stored_is_never_seen() {
 fn an_audit_does_not_take_probes_for_documents_of_others() {
     let server = Server::stand_in(Options::default());
     let words = ["run", &server.url, "--docs", "300", "-d", "1s", "-c", "4", "--audit"];
-    let run = measure([&words[..], &["--probe", "visible=get", "--probe-every", "5ms"]].concat());
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = measure([&words[..], &["--probe", "visible=get", "--probe-every", "5ms"]].concat())
+        .passed();
     assert!(number(&by(&run, "get")["probes"]) > 0);
     assert_eq!(run.record["extra_documents"], 0);
 }
@@ -111,8 +110,7 @@ fn an_audit_does_not_take_probes_for_documents_of_others() {
 fn agents_have_one_probe_among_them() {
     let server = Server::stand_in(Options::default());
     let words = ["run", &server.url, "--docs", "200", "-d", "1s", "-c", "4", "--agents", "2"];
-    let run = measure([&words[..], &["--probe", "visible=get"]].concat());
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = measure([&words[..], &["--probe", "visible=get"]].concat()).passed();
     assert!(number(&by(&run, "get")["probes"]) > 0);
 }
 
@@ -120,8 +118,7 @@ fn agents_have_one_probe_among_them() {
 fn each_node_is_asked() {
     let cluster = crate::nodes::cluster(Options::default());
     let words = ["--docs", "100", "-d", "1500ms", "-c", "3", "--probe", "visible=get,changes"];
-    let run = crate::nodes::run(&cluster, &words);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = crate::nodes::run(&cluster, &words).passed();
     let found = run.stages().find_map(|stage| stage.get("visibility")).expect("probes");
     let asked: Vec<_> = found["by"].as_array().expect("a list").iter().collect();
     let nodes: std::collections::BTreeSet<_> = asked.iter().map(|by| by["node"].as_str()).collect();

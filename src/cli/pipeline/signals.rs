@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// No person presses a key twice as fast.
 const ONE_REQUEST: Duration = Duration::from_millis(100);
 
-/// Listens on a thread of its own for as long as the process lives.
+/// Listens on a thread of its own for as long as the run lasts.
 ///
 /// # Errors
 /// The exit status, after the reason was printed.
@@ -28,11 +28,13 @@ pub(in crate::cli) fn listen(quiet: bool) -> Result<Arc<Ending>, Exit> {
 fn start(quiet: bool) -> io::Result<Arc<Ending>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ending = Arc::new(Ending::default());
-    let asked = ending.clone();
+    // After the run, nobody is left to ask: another one may have begun, with its own.
+    let asked = Arc::downgrade(&ending);
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
             let Ok(mut signals) = Signals::listen() else { return };
             while signals.next().await {
+                let Some(asked) = asked.upgrade() else { return };
                 let reason = asked.ask();
                 // The live view shows this itself.
                 if !quiet && reason == StopReason::Interrupted && !tui::is_open() {

@@ -5,7 +5,6 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::credentials::{CredentialArgs, named};
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
-use crate::cli::flags::target::addresses;
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::folder::JOURNAL;
@@ -25,9 +24,12 @@ pub(in crate::cli) struct Audit {
     /// The run: its folder, its name, or latest
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Server or database to look in [default: that of the run]
-    #[arg(long_help = addresses())]
-    target: Option<String>,
+    /// Server or database to look in, or several, one after the other [default: that of the run]
+    ///
+    /// The address of a server, such as `http://host:port`, or of a database on it [default: that
+    /// of the run]. Each of several, such as the nodes of a cluster, is looked through by itself,
+    /// and has a report of its own: in --output, the folders node1, node2 and so on
+    target: Vec<String>,
     #[command(flatten)]
     credentials: CredentialArgs,
     /// Number of connections
@@ -56,26 +58,64 @@ impl Verb for Audit {
         ("The last run, in the database that it wrote to", "audit latest"),
         ("After the server was killed and restarted", "audit springload-runs/before-the-kill"),
         (
-            "On another node of the cluster",
-            "audit latest http://ann@node2.example.org:5984 -o audit-of-node2",
+            "On each node of the cluster",
+            "audit latest http://ann@node1:5984 http://ann@node2:5984 -o audits",
         ),
     ];
 
     fn carry_out(self, call: &Call<'_>) -> Exit {
-        match self.job(call) {
-            Ok((plan, journal)) => {
-                let show = self.show;
-                let job = Job { plan: Ok(plan), mistakes: Vec::new(), output: &self.output };
-                audit_with(job, journal, |_| Ok(Printed::native(show)))
-            }
+        match self.jobs(call) {
+            Ok(jobs) => self.each(jobs),
             Err(mistakes) => refuse(&mistakes),
         }
     }
 }
 
+/// The plan of an audit, the journal of the run, and where results go.
+type AuditJob = (Plan, Arc<Journal>, OutputArgs);
+
 impl Audit {
-    /// The plan of the audit, and the journal of the run.
-    fn job(&self, call: &Call<'_>) -> Result<(Plan, Arc<Journal>), Vec<Invalid>> {
+    /// One for each place to look in.
+    fn jobs(&self, call: &Call<'_>) -> Result<Vec<AuditJob>, Vec<Invalid>> {
+        let of = |target, output| {
+            let (plan, journal) = self.job(call, target)?;
+            Ok((plan, journal, output))
+        };
+        if let [] | [_] = self.target[..] {
+            return Ok(vec![of(self.target.first(), self.output.clone())?]);
+        }
+        if self.output.output.is_some() && self.output.folder().is_none() {
+            let problem = "several places have a report each";
+            return Err(vec![Invalid::new("--output", problem, "name a folder")]);
+        }
+        let place = |(number, target)| {
+            let folder = self.output.output.as_ref();
+            let output = folder.map(|folder| folder.join(format!("node{}", number + 1)));
+            of(Some(target), OutputArgs { output, ..self.output.clone() })
+        };
+        self.target.iter().enumerate().map(place).collect()
+    }
+
+    /// Carries out one after the other. What is found in one place does not depend on another one
+    /// that does not answer.
+    fn each(&self, jobs: Vec<AuditJob>) -> Exit {
+        let mut exits = Vec::new();
+        for (plan, journal, output) in jobs {
+            let job = Job { plan: Ok(plan), mistakes: Vec::new(), output: &output };
+            exits.push(audit_with(job, journal, |_| Ok(Printed::native(self.show))));
+            if exits.contains(&Exit::Interrupted) {
+                break;
+            }
+        }
+        Exit::worst(&exits)
+    }
+
+    /// The plan of the audit of one place, and the journal of the run.
+    fn job(
+        &self,
+        call: &Call<'_>,
+        target: Option<&String>,
+    ) -> Result<(Plan, Arc<Journal>), Vec<Invalid>> {
         let one = |mistake| vec![mistake];
         let (record, file) = read_with_file(&self.run).map_err(|mistake| {
             let mistake = mistake.trim_start_matches("RUN: ");
@@ -92,7 +132,7 @@ impl Audit {
         if let Some(why) = &record.journal_broken {
             journal.break_off(why);
         }
-        let mut named = named(self.target.clone());
+        let mut named = named(target.cloned());
         let place = named.address.get_or_insert_with(|| record.server.url.clone());
         let has_database = has_path(place);
         let target = self.credentials.apply(&named).map_err(one)?;

@@ -359,7 +359,7 @@ impl Ready {
                 }
             }
         }
-        worst(&exits).if_written(self.report(args))
+        Exit::worst(&exits).if_written(self.report(args))
     }
 
     /// Prints the report and writes the page; returns whether both could be written.
@@ -419,42 +419,5 @@ impl Dialect for Silent {
 
     fn report(&mut self, _record: &RunRecord, _format: Option<Format>) -> Result<(), String> {
         Ok(())
-    }
-}
-
-/// The exit status of the sweep: the most important one of its cells.
-fn worst(exits: &[Exit]) -> Exit {
-    let order = [
-        Exit::Failed,
-        Exit::Interrupted,
-        Exit::Target,
-        Exit::DataWrong,
-        Exit::Untrustworthy,
-        Exit::Threshold,
-    ];
-    order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Passed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cell_that_failed_fails_the_sweep() {
-        let all = [
-            Exit::Threshold,
-            Exit::Untrustworthy,
-            Exit::DataWrong,
-            Exit::Target,
-            Exit::Interrupted,
-            Exit::Failed,
-        ];
-        // Each goes before those in front of it.
-        for (place, exit) in all.into_iter().enumerate() {
-            let mut exits = vec![Exit::Passed];
-            exits.extend(&all[..=place]);
-            assert_eq!(worst(&exits), exit);
-        }
-        assert_eq!(worst(&[Exit::Passed; 2]), Exit::Passed);
     }
 }
