@@ -7,7 +7,8 @@ pub struct Request<'a> {
     pub bytes: &'a [u8],
     /// It is a HEAD: its answer has no body.
     pub is_head: bool,
-    /// It may change something: without a complete answer it is [`Failure::Unanswered`].
+    /// It may change something: without a complete answer it is
+    /// [`Failure::Unanswered`](crate::op::Failure::Unanswered).
     pub changes: bool,
     /// It may be resent if the connection kept for it turns out to be closed.
     pub resend: bool,
