@@ -43,7 +43,11 @@ fn is_class(word: &str) -> bool {
 /// How often a fault happens here: often enough to be seen, and seldom enough for the run to go on.
 fn share(fault: Fault) -> f64 {
     match fault {
-        Fault::Lie(Lie::DropDelete | Lie::UndoDelete | Lie::OldRevision) => 0.1,
+        Fault::Lie(
+            Lie::DropAcknowledged | Lie::DropDelete | Lie::UndoDelete | Lie::OldRevision,
+        ) => 0.1,
+        // Most have been carried out before anybody looks.
+        Fault::Lie(Lie::LateWrite) => 0.2,
         Fault::Wire(Wire::SlowBytes) => 0.01,
         _ => 0.02,
     }
