@@ -131,18 +131,20 @@ impl Admin {
         }
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(body.unwrap_or_default());
-        let status = self.send(&bytes, method == "HEAD").await?;
+        let status = self.send(&bytes, method).await?;
         Ok((status, serde_json::from_slice(self.connection.body()).unwrap_or(Value::Null)))
     }
 
-    async fn send(&mut self, bytes: &[u8], head_request: bool) -> Result<u16, AdminError> {
+    async fn send(&mut self, bytes: &[u8], method: &str) -> Result<u16, AdminError> {
         if !self.kept_open {
             self.connection.close();
         }
         let clock = self.deadlines.clock();
         let mut probe = Probe::new(clock, clock.now(), clock.now());
-        // On a new connection nothing is resent.
-        let request = Request { is_head: head_request, ..Request::reading(bytes) };
+        // On a new connection nothing is resent; on one that was kept open, nothing that changes
+        // something.
+        let resend = matches!(method, "GET" | "HEAD");
+        let request = Request { is_head: method == "HEAD", resend, ..Request::reading(bytes) };
         let exchange = self.connection.exchange(request, &mut probe);
         let answer = tokio::select! {
             answer = exchange => answer,
@@ -259,7 +261,7 @@ impl Admin {
     /// When the credentials are refused or there is no answer.
     pub async fn log_in(&mut self) -> Result<(), AdminError> {
         let Some(request) = self.credentials.log_in_request(&self.lines) else { return Ok(()) };
-        let status = self.send(&request, false).await?;
+        let status = self.send(&request, "POST").await?;
         let renewed = status == 200
             && self.connection.set_cookie().is_some_and(|cookie| self.credentials.renew(cookie));
         let Credentials::Cookie { name, password, .. } = &self.credentials else { return Ok(()) };

@@ -53,7 +53,7 @@ impl CouchProber {
         self.admin.expect(statuses, method, &path, body).await
     }
 
-    /// The design document for a way, without what all begin with, and what is in it.
+    /// The path of the design document for a way, in the database.
     fn design(&self, way: Way) -> String {
         format!("/_design/{}_{way}", self.mark)
     }
