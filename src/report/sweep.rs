@@ -5,9 +5,8 @@ use super::csv::quoted;
 use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use crate::plan::stage_title;
-use crate::sweep::{
-    Axis, CellRecord, Curve, CurvePoint, Fit, Headline, Setting, SweepRecord, median,
-};
+use crate::statistics::Fit;
+use crate::sweep::{Axis, CellRecord, Curve, CurvePoint, Headline, Setting, SweepRecord, median};
 use std::fmt::Write as _;
 
 /// The most rows of a curve to print.

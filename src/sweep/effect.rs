@@ -1,11 +1,8 @@
 //! Whether a setting has an effect beyond the noise between runs of the same settings.
 
 use super::record::{CellRecord, SweepRecord};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use crate::statistics::{ALARMS, mean, squares, t_quantile};
 use std::collections::BTreeMap;
-
-/// How often noise alone may pass for an effect, over all comparisons of a setting.
-const ALARMS: f64 = 0.05;
 
 /// The names of the settings whose values differ in rate by no more than chance explains; none if
 /// nothing was measured twice.
@@ -53,10 +50,6 @@ fn pairs(cells: &Cells, place: usize) -> Vec<(&[f64], &[f64])> {
     pairs
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
 /// The variance between runs of the same settings, and what it rests on.
 struct Noise {
     variance: f64,
@@ -65,20 +58,14 @@ struct Noise {
 
 impl Noise {
     fn of(cells: &Cells) -> Option<Self> {
-        let squares = |rates: &Vec<f64>| {
-            let mean = mean(rates);
-            rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>()
-        };
         let freedom = cells.values().map(|rates| rates.len() - 1).sum();
-        let sum: f64 = cells.values().map(squares).sum();
+        let sum: f64 = cells.values().map(|rates| squares(rates)).sum();
         (freedom > 0).then(|| Self { variance: sum / freedom as f64, freedom })
     }
 
     /// Whether all pairs differ by no more than this; not if there are none.
     fn explains(&self, pairs: &[(&[f64], &[f64])]) -> bool {
-        let level = ALARMS / 2.0 / pairs.len().max(1) as f64;
-        let t = StudentsT::new(0.0, 1.0, self.freedom as f64);
-        let Some(most) = t.ok().map(|it| it.inverse_cdf(1.0 - level)) else { return false };
+        let most = t_quantile(ALARMS / pairs.len().max(1) as f64, self.freedom as f64);
         let near = |(one, other): &(&[f64], &[f64])| {
             let runs = 1.0 / one.len() as f64 + 1.0 / other.len() as f64;
             (mean(one) - mean(other)).abs() <= most * (self.variance * runs).sqrt()

@@ -5,12 +5,10 @@
 
 mod axis;
 mod effect;
-mod fit;
 mod gap;
 mod record;
 
 pub use axis::{Axis, Setting, matrix, shuffled};
 pub use effect::without_effect;
-pub use fit::Fit;
 pub use gap::{Gap, gaps};
 pub use record::{CellRecord, Curve, CurvePoint, Definition, Headline, SweepRecord, median};

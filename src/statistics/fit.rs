@@ -1,11 +1,8 @@
 //! Fits a straight line to points, and tests whether its slope could be chance.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use super::{ALARMS, two_sided};
 use std::f64::consts::PI;
 use std::fmt;
-
-/// The significance level.
-const ALARMS: f64 = 0.05;
 
 /// A line fitted by ordinary least squares (NIST/SEMATECH e-Handbook of Statistical Methods,
 /// 4.1.4.1).
@@ -96,7 +93,7 @@ impl Fit {
         }
         let slope = sums.xy / sums.xx;
         let r_squared = (sums.xy * sums.xy / (sums.xx * sums.yy)).min(1.0);
-        let chance = chance(slope / (variance / sums.xx).sqrt(), freedom);
+        let chance = two_sided(slope / (variance / sums.xx).sqrt(), freedom as f64);
         Some(Self { slope, r_squared, chance, ..level })
     }
 
@@ -115,15 +112,6 @@ fn centred(run: &[(f64, f64)]) -> Centred {
     let mean = |of: fn(&(f64, f64)) -> f64| run.iter().map(of).sum::<f64>() / run.len() as f64;
     let (x, y) = (mean(|point| point.0), mean(|point| point.1));
     run.iter().map(|point| (point.0 - x, point.1 - y)).collect()
-}
-
-/// The two-sided p-value of Student's t.
-fn chance(t: f64, freedom: usize) -> f64 {
-    if t.is_infinite() {
-        return 0.0;
-    }
-    let law = StudentsT::new(0.0, 1.0, freedom as f64).ok().filter(|_| !t.is_nan());
-    law.map_or(1.0, |law| 2.0 * law.sf(t.abs()))
 }
 
 /// How strong the noise around the line is in each of the slowest waves that fit into a run: of
@@ -186,7 +174,7 @@ impl fmt::Display for Fit {
 mod tests {
     use super::*;
     use crate::generate::{Stream, mix, unit};
-    use statrs::distribution::Normal;
+    use statrs::distribution::{ContinuousCDF, Normal};
 
     #[test]
     fn the_line_of_a_textbook() {
@@ -218,18 +206,6 @@ mod tests {
         assert_eq!(Fit::of(&[]), None);
         assert_eq!(Fit::of(&[vec![(1.0, 1.0), (2.0, 2.0)]]), None);
         assert_eq!(Fit::of(&[vec![(0.1, 1.0), (0.1, 2.0), (0.1, 3.0)]]), None);
-    }
-
-    /// Student's t at which 5 % are farther out, from the e-Handbook's table (1.3.6.7.2).
-    #[test]
-    fn the_t_of_a_table() {
-        for (freedom, critical) in
-            [(1, 12.706), (2, 4.303), (5, 2.571), (11, 2.201), (30, 2.042), (100, 1.984)]
-        {
-            let chance = chance(critical, freedom);
-            assert!((chance - 0.05).abs() < 5e-5, "{freedom}: {chance}");
-        }
-        assert!((chance(f64::INFINITY, 5), chance(f64::NAN, 5)) == (0.0, 1.0));
     }
 
     /// Windows of which each is `phi` times the one before it, and what chance adds, with a slope.
