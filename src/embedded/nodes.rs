@@ -45,17 +45,19 @@ impl Quorum {
 #[derive(Debug)]
 pub(super) struct Switch {
     state: watch::Sender<NodeState>,
+    listens: watch::Sender<bool>,
     quorum: Arc<Quorum>,
 }
 
 impl Switch {
     /// That of a node that is up.
     pub(super) fn new(quorum: &Arc<Quorum>) -> Self {
-        Self { state: watch::Sender::new(NodeState::Up), quorum: quorum.clone() }
+        let (state, listens) = (watch::Sender::new(NodeState::Up), watch::Sender::new(true));
+        Self { state, listens, quorum: quorum.clone() }
     }
 
     pub(super) fn node(&self, address: SocketAddr) -> Node {
-        Node { address, state: self.state.subscribe() }
+        Node { address, state: self.state.subscribe(), listens: self.listens.clone() }
     }
 
     /// Has the node do something else.
@@ -74,12 +76,28 @@ impl Switch {
 pub(super) struct Node {
     address: SocketAddr,
     state: watch::Receiver<NodeState>,
+    /// Whether anything listens on the address.
+    listens: watch::Sender<bool>,
 }
 
 impl Node {
-    /// Does `work` while the node is up. While it stands still, so does `work`; when it is down,
-    /// `work` is dropped.
-    pub(super) async fn during(mut self, work: impl Future<Output = ()>) {
+    /// Serves a connection while the node is up. While it stands still, so does the connection;
+    /// when it is down, the connection is closed, after the listener: whoever connects again at
+    /// once is refused, and is not let in by a node that dies.
+    pub(super) async fn during(mut self, connection: impl Future<Output = ()>) {
+        let mut connection = std::pin::pin!(connection);
+        self.until_down(connection.as_mut()).await;
+        if *self.state.borrow() == NodeState::Down {
+            let mut listens = self.listens.subscribe();
+            tokio::select! {
+                _ = listens.wait_for(|listens| !listens) => {}
+                _ = self.state.changed() => {}
+            }
+        }
+    }
+
+    /// Does `work` while the node is up, until it is down.
+    async fn until_down(&mut self, work: impl Future<Output = ()>) {
         let mut work = std::pin::pin!(work);
         loop {
             let state = *self.state.borrow_and_update();
@@ -112,12 +130,15 @@ impl Node {
             let state = *self.state.borrow_and_update();
             match state {
                 NodeState::Up => match listener.take().or_else(|| self.bind()) {
-                    // Until it is down.
-                    Some(listener) => self.clone().during(accept(listener)).await,
+                    Some(listener) => {
+                        self.listens.send_replace(true);
+                        self.clone().until_down(accept(listener)).await;
+                    }
                     None => tokio::time::sleep(AGAIN).await,
                 },
                 other => {
                     listener = listener.filter(|_| other == NodeState::Still);
+                    self.listens.send_replace(listener.is_some());
                     if self.state.changed().await.is_err() {
                         return;
                     }
