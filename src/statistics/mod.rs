@@ -3,10 +3,16 @@
 //! Each formula names its source, and is tested against published values or by simulation at fixed
 //! seeds. Knows neither runs nor reports.
 
+mod difference;
 mod fit;
+mod holm;
+mod looks;
 mod student;
 
+pub use difference::{Difference, Layout, Sample};
 pub use fit::Fit;
+pub use holm::holm;
+pub use looks::levels;
 pub use student::{t_quantile, two_sided};
 
 /// How often chance alone may pass for an effect: the level of all tests and, taken from 1, of all
