@@ -56,6 +56,11 @@
     return { ...common, tickformat: ',~f', hoverformat: ',.1f' };
   };
 
+  const unit = ({ kind, y }) => {
+    if (y.title.endsWith(', %')) return '%';
+    return kind === 'latency' ? 'ms' : '/s';
+  };
+
   const lines = (chart) => (chart.lines || []).map((line) => ({
     type: 'scatter',
     mode: line.x.length > 60 || chart.x.scale === 'nines' ? 'lines' : 'lines+markers',
@@ -73,7 +78,7 @@
     fill: chart.kind === 'errors' ? 'tozeroy' : 'none',
     fillcolor: fade(colour(`tone-${line.tone % 10}`), 0.12),
     hovertemplate: chart.x.scale === 'nines'
-      ? '%{customdata}: %{y:,.3~f} ms' : `%{y:,.4~r} ${chart.kind === 'latency' ? 'ms' : '/s'}`,
+      ? '%{customdata}: %{y:,.3~f} ms' : `%{y:,.4~r} ${unit(chart)}`,
   }));
 
   const shades = () => (root.dataset.theme === 'dark'

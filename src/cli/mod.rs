@@ -57,6 +57,7 @@ const VERBS: &[Entry] = &[
     Entry::of::<verb::report::Report>(),
     Entry::of::<verb::list::List>(),
     Entry::of::<verb::report::Show>(),
+    Entry::of::<verb::trend::TrendVerb>(),
     Entry::of::<verb::selftest::Selftest>(),
     Entry::of::<verb::shell::Shell>(),
     Entry::of::<verb::serve::Serve>(),

@@ -2,15 +2,13 @@
 //!
 //! A threshold states what makes a run fail. It knows nothing about results: the record judges.
 
+use super::quantity::{Metric, Quantity};
 use crate::clock::{Nanos, SECOND_NS};
-use crate::op::{Failure, OpKind};
+use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The metrics of the grammar, for error messages.
-const METRICS: &str = "p50, p90, p95, p99, p99.9, mean, max (after service. or lag. too), err, \
-                       a failure class such as conflict, unfinished, dropped, throughput";
 /// An example for error messages.
 const EXAMPLE: &str = "write for example 'read.p99 > 20ms' or 'err > 0.1%'";
 /// Larger than any count, and still exact as a float.
@@ -30,45 +28,6 @@ pub struct Threshold {
     pub comparison: Comparison,
     /// The limit.
     pub limit: Limit,
-}
-
-/// What a threshold judges, over all measured stages together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
-    /// A time per request.
-    Time(Span, Statistic),
-    /// Documents that failed, for any reason.
-    Errors,
-    /// Documents that failed with this class.
-    Class(Failure),
-    /// Documents begun but not answered when the run ended.
-    Unfinished,
-    /// Requests that were due and dropped.
-    Dropped,
-    /// Documents that succeeded, per second.
-    Throughput,
-}
-
-/// A part of an operation's time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Span {
-    /// From the intended start to the last byte of the answer.
-    Response,
-    /// From send to the last byte of the answer.
-    Service,
-    /// From the intended start to the real one.
-    Lag,
-}
-
-/// A statistic of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Statistic {
-    /// A percentile, in tenths of a percent.
-    Percentile(u16),
-    /// The mean.
-    Mean,
-    /// The maximum.
-    Max,
 }
 
 /// How a value is compared with the limit.
@@ -105,7 +64,7 @@ pub struct ThresholdError {
     pub cure: String,
 }
 
-fn wrong(problem: impl Into<String>, cure: impl Into<String>) -> ThresholdError {
+pub(super) fn wrong(problem: impl Into<String>, cure: impl Into<String>) -> ThresholdError {
     ThresholdError { problem: problem.into(), cure: cure.into() }
 }
 
@@ -133,70 +92,18 @@ impl Comparison {
     }
 }
 
-impl Statistic {
-    const ALL: [(&'static str, Self); 7] = [
-        ("p50", Self::Percentile(500)),
-        ("p90", Self::Percentile(900)),
-        ("p95", Self::Percentile(950)),
-        ("p99", Self::Percentile(990)),
-        ("p99.9", Self::Percentile(999)),
-        ("mean", Self::Mean),
-        ("max", Self::Max),
-    ];
-
-    fn name(self) -> &'static str {
-        Self::ALL.into_iter().find(|&(_, one)| one == self).map_or("p?", |(name, _)| name)
-    }
-}
-
-impl Metric {
-    fn parse(text: &str) -> Option<Self> {
-        let (span, rest) = if let Some(rest) = text.strip_prefix("service.") {
-            (Some(Span::Service), rest)
-        } else if let Some(rest) = text.strip_prefix("lag.") {
-            (Some(Span::Lag), rest)
-        } else {
-            (None, text.strip_prefix("response.").unwrap_or(text))
-        };
-        if let Some((_, one)) = Statistic::ALL.into_iter().find(|&(name, _)| name == rest) {
-            return Some(Self::Time(span.unwrap_or(Span::Response), one));
-        }
-        match text {
-            "err" => Some(Self::Errors),
-            "unfinished" => Some(Self::Unfinished),
-            "dropped" => Some(Self::Dropped),
-            "throughput" => Some(Self::Throughput),
-            name => Failure::ALL.into_iter().find(|class| class.name() == name).map(Self::Class),
-        }
-    }
-
-    fn accepts(self, limit: Limit) -> Result<(), &'static str> {
-        match (self, limit) {
-            (Self::Time(..), Limit::Time(_)) | (Self::Throughput, Limit::Number(_)) => Ok(()),
-            (Self::Time(..), _) => Err("give a time with its unit, such as 500us, 20ms or 1.5s"),
-            (Self::Throughput, _) => Err("give documents per second, such as 1000 or 10k"),
-            (_, Limit::Percent(_) | Limit::Number(_)) => Ok(()),
-            (_, Limit::Time(_)) => Err("give a share or a count, such as 0.1%, 0 or 10k"),
-        }
-    }
-}
-
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Time(Span::Response, one) => f.write_str(one.name()),
-            Self::Time(Span::Service, one) => write!(f, "service.{}", one.name()),
-            Self::Time(Span::Lag, one) => write!(f, "lag.{}", one.name()),
-            Self::Errors => f.write_str("err"),
-            Self::Class(class) => class.fmt(f),
-            Self::Unfinished => f.write_str("unfinished"),
-            Self::Dropped => f.write_str("dropped"),
-            Self::Throughput => f.write_str("throughput"),
-        }
-    }
-}
-
 impl Limit {
+    /// Whether a metric has such limits.
+    fn fits(self, metric: Metric) -> Result<(), &'static str> {
+        match (metric, self) {
+            (Metric::Time(..), Self::Time(_)) | (Metric::Throughput, Self::Number(_)) => Ok(()),
+            (Metric::Time(..), _) => Err("give a time with its unit, such as 500us, 20ms or 1.5s"),
+            (Metric::Throughput, _) => Err("give documents per second, such as 1000 or 10k"),
+            (_, Self::Percent(_) | Self::Number(_)) => Ok(()),
+            (_, Self::Time(_)) => Err("give a share or a count, such as 0.1%, 0 or 10k"),
+        }
+    }
+
     /// Reads a number followed by `ns`, `us`, `ms`, `s`, `m`, `%`, `k`, `M` or nothing.
     fn parse(text: &str) -> Result<Self, ThresholdError> {
         let bad = || {
@@ -244,6 +151,13 @@ impl fmt::Display for Limit {
     }
 }
 
+impl Threshold {
+    /// What is judged.
+    pub const fn quantity(&self) -> Quantity {
+        Quantity { kind: self.kind, metric: self.metric }
+    }
+}
+
 impl FromStr for Threshold {
     type Err = ThresholdError;
 
@@ -255,52 +169,17 @@ impl FromStr for Threshold {
         let comparison = Comparison::ALL.into_iter().find(|one| rest.starts_with(one.sign()));
         let comparison = comparison.unwrap_or(Comparison::Above);
         let limit = rest[comparison.sign().len()..].trim();
-        let (kind, name) = subject(left);
-        let metric = Metric::parse(name).ok_or_else(|| unknown(left, name))?;
-        if metric == Metric::Dropped && kind.is_some() {
-            let problem = format!("{left:?}: drops are counted for all kinds together");
-            return Err(wrong(problem, "write all.dropped"));
-        }
+        let Quantity { kind, metric } = left.parse()?;
         let limit = Limit::parse(limit)?;
-        metric
-            .accepts(limit)
-            .map_err(|cure| wrong(format!("{limit} does not fit {name}"), cure))?;
+        limit.fits(metric).map_err(|cure| wrong(format!("{limit} does not fit {metric}"), cure))?;
         Ok(Self { kind, metric, comparison, limit })
     }
 }
 
-/// Splits `read.p99` into its subject, if it has one, and its metric.
-fn subject(left: &str) -> (Option<OpKind>, &str) {
-    if let Some((first, rest)) = left.split_once('.') {
-        if first == "all" {
-            return (None, rest);
-        }
-        if let Some(kind) = OpKind::ALL.into_iter().find(|kind| kind.name() == first) {
-            return (Some(kind), rest);
-        }
-    }
-    (None, left)
-}
-
-/// The error for the unknown part of `left`, with the valid words.
-fn unknown(left: &str, name: &str) -> ThresholdError {
-    if let Some((first, rest)) = name.split_once('.')
-        && Metric::parse(rest).is_some()
-    {
-        let kinds = OpKind::ALL.map(OpKind::name).join(", ");
-        return wrong(format!("no operation {first:?} in {left:?}"), format!("give all, {kinds}"));
-    }
-    if name.is_empty() || OpKind::ALL.iter().any(|kind| kind.name() == name) || name == "all" {
-        return wrong(format!("no metric in {left:?}"), format!("give one of {METRICS}"));
-    }
-    wrong(format!("no metric {name:?}"), format!("give one of {METRICS}"))
-}
-
 impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, metric, comparison, limit } = self;
-        let subject = kind.map_or("all", OpKind::name);
-        write!(f, "{subject}.{metric} {} {limit}", comparison.sign())
+        let Self { comparison, limit, .. } = self;
+        write!(f, "{} {} {limit}", self.quantity(), comparison.sign())
     }
 }
 
@@ -321,6 +200,8 @@ impl TryFrom<String> for Threshold {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::Failure;
+    use crate::plan::{Span, Statistic};
     use proptest::prelude::*;
 
     fn display(text: &str) -> String {

@@ -2,7 +2,7 @@
 
 use super::{RunRecord, StageRecord};
 use crate::measure::{Histogram, OperationSummary};
-use crate::plan::{Limit, Metric, Span, Statistic, Threshold};
+use crate::plan::{Limit, Metric, Quantity, Span, Statistic, Threshold};
 use serde::{Deserialize, Serialize};
 
 /// The judgement of one threshold.
@@ -58,7 +58,8 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Judgement> {
             }
             Limit::Number(number) => (number, Unit::Count),
         };
-        let (value, problem) = match value(record, threshold) {
+        let as_share = unit == Unit::Percent;
+        let (value, problem) = match value(record, threshold.quantity(), as_share) {
             Ok(value) => (Some(value), None),
             Err(problem) => (None, Some(problem)),
         };
@@ -68,46 +69,62 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Judgement> {
     record.plan.thresholds.iter().map(one).collect()
 }
 
-/// The summaries that a threshold applies to.
-fn operations<'a>(
-    record: &'a RunRecord,
-    threshold: &'a Threshold,
-) -> impl Iterator<Item = &'a OperationSummary> {
-    record
-        .measured()
-        .flat_map(|stage| &stage.operations)
-        .filter(|operation| concerns(threshold, operation))
+impl Unit {
+    /// The unit of a metric, where counts are taken as shares.
+    pub const fn of(metric: Metric) -> Self {
+        match metric {
+            Metric::Time(..) => Self::Us,
+            Metric::Throughput => Self::PerSecond,
+            Metric::Errors | Metric::Class(_) | Metric::Unfinished | Metric::Dropped => {
+                Self::Percent
+            }
+        }
+    }
 }
 
-/// Without a kind, a threshold applies to all requests, each counted once.
-fn concerns(threshold: &Threshold, operation: &OperationSummary) -> bool {
+impl RunRecord {
+    /// The value of a quantity in its unit ([`Unit::of`]), over all measured stages.
+    ///
+    /// # Errors
+    /// Why there is none, such as too few samples.
+    pub fn value_of(&self, quantity: Quantity) -> Result<f64, String> {
+        value(self, quantity, true)
+    }
+}
+
+/// The summaries that a quantity is of.
+fn operations(record: &RunRecord, quantity: Quantity) -> impl Iterator<Item = &OperationSummary> {
+    let stages = record.measured().flat_map(|stage| &stage.operations);
+    stages.filter(move |operation| concerns(quantity, operation))
+}
+
+/// Without a kind, a quantity is of all requests, each counted once.
+fn concerns(quantity: Quantity, operation: &OperationSummary) -> bool {
     let kind = operation.kind;
-    threshold.kind.map_or_else(|| kind.is_request(), |wanted| wanted == kind)
+    quantity.kind.map_or_else(|| kind.is_request(), |wanted| wanted == kind)
 }
 
-/// The measured value in the unit of the threshold's limit, or why there is none.
-fn value(record: &RunRecord, threshold: &Threshold) -> Result<f64, String> {
+/// The measured value, a count as a share if that is asked for, or why there is none.
+fn value(record: &RunRecord, quantity: Quantity, as_share: bool) -> Result<f64, String> {
     let sum = |count: &dyn Fn(&OperationSummary) -> u64| -> u64 {
-        operations(record, threshold).map(count).sum()
+        operations(record, quantity).map(count).sum()
     };
     let issued = sum(&|operation| operation.issued);
-    match threshold.metric {
-        Metric::Time(span, statistic) => time_us(record, threshold, (span, statistic)),
-        Metric::Errors => share(sum(&OperationSummary::failed), issued, threshold.limit),
+    match quantity.metric {
+        Metric::Time(span, statistic) => time_us(record, quantity, (span, statistic)),
+        Metric::Errors => share(sum(&OperationSummary::failed), issued, as_share),
         Metric::Class(class) => {
             let failed = sum(&|operation| operation.failures.get(&class).copied().unwrap_or(0));
-            share(failed, issued, threshold.limit)
+            share(failed, issued, as_share)
         }
-        Metric::Unfinished => {
-            share(sum(&|operation| operation.unfinished), issued, threshold.limit)
-        }
+        Metric::Unfinished => share(sum(&|operation| operation.unfinished), issued, as_share),
         Metric::Dropped => {
             let dropped = record.measured().map(|stage| stage.load.dropped).sum();
             let offered = record.measured().map(|stage| stage.load.offered).sum();
-            share(dropped, offered, threshold.limit)
+            share(dropped, offered, as_share)
         }
         Metric::Throughput => {
-            let concerned = |operation: &OperationSummary| concerns(threshold, operation);
+            let concerned = |operation: &OperationSummary| concerns(quantity, operation);
             let elapsed_s: f64 = record
                 .measured()
                 .filter(|stage| stage.operations.iter().any(concerned))
@@ -122,22 +139,22 @@ fn value(record: &RunRecord, threshold: &Threshold) -> Result<f64, String> {
     }
 }
 
-/// A count, or its share of `all` in percent if the limit is a percentage.
-fn share(part: u64, all: u64, limit: Limit) -> Result<f64, String> {
-    match limit {
+/// A count, or its share of `all` in percent.
+fn share(part: u64, all: u64, as_share: bool) -> Result<f64, String> {
+    match as_share {
         _ if all == 0 => Err("nothing was measured".to_owned()),
-        Limit::Percent(_) => Ok(part as f64 * 100.0 / all as f64),
-        Limit::Time(_) | Limit::Number(_) => Ok(part as f64),
+        true => Ok(part as f64 * 100.0 / all as f64),
+        false => Ok(part as f64),
     }
 }
 
 fn time_us(
     record: &RunRecord,
-    threshold: &Threshold,
+    quantity: Quantity,
     (span, statistic): (Span, Statistic),
 ) -> Result<f64, String> {
     let mut times = Histogram::default();
-    for operation in operations(record, threshold) {
+    for operation in operations(record, quantity) {
         let latency = match span {
             Span::Response => &operation.response,
             Span::Service => &operation.service,
@@ -150,7 +167,7 @@ fn time_us(
     }
     if let Some(percent) = percent(statistic) {
         let sum = |count: fn(&OperationSummary) -> u64| -> u64 {
-            operations(record, threshold).map(count).sum()
+            operations(record, quantity).map(count).sum()
         };
         let (lost, all) = (sum(OperationSummary::unanswered), sum(|it| it.requests));
         // Times are of successes. Requests without an answer have no time, so a percentile of all

@@ -1,9 +1,11 @@
-//! Pictures of sweeps and bursts.
+//! Pictures of sweeps, trends and bursts.
 
 use super::burst::BurstSecond;
-use super::chart::{burst, by_size, of_sweep};
+use super::chart::{burst, by_size, of_sweep, of_trend};
 use super::picture::{Picture, draw_charts};
+use super::trend::{changes, headline};
 use crate::sweep::{Curve, SweepRecord};
+use crate::trend::Trend;
 
 /// A sweep as a picture: the rate by the size of the database, if that was asked for, and by each
 /// numeric setting.
@@ -21,6 +23,21 @@ pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
     }
     let what = definition.label.as_deref().unwrap_or("springload sweep");
     draw_charts((format!("{what} · {place}"), lines), charts, picture)
+}
+
+/// The most changes that are told above a picture.
+const MOST_CHANGES: usize = 12;
+
+/// A trend as a picture: a chart per quantity, with its levels.
+pub fn trend_picture(trend: &Trend, picture: Picture) -> Vec<u8> {
+    let left_out = trend.left_out.len();
+    let mut lines = changes(trend);
+    let more = lines.len().saturating_sub(MOST_CHANGES);
+    lines.truncate(MOST_CHANGES);
+    lines.extend((more > 0).then(|| format!("… {more} more changes")));
+    lines.extend((left_out > 0).then(|| format!("! {left_out} left out; the text says why")));
+    let title = format!("springload trend · {}", headline(trend));
+    draw_charts((title, lines), of_trend(trend), picture)
 }
 
 /// One fill by the size of the database, as couchdb-performance-tests drew it.

@@ -2,7 +2,7 @@
 //! the opposite: what makes a run fail.
 
 use super::number::{decimal, grouped, millis};
-use crate::plan::{Comparison, Limit, Metric, Span, Threshold};
+use crate::plan::{Comparison, Limit, Metric, Quantity, Span, Threshold};
 use crate::record::{Judgement, RunRecord, Unit};
 
 /// A threshold as a requirement.
@@ -40,7 +40,7 @@ impl Requirement {
             (None, None) => Err("nothing is known of it".to_owned()),
         };
         Self {
-            subject: subject(&judgement.expression),
+            subject: subject(judgement.expression.quantity()),
             wanted: format!("{} {limit}", opposite(comparison)),
             limit,
             found,
@@ -83,16 +83,16 @@ const fn opposite(comparison: Comparison) -> &'static str {
 }
 
 /// What is judged; of all kinds together, the metric alone.
-fn subject(threshold: &Threshold) -> String {
-    let metric = match threshold.metric {
+pub(super) fn subject(quantity: Quantity) -> String {
+    let metric = match quantity.metric {
         Metric::Time(Span::Response | Span::Service | Span::Lag, _) => {
-            threshold.metric.to_string().replace('.', " ").replace("p99 9", "p99.9")
+            quantity.metric.to_string().replace('.', " ").replace("p99 9", "p99.9")
         }
         Metric::Errors => "errors".to_owned(),
         Metric::Class(class) => format!("{} failures", class.words()),
-        Metric::Unfinished | Metric::Dropped | Metric::Throughput => threshold.metric.to_string(),
+        Metric::Unfinished | Metric::Dropped | Metric::Throughput => quantity.metric.to_string(),
     };
-    threshold.kind.map_or_else(|| metric.clone(), |kind| format!("{kind} {metric}"))
+    quantity.kind.map_or_else(|| metric.clone(), |kind| format!("{kind} {metric}"))
 }
 
 fn limit_words(metric: Metric, limit: Limit) -> String {
@@ -112,7 +112,8 @@ fn limit_words(metric: Metric, limit: Limit) -> String {
     }
 }
 
-fn number(value: f64, unit: Unit) -> String {
+/// A value with its unit.
+pub(super) fn number(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Us => millis(value) + " ms",
         Unit::Percent => {

@@ -3,12 +3,14 @@
 //! Each formula names its source, and is tested against published values or by simulation at fixed
 //! seeds. Knows neither runs nor reports.
 
+mod change_points;
 mod difference;
 mod fit;
 mod holm;
 mod looks;
 mod student;
 
+pub use change_points::{ChangePoint, LEAST_AT_LEVEL, change_points};
 pub use difference::{Difference, Layout, Sample};
 pub use fit::Fit;
 pub use holm::holm;

@@ -49,6 +49,7 @@ mod springload;
 mod stored;
 mod sweeps;
 mod terminal;
+mod trend;
 mod verdicts;
 mod victims;
 mod visible;

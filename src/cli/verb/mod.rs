@@ -21,4 +21,5 @@ pub(in crate::cli) mod serve;
 pub(in crate::cli) mod shell;
 mod stored;
 pub(in crate::cli) mod sweep;
+pub(in crate::cli) mod trend;
 mod trouble;

@@ -243,6 +243,11 @@ impl Saved {
         !matches!(self.state, Content::Unreadable { .. })
     }
 
+    /// Whether it is a run that can be read.
+    pub(in crate::cli) const fn is_run(&self) -> bool {
+        matches!(self.state, Content::Readable(_))
+    }
+
     /// Whether it is the record of a run's own folder, or a sweep's, and not any other file.
     pub(in crate::cli) fn is_own(&self) -> bool {
         let own = self.file.file_name().is_some_and(|name| name == "run.json" || name == SWEEP);
@@ -328,7 +333,7 @@ fn sort(found: &mut [Saved]) {
 }
 
 /// `run.json` of a run's folder, and older ones that later runs moved aside.
-fn records(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn records(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let is_record = |path: &PathBuf| {

@@ -13,12 +13,14 @@ mod seconds;
 mod series;
 mod throughput;
 mod timeline;
+mod trend;
 mod view;
 mod words;
 
 pub(in crate::report) use timeline::Cuts;
 
 pub(super) use series::{burst, by_size, of_sweep};
+pub(super) use trend::of_trend;
 pub(super) use view::{MOST_RUNS, OfKind, Stage, foremost, label, stages};
 
 use serde::{Serialize, Serializer};

@@ -12,10 +12,12 @@ mod parts;
 mod result;
 mod summary;
 mod sweep;
+mod trend;
 mod trust;
 mod visible;
 
 pub use sweep::{sweep_page, sweep_pill};
+pub use trend::trend_page;
 
 use super::chart::{Stage, foremost, label, stages};
 use super::{Format, Render};

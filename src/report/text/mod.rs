@@ -4,6 +4,7 @@ mod saved;
 mod sheet;
 mod spark;
 mod stage;
+mod trend;
 
 use super::detail;
 use super::failures::failures;
@@ -20,6 +21,7 @@ use crate::plan::{Purpose, stage_title};
 use crate::record::{Code, ResultKind, RunRecord, StageRecord, Warning};
 pub use saved::{SavedRow, saved_text};
 use sheet::{Sheet, Tone};
+pub use trend::trend_text;
 
 pub(super) const FORMAT: Format =
     Format { name: "text", summary: "text for people", render: Render::Text(render) };

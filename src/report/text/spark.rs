@@ -8,7 +8,7 @@ use crate::report::headline::unit;
 use crate::report::number::{decimal, grouped, millis};
 
 /// Columns from the lowest to the highest.
-const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub(super) const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Fewer columns say nothing.
 const LEAST_COLUMNS: usize = 3;
 /// Columns of the name to the left, and of the scale to the right.

@@ -1,0 +1,279 @@
+//! `springload trend`: a figure over many saved runs, and where it changed.
+
+use crate::cli::call::{Call, Example, Family, Verb};
+use crate::cli::exit::Exit;
+use crate::cli::flags::place::{format_of_file, refuse_unknown_ending};
+use crate::cli::look;
+use crate::cli::pipeline::folder::RUNS;
+use crate::cli::print::print;
+use crate::cli::verb::{named, saved};
+use crate::files;
+use crate::plan::{Invalid, Quantity};
+use crate::report::{
+    Look, Picture, cleaned, read_json, shown, terminal_json, trend_csv, trend_page, trend_picture,
+    trend_text,
+};
+use crate::trend::{LeftOut, Point, Trend};
+use clap::ValueEnum;
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+
+/// `springload trend`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct TrendVerb {
+    /// Folders with runs, or runs by name or label [default: springload-runs]
+    ///
+    /// What to draw: folders with runs, however deep, run.json files, saved runs by name, or a
+    /// label for all runs that have it [default: springload-runs]
+    #[arg(value_name = "DIR")]
+    what: Vec<PathBuf>,
+    /// What to draw, such as read.p99; may be repeated
+    ///
+    /// What to draw, such as read.p99, create.throughput or err, as --fail-if names it; may be
+    /// repeated [default: throughput, p50, p99 and err of each kind of operation]
+    #[arg(long, value_name = "METRIC")]
+    metric: Vec<String>,
+    /// Draw only the runs of one plan, by its number in the text
+    #[arg(long, value_name = "N")]
+    group: Option<usize>,
+    /// The format [default: that of the file's name, or text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<TrendFormat>,
+    /// The file to write to; - is stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TrendFormat {
+    /// Text for people
+    Text,
+    /// One row per run, as Apache Otava reads it
+    Csv,
+    /// Runs, values and changes
+    Json,
+    /// One page with charts
+    Html,
+    /// The charts as SVG
+    Svg,
+    /// The charts as PNG
+    Png,
+}
+
+impl Verb for TrendVerb {
+    const NAME: &'static str = "trend";
+    const ABOUT: &'static str = "Show how saved runs of the same plan changed over time";
+    const FAMILY: Family = Family::Results;
+    const EXAMPLES: [Example; 3] = [
+        ("All runs in springload-runs, and where their level changed", "trend"),
+        ("One figure of the runs in a folder", "trend nightly --metric read.p99"),
+        ("For a page, or for other programs", "trend nightly -o trend.html"),
+    ];
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        match self.render().and_then(|bytes| self.deliver(&bytes)) {
+            Ok(()) => Exit::Passed,
+            Err(mistake) => {
+                eprintln!("error: {}", shown(&mistake.to_string(), look::ascii()));
+                Exit::Usage
+            }
+        }
+    }
+}
+
+/// Runs that were found, as `(name, file)`.
+type Found = Vec<(String, PathBuf)>;
+
+/// How deep folders of runs are searched.
+const DEPTH: usize = 5;
+
+impl TrendVerb {
+    fn render(&self) -> Result<Vec<u8>, Invalid> {
+        let wanted = self.metric.iter().map(|text| {
+            let wrong = |error: crate::plan::ThresholdError| {
+                Invalid::new("--metric", error.problem, error.cure)
+            };
+            text.parse::<Quantity>().map_err(wrong)
+        });
+        let wanted: Vec<Quantity> = wanted.collect::<Result<_, _>>()?;
+        let format = self.format_asked()?;
+        let trend = self.chosen(self.read(&wanted)?)?;
+        // What cannot be stored was not read from a file.
+        let plain: Option<Trend> = cleaned(&trend).ok().flatten();
+        let trend =
+            if format == TrendFormat::Json { &trend } else { plain.as_ref().unwrap_or(&trend) };
+        Ok(match format {
+            TrendFormat::Text => trend_text(trend, self.look()).into_bytes(),
+            TrendFormat::Html => trend_page(trend).into_bytes(),
+            TrendFormat::Svg => trend_picture(trend, Picture::Svg),
+            TrendFormat::Png => trend_picture(trend, Picture::Png),
+            TrendFormat::Csv => match &trend.groups[..] {
+                [group] => trend_csv(group).into_bytes(),
+                groups => {
+                    let problem =
+                        format!("a table has the runs of one plan, these are of {}", groups.len());
+                    return Err(Invalid::new("--format csv", problem, "choose one with --group N"));
+                }
+            },
+            TrendFormat::Json => {
+                let text = serde_json::to_string_pretty(trend).expect("plain data");
+                terminal_json(text + "\n").into_bytes()
+            }
+        })
+    }
+
+    fn look(&self) -> Look {
+        if self.output == Path::new("-") { look::of_stdout(false) } else { Look::default() }
+    }
+
+    fn format_asked(&self) -> Result<TrendFormat, Invalid> {
+        let named = format_of_file(&self.output, None)?.map(|format| format.name);
+        let known = named.map(|name| {
+            TrendFormat::from_str(name, false).map_err(|_| {
+                let problem = format!("a trend has no format {name}");
+                Invalid::new(
+                    "--output",
+                    problem,
+                    "end the name in .html, .svg, .png, .csv, .json or .txt",
+                )
+            })
+        });
+        let named = known.transpose()?;
+        match (self.format, named) {
+            (Some(asked), Some(named)) if asked != named => {
+                let problem = format!("{} is not a name for this format", self.output.display());
+                Err(Invalid::new("--format", problem, "leave it out, or give another name"))
+            }
+            (None, None) => {
+                refuse_unknown_ending(&self.output)?;
+                Ok(TrendFormat::Text)
+            }
+            (asked, named) => Ok(asked.or(named).unwrap_or(TrendFormat::Text)),
+        }
+    }
+
+    /// The trend of all that was named.
+    fn read(&self, wanted: &[Quantity]) -> Result<Trend, Invalid> {
+        let here = [PathBuf::from(RUNS)];
+        let what = if self.what.is_empty() { &here[..] } else { &self.what };
+        let mut found = Found::new();
+        for name in what {
+            found.extend(find(name)?);
+        }
+        found.sort();
+        found.dedup_by(|one, other| one.1 == other.1);
+        let (mut points, mut left_out) = (Vec::new(), Vec::new());
+        for (name, file) in found {
+            match point(&name, &file, wanted) {
+                Ok(point) => points.push(point),
+                Err(reason) => left_out.push(LeftOut { name, reason }),
+            }
+        }
+        if points.is_empty() {
+            for out in left_out.iter().take(3) {
+                let line = format!("left out: {}: {}", out.name, out.reason);
+                eprintln!("{}", shown(&line, look::ascii()));
+            }
+            let names: Vec<_> = what.iter().map(|it| it.display().to_string()).collect();
+            let problem = match left_out.len() {
+                0 => format!("no runs in {}", names.join(", ")),
+                count => format!("none of {count} files in {} is a run to draw", names.join(", ")),
+            };
+            return Err(Invalid::new("DIR", problem, "springload run -o DIR/NAME saves one there"));
+        }
+        Ok(Trend::of(points, left_out))
+    }
+
+    /// The group that is asked for.
+    fn chosen(&self, mut trend: Trend) -> Result<Trend, Invalid> {
+        if let Some(number) = self.group {
+            let count = trend.groups.len();
+            if number == 0 || number > count {
+                let problem = format!("there is no group {number}");
+                return Err(Invalid::new("--group", problem, format!("give 1 to {count}")));
+            }
+            trend.groups = vec![trend.groups.swap_remove(number - 1)];
+        }
+        Ok(trend)
+    }
+
+    fn deliver(&self, bytes: &[u8]) -> Result<(), Invalid> {
+        if self.output != Path::new("-") {
+            return files::replace(&self.output, bytes).map_err(|error| {
+                let problem = format!("cannot write {}: {error}", self.output.display());
+                Invalid::new("--output", problem, "name a file in a folder that exists")
+            });
+        }
+        if self.format == Some(TrendFormat::Png) && io::stdout().is_terminal() {
+            let cure = "redirect it, or give an --output FILE";
+            return Err(Invalid::new("--format", "png cannot be shown on a terminal", cure));
+        }
+        print(bytes);
+        Ok(())
+    }
+}
+
+/// What a trend keeps of the record in `file`.
+fn point(name: &str, file: &Path, wanted: &[Quantity]) -> Result<Point, String> {
+    let text = files::read_text(file, files::RECORD)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    let record = read_json(&text).map_err(|error| error.to_string())?;
+    Point::of(&record, name, wanted)
+}
+
+/// The runs that a word of the command line means.
+fn find(name: &Path) -> Result<Found, Invalid> {
+    if name.is_dir() {
+        let mut found = Found::new();
+        let top = |error: io::Error| {
+            let problem = format!("cannot read {}: {error}", name.display());
+            Invalid::new("DIR", problem, "name a folder with runs")
+        };
+        walk(name, name, DEPTH, &mut found).map_err(top)?;
+        return Ok(found);
+    }
+    let label = name.to_string_lossy();
+    if !name.exists() {
+        let all = saved::everywhere();
+        let own = all.into_iter().filter(|it| it.is_run() && it.label() == Some(&*label));
+        let own: Found = own.map(|it| (it.id, it.file)).collect();
+        if !own.is_empty() {
+            return Ok(own);
+        }
+        if name == Path::new(RUNS) {
+            return Ok(Found::new());
+        }
+    }
+    let (_, file) = named::read_with_file(name).map_err(|mistake| {
+        let mistake = mistake.strip_prefix("RUN: ").unwrap_or(&mistake);
+        let (problem, cure) = mistake.rsplit_once("; ").unwrap_or((mistake, "name a folder"));
+        Invalid::new("DIR", problem, cure)
+    })?;
+    Ok(vec![(name.display().to_string(), file)])
+}
+
+/// The records in `folder`, called by their paths from `top`.
+fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Result<()> {
+    let called = |file: &Path| {
+        let own = if file.ends_with("run.json") { file.parent().unwrap_or(file) } else { file };
+        let near = own.strip_prefix(top).ok().filter(|it| !it.as_os_str().is_empty());
+        near.unwrap_or(own).display().to_string()
+    };
+    let records = saved::records(folder);
+    let is_run = !records.is_empty();
+    found.extend(records.into_iter().map(|file| (called(&file), file)));
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let json = path.extension().is_some_and(|it| it == "json");
+        if path.is_dir() {
+            if depth > 0 && !name.starts_with('.') {
+                // One that cannot be read has no runs for us.
+                let _ = walk(top, &path, depth - 1, found);
+            }
+        } else if json && !is_run && name != saved::SWEEP {
+            found.push((called(&path), path));
+        }
+    }
+    Ok(())
+}

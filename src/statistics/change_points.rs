@@ -1,0 +1,275 @@
+//! Change points: where the level of a series changes, such as that of a figure over many runs.
+//!
+//! Candidates are found by E-divisive means (D. S. Matteson, N. A. James, "A nonparametric approach
+//! for multiple change point analysis of multivariate data", arXiv 1306.4933), as changed for
+//! Hunter, now Apache Otava (M. Fleming, P. Kołaczkowski et al., "Hunter: Using change point
+//! detection to hunt for performance regressions", arXiv 2301.03034): Student's t in place of
+//! permutations, in windows that overlap, first with a lenient threshold, so that a strong change
+//! does not hide behind a weak one, then without those that do not pass the strict one.
+//!
+//! Two rules are ours, so that an outlier is no change: each level has three values or more, and
+//! the change passes the lenient threshold even without the one value that speaks most for it.
+
+use super::{mean, squares, two_sided};
+
+/// Where the level of a series changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChangePoint {
+    /// The place of the first value at the new level, from 0.
+    pub at: usize,
+    /// The mean from the change before to this one.
+    pub before: f64,
+    /// The mean from this change to the next.
+    pub after: f64,
+    /// The probability of such a difference by chance, 0 to 1: that of Student's t, which does not
+    /// know that the place was searched for.
+    pub chance: f64,
+}
+
+/// The fewest values at one level: two may be off by chance, and together.
+pub const LEAST_AT_LEVEL: usize = 3;
+/// The windows in which change points are searched, and the way from one to the next.
+const WINDOW: usize = 50;
+const STEP: usize = WINDOW / 2;
+/// The chance above which a difference is none. The place of a change point is the one of many
+/// where the difference is greatest, so the usual 0.05 would find changes everywhere.
+const STRICT: f64 = 0.001;
+/// The same for candidates.
+const LENIENT: f64 = 0.01;
+
+/// The change points of `values`, in order; none of fewer than six values.
+pub fn change_points(values: &[f64]) -> Vec<ChangePoint> {
+    let mut places = candidates(values);
+    loop {
+        let levels = levels(values, &places);
+        let each = levels.iter().map(|(left, right)| weakness(left, right)).enumerate();
+        match each.max_by(|one, other| one.1.total_cmp(&other.1)) {
+            Some((place, weakness)) if weakness >= STRICT => {
+                places.remove(place);
+            }
+            _ => {
+                let point = |(&at, (left, right)): (&usize, &Sides<'_>)| ChangePoint {
+                    at,
+                    before: mean(left),
+                    after: mean(right),
+                    chance: chance(left, right),
+                };
+                return places.iter().zip(&levels).map(point).collect();
+            }
+        }
+    }
+}
+
+/// The values before and after a change.
+type Sides<'a> = (&'a [f64], &'a [f64]);
+
+/// The values from the change before each place, and to the one after it.
+fn levels<'a>(values: &'a [f64], places: &[usize]) -> Vec<Sides<'a>> {
+    let sides = |(nth, &at): (usize, &usize)| {
+        let from = if nth == 0 { 0 } else { places[nth - 1] };
+        let to = places.get(nth + 1).copied().unwrap_or(values.len());
+        (&values[from..at], &values[at..to])
+    };
+    places.iter().enumerate().map(sides).collect()
+}
+
+/// The places that pass the lenient threshold in some window, in order.
+fn candidates(values: &[f64]) -> Vec<usize> {
+    let (mut found, mut from) = (Vec::new(), 0);
+    while from + 2 * LEAST_AT_LEVEL <= values.len() {
+        let to = (from + WINDOW).min(values.len());
+        let mut own = Vec::new();
+        divide(values, (from, to), &mut own);
+        from = own.iter().copied().max().unwrap_or(0).max(from + STEP);
+        found.append(&mut own);
+    }
+    found.sort_unstable();
+    found.dedup();
+    // Those of two windows may be closer to each other than the values of a level.
+    let mut last = 0;
+    found.retain(|&at| {
+        let far = at >= last + LEAST_AT_LEVEL;
+        last = if far { at } else { last };
+        far
+    });
+    found
+}
+
+/// Divides a window at its most likely change, and then its parts.
+fn divide(values: &[f64], (from, to): (usize, usize), found: &mut Vec<usize>) {
+    let Some(at) = most_likely(&values[from..to]).map(|at| from + at) else { return };
+    if weakness(&values[from..at], &values[at..to]) < LENIENT {
+        found.push(at);
+        divide(values, (from, at), found);
+        divide(values, (at, to), found);
+    }
+}
+
+/// The place that divides the values best; `None`: they are too few.
+///
+/// Of all places τ, and ends κ of what comes after, this is the one with the greatest
+/// nm/(n + m) · (2/(nm) Σ|x − y| − Σ|x − x′| / C(n, 2) − Σ|y − y′| / C(m, 2)), where the x are the
+/// n values before τ and the y the m from τ to κ (Matteson and James, 2.3, with α = 1).
+fn most_likely(values: &[f64]) -> Option<usize> {
+    let distance = |one: usize, other: usize| (values[one] - values[other]).abs();
+    let (mut best, mut within_x) = (None, 0.0);
+    for at in 1..values.len() {
+        within_x += (0..at - 1).map(|x| distance(x, at - 1)).sum::<f64>();
+        let (mut between, mut within_y) = (0.0, 0.0);
+        for end in at..values.len() {
+            between += (0..at).map(|x| distance(x, end)).sum::<f64>();
+            within_y += (at..end).map(|y| distance(y, end)).sum::<f64>();
+            let counts = (at, end + 1 - at);
+            if counts.0 < LEAST_AT_LEVEL || counts.1 < LEAST_AT_LEVEL {
+                continue;
+            }
+            let (n, m) = (counts.0 as f64, counts.1 as f64);
+            let pairs = |count: f64| count * (count - 1.0) / 2.0;
+            let apart = 2.0 * between / (n * m) - within_x / pairs(n) - within_y / pairs(m);
+            let size = apart * n * m / (n + m);
+            if best.is_none_or(|(greatest, _)| size > greatest) {
+                best = Some((size, at));
+            }
+        }
+    }
+    best.map(|(_, at)| at)
+}
+
+/// How likely the difference of two levels is by chance; without the value that speaks most for
+/// it, ten times as likely will do.
+fn weakness(left: &[f64], right: &[f64]) -> f64 {
+    let rises = mean(right) > mean(left);
+    let (left_less, right_less) = (without(left, !rises), without(right, rises));
+    let less = chance(&left_less, right).max(chance(left, &right_less));
+    chance(left, right).max(less * STRICT / LENIENT)
+}
+
+/// The values without the highest, or the lowest.
+fn without(values: &[f64], highest: bool) -> Vec<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    if highest {
+        values.pop();
+    } else if !values.is_empty() {
+        values.remove(0);
+    }
+    values
+}
+
+/// The probability that means of one level differ as much, by Student's t for two samples of equal
+/// variance (NIST/SEMATECH e-Handbook, 1.3.5.3).
+fn chance(left: &[f64], right: &[f64]) -> f64 {
+    let (n, m) = (left.len() as f64, right.len() as f64);
+    let difference = mean(right) - mean(left);
+    // Equal up to rounding of the means.
+    if difference.abs() <= 1e-9 * mean(left).abs().max(mean(right).abs()) {
+        return 1.0;
+    }
+    let freedom = n + m - 2.0;
+    let variance = (squares(left) + squares(right)) / freedom;
+    two_sided(difference / (variance * (1.0 / n + 1.0 / m)).sqrt(), freedom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Stream, mix, unit};
+    use statrs::distribution::{ContinuousCDF, Normal};
+
+    /// Values at these levels, each so many times, with noise of so many percent.
+    fn series(levels: &[(f64, usize)], noise: f64, seed: u64) -> Vec<f64> {
+        let mut draws = Stream::new(mix(17, seed, 0), 0);
+        let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()));
+        let each = levels.iter().flat_map(|&(level, count)| std::iter::repeat_n(level, count));
+        each.map(|level| level * (1.0 + noise / 100.0 * normal())).collect()
+    }
+
+    fn places(values: &[f64]) -> Vec<usize> {
+        change_points(values).iter().map(|point| point.at).collect()
+    }
+
+    /// How many of so many series with these levels have exactly these changes, to a run.
+    fn found(levels: &[(f64, usize)], noise: f64, wanted: &[usize], times: u64) -> usize {
+        let near = |seed: &u64| {
+            let places = places(&series(levels, noise, *seed));
+            places.len() == wanted.len()
+                && places.iter().zip(wanted).all(|(at, wanted)| at.abs_diff(*wanted) <= 1)
+        };
+        (0..times).filter(near).count()
+    }
+
+    #[test]
+    fn t_of_a_textbook() {
+        // Student's sleep data (The probable error of a mean, Biometrika 6, 1908), as two samples:
+        // t = −1.8608 with 18 degrees of freedom, p = 0.07919.
+        let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
+        let other = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
+        assert!((chance(&one, &other) - 0.07919).abs() < 5e-5, "{}", chance(&one, &other));
+    }
+
+    #[test]
+    fn few_changes_are_found_where_there_are_none() {
+        for (count, most) in [(10, 10), (30, 20), (100, 40)] {
+            let changed = found(&[(100.0, count)], 2.0, &[], 400);
+            assert!(400 - changed <= most, "{count} values: {} of 400", 400 - changed);
+        }
+    }
+
+    #[test]
+    fn a_step_is_found_where_it_is() {
+        for (before, after) in [(20, 20), (40, 10), (10, 6), (70, 50)] {
+            let levels = [(100.0, before), (95.0, after)];
+            let found = found(&levels, 2.0, &[before], 200);
+            assert!(
+                found >= if after < 10 { 150 } else { 170 },
+                "{before} and {after}: {found} of 200"
+            );
+        }
+        let values = series(&[(100.0, 20), (95.0, 20)], 2.0, 1);
+        let point = change_points(&values)[0];
+        assert!((point.before - 100.0).abs() < 2.0 && (point.after - 95.0).abs() < 2.0);
+        assert!(point.chance < STRICT, "{point:?}");
+    }
+
+    #[test]
+    fn a_step_is_found_soon() {
+        // Three runs at the new level are enough if the step is five times the noise.
+        let found = found(&[(100.0, 20), (90.0, 3)], 2.0, &[20], 200);
+        assert!(found >= 180, "{found} of 200");
+    }
+
+    #[test]
+    fn two_changes_are_found() {
+        let levels = [(100.0, 20), (90.0, 20), (100.0, 20)];
+        let back = found(&levels, 2.0, &[20, 40], 200);
+        let steps = found(&[(100.0, 20), (93.0, 15), (86.0, 30)], 2.0, &[20, 35], 200);
+        assert!(back >= 170 && steps >= 150, "{back}, {steps} of 200");
+    }
+
+    #[test]
+    fn an_outlier_is_no_change() {
+        for at in [0, 1, 15, 28, 29] {
+            for size in [80.0, 130.0, 1_000.0] {
+                let changed = (0..50).filter(|&seed| {
+                    let mut values = series(&[(100.0, 30)], 2.0, seed);
+                    values[at] = size;
+                    !places(&values).is_empty()
+                });
+                let changed = changed.count();
+                assert!(changed <= 2, "{size} at {at}: {changed} of 50");
+            }
+        }
+    }
+
+    #[test]
+    fn values_without_noise() {
+        assert!(places(&[0.1; 40]).is_empty());
+        assert!(places(&[0.0; 40]).is_empty());
+        let mut step = vec![0.0; 8];
+        step.extend([0.5; 3]);
+        assert_eq!(places(&step), [8]);
+        step.truncate(10);
+        assert!(places(&step).is_empty(), "two values are no level");
+        assert!(places(&[1.0, 2.0, 3.0]).is_empty() && places(&[]).is_empty());
+    }
+}

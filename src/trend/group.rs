@@ -1,0 +1,179 @@
+//! Runs that can be compared, in the order of time, with what changed.
+
+use super::{Change, Direction, Group, Mark, Point, Run, Series};
+use crate::plan::Quantity;
+use crate::record::Unit;
+use crate::statistics::change_points;
+use std::collections::BTreeMap;
+
+/// The groups of these runs; the one that ran last comes first.
+pub(super) fn groups(points: Vec<Point>) -> Vec<Group> {
+    let mut by_plan: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    for point in points {
+        by_plan.entry(point.key.clone()).or_default().push(point);
+    }
+    let mut groups: Vec<Group> = by_plan.into_values().map(group).collect();
+    let last = |group: &Group| group.runs.last().map(|run| run.started_at.clone());
+    groups.sort_by_key(|group| std::cmp::Reverse(last(group)));
+    groups
+}
+
+fn group(mut points: Vec<Point>) -> Group {
+    let place = |point: &Point| (point.run.started_at.clone(), point.run.name.clone());
+    points.sort_by_key(place);
+    let runs: Vec<Run> = points.iter().map(|point| point.run.clone()).collect();
+    let mut quantities: Vec<Quantity> = Vec::new();
+    for (quantity, _) in points.iter().flat_map(|point| &point.values) {
+        if !quantities.contains(quantity) {
+            quantities.push(*quantity);
+        }
+    }
+    let series = quantities.into_iter().map(|quantity| {
+        let own = |point: &Point| point.values.iter().find(|it| it.0 == quantity)?.1;
+        series(quantity, points.iter().map(own).collect(), &runs)
+    });
+    let series = series.collect();
+    let command = points.last().map(|point| point.command.clone()).unwrap_or_default();
+    Group { command, marks: marks(&runs), runs, series }
+}
+
+fn series(metric: Quantity, values: Vec<Option<f64>>, runs: &[Run]) -> Series {
+    // Runs without a value are no part of the search.
+    let known: Vec<(usize, f64)> =
+        values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
+    let numbers: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
+    let change = |point: crate::statistics::ChangePoint| {
+        let at = known[point.at].0;
+        let (before, after) = (point.before, point.after);
+        let rises = after > before;
+        let better = rises == metric.metric.is_better_high();
+        Change {
+            at,
+            run: runs[at].name.clone(),
+            started_at: runs[at].started_at.clone(),
+            before,
+            after,
+            change_percent: (before != 0.0).then(|| (after / before - 1.0) * 100.0),
+            chance: point.chance,
+            verdict: if better { Direction::Better } else { Direction::Worse },
+        }
+    };
+    let changes = change_points(&numbers).into_iter().map(change).collect();
+    Series { metric, unit: Unit::of(metric.metric), values, changes }
+}
+
+/// Where server, machine or springload changed.
+fn marks(runs: &[Run]) -> Vec<Mark> {
+    let facts: [(&str, fn(&Run) -> &String); 3] = [
+        ("server", |run| &run.server),
+        ("machine", |run| &run.machine),
+        ("springload", |run| &run.springload),
+    ];
+    let mut marks = Vec::new();
+    for (at, pair) in runs.windows(2).enumerate() {
+        for (what, fact) in facts {
+            let (before, after) = (fact(&pair[0]), fact(&pair[1]));
+            if before != after {
+                let (before, after) = (before.clone(), after.clone());
+                marks.push(Mark { at: at + 1, what: what.to_owned(), before, after });
+            }
+        }
+    }
+    marks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{RunRecord, Verdict, fixture};
+    use crate::trend::{LEAST_RUNS, Trend};
+
+    fn record(nth: usize) -> RunRecord {
+        let mut record = fixture::record(&[]);
+        record.started_at = format!("2026-03-{:02}T10:00:00Z", nth + 1);
+        record.plan.seed = nth as u64;
+        record.plan.label = Some(format!("run {nth}"));
+        record.plan.command = format!("springload run --seed {nth}");
+        record
+    }
+
+    fn point(record: &RunRecord) -> Point {
+        Point::of(record, &record.started_at, &[]).expect("it counts")
+    }
+
+    /// Makes a run slower.
+    fn slower(record: &mut RunRecord, factor: f64) {
+        for stage in &mut record.stages {
+            stage.elapsed_s *= factor;
+            stage.measured_s *= factor;
+        }
+    }
+
+    #[test]
+    fn runs_of_one_plan_are_one_group_in_order_of_time() {
+        let mut records: Vec<RunRecord> = (0..8).map(record).collect();
+        records[5].server.version = "9.9".to_owned();
+        for late in &mut records[5..] {
+            late.server.version = "9.9".to_owned();
+            slower(late, 2.0);
+        }
+        let mut other = record(8);
+        other.plan.connections += 1;
+        let mut points: Vec<Point> = records.iter().rev().map(point).collect();
+        points.push(point(&other));
+        let trend = Trend::of(points, Vec::new());
+        assert_eq!(trend.groups.len(), 2, "another number of connections is another plan");
+        assert_eq!(trend.runs(), 9);
+        assert_eq!(trend.groups[0].runs.len(), 1, "the last run comes first");
+        let group = &trend.groups[1];
+        assert_eq!(group.command, "springload run --seed 7");
+        let labels: Vec<_> = group.runs.iter().filter_map(|run| run.label.as_deref()).collect();
+        assert_eq!(labels[0], "run 0");
+        assert!(labels.is_sorted());
+        let mark = &group.marks[0];
+        assert_eq!((group.marks.len(), mark.at, &mark.what[..]), (1, 5, "server"));
+        let of = |name: &str| {
+            group.series.iter().find(|it| it.metric.to_string() == name).expect("a series")
+        };
+        let change = &of("read.throughput").changes[0];
+        assert_eq!((change.at, change.verdict), (5, Direction::Worse));
+        assert_eq!(change.started_at, "2026-03-06T10:00:00Z");
+        assert!((change.change_percent.unwrap() + 50.0).abs() < 1e-6, "{change:?}");
+        assert!(of("read.p99").changes.is_empty() && !of("read.p99").is_zero());
+        assert_eq!(of("read.throughput").levels().len(), 2);
+        assert!(LEAST_RUNS <= 8);
+    }
+
+    #[test]
+    fn what_fails_a_run_is_no_other_plan() {
+        let (one, mut other) = (record(0), record(1));
+        other.plan.thresholds = fixture::record(&["err > 5%"]).plan.thresholds;
+        assert_eq!(Trend::of(vec![point(&one), point(&other)], Vec::new()).groups.len(), 1);
+    }
+
+    #[test]
+    fn runs_that_say_nothing_are_left_out() {
+        let mut stopped = record(0);
+        (stopped.partial, stopped.result) = (true, None);
+        assert!(Point::of(&stopped, "a", &[]).unwrap_err().starts_with("stopped"));
+        let mut bound = record(1);
+        bound.result = None;
+        for stage in &mut bound.stages {
+            stage.verdict = Verdict::Empty;
+        }
+        assert!(Point::of(&bound, "a", &[]).unwrap_err().starts_with("not trustworthy"));
+        let mut none = record(2);
+        none.result = None;
+        none.stages.clear();
+        assert_eq!(Point::of(&none, "a", &[]).unwrap_err(), "nothing measured");
+    }
+
+    #[test]
+    fn gaps_do_not_shift_a_change() {
+        let values = (0..12).map(|at| (at != 3).then_some(if at < 7 { 100.0 } else { 50.0 }));
+        let runs: Vec<Run> = (0..12).map(|at| point(&record(at)).run).collect();
+        let series = series("read.p99".parse().unwrap(), values.collect(), &runs);
+        assert_eq!(series.changes[0].at, 7);
+        assert_eq!(series.changes[0].verdict, Direction::Better);
+    }
+}

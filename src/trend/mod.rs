@@ -1,0 +1,170 @@
+//! Trends: what runs of the same plan measured one after the other, and where that changed.
+//!
+//! Knows which runs are comparable, and reads figures from records. Knows neither files nor formats.
+
+mod group;
+mod point;
+
+pub use point::Point;
+
+use crate::plan::Quantity;
+use crate::record::Unit;
+use crate::statistics::LEAST_AT_LEVEL;
+use serde::{Deserialize, Serialize};
+
+/// The fewest runs in which a change can be found.
+pub const LEAST_RUNS: usize = 2 * LEAST_AT_LEVEL;
+
+/// Runs in the order of time, by plan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trend {
+    /// The runs of each plan; the one that ran last comes first.
+    pub groups: Vec<Group>,
+    /// What is not part of any.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Runs of one plan: all that they may differ in is the seed, the label and what makes them fail.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The command line of the last run, without passwords.
+    pub command: String,
+    /// The runs, in the order of their start.
+    pub runs: Vec<Run>,
+    /// Where something beside the plan changed.
+    pub marks: Vec<Mark>,
+    /// What was measured, by quantity.
+    pub series: Vec<Series>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its name or path.
+    pub name: String,
+    /// What the user calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// When it began, in UTC, as RFC 3339.
+    pub started_at: String,
+    /// The server's name and version.
+    pub server: String,
+    /// The processor, the number of cores and the system of the machine that measured.
+    pub machine: String,
+    /// springload's version.
+    pub springload: String,
+}
+
+/// Something other than the plan that is not as in the run before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// The place of the first run with it, from 0.
+    pub at: usize,
+    /// What changed: `server`, `machine` or `springload`.
+    pub what: String,
+    /// What it was before.
+    pub before: String,
+    /// What it is from then on.
+    pub after: String,
+}
+
+/// A quantity over all runs of a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// The quantity.
+    pub metric: Quantity,
+    /// The unit of the values.
+    pub unit: Unit,
+    /// A value for each run; `None`: too little was measured.
+    pub values: Vec<Option<f64>>,
+    /// Where its level changed.
+    pub changes: Vec<Change>,
+}
+
+/// A change of level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// The place of the first run at the new level, from 0.
+    pub at: usize,
+    /// That run's name.
+    pub run: String,
+    /// When that run began.
+    pub started_at: String,
+    /// The mean of the runs from the change before to this one.
+    pub before: f64,
+    /// The mean of the runs from this one to the next change.
+    pub after: f64,
+    /// The change in percent of what was before; `None`: that was 0.
+    pub change_percent: Option<f64>,
+    /// The probability of such a difference by chance, 0 to 1.
+    pub chance: f64,
+    /// Whether that is an improvement.
+    pub verdict: Direction,
+}
+
+/// Whether a change is an improvement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// More throughput, or less of anything else.
+    Better,
+    /// The opposite.
+    Worse,
+}
+
+/// A run that is not part of any group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Its name or path.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Trend {
+    /// The trend of these runs, in any order.
+    pub fn of(points: Vec<Point>, left_out: Vec<LeftOut>) -> Self {
+        Self { groups: group::groups(points), left_out }
+    }
+
+    /// The number of runs.
+    pub fn runs(&self) -> usize {
+        self.groups.iter().map(|group| group.runs.len()).sum()
+    }
+}
+
+impl Direction {
+    /// In a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+        }
+    }
+}
+
+impl Series {
+    /// The last value that was measured.
+    pub fn latest(&self) -> Option<f64> {
+        self.values.iter().rev().find_map(|value| *value)
+    }
+
+    /// Whether there is nothing to see: no value but 0.
+    pub fn is_zero(&self) -> bool {
+        self.values.iter().flatten().all(|value| *value == 0.0)
+    }
+
+    /// The mean of each level, with its first place and the place after its last.
+    pub fn levels(&self) -> Vec<(usize, usize, f64)> {
+        let mut from = 0;
+        let ends = self.changes.iter().map(|change| change.at).chain([self.values.len()]);
+        let level = |to: usize| {
+            let own: Vec<f64> = self.values[from..to].iter().flatten().copied().collect();
+            let level = (from, to, crate::statistics::mean(&own));
+            from = to;
+            level
+        };
+        ends.map(level).filter(|level| level.2.is_finite()).collect()
+    }
+}

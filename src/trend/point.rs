@@ -1,0 +1,105 @@
+//! What a trend keeps of a record.
+
+use super::Run;
+use crate::op::OpKind;
+use crate::plan::{Metric, Plan, Quantity, Span, Statistic};
+use crate::record::{ResultKind, RunRecord};
+use std::collections::BTreeMap;
+
+/// What is drawn of each kind of operation, if nothing else is asked for.
+const USUAL: [Metric; 4] = [
+    Metric::Throughput,
+    Metric::Time(Span::Response, Statistic::Percentile(500)),
+    Metric::Time(Span::Response, Statistic::Percentile(990)),
+    Metric::Errors,
+];
+
+/// One run in a trend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// What is told of the run.
+    pub run: Run,
+    /// Its command line.
+    pub(super) command: String,
+    /// What is the same in all runs that it can be compared with.
+    pub(super) key: String,
+    /// What was measured, in the order in which it is shown.
+    pub(super) values: Vec<(Quantity, Option<f64>)>,
+}
+
+impl Point {
+    /// What a trend keeps of `record`, called `name`: the quantities `wanted`, or if there are none
+    /// throughput, median, 99th percentile and failed share of each kind of operation.
+    ///
+    /// # Errors
+    /// Why the run has no place in a trend.
+    pub fn of(record: &RunRecord, name: &str, wanted: &[Quantity]) -> Result<Self, String> {
+        let result = record.result();
+        match result.kind {
+            _ if record.partial => {
+                let why = record.ended.as_ref().map_or("the run was ended early", |it| &it.message);
+                return Err(format!("stopped: {why}"));
+            }
+            _ if record.measured().next().is_none() => return Err("nothing measured".to_owned()),
+            ResultKind::Stopped | ResultKind::NotTrustworthy => return Err(result.words()),
+            // It ended before its plan was carried out.
+            ResultKind::Failed if matches!(result.exit_status, 1 | 3) => {
+                return Err(result.words());
+            }
+            ResultKind::Passed | ResultKind::Failed => {}
+        }
+        let usual = || kinds(record).flat_map(|kind| USUAL.map(|metric| (Some(kind), metric)));
+        let quantities: Vec<Quantity> = if wanted.is_empty() {
+            usual().map(|(kind, metric)| Quantity { kind, metric }).collect()
+        } else {
+            wanted.to_vec()
+        };
+        let values = quantities.into_iter().map(|it| (it, record.value_of(it).ok()));
+        let (server, machine) = (&record.server, &record.environment);
+        let run = Run {
+            name: name.to_owned(),
+            label: record.plan.label.clone(),
+            started_at: record.started_at.clone(),
+            server: joined(&[&server.name, &server.version]),
+            machine: joined(&[
+                &machine.processor,
+                &format!("{} cores", machine.cores),
+                &machine.system,
+            ]),
+            springload: machine.springload.clone(),
+        };
+        Ok(Self {
+            run,
+            command: record.plan.command.clone(),
+            key: key(&record.plan),
+            values: values.collect(),
+        })
+    }
+}
+
+/// The kinds of operations that were measured, in the order of the run.
+fn kinds(record: &RunRecord) -> impl Iterator<Item = OpKind> {
+    let mut seen = Vec::new();
+    for operation in record.measured().flat_map(|stage| &stage.operations) {
+        if operation.kind.is_request() && operation.issued > 0 && !seen.contains(&operation.kind) {
+            seen.push(operation.kind);
+        }
+    }
+    seen.into_iter()
+}
+
+fn joined(parts: &[&str]) -> String {
+    let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
+}
+
+/// A plan without what changes nothing of what is measured.
+fn key(plan: &Plan) -> String {
+    let plan = serde_json::to_value(plan).unwrap_or_default();
+    let mut members: BTreeMap<String, serde_json::Value> =
+        serde_json::from_value(plan).unwrap_or_default();
+    for name in ["command", "label", "seed", "thresholds"] {
+        members.remove(name);
+    }
+    serde_json::to_string(&members).unwrap_or_default()
+}
