@@ -1,3 +1,5 @@
+//! Trends as text, as CSV and as pictures, with what records may say.
+
 use super::*;
 use crate::report::{Look, Picture, cleaned, trend_page, trend_picture, trend_text};
 use crate::trend::{Direction, LeftOut, Run};

@@ -9,10 +9,10 @@ pub fn holm(p: &[f64], alarms: f64) -> Vec<bool> {
     let mut rejected = vec![false; p.len()];
     for (rank, &at) in order.iter().enumerate() {
         // What is not a number is not less either.
-        if !(p[at] <= alarms / (p.len() - rank) as f64) {
+        rejected[at] = p[at] <= alarms / (p.len() - rank) as f64;
+        if !rejected[at] {
             break;
         }
-        rejected[at] = true;
     }
     rejected
 }

@@ -1,6 +1,7 @@
 //! Trends: what runs of the same plan measured one after the other, and where that changed.
 //!
-//! Knows which runs are comparable, and reads figures from records. Knows neither files nor formats.
+//! Knows which runs are comparable, and reads figures from records. Knows neither files nor
+//! formats.
 
 mod group;
 mod point;
