@@ -22,6 +22,8 @@ pub enum Exit {
     Untrustworthy = 5,
     /// What was read is not what was written.
     DataWrong = 6,
+    /// Worse than the baseline.
+    Regression = 7,
     /// Stopped by the user; the partial result is saved.
     Interrupted = 130,
 }
@@ -49,6 +51,7 @@ impl Exit {
             Self::Target,
             Self::DataWrong,
             Self::Untrustworthy,
+            Self::Regression,
             Self::Threshold,
             Self::Usage,
         ];

@@ -17,13 +17,13 @@ pub(super) const FORMAT: Format = Format {
 };
 
 /// One test case.
-struct Case {
-    name: String,
-    ended: End,
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) ended: End,
 }
 
 /// How a case ended, with the reason if it did not pass.
-enum End {
+pub(super) enum End {
     Passed,
     /// The server did not meet what was asked of it.
     Failure(String),
@@ -32,19 +32,36 @@ enum End {
 }
 
 fn render(record: &RunRecord) -> String {
+    let cases: Vec<Case> = requirements(record).map(threshold).chain([run(record)]).collect();
+    let seconds: f64 = record.stages.iter().map(|stage| stage.elapsed_s).sum();
+    let name = format!("springload: {}", place(&record.server));
+    let said: Vec<String> = trust_lines(record).chain(warning_lines(record)).collect();
+    suite(&name, &record.started_at, seconds, &cases, &said)
+}
+
+/// A suite of cases with its name, when it began, how long it took, and what else there is to say.
+pub(super) fn suite(
+    name: &str,
+    began: &str,
+    seconds: f64,
+    cases: &[Case],
+    said: &[String],
+) -> String {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
-    document(record, &mut writer).expect("memory can be written to");
+    document((name, began, seconds), (cases, said), &mut writer).expect("memory can be written to");
     let mut out = String::from_utf8(writer.into_inner()).expect("XML is text");
     out.push('\n');
     out
 }
 
-fn document<W: Write>(record: &RunRecord, writer: &mut Writer<W>) -> io::Result<()> {
-    let cases: Vec<Case> = requirements(record).map(threshold).chain([run(record)]).collect();
+fn document<W: Write>(
+    (name, began, seconds): (&str, &str, f64),
+    (cases, said): (&[Case], &[String]),
+    writer: &mut Writer<W>,
+) -> io::Result<()> {
     let count = |wanted: fn(&End) -> bool| cases.iter().filter(|it| wanted(&it.ended)).count();
     let failures = count(|end| matches!(end, End::Failure(_))).to_string();
     let errors = count(|end| matches!(end, End::Error(_))).to_string();
-    let seconds: f64 = record.stages.iter().map(|stage| stage.elapsed_s).sum();
     let (tests, time) = (cases.len().to_string(), format!("{seconds:.3}"));
     let totals = [
         ("name", "springload"),
@@ -55,20 +72,19 @@ fn document<W: Write>(record: &RunRecord, writer: &mut Writer<W>) -> io::Result<
     ];
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     writer.create_element("testsuites").with_attributes(totals).write_inner_content(|writer| {
-        let name = format!("springload: {}", legal(&place(&record.server)));
+        let name = legal(name);
         // Ant's timestamps have no fraction and no zone.
-        let began = record.started_at.get(..19).unwrap_or(&record.started_at);
+        let began = began.get(..19).unwrap_or(began);
         let suite = writer.create_element("testsuite").with_attributes([
             ("name", name.as_str()),
             ("timestamp", began),
             ("skipped", "0"),
         ]);
         suite.with_attributes(totals.into_iter().skip(1)).write_inner_content(|writer| {
-            for case in &cases {
+            for case in cases {
                 write_case(case, writer)?;
             }
-            let said = trust_lines(record).chain(warning_lines(record));
-            let said: Vec<String> = said.map(|it| legal(&it)).collect();
+            let said: Vec<String> = said.iter().map(|it| legal(it)).collect();
             let text = said.join("\n");
             writer.create_element("system-out").write_text_content(BytesText::new(&text))?;
             Ok(())

@@ -6,6 +6,7 @@ mod agents_csv;
 mod burst;
 mod chart;
 mod clean;
+mod comparison;
 mod csv;
 mod cushion;
 mod detail;
@@ -38,10 +39,13 @@ pub mod ycsb;
 pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use chart::ChartKind;
 pub use clean::{cleaned, terminal_json};
+pub use comparison::{
+    change_words, comparison_junit, comparison_markdown, comparison_text, verdict_words,
+};
 pub use drawn::{bulk_perf_picture, burst_picture, sweep_picture, trend_picture};
 pub use exposition::Exposition;
 pub use headline::{Headline, headline};
-pub use html::{sweep_page, sweep_pill, trend_page};
+pub use html::{comparison_page, sweep_page, sweep_pill, trend_page};
 pub use json::{RunFileError, read as read_json};
 pub use look::{Look, shown};
 pub use number::{bytes, grouped, millis};

@@ -1,5 +1,7 @@
 //! Differences of sides against published values, and how often noise passes for one.
 
+//! Published examples, and simulations with fixed seeds.
+
 use super::*;
 use crate::generate::{Stream, mix, unit};
 use crate::statistics::{ALARMS, holm, levels};

@@ -21,8 +21,7 @@ pub fn holm(p: &[f64], alarms: f64) -> Vec<bool> {
 mod tests {
     use super::*;
 
-    /// The example of Aickin and Gensler, American Journal of Public Health 86 (1996), 726–728, has
-    /// its kind: each p-value has a limit of its own, and the first that misses it ends the search.
+    /// 0.005 ≤ 0.05 / 4 and 0.01 ≤ 0.05 / 3, but 0.03 > 0.05 / 2.
     #[test]
     fn each_rejection_makes_the_next_easier_and_the_first_miss_ends_it() {
         assert_eq!(holm(&[0.01, 0.04, 0.03, 0.005], 0.05), [true, false, false, true]);

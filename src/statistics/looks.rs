@@ -9,7 +9,7 @@ const GRID: usize = 2_000;
 const FAR: f64 = 8.0;
 
 /// The two-sided level of each look at the `shares` of the runs, which rise to 1, so that noise
-/// passes for a difference in `alarms` of all comparisons: K. K. G. Lan and D. L. DeMets, "Discrete
+/// passes for a difference in `alarms` of all comparisons: K. K. G. Lan and D. L. `DeMets`, "Discrete
 /// sequential boundaries for clinical trials", Biometrika 70 (1983), 659–663, with the spending
 /// function of O'Brien and Fleming's kind, which leaves most for the last look.
 pub fn levels(shares: &[f64], alarms: f64) -> Vec<f64> {
@@ -31,7 +31,7 @@ pub fn levels(shares: &[f64], alarms: f64) -> Vec<f64> {
 }
 
 /// The density of a Brownian motion that has not left the bounds so far (P. Armitage, C. K.
-/// McPherson and B. C. Rowe, "Repeated significance tests on accumulating data", Journal of the
+/// `McPherson` and B. C. Rowe, "Repeated significance tests on accumulating data", Journal of the
 /// Royal Statistical Society A 132 (1969), 235–244).
 #[derive(Default)]
 struct Walk {
@@ -92,9 +92,9 @@ mod tests {
             .collect()
     }
 
-    /// The bounds of equally spaced looks at 5 %, two-sided, from D. M. Reboussin, D. L. DeMets, K.
-    /// Kim and K. K. G. Lan, "Computations for group sequential boundaries using the Lan-DeMets
-    /// spending function method", Controlled Clinical Trials 21 (2000), 190–207.
+    /// The bounds of equally spaced looks at 5 %, two-sided, from D. M. Reboussin and others,
+    /// "Computations for group sequential boundaries using the Lan-`DeMets` spending function
+    /// method", Controlled Clinical Trials 21 (2000), 190–207.
     #[test]
     fn the_bounds_of_a_table() {
         let published: [&[f64]; 3] = [&[1.960], &[2.963, 1.969], &[3.710, 2.511, 1.993]];

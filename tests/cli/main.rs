@@ -1,12 +1,14 @@
 //! The binary as a user meets it: arguments in, exit status, stdout, stderr, `run.json` and what
 //! goes over the wire out. Knows nothing of the rooms inside.
 
+mod ab;
 mod action;
 mod audit;
 mod bursts;
 mod capacity;
 mod chaos;
 mod clean;
+mod compare;
 mod conflicts;
 mod counts;
 mod cushion;

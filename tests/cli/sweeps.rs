@@ -147,7 +147,7 @@ fn an_unknown_setting_lists_those_there_are() {
     let run = springload(["sweep", "-L", "docs=1,2", "--docs=5"]);
     run.refused(2, &["docs is varied, and also given as --docs"]);
     let run = springload(["sweep", "http://127.0.0.1:1/mine", "-L", "docs=1,2"]);
-    run.refused(2, &["TARGET", "each run of a sweep creates its own"]);
+    run.refused(2, &["TARGET", "each run creates its own"]);
 }
 
 /// The three sweeps of 2008, as small as they go.

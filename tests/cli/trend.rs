@@ -32,7 +32,7 @@ fn record() -> Value {
 }
 
 /// The `nth` of several runs, so many times as fast, with a little noise.
-fn run(nth: usize, speed: f64) -> Value {
+pub(crate) fn run(nth: usize, speed: f64) -> Value {
     let mut record = record();
     record["started_at"] = json!(format!("2026-03-{:02}T09:15:00Z", nth + 1));
     record["plan"]["seed"] = json!(nth);
@@ -45,7 +45,7 @@ fn run(nth: usize, speed: f64) -> Value {
     record
 }
 
-fn save(folder: &Path, name: &str, record: &Value) {
+pub(crate) fn save(folder: &Path, name: &str, record: &Value) {
     let folder = folder.join(name);
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("run.json"), record.to_string()).expect("a record");

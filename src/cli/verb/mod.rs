@@ -1,10 +1,13 @@
 //! springload's own verbs, one file or folder each.
 
+pub(in crate::cli) mod ab;
 pub(in crate::cli) mod agent;
 pub(in crate::cli) mod audit;
 pub(in crate::cli) mod burst;
 pub(in crate::cli) mod clean;
+pub(in crate::cli) mod compare;
 pub(in crate::cli) mod completions;
+mod found;
 pub(in crate::cli) mod hbase;
 pub(in crate::cli) mod http;
 pub(in crate::cli) mod init;

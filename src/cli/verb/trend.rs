@@ -6,7 +6,7 @@ use crate::cli::flags::place::{format_of_file, refuse_unknown_ending};
 use crate::cli::look;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::print::print;
-use crate::cli::verb::{named, saved};
+use crate::cli::verb::found::{Found, find};
 use crate::files;
 use crate::plan::{Invalid, Quantity};
 use crate::report::{
@@ -81,12 +81,6 @@ impl Verb for TrendVerb {
     }
 }
 
-/// Runs that were found, as `(name, file)`.
-type Found = Vec<(String, PathBuf)>;
-
-/// How deep folders of runs are searched.
-const DEPTH: usize = 5;
-
 impl TrendVerb {
     fn render(&self) -> Result<Vec<u8>, Invalid> {
         let wanted = self.metric.iter().map(|text| {
@@ -158,7 +152,7 @@ impl TrendVerb {
         let what = if self.what.is_empty() { &here[..] } else { &self.what };
         let mut found = Found::new();
         for name in what {
-            found.extend(find(name)?);
+            found.extend(find(name, "DIR")?);
         }
         found.sort();
         found.dedup_by(|one, other| one.1 == other.1);
@@ -219,61 +213,4 @@ fn point(name: &str, file: &Path, wanted: &[Quantity]) -> Result<Point, String> 
         .map_err(|error| format!("cannot be read: {error}"))?;
     let record = read_json(&text).map_err(|error| error.to_string())?;
     Point::of(&record, name, wanted)
-}
-
-/// The runs that a word of the command line means.
-fn find(name: &Path) -> Result<Found, Invalid> {
-    if name.is_dir() {
-        let mut found = Found::new();
-        let top = |error: io::Error| {
-            let problem = format!("cannot read {}: {error}", name.display());
-            Invalid::new("DIR", problem, "name a folder with runs")
-        };
-        walk(name, name, DEPTH, &mut found).map_err(top)?;
-        return Ok(found);
-    }
-    let label = name.to_string_lossy();
-    if !name.exists() {
-        let all = saved::everywhere();
-        let own = all.into_iter().filter(|it| it.is_run() && it.label() == Some(&*label));
-        let own: Found = own.map(|it| (it.id, it.file)).collect();
-        if !own.is_empty() {
-            return Ok(own);
-        }
-        if name == Path::new(RUNS) {
-            return Ok(Found::new());
-        }
-    }
-    let (_, file) = named::read_with_file(name).map_err(|mistake| {
-        let mistake = mistake.strip_prefix("RUN: ").unwrap_or(&mistake);
-        let (problem, cure) = mistake.rsplit_once("; ").unwrap_or((mistake, "name a folder"));
-        Invalid::new("DIR", problem, cure)
-    })?;
-    Ok(vec![(name.display().to_string(), file)])
-}
-
-/// The records in `folder`, called by their paths from `top`.
-fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Result<()> {
-    let called = |file: &Path| {
-        let own = if file.ends_with("run.json") { file.parent().unwrap_or(file) } else { file };
-        let near = own.strip_prefix(top).ok().filter(|it| !it.as_os_str().is_empty());
-        near.unwrap_or(own).display().to_string()
-    };
-    let records = saved::records(folder);
-    let is_run = !records.is_empty();
-    found.extend(records.into_iter().map(|file| (called(&file), file)));
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let json = path.extension().is_some_and(|it| it == "json");
-        if path.is_dir() {
-            if depth > 0 && !name.starts_with('.') {
-                // One that cannot be read has no runs for us.
-                let _ = walk(top, &path, depth - 1, found);
-            }
-        } else if json && !is_run && name != saved::SWEEP {
-            found.push((called(&path), path));
-        }
-    }
-    Ok(())
 }

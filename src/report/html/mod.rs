@@ -5,8 +5,10 @@
 mod agents;
 mod burst;
 mod compare;
+mod comparison;
 mod escape;
 mod facts;
+mod forest;
 mod nodes;
 mod parts;
 mod result;
@@ -16,6 +18,7 @@ mod trend;
 mod trust;
 mod visible;
 
+pub use comparison::comparison_page;
 pub use sweep::{sweep_page, sweep_pill};
 pub use trend::trend_page;
 

@@ -126,7 +126,7 @@ fn name_and_value(pair: &str) -> Option<(String, String)> {
 
 /// Splits at white space. Single and double quotes keep words together; a backslash escapes the
 /// next character, except inside single quotes.
-fn words(line: &str) -> Result<Vec<String>, String> {
+pub(in crate::cli::verb) fn words(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = line.chars();
     while let Some(c) = chars.next() {

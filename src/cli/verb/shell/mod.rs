@@ -4,6 +4,8 @@ mod command;
 mod store;
 mod task;
 
+pub(in crate::cli::verb) use command::words;
+
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::credentials::{CredentialArgs, named};

@@ -6,7 +6,7 @@ use crate::cli::flags::client::DEFAULT_SEED;
 use crate::cli::pipeline::descriptors::suffice;
 use crate::cli::refusal::mistake;
 use crate::cli::verb::run::{DEFAULT_CONNECTIONS, DEFAULT_DOCS, Settings, default_batch, spec_of};
-use crate::plan::{Invalid, Plan, check, count};
+use crate::plan::{Invalid, Plan, PlanSpec, check, count};
 use crate::sweep::{Axis, Definition, Setting, SweepRecord, matrix};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
@@ -33,7 +33,7 @@ pub(super) struct Cells {
 }
 
 /// The flags of `springload run` that say what to do.
-fn flags() -> Command {
+pub(in crate::cli::verb) fn flags() -> Command {
     Settings::augment_args(Command::new("springload run").no_binary_name(true))
 }
 
@@ -142,7 +142,7 @@ impl Wanted {
 }
 
 /// The flags of a run that were given, ready to be given again.
-fn given(matches: &ArgMatches) -> Vec<String> {
+pub(in crate::cli::verb) fn given(matches: &ArgMatches) -> Vec<String> {
     let mut words = Vec::new();
     for argument in flags().get_arguments() {
         let (Some(long), id) = (argument.get_long(), argument.get_id().as_str()) else { continue };
@@ -211,31 +211,46 @@ fn plan(
 ) -> Result<Plan, Vec<Invalid>> {
     let own = settings.iter().map(|it| format!("--{}={}", it.name, it.value));
     let words: Vec<String> = definition.common.iter().cloned().chain(own).collect();
-    let argv = targets.iter().chain(&words).cloned();
+    let shown: Vec<&String> = definition.target.iter().chain(&definition.nodes).collect();
+    plan_of((&words, "-L"), (targets, &shown, headers), |spec| {
+        if definition.preset.is_some() && spec.schemas.is_empty() {
+            spec.schemas.push(("--schema", document(), 1));
+        }
+    })
+}
+
+/// The plan that `springload run` makes of `words`, which `flag` has, for these targets, which are
+/// shown as others. Each run creates a database of its own.
+///
+/// # Errors
+/// Every mistake that was found.
+pub(in crate::cli::verb) fn plan_of(
+    (words, flag): (&[String], &'static str),
+    (targets, shown, headers): (&[String], &[&String], &[String]),
+    more: impl FnOnce(&mut PlanSpec),
+) -> Result<Plan, Vec<Invalid>> {
+    let argv = targets.iter().chain(words).cloned();
     let parsed = flags()
         .try_get_matches_from(argv)
         .and_then(|matches| Settings::from_arg_matches(&matches))
         .map_err(|error| {
             let (problem, cure) = mistake(&error, Some("run"));
-            vec![Invalid::new("-L", problem, cure)]
+            vec![Invalid::new(flag, problem, cure)]
         })?;
-    let command = std::iter::once("springload run".to_owned())
-        .chain(definition.target.clone())
-        .chain(definition.nodes.iter().cloned())
-        .chain(words)
+    let command = std::iter::once("springload run")
+        .chain(shown.iter().map(|it| it.as_str()))
+        .chain(words.iter().map(String::as_str))
         .collect::<Vec<_>>()
         .join(" ");
     let (mut spec, mut mistakes) = spec_of(parsed, &command, &[]);
     spec.headers = headers.to_vec();
-    if definition.preset.is_some() && spec.schemas.is_empty() {
-        spec.schemas.push(("--schema", document(), 1));
-    }
+    more(&mut spec);
     let plan = check(&spec);
     mistakes.extend(plan.as_ref().ok().and_then(|plan| suffice(plan).err()));
     if let Ok(plan) = &plan
         && plan.target.named_database().is_some()
     {
-        let problem = "names a database, but each run of a sweep creates its own";
+        let problem = "names a database, but each run creates its own";
         mistakes.push(Invalid::new("TARGET", problem, "name the server alone"));
     }
     match plan {

@@ -29,6 +29,7 @@ use crate::report::{
 };
 use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled};
 use cells::{Cells, Wanted, plans};
+pub(in crate::cli::verb) use cells::{flags, given, plan_of};
 use clap::{ArgMatches, ValueEnum};
 use preset::Preset;
 use std::path::{Path, PathBuf};
@@ -410,7 +411,7 @@ impl Ready {
 }
 
 /// The report of the sweep covers its cells.
-struct Silent;
+pub(in crate::cli::verb) struct Silent;
 
 impl Dialect for Silent {
     fn tells_folder(&self) -> bool {

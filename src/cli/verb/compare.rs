@@ -1,0 +1,286 @@
+//! `springload compare`: two sides of saved runs, and which of them is better.
+
+use crate::cli::call::{Call, Example, Family, Verb};
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::print::print;
+use crate::cli::verb::found::{Found, find};
+use crate::compare::{Asked, Comparison, Run, Verdict, compare};
+use crate::files;
+use crate::plan::{Invalid, Quantity, ThresholdError};
+use crate::record::RunRecord;
+use crate::report::{
+    cleaned, comparison_junit, comparison_markdown, comparison_page, comparison_text, read_json,
+    terminal_json,
+};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+
+/// `springload compare`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Compare {
+    /// The runs of A, the baseline: names, labels, folders, latest~1
+    ///
+    /// The runs of A, the baseline: saved runs by name, latest or latest~1, run.json files, a label
+    /// for all runs that have it, or folders with runs. Two runs or folders need no -- between them
+    #[arg(required = true, value_name = "A")]
+    first: Vec<PathBuf>,
+    /// The runs of B, which are compared with A
+    #[arg(last = true, value_name = "B")]
+    second: Vec<PathBuf>,
+    #[command(flatten)]
+    how: CompareArgs,
+    #[command(flatten)]
+    out: ComparisonOutput,
+}
+
+/// How to compare.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct CompareArgs {
+    /// What to compare, such as read.p99; may be repeated
+    ///
+    /// What to compare, such as read.p99 or throughput, as --fail-if names it; may be repeated
+    /// [default: throughput, p50, p99 and err of all requests, and of each kind of operation]
+    #[arg(long, value_name = "METRIC")]
+    metric: Vec<String>,
+    /// What the verdict rests on; may be repeated
+    ///
+    /// What the verdict and the exit status rest on; may be repeated [default: the figures of all
+    /// requests together, or those of --metric]
+    #[arg(long, value_name = "METRIC")]
+    gate: Vec<String>,
+    /// Changes of less than this are the same
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = share)]
+    delta: f64,
+}
+
+/// Where a comparison goes.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ComparisonOutput {
+    /// The format [default: that of the file's name, or text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<ComparisonFormat>,
+    /// The file to write to; - is stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum ComparisonFormat {
+    /// Text for people
+    Text,
+    /// Figures, intervals and verdicts
+    Json,
+    /// For a comment on a pull request
+    Markdown,
+    /// A test case for each gated figure
+    Junit,
+    /// One page with intervals and charts
+    Html,
+}
+
+impl Verb for Compare {
+    const NAME: &'static str = "compare";
+    const ABOUT: &'static str = "Compare saved runs: better, worse, the same, or can't tell";
+    const FAMILY: Family = Family::Results;
+    const EXAMPLES: [Example; 3] = [
+        ("The last run with the one before", "compare latest~1 latest"),
+        ("All runs of two labels, as a page", "compare before -- after -o both.html"),
+        ("For a pull request", "compare baseline -- latest --format markdown"),
+    ];
+
+    fn carry_out(self, _call: &Call<'_>) -> Exit {
+        match self.compare() {
+            Ok((comparison, drawn)) => match self.out.deliver(&comparison, &drawn) {
+                Ok(()) => status(&comparison),
+                Err(mistake) => refuse(&[mistake]),
+            },
+            Err(mistake) => refuse(&[mistake]),
+        }
+    }
+}
+
+/// The exit status of a comparison.
+pub(in crate::cli) fn status(comparison: &Comparison) -> Exit {
+    match comparison.verdict {
+        _ if !comparison.trustworthy() => Exit::Untrustworthy,
+        Verdict::Worse => Exit::Regression,
+        Verdict::Better | Verdict::Same | Verdict::CannotTell => Exit::Passed,
+    }
+}
+
+/// A share, such as `3%` or `0.03`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |it| (it.trim(), 100.0));
+    let value = number.parse::<f64>().ok().map(|it| it / unit);
+    let value = value.filter(|it| (0.0..=1.0).contains(it));
+    value.ok_or_else(|| format!("{text:?} is not a share; give 0% to 100%, such as 3%"))
+}
+
+fn quantities(flag: &'static str, texts: &[String]) -> Result<Vec<Quantity>, Invalid> {
+    let wrong = |error: ThresholdError| Invalid::new(flag, error.problem, error.cure);
+    texts.iter().map(|text| text.parse::<Quantity>().map_err(wrong)).collect()
+}
+
+impl CompareArgs {
+    /// The quantities to compare; none: the usual ones.
+    pub(in crate::cli) fn wanted(&self) -> Result<Vec<Quantity>, Invalid> {
+        let mut wanted = quantities("--metric", &self.metric)?;
+        // What is gated is compared, too.
+        if !wanted.is_empty() {
+            let gated = quantities("--gate", &self.gate)?;
+            let more: Vec<Quantity> = gated.into_iter().filter(|it| !wanted.contains(it)).collect();
+            wanted.extend(more);
+        }
+        Ok(wanted)
+    }
+
+    pub(in crate::cli) fn asked(&self) -> Result<Asked, Invalid> {
+        let mut gated = quantities("--gate", &self.gate)?;
+        if gated.is_empty() {
+            gated = quantities("--metric", &self.metric)?;
+        }
+        Ok(Asked { delta: self.delta, gated, ..Asked::default() })
+    }
+}
+
+impl Compare {
+    /// The comparison, with a run of each side to draw.
+    fn compare(&self) -> Result<(Comparison, Vec<RunRecord>), Invalid> {
+        let (a, b) = match (&self.first[..], &self.second[..]) {
+            ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
+            (a, b) if !b.is_empty() => (a, b),
+            _ => {
+                let cure = "write the runs of A, then --, then the runs of B";
+                return Err(Invalid::new("B", "there is nothing to compare with", cure));
+            }
+        };
+        let (wanted, asked) = (self.how.wanted()?, self.how.asked()?);
+        let (a, first) = read(a, "A", &wanted)?;
+        let (b, second) = read(b, "B", &wanted)?;
+        if let Some(run) = a.iter().find(|run| b.iter().any(|it| same(it, run))) {
+            let problem = format!("{} is on both sides", run.name);
+            return Err(Invalid::new("B", problem, "name other runs on one of them"));
+        }
+        let comparison = compare(a, b, &asked);
+        if let Some(missing) = asked.gated.iter().find(|it| !is_in(&comparison, **it)) {
+            let problem = format!("no run has {missing}");
+            let cure = "give one of the figures that springload compare shows without it";
+            return Err(Invalid::new("--gate", problem, cure));
+        }
+        Ok((comparison, vec![first, second]))
+    }
+}
+
+fn is_in(comparison: &Comparison, wanted: Quantity) -> bool {
+    let name = wanted.to_string();
+    let values = |it: &crate::compare::Compared| it.a.is_some() || it.b.is_some();
+    comparison
+        .comparisons
+        .iter()
+        .any(|it| format!("{}.{}", it.kind, it.metric) == name && values(it))
+}
+
+fn same(one: &Run, other: &Run) -> bool {
+    one.started_at == other.started_at && one.command == other.command
+}
+
+/// The runs of one side in the order of time, and the record of one in the middle.
+fn read(
+    names: &[PathBuf],
+    side: &'static str,
+    wanted: &[Quantity],
+) -> Result<(Vec<Run>, RunRecord), Invalid> {
+    let mut found = Found::new();
+    for name in names {
+        found.extend(find(name, side)?);
+    }
+    found.sort();
+    found.dedup_by(|one, other| one.1 == other.1);
+    let mut runs = Vec::new();
+    for (name, file) in found {
+        match record(&file) {
+            Ok(record) => runs.push((Run::of(&record, &name, wanted), file)),
+            // One of many files may be anything; one that was named may not.
+            Err(problem) if names.contains(&file) || names.len() == 1 && !names[0].is_dir() => {
+                return Err(Invalid::new(side, problem, "name a complete run.json"));
+            }
+            Err(problem) => eprintln!("left out: {problem}"),
+        }
+    }
+    runs.sort_by(|one, other| one.0.started_at.cmp(&other.0.started_at));
+    let Some((_, file)) = runs.get(runs.len() / 2) else {
+        let names: Vec<String> = names.iter().map(|it| it.display().to_string()).collect();
+        let problem = format!("no runs in {}", names.join(", "));
+        return Err(Invalid::new(side, problem, "springload list shows what is saved"));
+    };
+    let drawn =
+        record(file).map_err(|problem| Invalid::new(side, problem, "name a complete run.json"))?;
+    Ok((runs.into_iter().map(|(run, _)| run).collect(), drawn))
+}
+
+fn record(file: &Path) -> Result<RunRecord, String> {
+    let shown = file.display();
+    let text = files::read_text(file, files::RECORD)
+        .map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    read_json(&text).map_err(|error| format!("{shown} is {error}"))
+}
+
+impl ComparisonOutput {
+    /// Writes the comparison where it was asked for.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or its name is for another format.
+    pub(in crate::cli) fn deliver(
+        &self,
+        it: &Comparison,
+        drawn: &[RunRecord],
+    ) -> Result<(), Invalid> {
+        let bytes = self.format_asked()?.render(it, drawn);
+        if self.output == Path::new("-") {
+            print(bytes.as_bytes());
+            return Ok(());
+        }
+        files::replace(&self.output, bytes.as_bytes()).map_err(|error| {
+            let problem = format!("cannot write {}: {error}", self.output.display());
+            Invalid::new("--output", problem, "name a file in a folder that exists")
+        })
+    }
+
+    fn format_asked(&self) -> Result<ComparisonFormat, Invalid> {
+        let ending = self.output.extension().map(|it| it.to_string_lossy().to_lowercase());
+        let named = match ending.as_deref() {
+            _ if self.format.is_some() => self.format,
+            None | Some("txt") => Some(ComparisonFormat::Text),
+            Some("json") => Some(ComparisonFormat::Json),
+            Some("md") => Some(ComparisonFormat::Markdown),
+            Some("xml") => Some(ComparisonFormat::Junit),
+            Some("html") => Some(ComparisonFormat::Html),
+            Some(_) => None,
+        };
+        named.ok_or_else(|| {
+            let problem = format!("{} has no known ending", self.output.display());
+            Invalid::new("--output", problem, "end it in .html, .md, .json, .xml or .txt")
+        })
+    }
+}
+
+impl ComparisonFormat {
+    /// The comparison in this format, with a run of each side to draw.
+    pub(in crate::cli) fn render(self, it: &Comparison, drawn: &[RunRecord]) -> String {
+        let plain: Option<Comparison> = cleaned(it).ok().flatten();
+        let plain = plain.as_ref().unwrap_or(it);
+        match self {
+            Self::Text => comparison_text(plain),
+            Self::Markdown => comparison_markdown(plain),
+            Self::Junit => comparison_junit(plain),
+            Self::Html => {
+                let drawn_plain: Option<Vec<RunRecord>> = cleaned(drawn).ok().flatten();
+                comparison_page(plain, drawn_plain.as_deref().unwrap_or(drawn))
+            }
+            Self::Json => {
+                let text = serde_json::to_string_pretty(it).expect("plain data");
+                terminal_json(text + "\n")
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Several runs by one name: a folder, or a label.
+
+use super::{named, saved};
+use crate::cli::pipeline::folder::RUNS;
+use crate::plan::Invalid;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Runs that were found, as `(name, file)`.
+pub(super) type Found = Vec<(String, PathBuf)>;
+
+/// How deep folders of runs are searched.
+const DEPTH: usize = 5;
+
+/// The runs that a word of the command line means, which is the value of `flag`: those of a
+/// folder, with a label, or the one of that name.
+///
+/// # Errors
+/// If there are none, or they cannot be looked for.
+pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
+    if name.is_dir() {
+        let mut found = Found::new();
+        let top = |error: io::Error| {
+            let problem = format!("cannot read {}: {error}", name.display());
+            Invalid::new(flag, problem, "name a folder with runs")
+        };
+        walk(name, name, DEPTH, &mut found).map_err(top)?;
+        return Ok(found);
+    }
+    let label = name.to_string_lossy();
+    if !name.exists() {
+        let all = saved::everywhere();
+        let own = all.into_iter().filter(|it| it.is_run() && it.label() == Some(&*label));
+        let own: Found = own.map(|it| (it.id, it.file)).collect();
+        if !own.is_empty() {
+            return Ok(own);
+        }
+        if name == Path::new(RUNS) {
+            return Ok(Found::new());
+        }
+    }
+    let (_, file) = named::read_with_file(name).map_err(|mistake| {
+        let mistake = mistake.strip_prefix("RUN: ").unwrap_or(&mistake);
+        let (problem, cure) = mistake.rsplit_once("; ").unwrap_or((mistake, "name a folder"));
+        Invalid::new(flag, problem, cure)
+    })?;
+    Ok(vec![(name.display().to_string(), file)])
+}
+
+/// The records in `folder`, called by their paths from `top`.
+fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Result<()> {
+    let called = |file: &Path| {
+        let own = if file.ends_with("run.json") { file.parent().unwrap_or(file) } else { file };
+        let near = own.strip_prefix(top).ok().filter(|it| !it.as_os_str().is_empty());
+        near.unwrap_or(own).display().to_string()
+    };
+    let records = saved::records(folder);
+    let is_run = !records.is_empty();
+    found.extend(records.into_iter().map(|file| (called(&file), file)));
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let json = path.extension().is_some_and(|it| it == "json");
+        if path.is_dir() {
+            if depth > 0 && !name.starts_with('.') {
+                // One that cannot be read has no runs for us.
+                let _ = walk(top, &path, depth - 1, found);
+            }
+        } else if json && !is_run && name != saved::SWEEP {
+            found.push((called(&path), path));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! What is not the same on both sides, and what differs within one.
+
+use super::{Differs, Run};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// More differences than this are counted, not listed.
+const MOST: usize = 8;
+/// Flags that change nothing of what is measured.
+const IDLE: [&str; 9] =
+    ["--seed", "--label", "--output", "-o", "--format", "--quiet", "-q", "--also", "--fail-if"];
+
+/// What is not the same on both sides.
+pub(super) fn differs(a: &[Run], b: &[Run]) -> Vec<Differs> {
+    let mut all = plans(a, b);
+    let facts = |run: &Run| [run.server.clone(), run.machine.clone(), run.springload.clone()];
+    for (place, what) in ["server", "machine", "springload"].into_iter().enumerate() {
+        let of = |run: &Run| facts(run)[place].clone();
+        let [a, b] = [a, b].map(|side| side.iter().map(of).collect::<BTreeSet<_>>());
+        if a != b {
+            let [a, b] = [a, b].map(|it| it.into_iter().collect::<Vec<_>>().join(", "));
+            all.push(Differs { what: what.to_owned(), a, b });
+        }
+    }
+    all
+}
+
+/// What differs in what was asked for: in the words of the command lines, or else in the plans.
+fn plans(a: &[Run], b: &[Run]) -> Vec<Differs> {
+    let words = |side: &[Run]| side.iter().flat_map(words).collect::<BTreeSet<_>>();
+    let (of_a, of_b) = (words(a), words(b));
+    let only = |one: &BTreeSet<String>, other: &BTreeSet<String>| {
+        one.difference(other).cloned().collect::<Vec<_>>().join(" ")
+    };
+    let (a_only, b_only) = (only(&of_a, &of_b), only(&of_b, &of_a));
+    let (of_a, of_b) = (leaves_of(a), leaves_of(b));
+    let told = format!("{a_only}{b_only}");
+    if of_a != of_b && !told.is_empty() {
+        return vec![Differs { what: "command".to_owned(), a: a_only, b: b_only }];
+    }
+    let paths: BTreeSet<&String> = of_a.iter().chain(&of_b).map(|(path, _)| path).collect();
+    let value = |of: &BTreeSet<(String, String)>, wanted: &String| {
+        let own = of.iter().filter(|(path, _)| path == wanted);
+        own.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let pairs = paths.into_iter().map(|path| {
+        let (a, b) = (value(&of_a, path), value(&of_b, path));
+        Differs { what: path.clone(), a, b }
+    });
+    let mut all: Vec<Differs> = pairs.filter(|it| it.a != it.b).collect();
+    let more = all.len().saturating_sub(MOST);
+    if more > 0 {
+        all.truncate(MOST);
+        let what = format!("and {more} more settings");
+        all.push(Differs { what, a: String::new(), b: String::new() });
+    }
+    all
+}
+
+/// The words of a command line, each flag with its value.
+fn words(run: &Run) -> Vec<String> {
+    let mut flags: Vec<String> = Vec::new();
+    let mut open = false;
+    for word in run.command.split_whitespace() {
+        let is_flag = word.starts_with('-') && word.len() > 1;
+        match flags.last_mut().filter(|_| open && !is_flag) {
+            Some(flag) => *flag = format!("{flag} {word}"),
+            None => flags.push(word.to_owned()),
+        }
+        open = is_flag && !word.contains('=');
+    }
+    let idle = |flag: &String| IDLE.iter().any(|name| flag.split([' ', '=']).next() == Some(name));
+    flags.retain(|flag| !idle(flag));
+    flags
+}
+
+/// The values in the plans of a side, each with its path.
+fn leaves_of(side: &[Run]) -> BTreeSet<(String, String)> {
+    let mut leaves = BTreeSet::new();
+    for (name, value) in side.iter().flat_map(|run| &run.plan) {
+        leaves_in(name.clone(), value, &mut leaves);
+    }
+    leaves
+}
+
+fn leaves_in(path: String, value: &Value, leaves: &mut BTreeSet<(String, String)>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                leaves_in(format!("{path}.{name}"), value, leaves);
+            }
+        }
+        Value::Array(items) => {
+            for (place, value) in items.iter().enumerate() {
+                leaves_in(format!("{path}.{place}"), value, leaves);
+            }
+        }
+        Value::String(text) => _ = leaves.insert((path, text.clone())),
+        other => _ = leaves.insert((path, other.to_string())),
+    }
+}
+
+/// What must be known before the figures: runs that are not alike or not to be trusted.
+pub(super) fn doubts(a: &[Run], b: &[Run]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (name, side) in [("A", a), ("B", b)] {
+        let alike = |run: &Run| {
+            let (one, first) = (std::slice::from_ref(run), &side[..1]);
+            leaves_of(one) == leaves_of(first) && run.server == side[0].server
+        };
+        if !side.iter().all(alike) {
+            notes.push(format!(
+                "the runs of {name} are not alike: settings or servers differ between them"
+            ));
+        }
+        let bad: Vec<&Run> = side.iter().filter(|run| run.result.exit_status != 0).collect();
+        if let Some(first) = bad.first() {
+            let words = first.result.words();
+            notes.push(match (bad.len(), side.len()) {
+                (1, 1) => format!("the run of {name}: {words}"),
+                (1, all) => format!("one of the {all} runs of {name}: {words}"),
+                (bad, all) => format!("{bad} of the {all} runs of {name}, the first: {words}"),
+            });
+        }
+    }
+    notes
+}

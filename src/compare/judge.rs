@@ -1,0 +1,256 @@
+//! The verdict on each figure, and on all together.
+
+use super::{Compared, Comparison, Points, Run, SCHEMA_VERSION, Verdict, differs};
+use crate::plan::Quantity;
+use crate::record::Unit;
+use crate::statistics::{Difference, Layout, Sample, holm, mean};
+
+/// Shares that differ by less than this are the same, in percentage points.
+const SAME_POINTS: f64 = 0.1;
+
+/// How to compare.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// Changes of less than this share are the same, such as 0.03.
+    pub delta: f64,
+    /// How often noise may pass for a difference.
+    pub alarms: f64,
+    /// What the verdict rests on; empty: all quantities of all requests together.
+    pub gated: Vec<Quantity>,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self { delta: 0.03, alarms: crate::statistics::ALARMS, gated: Vec::new() }
+    }
+}
+
+/// A figure on its way to its verdict.
+struct Figure {
+    quantity: Quantity,
+    compared: Compared,
+    difference: Option<Difference>,
+}
+
+/// Compares side `b` with side `a`, the baseline.
+pub fn compare(a: Vec<Run>, b: Vec<Run>, asked: &Asked) -> Comparison {
+    let places = places(&a, &b);
+    let layout = Layout::of(&samples(&places, &vec![Some(0.0); places.len()]));
+    let mut figures: Vec<Figure> =
+        quantities(&a, &b).into_iter().map(|it| figure(it, (&a, &b), (&places, layout))).collect();
+    gate(&mut figures, &asked.gated);
+    for gated in [true, false] {
+        judge(figures.iter_mut().filter(|it| it.compared.gated == gated).collect(), asked);
+    }
+    let comparisons: Vec<Compared> = figures.into_iter().map(|it| it.compared).collect();
+    let mut notes = differs::doubts(&a, &b);
+    notes.extend(of_number(&a, &b, layout));
+    notes.extend(of_drift(&comparisons, asked.delta));
+    Comparison {
+        schema_version: SCHEMA_VERSION,
+        verdict: overall(&comparisons),
+        differs: differs::differs(&a, &b),
+        layout,
+        delta_percent: asked.delta * 100.0,
+        alarms: asked.alarms,
+        notes,
+        comparisons,
+        a,
+        b,
+    }
+}
+
+/// What the number of runs and their order mean for the verdicts.
+fn of_number(a: &[Run], b: &[Run], layout: Layout) -> Option<String> {
+    match (a.len(), b.len()) {
+        (0, _) | (_, 0) => None,
+        (1, 1) => Some("one run each: how much runs vary is not known".to_owned()),
+        (1, _) | (_, 1) => Some(
+            "a single run on one side: it is taken to vary as the runs of the other".to_owned(),
+        ),
+        _ if layout == Layout::Apart => Some(
+            "one side was measured after the other: what drifted meanwhile counts as a difference; \
+             springload ab takes turns"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// The largest drift of what is gated, if it matters.
+fn of_drift(comparisons: &[Compared], delta: f64) -> Option<String> {
+    let gated = comparisons.iter().filter(|it| it.gated && it.ratio.is_some());
+    let drifts = gated.filter_map(|it| Some((it, it.drift_percent?)));
+    let (it, percent) = drifts.max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()))?;
+    (percent.abs() > delta * 100.0).then(|| {
+        let Compared { kind, metric, .. } = it;
+        format!(
+            "{kind} {metric} drifted by {percent:+.1} % from the first run to the last; as the \
+             sides took turns, that is no part of their difference"
+        )
+    })
+}
+
+/// Whether each run, those of A first, is of B, and its place in the order of time.
+fn places(a: &[Run], b: &[Run]) -> Vec<(bool, f64)> {
+    let all: Vec<(bool, &Run)> =
+        a.iter().map(|run| (false, run)).chain(b.iter().map(|run| (true, run))).collect();
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by(|&one, &other| all[one].1.started_at.cmp(&all[other].1.started_at));
+    let mut places = vec![0.0; all.len()];
+    for (place, at) in order.into_iter().enumerate() {
+        places[at] = place as f64;
+    }
+    all.iter().zip(places).map(|((second, _), place)| (*second, place)).collect()
+}
+
+fn samples(places: &[(bool, f64)], values: &[Option<f64>]) -> Vec<Sample> {
+    let known = places.iter().zip(values).filter_map(|(place, value)| Some((*place, (*value)?)));
+    known.map(|((second, place), value)| Sample { second, place, value }).collect()
+}
+
+/// All quantities that any run has.
+fn quantities(a: &[Run], b: &[Run]) -> Vec<Quantity> {
+    let mut all: Vec<Quantity> = Vec::new();
+    for (quantity, _) in a.iter().chain(b).flat_map(|run| &run.values) {
+        if !all.contains(quantity) {
+            all.push(*quantity);
+        }
+    }
+    all
+}
+
+fn figure(
+    quantity: Quantity,
+    (a, b): (&[Run], &[Run]),
+    (places, layout): (&[(bool, f64)], Layout),
+) -> Figure {
+    let unit = Unit::of(quantity.metric);
+    let of = |run: &Run| {
+        let own = run.values.iter().find(|it| it.0 == quantity);
+        own.map_or_else(|| Err("nothing was measured".to_owned()), |it| it.1.clone())
+    };
+    let found: Vec<Result<f64, String>> = a.iter().chain(b).map(of).collect();
+    let is_share = unit == Unit::Percent;
+    let scaled = |value: f64| match (is_share, value > 0.0) {
+        (true, _) => Ok(value),
+        (false, true) => Ok(value.ln()),
+        (false, false) => Err("it was 0 in a run".to_owned()),
+    };
+    let on_scale: Vec<Result<f64, String>> =
+        found.iter().map(|value| value.clone().and_then(scaled)).collect();
+    let problem = on_scale.iter().find_map(|it| it.clone().err());
+    let values: Vec<Option<f64>> = on_scale.into_iter().map(Result::ok).collect();
+    let middle = |second: bool| {
+        let own = samples(places, &values).into_iter().filter(|it| it.second == second);
+        let own: Vec<f64> = own.map(|it| it.value).collect();
+        let middle = (!own.is_empty()).then(|| mean(&own))?;
+        Some(if is_share { middle } else { middle.exp() })
+    };
+    let (a_mean, b_mean) = (middle(false), middle(true));
+    // A figure that some runs do not have cannot be told from one that was left out for a reason.
+    let difference = match &problem {
+        None => Difference::of(&samples(places, &values), layout),
+        Some(_) => None,
+    };
+    let values: Vec<Option<f64>> = found.into_iter().map(Result::ok).collect();
+    let (a_values, b_values) = values.split_at(a.len());
+    let percent = |it: f64| if is_share { it } else { it.exp_m1() * 100.0 };
+    let compared = Compared {
+        kind: quantity.kind.map_or("all", crate::op::OpKind::name).to_owned(),
+        metric: quantity.metric.to_string(),
+        unit,
+        gated: false,
+        a_values: a_values.to_vec(),
+        b_values: b_values.to_vec(),
+        ratio: if is_share { None } else { a_mean.zip(b_mean).map(|(a, b)| b / a) },
+        points: a_mean.zip(b_mean).filter(|_| is_share).map(|(a, b)| Points {
+            difference: b - a,
+            low: None,
+            high: None,
+        }),
+        a: a_mean,
+        b: b_mean,
+        low: None,
+        high: None,
+        chance: difference.map(|it| it.chance()),
+        variation_percent: difference.map(|it| percent(it.deviation)),
+        drift_percent: difference.and_then(|it| it.drift).map(percent),
+        verdict: Verdict::CannotTell,
+        more_runs: None,
+        problem,
+    };
+    Figure { quantity, compared, difference }
+}
+
+/// Marks what the verdict rests on. What no run has decides nothing, unless it is asked for.
+fn gate(figures: &mut [Figure], gated: &[Quantity]) {
+    let all_kinds = figures.iter().any(|it| it.quantity.kind.is_none());
+    for figure in figures {
+        figure.compared.gated = if gated.is_empty() {
+            figure.compared.is_known() && (figure.quantity.kind.is_none() || !all_kinds)
+        } else {
+            gated.contains(&figure.quantity)
+        };
+    }
+}
+
+/// Judges figures that belong together: noise passes for a difference in any of them with the
+/// probability that was asked for, not in each.
+fn judge(mut figures: Vec<&mut Figure>, asked: &Asked) {
+    let p: Vec<f64> = figures.iter().filter_map(|it| it.compared.chance).collect();
+    let mut clear = holm(&p, asked.alarms).into_iter();
+    for figure in &mut figures {
+        let Some(difference) = figure.difference else { continue };
+        let is_clear = clear.next().unwrap_or(false);
+        settle(figure, &difference, is_clear, asked);
+    }
+}
+
+/// The interval and the verdict of one figure.
+fn settle(figure: &mut Figure, difference: &Difference, is_clear: bool, asked: &Asked) {
+    let Figure { quantity, compared, .. } = figure;
+    let half = difference.half_width(asked.alarms);
+    let (low, high) = (difference.mean - half, difference.mean + half);
+    let is_share = compared.unit == Unit::Percent;
+    let same = if is_share { SAME_POINTS } else { asked.delta.ln_1p() };
+    let middle = difference.mean;
+    if is_share {
+        compared.points = Some(Points { difference: middle, low: Some(low), high: Some(high) });
+    } else {
+        compared.ratio = Some(middle.exp());
+        (compared.low, compared.high) = (Some(low.exp()), Some(high.exp()));
+    }
+    compared.verdict = if -same <= low && high <= same {
+        Verdict::Same
+    } else if is_clear {
+        let better = (middle > 0.0) == quantity.metric.is_better_high();
+        if better { Verdict::Better } else { Verdict::Worse }
+    } else {
+        Verdict::CannotTell
+    };
+    if compared.verdict == Verdict::CannotTell {
+        // What decides it sooner: to see what there seems to be, or that it is less than matters.
+        let size = middle.abs().max(same - middle.abs());
+        let runs = compared.a_values.len().min(compared.b_values.len()) as f64;
+        compared.more_runs = Some((difference.values_for(size) - runs).max(1.0) as u64);
+    }
+}
+
+/// The verdict on all: worse if anything is.
+fn overall(comparisons: &[Compared]) -> Verdict {
+    let any = |wanted: Verdict| comparisons.iter().any(|it| it.gated && it.verdict == wanted);
+    if any(Verdict::Worse) {
+        Verdict::Worse
+    } else if any(Verdict::Better) {
+        Verdict::Better
+    } else if any(Verdict::CannotTell) || !any(Verdict::Same) {
+        Verdict::CannotTell
+    } else {
+        Verdict::Same
+    }
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

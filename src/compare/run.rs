@@ -1,0 +1,98 @@
+//! What a comparison keeps of a record.
+
+use crate::op::OpKind;
+use crate::plan::{Metric, Plan, Quantity, Span, Statistic};
+use crate::record::{RunRecord, RunResult};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What is compared of each kind of operation, unless something else is asked for.
+const USUAL: [Metric; 4] = [
+    Metric::Throughput,
+    Metric::Time(Span::Response, Statistic::Percentile(500)),
+    Metric::Time(Span::Response, Statistic::Percentile(990)),
+    Metric::Errors,
+];
+
+/// One run of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its name or path.
+    pub name: String,
+    /// What the user calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// When it began, in UTC, as RFC 3339.
+    pub started_at: String,
+    /// Its result.
+    pub result: RunResult,
+    /// The server's name and version.
+    pub server: String,
+    /// The processor, the number of cores and the system of the machine that measured.
+    pub machine: String,
+    /// springload's version.
+    pub springload: String,
+    /// The command line, without passwords.
+    pub command: String,
+    /// The plan without what changes nothing of what is measured.
+    #[serde(skip)]
+    pub(super) plan: BTreeMap<String, serde_json::Value>,
+    /// What was measured, in the order in which it is shown; those without a value say why.
+    #[serde(skip)]
+    pub(super) values: Vec<(Quantity, Result<f64, String>)>,
+}
+
+impl Run {
+    /// What a comparison keeps of `record`, called `name`: the quantities `wanted`, or if there are
+    /// none throughput, median, 99th percentile and failed share of all requests and of each kind.
+    pub fn of(record: &RunRecord, name: &str, wanted: &[Quantity]) -> Self {
+        let quantities = if wanted.is_empty() { usual(record) } else { wanted.to_vec() };
+        let values = quantities.into_iter().map(|it| (it, record.value_of(it)));
+        let (server, machine) = (&record.server, &record.environment);
+        let cores = format!("{} cores", machine.cores);
+        Self {
+            name: name.to_owned(),
+            label: record.plan.label.clone(),
+            started_at: record.started_at.clone(),
+            result: record.result(),
+            server: joined(&[&server.name, &server.version]),
+            machine: joined(&[&machine.processor, &cores, &machine.system]),
+            springload: machine.springload.clone(),
+            command: record.plan.command.clone(),
+            plan: essence(&record.plan),
+            values: values.collect(),
+        }
+    }
+}
+
+/// The usual quantities of all requests, and of each kind if there are several.
+fn usual(record: &RunRecord) -> Vec<Quantity> {
+    let mut kinds: Vec<Option<OpKind>> = vec![None];
+    for operation in record.measured().flat_map(|stage| &stage.operations) {
+        let kind = Some(operation.kind);
+        if operation.kind.is_request() && operation.issued > 0 && !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    if kinds.len() == 2 {
+        kinds.pop();
+    }
+    let of = |kind: Option<OpKind>| USUAL.map(|metric| Quantity { kind, metric });
+    kinds.into_iter().flat_map(of).collect()
+}
+
+fn joined(parts: &[&str]) -> String {
+    let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
+}
+
+/// A plan without what changes nothing of what is measured.
+fn essence(plan: &Plan) -> BTreeMap<String, serde_json::Value> {
+    let plan = serde_json::to_value(plan).unwrap_or_default();
+    let mut members: BTreeMap<String, serde_json::Value> =
+        serde_json::from_value(plan).unwrap_or_default();
+    for name in ["command", "label", "seed", "thresholds"] {
+        members.remove(name);
+    }
+    members
+}

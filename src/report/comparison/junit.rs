@@ -1,0 +1,24 @@
+//! A comparison as test cases: one for each gated figure.
+
+use super::{change, interval, notes, verdict};
+use crate::compare::{Comparison, Verdict};
+use crate::report::junit::{Case, End, suite};
+
+/// The gated figures as `JUnit`'s test cases: what is worse failed. What cannot be told is no
+/// failure, and is written under the cases.
+pub fn comparison_junit(it: &Comparison) -> String {
+    let case = |of: &crate::compare::Compared| Case {
+        name: format!("{} {} is not worse", of.kind, of.metric),
+        ended: match of.verdict {
+            Verdict::Worse => End::Failure(format!("{} ({})", change(of), interval(of))),
+            _ => End::Passed,
+        },
+    };
+    let cases: Vec<Case> = it.gated().map(case).collect();
+    let began = it.b.first().or(it.a.first()).map_or("", |run| &run.started_at);
+    let figures = it.comparisons.iter().map(|of| {
+        format!("{} {}: {} ({}), {}", of.kind, of.metric, change(of), interval(of), verdict(of))
+    });
+    let said: Vec<String> = notes(it).into_iter().chain(figures).collect();
+    suite("springload compare", began, 0.0, &cases, &said)
+}

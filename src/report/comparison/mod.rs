@@ -1,0 +1,109 @@
+//! Comparisons in each format.
+
+mod junit;
+mod markdown;
+mod text;
+
+pub use junit::comparison_junit;
+pub use markdown::comparison_markdown;
+pub use text::{comparison_text, verdict_words};
+
+use super::number::decimal;
+use super::threshold::number;
+use crate::compare::{Compared, Comparison, Run};
+
+/// What a side is called: the label that all of its runs have, or its letter alone.
+pub(super) fn called(letter: char, side: &[Run]) -> String {
+    let label = side.first().and_then(|run| run.label.clone());
+    match label.filter(|label| side.iter().all(|run| run.label.as_ref() == Some(label))) {
+        Some(label) => format!("{letter} ({label})"),
+        None => letter.to_string(),
+    }
+}
+
+/// How many runs, and which: the first and the last of several.
+pub(super) fn which(side: &[Run]) -> String {
+    match side {
+        [] => "no run".to_owned(),
+        [one] => format!("1 run: {}", one.name),
+        [first, .., last] => format!("{} runs: {} to {}", side.len(), first.name, last.name),
+    }
+}
+
+pub(super) fn value(it: Option<f64>, of: &Compared) -> String {
+    it.map_or_else(|| "-".to_owned(), |it| number(it, of.unit))
+}
+
+/// A figure with its change and interval, such as `all p99 +5.3 % (+2.1 to +8.6)`.
+pub fn change_words(of: &Compared) -> String {
+    format!("{} {} {} ({})", of.kind, of.metric, change(of), interval(of))
+}
+
+/// A change in percent, such as `+5.3 %`, or in percentage points.
+pub(super) fn change(of: &Compared) -> String {
+    match (of.points, of.ratio) {
+        (Some(points), _) => format!("{} pt", signed(points.difference)),
+        (None, Some(ratio)) => format!("{} %", signed((ratio - 1.0) * 100.0)),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// The interval of the change.
+pub(super) fn interval(of: &Compared) -> String {
+    let ends = match of.points {
+        Some(points) => points.low.zip(points.high),
+        None => of.low.zip(of.high).map(|(low, high)| ((low - 1.0) * 100.0, (high - 1.0) * 100.0)),
+    };
+    ends.map_or_else(
+        || "-".to_owned(),
+        |(low, high)| format!("{} to {}", signed(low), signed(high)),
+    )
+}
+
+/// What is not the same on both sides, as `(what, A → B)`.
+pub(super) fn settings(it: &Comparison) -> Vec<(String, String)> {
+    let or_nothing = |text: &String| if text.is_empty() { "-".to_owned() } else { text.clone() };
+    let row = |it: &crate::compare::Differs| {
+        let none = it.a.is_empty() && it.b.is_empty();
+        let sides = format!("{} → {}", or_nothing(&it.a), or_nothing(&it.b));
+        (it.what.clone(), if none { String::new() } else { sides })
+    };
+    it.differs.iter().map(row).collect()
+}
+
+/// With a sign, and no more digits than it takes.
+fn signed(value: f64) -> String {
+    let size = value.abs();
+    let text = decimal(size, usize::from(size < 10.0));
+    let sign = match (text.chars().all(|c| "0.".contains(c)), value < 0.0) {
+        (true, _) => "±",
+        (false, true) => "−",
+        (false, false) => "+",
+    };
+    format!("{sign}{text}")
+}
+
+/// The verdict on a figure, and how many more runs of each side would decide it.
+pub(super) fn verdict(of: &Compared) -> String {
+    let more = of.more_runs.map(|more| format!(", +{}", runs(more)));
+    format!("{}{}", of.verdict.words(), more.unwrap_or_default())
+}
+
+/// What must be known before the figures, and why some are missing.
+pub(super) fn notes(it: &Comparison) -> Vec<String> {
+    let missing = |known: bool| {
+        let such = it.comparisons.iter().filter(move |of| of.is_known() == known);
+        such.filter_map(|of| Some((format!("{} {}", of.kind, of.metric), of.problem.clone()?)))
+    };
+    let some = missing(true).map(|(name, why)| format!("{name} cannot be compared: {why}"));
+    let names: Vec<String> = missing(false).map(|(name, _)| name).collect();
+    let none = match (names.is_empty(), missing(false).next()) {
+        (false, Some((_, why))) => Some(format!("left out, {why}: {}", names.join(", "))),
+        _ => None,
+    };
+    it.notes.iter().cloned().chain(some).chain(none).collect()
+}
+
+fn runs(more: u64) -> String {
+    if more > 999 { ">999".to_owned() } else { more.to_string() }
+}

@@ -1,0 +1,115 @@
+//! A comparison as text for people.
+
+use super::{called, change, change_words, interval, notes, runs, settings, value, verdict, which};
+use crate::compare::{Comparison, Verdict};
+use crate::report::number::decimal;
+use crate::report::table::align;
+use std::fmt::Write as _;
+
+/// The comparison as text of 80 columns.
+pub fn comparison_text(it: &Comparison) -> String {
+    let mut out = String::new();
+    for (letter, side) in [('A', &it.a), ('B', &it.b)] {
+        let _ = writeln!(out, "{}  {}", called(letter, side), which(side));
+    }
+    for (what, sides) in settings(it) {
+        wrapped(&mut out, &format!("differs: {what} {sides}"));
+    }
+    for note in notes(it) {
+        wrapped(&mut out, &format!("note: {note}"));
+    }
+    out.push('\n');
+    out.push_str(&align(&rows(it)));
+    let rest: Vec<String> = it.gated().map(|of| format!("{} {}", of.kind, of.metric)).collect();
+    if it.comparisons.iter().any(|of| !of.gated && of.is_known()) && !rest.is_empty() {
+        out.push('\n');
+        wrapped(&mut out, &format!("the verdict rests on {}", rest.join(", ")));
+    }
+    out.push('\n');
+    wrapped(&mut out, &verdict_words(it));
+    out
+}
+
+fn rows(it: &Comparison) -> Vec<Vec<String>> {
+    let percent = decimal((1.0 - it.alarms) * 100.0, 1);
+    let percent = percent.trim_end_matches(".0");
+    let head = ["", "A", "B", "change", &format!("{percent} % interval"), "verdict"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut kind = "";
+    for of in it.comparisons.iter().filter(|it| it.is_known()) {
+        if of.kind != kind {
+            kind = &of.kind;
+            rows.push(vec![kind.to_owned()]);
+        }
+        rows.push(vec![
+            format!("  {}", of.metric),
+            value(of.a, of),
+            value(of.b, of),
+            change(of),
+            interval(of),
+            verdict(of),
+        ]);
+    }
+    rows
+}
+
+/// The verdict on all in one sentence.
+pub fn verdict_words(it: &Comparison) -> String {
+    let of = |wanted: Verdict| {
+        let such: Vec<String> =
+            it.gated().filter(|it| it.verdict == wanted).map(change_words).collect();
+        such.join(", ")
+    };
+    let delta = decimal(it.delta_percent, 1);
+    let delta = delta.trim_end_matches(".0");
+    let open = || {
+        let open = it.gated().filter(|it| it.verdict == Verdict::CannotTell);
+        let names: Vec<String> = open.map(|it| format!("{} {}", it.kind, it.metric)).collect();
+        names.join(", ")
+    };
+    match it.verdict {
+        Verdict::Worse => {
+            let better = of(Verdict::Better);
+            let but = if better.is_empty() { String::new() } else { format!("; but {better}") };
+            format!("B is worse: {}{but}", of(Verdict::Worse))
+        }
+        Verdict::Better => {
+            let open = open();
+            let rest = if open.is_empty() { String::new() } else { format!("; open: {open}") };
+            format!("B is better: {}{rest}", of(Verdict::Better))
+        }
+        Verdict::Same => format!("B is the same: nothing differs by more than {delta} %"),
+        Verdict::CannotTell => {
+            let cure = match it.more_runs() {
+                _ if it.a.len() < 2 && it.b.len() < 2 => {
+                    "measure each side four times or more, by turns: springload ab".to_owned()
+                }
+                Some(more) => format!("about {} more runs of each side are needed", runs(more)),
+                None => "some figures are missing".to_owned(),
+            };
+            let open = open();
+            let of = if open.is_empty() { String::new() } else { format!(" of {open}") };
+            format!("can't tell{of}: {cure}")
+        }
+    }
+}
+
+/// Breaks a line at 80 columns; what follows is indented.
+fn wrapped(out: &mut String, line: &str) {
+    let mut column = 0;
+    for (place, word) in line.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if place > 0 {
+            if column + 1 + length > 80 {
+                out.push_str("\n  ");
+                column = 2;
+            } else {
+                out.push(' ');
+                column += 1;
+            }
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+}

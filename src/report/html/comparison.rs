@@ -1,0 +1,76 @@
+//! A comparison as a page: the verdict, the forest plot, the table, and one run of each side drawn
+//! over each other.
+
+use super::escape::Html;
+use super::forest::forest;
+use super::parts::{list, reproduce};
+use super::{Data, Page, facts};
+use crate::compare::{Compared, Comparison, Verdict};
+use crate::record::RunRecord;
+use crate::report::comparison::{
+    called, change, interval, notes, settings, value, verdict, verdict_words, which,
+};
+
+/// The page of a comparison, with a run of each side to draw.
+pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
+    let heading = format!("{} against {}", called('B', &it.b), called('A', &it.a));
+    let page = Page {
+        title: Html::text(format!("{heading} · springload")),
+        heading: Html::text(heading),
+        head: head(it),
+        result: result(it),
+        summary_note: Html::text(
+            "changes are those of B against A; the verdict rests on the rows in bold",
+        ),
+        summary: table(it),
+        trust: Html::default(),
+        more: Html::default(),
+        settings: facts::rows(&settings(it)),
+        reproduce: reproduce(drawn),
+        source: "run.json",
+    };
+    page.filled(&Data::of(drawn))
+}
+
+/// The verdict, what must be known before it is believed, and the plot.
+fn result(it: &Comparison) -> Html {
+    let (colour, mark) = match it.verdict {
+        Verdict::Better => ("good", "✓"),
+        Verdict::Worse => ("bad", "✗"),
+        Verdict::Same => ("good", "="),
+        Verdict::CannotTell => ("fair", "?"),
+    };
+    let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
+    line.push(&Html::tag("strong", verdict_words(it)));
+    let mut inside = Html::element(&format!("p class=\"headline {colour}\""), &line);
+    inside.push(&list("warnings", notes(it).iter().map(|note| Html::tag("li", note)).collect()));
+    if let Some(plot) = forest(&it.comparisons, it.delta_percent) {
+        inside.push(&plot);
+    }
+    Html::element("div class=\"card\"", &inside)
+}
+
+fn head(it: &Comparison) -> Html {
+    let side = |letter, side| format!("{}, {}", called(letter, side), which(side));
+    Html::tag("p", format!("{} · {}", side('A', &it.a), side('B', &it.b)))
+}
+
+fn table(it: &Comparison) -> Html {
+    let heads = ["A", "B", "change", "interval", "verdict"];
+    let mut head = Html::raw("<td></td>");
+    head.push(&heads.into_iter().map(|text| Html::tag("th scope=\"col\"", text)).collect());
+    let row = |of: &Compared| {
+        let cells = [value(of.a, of), value(of.b, of), change(of), interval(of), verdict(of)];
+        let name = Html::text(format!("{} {}", of.kind, of.metric));
+        let name = if of.gated { Html::element("strong", &name) } else { name };
+        let mut row = Html::element("th scope=\"row\"", &name);
+        row.push(&cells.into_iter().map(|cell| Html::tag("td", cell)).collect());
+        Html::element("tr", &row)
+    };
+    let mut table = Html::element("thead", &Html::element("tr", &head));
+    table.push(&Html::element(
+        "tbody",
+        &it.comparisons.iter().filter(|of| of.is_known()).map(row).collect(),
+    ));
+    Html::element("table id=\"figures-table\" class=\"compare\"", &table)
+}

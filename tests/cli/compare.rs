@@ -1,0 +1,134 @@
+//! `springload compare`: two sides of saved runs in every format, good and bad.
+
+use crate::springload::{Finished, springload};
+use crate::trend::{run, save};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Folders `a` and `b` of four runs each, measured by turns, B's so many times as fast.
+fn sides(speed: f64) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for nth in 0..8 {
+        let second = matches!(nth % 4, 1 | 2);
+        let (side, speed) = if second { ("b", speed) } else { ("a", 1.0) };
+        save(folder.path(), &format!("{side}/{nth}"), &run(nth, speed));
+    }
+    folder
+}
+
+fn compare(folder: &Path, more: &[&str]) -> Finished {
+    let side = |name: &str| folder.join(name).display().to_string();
+    let (a, b) = (side("a"), side("b"));
+    springload([&["compare", &*a, &*b], more].concat())
+}
+
+fn figure<'a>(json: &'a Value, kind: &str, metric: &str) -> &'a Value {
+    let all = json["comparisons"].as_array().expect("comparisons");
+    let found = all.iter().find(|it| it["kind"] == kind && it["metric"] == metric);
+    found.unwrap_or_else(|| panic!("no {kind} {metric} in {json:#}"))
+}
+
+#[test]
+fn a_slower_side_is_worse_in_every_format_and_the_exit_status() {
+    let folder = sides(0.8);
+    let text = compare(folder.path(), &[]);
+    assert_eq!((text.code, &text.stderr[..]), (7, ""), "{}", text.stdout);
+    assert!(text.stdout.contains("B is worse: all throughput −20 %"), "{}", text.stdout);
+    assert!(text.stdout.lines().all(|line| line.chars().count() <= 80), "{}", text.stdout);
+    let json = compare(folder.path(), &["--format", "json"]);
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!((&json["verdict"], &json["layout"]), (&json!("worse"), &json!("interleaved")));
+    let rate = figure(&json, "all", "throughput");
+    assert_eq!(rate["verdict"], "worse");
+    let [ratio, low, high] = ["ratio", "low", "high"].map(|it| rate[it].as_f64().expect("a ratio"));
+    assert!(low < ratio && ratio < high && (ratio - 0.8).abs() < 0.03, "{rate:#}");
+    // The times in these records are those of one run.
+    assert_eq!(figure(&json, "all", "p50")["verdict"], "same");
+    let p99 = figure(&json, "all", "p99");
+    assert_eq!((&p99["gated"], &p99["ratio"]), (&json!(false), &Value::Null));
+    assert_eq!(figure(&json, "read", "err")["points"]["difference"], 0.0);
+    let markdown = compare(folder.path(), &["--format", "markdown"]).stdout;
+    assert!(markdown.starts_with("### 🔴 B is worse"), "{markdown}");
+    assert!(markdown.contains("| **all throughput** |"), "{markdown}");
+    let junit = compare(folder.path(), &["--format", "junit"]).stdout;
+    assert!(junit.contains("<failure message=\"−20 %"), "{junit}");
+    assert!(junit.contains("failures=\"1\""), "{junit}");
+    let page = folder.path().join("both.html");
+    let made = compare(folder.path(), &["-o", page.to_str().expect("UTF-8")]);
+    assert_eq!((made.code, &made.stdout[..]), (7, ""));
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains("<svg class=\"forest\"") && page.contains("<g class=\"worse\">"));
+    assert!(page.contains("\"runs\":[\"A\",\"B\"]"), "a run of each side is drawn");
+}
+
+#[test]
+fn equal_sides_are_the_same_and_a_faster_one_is_better() {
+    let same = compare(sides(1.0).path(), &[]);
+    assert_eq!(same.code, 0, "{}", same.stdout);
+    assert!(same.stdout.contains("B is the same: nothing differs by more than 3 %"));
+    let better = compare(sides(1.3).path(), &[]);
+    assert_eq!(better.code, 0);
+    assert!(better.stdout.contains("B is better: all throughput +3"), "{}", better.stdout);
+    // Worse, but not in what is gated.
+    let gated = compare(sides(0.8).path(), &["--gate", "read.p50"]);
+    assert_eq!(gated.code, 0, "{}", gated.stdout);
+    let chosen = compare(sides(0.8).path(), &["--metric", "throughput", "--format", "json"]);
+    let json: Value = serde_json::from_str(&chosen.stdout).expect("JSON");
+    assert_eq!(json["comparisons"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn one_run_each_is_told_and_decides_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    save(folder.path(), "a", &run(0, 1.0));
+    save(folder.path(), "b", &run(1, 0.5));
+    let it = compare(folder.path(), &[]);
+    assert_eq!(it.code, 0, "{}", it.stdout);
+    assert!(it.stdout.contains("note: one run each"), "{}", it.stdout);
+    assert!(it.stdout.contains("can't tell"), "{}", it.stdout);
+    assert!(!it.stdout.to_lowercase().contains("significant"), "{}", it.stdout);
+}
+
+#[test]
+fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
+    let folder = sides(1.0);
+    let mut other = run(9, 1.0);
+    other["server"]["version"] = json!("9.9.9\u{1b}[31m");
+    other["result"] =
+        json!({ "kind": "not_trustworthy", "exit_status": 5, "reason": "client-bound" });
+    save(folder.path(), "b/9", &other);
+    let it = compare(folder.path(), &[]);
+    assert_eq!(it.code, 5, "{}", it.stdout);
+    assert!(it.stdout.contains("differs: server"), "{}", it.stdout);
+    assert!(it.stdout.contains("note: one of the 5 runs of B"), "{}", it.stdout);
+    assert!(!it.stdout.contains('\u{1b}'));
+    let page = compare(folder.path(), &["--format", "html"]).stdout;
+    assert!(!page.contains('\u{1b}') && page.contains("one of the 5 runs of B"));
+}
+
+#[test]
+fn mistakes_are_named_with_their_cure() {
+    let folder = sides(1.0);
+    let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+    let [a, b] = [&a, &b].map(|it| it.to_str().expect("UTF-8"));
+    for (words, told) in [
+        (vec![a], "nothing to compare with"),
+        (vec![a, a], "is on both sides"),
+        (vec![a, b, "--gate", "read.p98"], "--gate"),
+        (vec![a, b, "--gate", "scan.p99"], "no run has scan.p99"),
+        (vec![a, b, "--delta", "300%"], "is not a share"),
+        (vec![a, b, "-o", "it.docx"], "has no known ending"),
+        (vec![a, "--", "no/such/run"], "no/such/run"),
+    ] {
+        springload([vec!["compare"], words].concat()).refused(2, &[told]);
+    }
+    // Broken files are left out of a folder, and told.
+    std::fs::create_dir(folder.path().join("b/10")).expect("a folder");
+    std::fs::write(folder.path().join("b/10/run.json"), "{").expect("a file");
+    let it = compare(folder.path(), &[]);
+    assert_eq!(it.code, 0, "{}", it.stdout);
+    assert!(it.stderr.contains("left out"), "{}", it.stderr);
+    let broken = folder.path().join("b/10/run.json");
+    let one = springload(["compare", a, "--", broken.to_str().expect("UTF-8")]);
+    one.refused(2, &["run.json"]);
+}
