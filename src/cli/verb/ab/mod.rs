@@ -105,7 +105,6 @@ impl Verb for Ab {
         "duration",
         "output",
         "dry_run",
-        "quiet",
     ];
     const EXAMPLES: [Example; 3] = [
         ("Two sizes of a batch", "ab localhost:5984 --ops 0 --a '--batch 100' --b '--batch 1000'"),
