@@ -97,6 +97,30 @@ impl Growth {
         }
         Self { window, points, sizes: Vec::new() }
     }
+
+    /// The sizes of the files, each with its time in seconds.
+    fn files(&self) -> impl DoubleEndedIterator<Item = (f64, f64)> {
+        self.sizes.iter().filter_map(|it| Some((it.at_s, it.file_bytes? as f64)))
+    }
+
+    /// By how many bytes the files grew; negative, if they shrank.
+    pub fn grew(&self) -> f64 {
+        let (first, last) = (self.files().next(), self.files().next_back());
+        first.zip(last).map_or(0.0, |(first, last)| last.1 - first.1)
+    }
+
+    /// The size of the files at a time in seconds, in bytes: on a line between the reports before
+    /// and after it; before the first and after the last as they say.
+    pub fn bytes_at(&self, at_s: f64) -> f64 {
+        let before = self.files().take_while(|(time, _)| *time <= at_s).last();
+        let after = self.files().find(|(time, _)| *time > at_s);
+        match (before, after) {
+            (Some((from_s, from)), Some((to_s, to))) => {
+                from + (to - from) * (at_s - from_s) / (to_s - from_s)
+            }
+            (one, other) => one.or(other).map_or(0.0, |(_, bytes)| bytes),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -116,6 +140,17 @@ mod tests {
         let points =
             [point(20, 2.0, 10.0, false), point(40, 4.0, 10.0, false), point(45, 6.0, 2.5, true)];
         assert_eq!(growth.points, points);
+    }
+
+    #[test]
+    fn sizes_between_reports_lie_on_a_line() {
+        let size = |at_s, file_bytes| SizePoint { at_s, file_bytes, ..SizePoint::default() };
+        let sizes = vec![size(1.0, Some(100)), size(2.0, None), size(3.0, Some(300))];
+        let growth = Growth { sizes, ..Growth::default() };
+        let told = [0.0, 1.0, 1.5, 3.0, 9.0].map(|at_s| growth.bytes_at(at_s) as u64);
+        assert_eq!(told, [100, 100, 150, 300, 300]);
+        assert_eq!((growth.grew(), Growth::default().grew()), (200.0, 0.0));
+        assert_eq!(Growth::default().bytes_at(1.0) as u64, 0);
     }
 
     #[test]

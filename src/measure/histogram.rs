@@ -108,6 +108,12 @@ impl Histogram {
         self.0.mean()
     }
 
+    /// The values that were recorded, ascending, each with its count.
+    pub fn counts(&self) -> Vec<(Nanos, u64)> {
+        let seen = self.0.iter_recorded();
+        seen.map(|it| (it.value_iterated_to(), it.count_since_last_iteration())).collect()
+    }
+
     /// Whether at least ten samples lie beyond `percentile`.
     pub fn earns(&self, percentile: f64) -> bool {
         earned(self.len(), percentile)

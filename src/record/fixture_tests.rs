@@ -37,6 +37,7 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
         operations: totals.summarise(elapsed_s),
         connections: PhaseTable::default(),
         series: series.finish().0,
+        estimates: None,
         slots: Vec::new(),
         growth: None,
         visibility: None,

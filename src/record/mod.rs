@@ -7,6 +7,7 @@ pub(crate) mod fixture;
 mod agents;
 mod begun;
 mod environment;
+mod estimates;
 mod fill;
 mod fleet;
 mod result;
@@ -17,6 +18,7 @@ mod warning;
 
 pub use agents::{AgentRecord, AgentSecond, AgentStage, Lost};
 pub use environment::{Calibration, Environment};
+pub use estimates::{Estimate, Estimates, Intervals, Per, Trend, Trending};
 pub use fleet::{AgentStarts, numbers as agent_numbers};
 pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
 pub use threshold::{Judgement, Unit};
@@ -160,6 +162,9 @@ pub struct StageRecord {
     pub connections: PhaseTable,
     /// Second by second.
     pub series: Series,
+    /// Intervals and trends, of stages that are measured; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimates: Option<Estimates>,
     /// In steps of another length than a second, if the plan asks for that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<Slot>,

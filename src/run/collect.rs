@@ -9,7 +9,7 @@ use crate::measure::{
 };
 use crate::op::OpKind;
 use crate::plan::{Plan, StagePlan};
-use crate::record::{ClientRecord, LoadRecord, StageRecord, StartRecord, Verdict};
+use crate::record::{ClientRecord, Estimates, LoadRecord, StageRecord, StartRecord, Verdict};
 use crate::workload::StageWork as _;
 
 /// The maximum number of client pauses listed.
@@ -38,6 +38,8 @@ pub(super) struct Collected {
 pub(super) struct Frame<'a> {
     pub(super) plan: &'a StagePlan,
     pub(super) connections: usize,
+    /// The seed of the run.
+    pub(super) seed: u64,
     /// When the run and the stage began, on the clock of the run.
     pub(super) began: [Nanos; 2],
     /// How promptly this machine woke threads.
@@ -61,6 +63,7 @@ impl<'a> Frame<'a> {
         Self {
             plan: stage,
             connections: plan.connections,
+            seed: plan.seed,
             began: [0; 2],
             hiccups: Hiccups::default(),
             card: plan.target.card(),
@@ -190,6 +193,7 @@ impl Collected {
             connections: PhaseTable::new(&times, &self.totals.kinds(), frame.card.phases),
             operations,
             series: self.series.clone(),
+            estimates: None,
             slots: frame.slots,
             growth: frame
                 .growth
@@ -200,6 +204,10 @@ impl Collected {
             start: stage.work.gathering().map(|_| start_record(&self.lanes)),
         };
         record.verdict = Verdict::of(&record, !frame.card.server);
+        if !record.is_preparation() {
+            let growth = record.growth.as_ref();
+            record.estimates = Estimates::of(&record.series, measured_s, growth, frame.seed);
+        }
         record
     }
 

@@ -61,6 +61,7 @@ fn frame(plan: &StagePlan) -> Frame<'_> {
     Frame {
         plan,
         connections: 2,
+        seed: 42,
         began: [SECOND_NS, 3 * SECOND_NS],
         hiccups: Hiccups::default(),
         card: crate::driver::CARDS[0],

@@ -7,6 +7,7 @@ mod burst;
 mod compare;
 mod comparison;
 mod escape;
+mod estimates;
 mod facts;
 mod forest;
 mod nodes;
@@ -72,6 +73,7 @@ fn render(runs: &[RunRecord]) -> String {
         },
         trust: trust::details(runs),
         more: [
+            estimates::section(runs),
             visible::section(runs),
             burst::section(runs),
             nodes::section(runs),

@@ -16,7 +16,7 @@ use super::threshold::requirements;
 use super::words::{
     Standing, fate, place, result_line, standing, trust_lines, verdict_words, warning_lines,
 };
-use super::{Format, Render, agents, nodes, visible};
+use super::{Format, Render, agents, estimates, nodes, visible};
 use crate::plan::{Purpose, stage_title};
 use crate::record::{Code, ResultKind, RunRecord, StageRecord, Warning};
 pub use saved::{SavedRow, saved_text};
@@ -190,6 +190,7 @@ fn details(record: &RunRecord, sheet: &mut Sheet) {
     for stage in &record.stages {
         let mut out = String::new();
         detail::stage(stage, &mut out);
+        estimates::section(stage, &mut out);
         visible::section(stage, &mut out);
         super::burst::section(record, stage, &mut out);
         agents::section(record, stage, &mut out);

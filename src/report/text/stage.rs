@@ -8,7 +8,7 @@ use crate::record::{LoadRecord, RunRecord, StageRecord};
 use crate::report::burst::start_line;
 use crate::report::headline::{error_words, rate_words, share_words, time_words, unit};
 use crate::report::number::{decimal, grouped, millis};
-use crate::report::{agents, nodes, story, visible};
+use crate::report::{agents, estimates, nodes, story, visible};
 use std::collections::BTreeMap;
 
 /// The share by which a service time must differ from the response time to be shown.
@@ -80,6 +80,11 @@ pub(super) fn figures(record: &RunRecord, stage: &StageRecord, sheet: &mut Sheet
     }
     for words in times.iter().filter(|words| !words.is_empty()) {
         sheet.parts((&indent, Tone::Plain), words);
+    }
+    for words in [estimates::parts(stage), estimates::steadiness(stage)] {
+        if !words.is_empty() {
+            sheet.parts((&indent, Tone::Plain), &words);
+        }
     }
     let statuses = statuses(stage);
     if !statuses.is_empty() {

@@ -1,0 +1,267 @@
+//! How far the figures of a stage can be relied on: intervals, the end of the warm-up, and what
+//! rises or falls. From the series alone.
+
+use crate::generate::{Stream, mix};
+use crate::measure::{Growth, Histogram, Series, SeriesRow, is_default};
+use crate::op::OpKind;
+use crate::statistics::{
+    Beginning, Bounded, Bounds, Fit, Seen, Slope, beginning, mean, mean_interval,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The fewest steps of which anything but intervals is told.
+const FEWEST_STEPS: usize = 20;
+/// The least change over a stage that counts as one, as a share.
+const LEAST_CHANGE: f64 = 0.01;
+/// The least growth of a database that slopes refer to, in bytes.
+const LEAST_GROWTH: f64 = 1e8;
+
+/// Estimates of a stage from its complete seconds; [`crate::statistics`] has the methods.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimates {
+    /// The seconds that they are computed from: the last one, if incomplete, is left out.
+    pub over_s: u32,
+    /// The length of the steps that those are taken in; more than 1 s only in long stages.
+    pub step_s: u32,
+    /// Of all requests together.
+    pub all: Intervals,
+    /// Of each kind.
+    pub operations: BTreeMap<OpKind, Intervals>,
+    /// How long throughput and p50 took to settle, in seconds; 0: they were settled from the first.
+    /// `None`: too short to tell, or they never did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_from_s: Option<u32>,
+    /// Throughput or p50 were still settling in the second half.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unsettled: bool,
+    /// What rises or falls after the warm-up by more than chance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trends: Vec<Trend>,
+}
+
+/// The intervals of one kind, or of all. Without: nothing succeeded, or too few to tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// Documents that succeeded, per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput_per_s: Option<Estimate>,
+    /// The median of response times, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_us: Option<Estimate>,
+    /// Their 99th percentile, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_us: Option<Estimate>,
+}
+
+/// A 95 % interval, or how long the stage would have to be for one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Estimate {
+    /// The interval, in the unit of what is estimated.
+    Interval {
+        /// Its lower end.
+        low: f64,
+        /// Its upper end.
+        high: f64,
+    },
+    /// The stage is too short against its memory.
+    TooShort {
+        /// About how many seconds are needed, at least.
+        needed_s: u32,
+    },
+}
+
+/// What a trend is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trending {
+    /// Documents that succeeded, per second.
+    Throughput,
+    /// The median of response times.
+    P50,
+}
+
+/// What a trend refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// 10⁹ bytes by which the database's files grew.
+    Gb,
+    /// A minute.
+    Minute,
+}
+
+/// A change that goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trend {
+    /// Of what.
+    pub of: Trending,
+    /// The change, in percent of the mean.
+    pub percent: f64,
+    /// For each.
+    pub per: Per,
+}
+
+/// What succeeded in each step, and how long it took.
+struct Steps {
+    step_s: u32,
+    /// Documents per second.
+    rates: Vec<f64>,
+    times: Vec<Histogram>,
+}
+
+impl Estimates {
+    /// Of a stage that began operations for `measured_s` seconds. `None`: not even a second is
+    /// complete, or nothing succeeded.
+    pub fn of(
+        series: &Series,
+        measured_s: f64,
+        growth: Option<&Growth>,
+        seed: u64,
+    ) -> Option<Self> {
+        let longest = series.rows.iter().map(|row| row.seconds).max()?;
+        let step_s = SeriesRow::length_s(longest);
+        // The last answer may be counted a little early.
+        let count = ((measured_s + 0.05) / f64::from(step_s)).floor() as usize;
+        let kinds = |row: &SeriesRow| row.kinds.keys().copied().collect::<Vec<_>>();
+        let mut kinds: Vec<OpKind> = series.rows.iter().flat_map(kinds).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let steps = |wanted: &dyn Fn(OpKind) -> bool| Steps::of(series, (step_s, count), wanted);
+        let all = steps(&OpKind::is_request);
+        if count == 0 || all.rates.iter().all(|rate| *rate <= 0.0) {
+            return None;
+        }
+        let draws = |of: usize| Stream::new(mix(seed, 0x0e57, of as u64), 0);
+        let operation = |kind: OpKind| {
+            (kind, steps(&|other| other == kind).intervals(&mut draws(kind.index() + 1)))
+        };
+        let medians = all.medians();
+        let begins = if count < FEWEST_STEPS {
+            Vec::new()
+        } else {
+            [&all.rates, &medians].map(|it| beginning(it)).to_vec()
+        };
+        let unsettled = begins.contains(&Beginning::Unsettled);
+        let settled = |it: &Beginning| match it {
+            Beginning::SteadyFrom(step) => Some(*step),
+            Beginning::Unsettled => None,
+        };
+        let from = begins.iter().filter_map(settled).max().filter(|_| !unsettled);
+        let growth = growth.filter(|it| it.grew() >= LEAST_GROWTH);
+        let trend = |(of, values): (Trending, &[f64])| {
+            Trend::of((of, values), (from.unwrap_or(0), step_s), growth)
+        };
+        let told = [(Trending::Throughput, all.rates.as_slice()), (Trending::P50, &medians)];
+        Some(Self {
+            over_s: step_s.saturating_mul(count as u32),
+            step_s,
+            all: all.intervals(&mut draws(0)),
+            operations: kinds.into_iter().map(operation).collect(),
+            steady_from_s: from.map(|step| step as u32 * step_s),
+            unsettled,
+            trends: told.into_iter().filter_map(trend).collect(),
+        })
+    }
+}
+
+impl Steps {
+    /// The complete steps of some kinds. A second in which nothing ended has no row, but counts.
+    fn of(series: &Series, (step_s, count): (u32, usize), wanted: &dyn Fn(OpKind) -> bool) -> Self {
+        let (mut rates, mut times) = (vec![0.0; count], vec![Histogram::default(); count]);
+        for row in &series.rows {
+            let at = (row.second / step_s) as usize;
+            if at >= count {
+                break;
+            }
+            for (_, part) in row.kinds.iter().filter(|(kind, _)| wanted(**kind)) {
+                rates[at] += part.ok as f64 / f64::from(step_s);
+                times[at].merge(&part.response.get());
+            }
+        }
+        Self { step_s, rates, times }
+    }
+
+    fn intervals(&self, draws: &mut Stream) -> Intervals {
+        if self.rates.iter().all(|rate| *rate <= 0.0) {
+            return Intervals::default();
+        }
+        let mut whole = Histogram::default();
+        self.times.iter().for_each(|step| whole.merge(step));
+        let seen = Seen::new(&self.times.iter().map(Histogram::counts).collect::<Vec<_>>());
+        let throughput = mean_interval(&self.rates, draws);
+        let mut quantile = |percent: f64| {
+            let bounded = seen.quantile_interval(percent / 100.0, draws);
+            bounded.filter(|_| whole.earns(percent)).map(|it| self.estimate(it, 1e3))
+        };
+        let (p50_us, p99_us) = (quantile(50.0), quantile(99.0));
+        let throughput_per_s = throughput.map(|it| self.estimate(it, 1.0));
+        Intervals { throughput_per_s, p50_us, p99_us }
+    }
+
+    fn estimate(&self, bounded: Bounded, unit: f64) -> Estimate {
+        // Two decimals, as all times have.
+        let rounded = |value: f64| (value / unit * 100.0).round() / 100.0;
+        match bounded {
+            Bounded::Within(Bounds { low, high }) => {
+                Estimate::Interval { low: rounded(low), high: rounded(high) }
+            }
+            Bounded::TooShort(steps) => {
+                // A quarter more: a short stage shows too little of its memory.
+                let seconds = u32::try_from(steps * 5 / 4).unwrap_or(u32::MAX / 10);
+                let needed_s = seconds.saturating_mul(self.step_s).div_ceil(10).saturating_mul(10);
+                Estimate::TooShort { needed_s }
+            }
+        }
+    }
+
+    /// The median of each step, in nanoseconds; where nothing ended, that of the step before.
+    fn medians(&self) -> Vec<f64> {
+        let median = |step: &Histogram| (!step.is_empty()).then(|| step.percentile(50.0) as f64);
+        let mut last = self.times.iter().find_map(median).unwrap_or(0.0);
+        let mut next = |step: &Histogram| {
+            last = median(step).unwrap_or(last);
+            last
+        };
+        self.times.iter().map(&mut next).collect()
+    }
+}
+
+impl Trend {
+    /// Of a value per step, from a step on. `None`: it may be noise, or is too small to matter.
+    ///
+    /// Mann and Kendall's test alone takes noise that remembers for a trend too often while there
+    /// are few steps, so the test of a line has to agree.
+    fn of(
+        (of, values): (Trending, &[f64]),
+        (from, step_s): (usize, u32),
+        growth: Option<&Growth>,
+    ) -> Option<Self> {
+        let per = if growth.is_some() { Per::Gb } else { Per::Minute };
+        let point = |(at, value): (usize, &f64)| {
+            let second = (at as f64 + 0.5) * f64::from(step_s);
+            (growth.map_or(second / 60.0, |it| it.bytes_at(second) / 1e9), *value)
+        };
+        let points: Vec<_> = values.iter().enumerate().skip(from).map(point).collect();
+        if points.len() < FEWEST_STEPS {
+            return None;
+        }
+        let slope = Slope::of(&points).filter(|it| !it.may_be_noise())?;
+        let fit = Fit::of_runs(std::slice::from_ref(&points)).filter(|it| !it.may_be_noise())?;
+        let level = mean(&values[from..]);
+        let share = slope.per_x / level;
+        let change = share * (points[points.len() - 1].0 - points[0].0);
+        let agree = fit.slope * slope.per_x > 0.0 && change.is_finite();
+        let percent = (share * 1e4).round() / 1e2;
+        (agree && change.abs() >= LEAST_CHANGE && percent != 0.0).then_some(Self {
+            of,
+            percent,
+            per,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "estimates_tests.rs"]
+mod tests;

@@ -1,0 +1,146 @@
+//! Estimates of series made by hand.
+
+use super::*;
+use crate::measure::{Interval, KindInterval, SeriesLog, SizePoint};
+
+/// A second with `ok` reads of about `us` microseconds.
+fn reads(second: u32, ok: u64, us: u64) -> Interval {
+    let mut interval = Interval::new(second);
+    let mut part = KindInterval { requests: ok, ok, ..KindInterval::default() };
+    part.response.record_many(us * 1_000, ok);
+    *interval.kind_mut(OpKind::Read) = part;
+    interval
+}
+
+fn series(seconds: impl Iterator<Item = Interval>) -> Series {
+    let mut log = SeriesLog::default();
+    seconds.for_each(|second| log.add(&second));
+    log.finish().0
+}
+
+fn of(series: &Series, measured_s: f64) -> Option<Estimates> {
+    Estimates::of(series, measured_s, None, 42)
+}
+
+/// What chance adds to the number of a second.
+fn noise(second: u32) -> u64 {
+    mix(7, u64::from(second), 0) % 11
+}
+
+fn bounds(estimate: Option<Estimate>) -> (f64, f64) {
+    match estimate {
+        Some(Estimate::Interval { low, high }) => (low, high),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_steady_stage_has_narrow_intervals_per_kind_and_no_trend() {
+    let series = series((0..60).map(|at| reads(at, 100 + noise(at), 1_000 + noise(at))));
+    let estimates = of(&series, 60.0).unwrap();
+    assert_eq!((estimates.over_s, estimates.step_s), (60, 1));
+    assert_eq!((estimates.steady_from_s, estimates.unsettled), (Some(0), false));
+    assert_eq!(estimates.trends, []);
+    let (low, high) = bounds(estimates.all.throughput_per_s);
+    assert!(103.0 < low && low < 105.0 && 105.0 < high && high < 107.0, "{low} {high}");
+    let (low, high) = bounds(estimates.all.p99_us);
+    assert!(1_007.0 < low && low <= high && high < 1_012.0, "{low} {high}");
+    let (low, high) = bounds(estimates.all.p50_us);
+    assert!(1_002.0 < low && low <= high && high < 1_008.0, "{low} {high}");
+    assert_eq!(estimates.operations.keys().collect::<Vec<_>>(), [&OpKind::Read]);
+    assert_eq!(of(&series, 60.0).unwrap(), estimates, "the same seed, the same draws");
+}
+
+#[test]
+fn the_last_second_counts_only_if_it_is_complete_and_an_empty_one_counts_as_none() {
+    // Nothing in each third second; the last has a few answers in a quarter of a second.
+    let seconds = (0..60).filter(|at| at % 3 > 0).map(|at| reads(at, 90, 1_000));
+    let seconds = seconds.chain([reads(60, 20, 1_000)]);
+    let estimates = of(&series(seconds), 60.25).unwrap();
+    assert_eq!(estimates.over_s, 60);
+    let (low, high) = bounds(estimates.all.throughput_per_s);
+    assert!(low <= 60.0 && (60.0..75.0).contains(&high), "{low} {high}");
+}
+
+#[test]
+fn a_short_stage_says_how_long_it_must_be() {
+    let estimates = of(&series((0..3).map(|at| reads(at, 1_000, 1_000))), 3.0).unwrap();
+    let short = Some(Estimate::TooShort { needed_s: 30 });
+    let all = Intervals { throughput_per_s: short, p50_us: short, p99_us: short };
+    assert_eq!((estimates.all, estimates.steady_from_s), (all, None));
+    assert!(!estimates.unsettled && estimates.trends.is_empty());
+}
+
+#[test]
+fn a_stage_without_answers_has_no_estimates() {
+    assert_eq!(of(&Series::default(), 10.0), None);
+    let failed = |at| {
+        let mut interval = Interval::new(at);
+        interval.kind_mut(OpKind::Read).requests = 50;
+        interval
+    };
+    assert_eq!(of(&series((0..30).map(failed)), 30.0), None, "all failed");
+    assert_eq!(of(&series([reads(0, 10, 1_000)].into_iter()), 0.5), None, "not a second");
+    // One answer: its rate has an interval from nothing on, and its time none.
+    let one = of(&series([reads(7, 1, 1_000)].into_iter()), 30.0).unwrap();
+    let (low, high) = bounds(one.all.throughput_per_s);
+    assert!(low < 1e-9 && high > 0.03 && high < 0.3, "{low} {high}");
+    assert_eq!((one.all.p50_us, one.all.p99_us), (None, None));
+}
+
+#[test]
+fn a_stall_makes_the_interval_wide() {
+    let stalled =
+        |at: u32| if at % 20 == 10 { reads(at, 60, 900_000) } else { reads(at, 100, 1_000) };
+    let estimates = of(&series((0..60).map(stalled)), 60.0).unwrap();
+    match estimates.all.p99_us {
+        Some(Estimate::Interval { low, high }) => assert!(high > 100.0 * low, "{low} {high}"),
+        other => assert!(matches!(other, Some(Estimate::TooShort { .. })), "{other:?}"),
+    }
+}
+
+#[test]
+fn a_long_stage_is_taken_in_longer_steps() {
+    let series = series((0..1_500).map(|at| reads(at, 100 + noise(at), 1_000)));
+    let estimates = of(&series, 1_500.4).unwrap();
+    assert_eq!((estimates.over_s, estimates.step_s), (1_500, 10));
+    let (low, high) = bounds(estimates.all.throughput_per_s);
+    assert!(104.0 < low && low < 105.0 && 105.0 < high && high < 106.0, "{low} {high}");
+}
+
+#[test]
+fn a_warm_up_is_marked_and_a_fill_that_slows_down_has_a_slope() {
+    let warming = |at: u32| reads(at, if at < 10 { 40 } else { 100 } + noise(at), 1_000);
+    let estimates = of(&series((0..60).map(warming)), 60.0).unwrap();
+    assert_eq!((estimates.steady_from_s, estimates.unsettled), (Some(10), false));
+    assert_eq!(estimates.trends, []);
+
+    let slowing = |at: u32| reads(at, 1_000 - u64::from(at) * 2 + noise(at), 1_000);
+    let series = series((0..100).map(slowing));
+    let estimates = of(&series, 100.0).unwrap();
+    let [Trend { of: Trending::Throughput, percent, per: Per::Minute }] = estimates.trends[..]
+    else {
+        panic!("{:?}", estimates.trends)
+    };
+    // 120 of about 906 a minute.
+    assert!((percent + 13.3).abs() < 0.7, "{percent}");
+    // Two gigabytes in all of it.
+    let size = |at_s, bytes| SizePoint { at_s, file_bytes: Some(bytes), ..SizePoint::default() };
+    let sizes = vec![size(0.0, 1_000_000_000), size(100.0, 3_000_000_000)];
+    let growth = Growth { sizes, ..Growth::default() };
+    let estimates = Estimates::of(&series, 100.0, Some(&growth), 42).unwrap();
+    let [Trend { percent, per: Per::Gb, .. }] = estimates.trends[..] else {
+        panic!("{:?}", estimates.trends)
+    };
+    assert!((percent + 11.1).abs() < 0.7, "{percent}");
+}
+
+#[test]
+fn they_read_back_as_they_were_written() {
+    let series = series((0..30).map(|at| reads(at, 100 + noise(at), 1_000)));
+    let mut estimates = of(&series, 30.0).unwrap();
+    estimates.all.p99_us = Some(Estimate::TooShort { needed_s: 90 });
+    let text = serde_json::to_string(&estimates).unwrap();
+    assert_eq!(serde_json::from_str::<Estimates>(&text).unwrap(), estimates);
+    assert!(text.contains(r#""p99_us":{"needed_s":90}"#), "{text}");
+}

@@ -1,0 +1,183 @@
+//! How certain a stage's figures are, in words: intervals, warm-up, and what rises or falls.
+
+use super::number::{decimal, millis};
+use super::table::align;
+use crate::measure::is_default;
+use crate::record::{Estimate, Estimates, Intervals, Per, StageRecord, Trend, Trending};
+use std::fmt::Write as _;
+
+/// What a report shows where there is no figure.
+const NONE: &str = "-";
+
+/// How a figure is written.
+type Number = fn(f64) -> String;
+
+/// The intervals of all requests, in parts of one line; empty: there are none to tell of.
+pub(super) fn parts(stage: &StageRecord) -> Vec<String> {
+    let Some(Intervals { throughput_per_s, p50_us, p99_us }) =
+        stage.estimates.as_ref().map(|it| it.all)
+    else {
+        return Vec::new();
+    };
+    let told = [
+        ("", throughput_per_s, rate as Number, "/s"),
+        ("p50 ", p50_us, millis, " ms"),
+        ("p99 ", p99_us, millis, " ms"),
+    ];
+    let needed = |(_, estimate, ..): &(_, Option<Estimate>, _, _)| match estimate {
+        Some(Estimate::TooShort { needed_s }) => Some(*needed_s),
+        _ => None,
+    };
+    let longest = told.iter().filter_map(needed).max();
+    let bounded = |&(name, estimate, number, unit): &(&str, Option<Estimate>, Number, &str)| {
+        Some(format!("{name}{}{unit}", range(estimate?, number)?))
+    };
+    let mut parts: Vec<String> = told.iter().filter_map(bounded).collect();
+    if let Some(first) = parts.first_mut() {
+        *first = format!("95 %: {first}");
+        let short = told.iter().filter_map(|it| Some((it.0.trim_end(), needed(it)?)));
+        parts.extend(short.map(|(name, needed_s)| {
+            let name = if name.is_empty() { "throughput" } else { name };
+            format!("{name} too short, about {needed_s} s needed")
+        }));
+    } else if let Some(needed_s) = longest {
+        parts.push(format!("too short for 95 % intervals: about {needed_s} s needed"));
+    }
+    parts
+}
+
+/// Where the warm-up ends and what goes on changing, in parts of one line; empty: it is steady.
+pub(super) fn steadiness(stage: &StageRecord) -> Vec<String> {
+    let Some(Estimates { steady_from_s, unsettled, trends, .. }) = &stage.estimates else {
+        return Vec::new();
+    };
+    let warm_up = steady_from_s.filter(|it| !is_default(it));
+    let mut parts: Vec<String> =
+        warm_up.map(|it| format!("the first {it} s are warm-up")).into_iter().collect();
+    if *unsettled && trends.is_empty() {
+        parts.push("not steady by its end".to_owned());
+    }
+    parts.extend(trends.iter().map(trend));
+    parts
+}
+
+/// Such as `throughput −1.8 % per GB`.
+fn trend(Trend { of, percent, per }: &Trend) -> String {
+    let name = match of {
+        Trending::Throughput => "throughput",
+        Trending::P50 => "p50",
+    };
+    let per = match per {
+        Per::Gb => "GB",
+        Per::Minute => "minute",
+    };
+    let sign = if *percent < 0.0 { '−' } else { '+' };
+    let places = if percent.abs() < 1.0 { 2 } else { 1 };
+    format!("{name} {sign}{} % per {per}", decimal(percent.abs(), places))
+}
+
+fn rate(per_s: f64) -> String {
+    decimal(per_s, usize::from(per_s < 10.0))
+}
+
+/// Such as `1.2–1.4`; one number, where both ends look alike. `None`: there is no interval.
+fn range(estimate: Estimate, number: Number) -> Option<String> {
+    let Estimate::Interval { low, high } = estimate else { return None };
+    let (low, high) = (number(low), number(high));
+    Some(if low == high { low } else { format!("{low}–{high}") })
+}
+
+/// A table of all kinds, its header first. `None`: there is none to show.
+pub(super) fn rows(stage: &StageRecord) -> Option<Vec<Vec<String>>> {
+    let Estimates { all, operations, .. } = stage.estimates.as_ref()?;
+    let cell = |estimate: Option<Estimate>, number: Number| match estimate {
+        None => NONE.to_owned(),
+        Some(Estimate::TooShort { needed_s }) => format!("{needed_s} s needed"),
+        Some(estimate) => range(estimate, number).unwrap_or_default(),
+    };
+    let row = |name: &str, it: &Intervals| {
+        vec![
+            name.to_owned(),
+            cell(it.throughput_per_s, rate),
+            cell(it.p50_us, millis),
+            cell(it.p99_us, millis),
+        ]
+    };
+    let head = ["95 % intervals", "ok/s", "p50, ms", "p99, ms"].map(str::to_owned);
+    let mut rows = vec![head.to_vec()];
+    if operations.keys().filter(|kind| kind.is_request()).count() > 1 {
+        rows.push(row("all", all));
+    }
+    rows.extend(operations.iter().map(|(kind, it)| row(kind.name(), it)));
+    Some(rows)
+}
+
+/// The table as text, and what is not steady.
+pub(super) fn section(stage: &StageRecord, out: &mut String) {
+    let Some(rows) = rows(stage) else { return };
+    out.push('\n');
+    out.push_str(&align(&rows));
+    let steadiness = steadiness(stage);
+    if !steadiness.is_empty() {
+        let _ = writeln!(out, "  {}", steadiness.join(" · "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::OpKind;
+    use crate::record::fixture::{part, stage};
+    use std::collections::BTreeMap;
+
+    fn with(all: Intervals) -> StageRecord {
+        let estimates = Estimates {
+            over_s: 60,
+            step_s: 1,
+            all,
+            operations: BTreeMap::from([(OpKind::Read, all)]),
+            steady_from_s: Some(0),
+            unsettled: false,
+            trends: Vec::new(),
+        };
+        let stage = stage("crud", vec![(0, OpKind::Read, part(10, 0))]);
+        StageRecord { estimates: Some(estimates), ..stage }
+    }
+
+    #[test]
+    fn intervals_in_a_line() {
+        let interval = |low, high| Some(Estimate::Interval { low, high });
+        let needed = |needed_s| Some(Estimate::TooShort { needed_s });
+        let words = |throughput_per_s, p50_us, p99_us| {
+            parts(&with(Intervals { throughput_per_s, p50_us, p99_us })).join(" · ")
+        };
+        let (rate, p50) = (interval(1_234.0, 1_301.0), interval(900.0, 950.0));
+        let line = "95 %: 1,234–1,301/s · p50 0.900–0.950 ms · p99 4.00–4.40 ms";
+        assert_eq!(words(rate, p50, interval(4_000.0, 4_400.0)), line);
+        let line = "95 %: 1,000/s · p99 too short, about 90 s needed";
+        assert_eq!(words(interval(1_000.0, 1_000.0), None, needed(90)), line);
+        let line = "too short for 95 % intervals: about 50 s needed";
+        assert_eq!(words(needed(30), needed(50), None), line);
+        assert_eq!(words(None, None, None), "");
+    }
+
+    #[test]
+    fn what_is_not_steady_is_told() {
+        let mut stage = with(Intervals::default());
+        assert_eq!(steadiness(&stage), Vec::<String>::new());
+        let estimates = stage.estimates.as_mut().unwrap();
+        estimates.steady_from_s = Some(12);
+        let falling = Trend { of: Trending::Throughput, percent: -1.8, per: Per::Gb };
+        let rising = Trend { of: Trending::P50, percent: 0.25, per: Per::Minute };
+        estimates.trends = vec![falling, rising];
+        let words =
+            "the first 12 s are warm-up · throughput −1.8 % per GB · p50 +0.25 % per minute";
+        assert_eq!(steadiness(&stage).join(" · "), words);
+        let estimates = stage.estimates.as_mut().unwrap();
+        (estimates.steady_from_s, estimates.unsettled) = (None, true);
+        estimates.trends.clear();
+        assert_eq!(steadiness(&stage), ["not steady by its end"]);
+        stage.estimates = None;
+        assert!(steadiness(&stage).is_empty() && rows(&stage).is_none());
+    }
+}

@@ -1,0 +1,68 @@
+//! How long a series remembers: neighbouring seconds of a run resemble each other, so that n of
+//! them say less than n independent ones.
+
+use super::{mean, squares};
+
+/// The fewest batches whose means still tell how much they vary.
+const FEWEST_BATCHES: usize = 8;
+
+/// The autocorrelation time of a series, in steps, at least 1: so many steps are worth one
+/// independent value.
+///
+/// By batch means: the means of batches that are long against the memory vary as if independent,
+/// so that τ = b · var(mean of b steps) / var(step) (G. S. Fishman, "Grouping Observations in
+/// Digital Simulation", Management Science 24, 1978, 510–521). Taken is the greatest τ of the
+/// batches of 1, 2, 4 … steps of which there are at least eight: shorter batches tell too little.
+pub fn autocorrelation_time(values: &[f64]) -> f64 {
+    let variance = variance(values);
+    if variance <= 0.0 || variance.is_nan() {
+        return 1.0;
+    }
+    let sizes = std::iter::successors(Some(2_usize), |size| size.checked_mul(2));
+    let times = sizes.take_while(|size| values.len() / size >= FEWEST_BATCHES).map(|size| {
+        let means: Vec<f64> = values.chunks_exact(size).map(mean).collect();
+        size as f64 * self::variance(&means) / variance
+    });
+    times.fold(1.0, f64::max)
+}
+
+fn variance(values: &[f64]) -> f64 {
+    squares(values) / (values.len() as f64 - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Stream, mix, unit};
+    use statrs::distribution::{ContinuousCDF, Normal};
+
+    #[test]
+    fn of_a_series_whose_memory_is_known() {
+        // An autoregressive series of order one has (1 + φ) / (1 − φ).
+        for phi in [0.0, 0.5, 0.8] {
+            let mut draws = Stream::new(mix(21, (phi * 100.0) as u64, 0), 0);
+            let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()).max(1e-12));
+            let mut level = 0.0;
+            let values: Vec<f64> = (0..20_000)
+                .map(|_| {
+                    level = phi * level + normal();
+                    level
+                })
+                .collect();
+            // Batches up to 64 steps: the longest have means of too few others.
+            let times: Vec<f64> = values.chunks(512).map(autocorrelation_time).collect();
+            let (told, known) = (mean(&times), (1.0 + phi) / (1.0 - phi));
+            // The greatest of several estimates is rather too long.
+            assert!((known * 0.8..known * 1.5).contains(&told), "{phi}: {told}, not {known}");
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_remembers_nothing() {
+        for values in [&[][..], &[1.0], &[2.0; 100], &[f64::NAN; 40]] {
+            assert!((autocorrelation_time(values) - 1.0).abs() < f64::EPSILON);
+        }
+        let turning: Vec<f64> = (0..100).map(|at| f64::from(at % 2)).collect();
+        assert!((autocorrelation_time(&turning) - 1.0).abs() < 1e-9);
+    }
+}
