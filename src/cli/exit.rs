@@ -37,6 +37,7 @@ impl Exit {
             Self::Threshold,
             Self::Untrustworthy,
             Self::DataWrong,
+            Self::Regression,
             Self::Interrupted,
         ];
         let status = record.result().exit_status;

@@ -1,6 +1,7 @@
 //! Checks a plan that was stored: by this version or another, and perhaps edited by hand. What
 //! [`check`](super::check()) refuses in a specification, this refuses in the plan itself.
 
+use super::baseline::Baseline;
 use super::fleet::FleetPlan;
 use super::load::{MOST_SLACK_NS, check_max_answer};
 use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan};
@@ -48,6 +49,10 @@ impl Plan {
                 mistakes.push(Invalid::new("thresholds", problem, "leave it out"));
             }
         }
+        if let Some(problem) = self.baseline.as_ref().and_then(Baseline::mistake) {
+            mistakes.push(Invalid::new("baseline", problem, "leave it out"));
+        }
+        mistakes.extend(self.baseline_mistake());
         if let Some(list) = &mut self.http {
             mistakes.extend(super::http::restore(list, self.schemas.len()).err());
         }

@@ -81,6 +81,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         audit: spec.audit,
         probe: spec.probe.clone(),
         thresholds,
+        baseline: None,
         http: spec.http.clone(),
         ycsb: spec.measurement.clone(),
         fleet: spec.fleet,

@@ -172,6 +172,7 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         audit: false,
         probe: None,
         thresholds,
+        baseline: None,
         http: Some(http),
         ycsb: None,
         fleet: None,

@@ -2,6 +2,7 @@
 //! and a `Plan` can be run as it is.
 
 mod again;
+mod baseline;
 mod check;
 mod fleet;
 mod http;
@@ -23,6 +24,7 @@ pub use crate::driver::{
 pub use crate::mistake::{Flagged, Invalid};
 pub use crate::net::{MAX_ANSWER, TlsOptions};
 pub use crate::workload::{Purpose, StageWork, WorkloadPlan, stage_title};
+pub use baseline::{Baseline, BaselineFigure, BaselineRun, max_regression};
 pub use check::check;
 pub use fleet::FleetPlan;
 pub use http::{HttpFlags, HttpLoad, HttpSpec, Requester, check_http, check_http_as};

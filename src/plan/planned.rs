@@ -1,5 +1,6 @@
 //! A run that has been checked.
 
+use super::baseline::Baseline;
 use super::fleet::FleetPlan;
 use super::probe::ProbePlan;
 use super::schemas::SchemaPlan;
@@ -60,6 +61,9 @@ pub struct Plan {
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
+    /// Earlier runs that the run is judged by, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
     /// The requests, for a run of a list of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpPlan>,

@@ -1,4 +1,5 @@
-//! The grammar of `--fail-if`: `[SUBJECT.]METRIC OP VALUE`, such as `read.p99 > 20ms`.
+//! The grammar of `--fail-if`: `[SUBJECT.]METRIC OP VALUE`, such as `read.p99 > 20ms` or
+//! `read.p99 > 1.1 * baseline`.
 //!
 //! A threshold states what makes a run fail. It knows nothing about results: the record judges.
 
@@ -11,6 +12,10 @@ use std::str::FromStr;
 
 /// An example for error messages.
 const EXAMPLE: &str = "write for example 'read.p99 > 20ms' or 'err > 0.1%'";
+/// What stands for the value of the baseline.
+const BASELINE: &str = "baseline";
+/// Larger than any factor of it.
+const MOST_FACTOR: f64 = 1e6;
 /// Larger than any count, and still exact as a float.
 const MOST: f64 = 9e15;
 /// Longer than any run.
@@ -52,6 +57,8 @@ pub enum Limit {
     Percent(f64),
     /// A number of documents or requests, or of documents per second.
     Number(f64),
+    /// So many times the value of the baseline.
+    Baseline(f64),
 }
 
 /// Why a text is not a threshold: what is wrong, and the cure.
@@ -96,7 +103,9 @@ impl Limit {
     /// Whether a metric has such limits.
     fn fits(self, metric: Metric) -> Result<(), &'static str> {
         match (metric, self) {
-            (Metric::Time(..), Self::Time(_)) | (Metric::Throughput, Self::Number(_)) => Ok(()),
+            (_, Self::Baseline(_))
+            | (Metric::Time(..), Self::Time(_))
+            | (Metric::Throughput, Self::Number(_)) => Ok(()),
             (Metric::Time(..), _) => Err("give a time with its unit, such as 500us, 20ms or 1.5s"),
             (Metric::Throughput, _) => Err("give documents per second, such as 1000 or 10k"),
             (_, Self::Percent(_) | Self::Number(_)) => Ok(()),
@@ -106,6 +115,9 @@ impl Limit {
 
     /// Reads a number followed by `ns`, `us`, `ms`, `s`, `m`, `%`, `k`, `M` or nothing.
     fn parse(text: &str) -> Result<Self, ThresholdError> {
+        if let Some(factor) = text.strip_suffix(BASELINE) {
+            return Self::parse_factor(factor);
+        }
         let bad = || {
             let cure = "give a number of 0 or more with its unit: us, ms, s, %, k or none";
             wrong(format!("{text:?} is not a value"), cure)
@@ -134,6 +146,21 @@ impl Limit {
             _ => Err(bad()),
         }
     }
+
+    /// Reads `1.1 *`, or nothing, before the baseline.
+    fn parse_factor(text: &str) -> Result<Self, ThresholdError> {
+        let text = text.trim();
+        let number = match text.strip_suffix('*') {
+            None if text.is_empty() => Some(1.0),
+            None => None,
+            Some(number) => number.trim().parse::<f64>().ok(),
+        };
+        let in_range = |factor: &f64| (0.0..=MOST_FACTOR).contains(factor);
+        number.filter(in_range).map(Self::Baseline).ok_or_else(|| {
+            let problem = format!("{text:?} is no factor of the baseline");
+            wrong(problem, "write for example '1.1 * baseline'")
+        })
+    }
 }
 
 impl fmt::Display for Limit {
@@ -141,6 +168,8 @@ impl fmt::Display for Limit {
         match *self {
             Self::Percent(percent) => write!(f, "{percent}%"),
             Self::Number(number) => write!(f, "{number}"),
+            Self::Baseline(factor) if (factor - 1.0).abs() < f64::EPSILON => f.write_str(BASELINE),
+            Self::Baseline(factor) => write!(f, "{factor} * {BASELINE}"),
             Self::Time(ns) => {
                 let units = [("s", SECOND_NS), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
                 let whole = units.into_iter().find(|&(_, unit)| ns.is_multiple_of(unit));
@@ -228,6 +257,9 @@ mod tests {
             ("delete.throughput <= 1.5k", "delete.throughput <= 1500"),
             ("all.dropped > 0", "all.dropped > 0"),
             ("unfinished > 1%", "all.unfinished > 1%"),
+            ("read.p99 > 1.1 * baseline", "read.p99 > 1.1 * baseline"),
+            ("throughput<0.95*baseline", "all.throughput < 0.95 * baseline"),
+            ("err > baseline", "all.err > baseline"),
         ] {
             assert_eq!(display(text), canonical);
         }
@@ -254,6 +286,11 @@ mod tests {
             ("read.p99 > 9999999999s", "is not a value"),
             ("read.p99 > ", "is not a value"),
             ("read.p99 > 1.2.3ms", "is not a value"),
+            ("read.p99 > 1.1 baseline", "\"1.1\" is no factor of the baseline; write for example"),
+            ("read.p99 > -1 * baseline", "is no factor"),
+            ("read.p99 > x * baseline", "is no factor"),
+            ("read.p99 > * baseline", "is no factor"),
+            ("read.p99 > 1.1 * base", "is not a value"),
         ] {
             let error = text.parse::<Threshold>().unwrap_err().to_string();
             assert!(error.contains(says), "{text:?}: {error}");
@@ -284,6 +321,7 @@ mod tests {
             |(metric, kind, comparison, ns, number, percent)| {
                 let kind = kind.map(|kind| OpKind::ALL[kind]);
                 let limit = match (metric, percent) {
+                    _ if number > 9e11 => Limit::Baseline(number / 1e12),
                     (Metric::Time(..), _) => Limit::Time(ns),
                     (Metric::Throughput, _) | (_, false) => Limit::Number(number),
                     (_, true) => Limit::Percent(number),

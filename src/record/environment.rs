@@ -39,7 +39,18 @@ pub struct Calibration {
     pub ceiling_per_s: f64,
 }
 
+/// The parts that are known, with a space between them.
+pub(super) fn joined(parts: &[&str]) -> String {
+    let known: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+    known.join(" ")
+}
+
 impl Environment {
+    /// The processor, the number of cores and the system, in words.
+    pub fn words(&self) -> String {
+        joined(&[&self.processor, &format!("{} cores", self.cores), &self.system])
+    }
+
     /// Describes this machine.
     pub fn here() -> Self {
         let name = rustix::system::uname();

@@ -101,6 +101,7 @@ pub(crate) fn record(thresholds: &[&str]) -> RunRecord {
         ],
         warnings: Vec::new(),
         thresholds: Vec::new(),
+        regressions: Vec::new(),
         journal_broken: None,
         extra_documents: None,
         ended: None,

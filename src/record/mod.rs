@@ -5,6 +5,7 @@
 pub(crate) mod fixture;
 
 mod agents;
+mod baseline;
 mod begun;
 mod environment;
 mod estimates;
@@ -17,6 +18,7 @@ mod visible;
 mod warning;
 
 pub use agents::{AgentRecord, AgentSecond, AgentStage, Lost};
+pub use baseline::{Regression, Standing};
 pub use environment::{Calibration, Environment};
 pub use estimates::{Estimate, Estimates, Intervals, Per, Trend, Trending};
 pub use fleet::{AgentStarts, numbers as agent_numbers};
@@ -32,6 +34,7 @@ use crate::measure::{
 };
 use crate::op::plain;
 use crate::plan::{Plan, Purpose, StagePlan, stage_title};
+use environment::joined;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 use time::OffsetDateTime;
@@ -65,6 +68,9 @@ pub struct RunRecord {
     /// The judgements of the plan's thresholds; empty until the run has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Judgement>,
+    /// The run beside its baseline; empty if there is none, or until the run has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regressions: Vec<Regression>,
     /// Why not every write could be noted for the audit, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_broken: Option<String>,
@@ -369,7 +375,13 @@ impl RunRecord {
     pub fn conclude(&mut self) {
         self.refresh_warnings();
         self.thresholds = threshold::judge(self);
+        self.regressions = baseline::judge(self);
         self.result = Some(result::of(self));
+    }
+
+    /// The server's name and version.
+    pub fn server_words(&self) -> String {
+        joined(&[&self.server.name, &self.server.version])
     }
 
     /// When the run began; the epoch if that cannot be read.

@@ -1,7 +1,7 @@
 //! The result of a run, worded the same in every report, and its exit status.
 
 use super::warning::DATA_WRONG;
-use super::{Code, RunRecord, StageRecord, Verdict, Warning, fleet};
+use super::{Code, RunRecord, StageRecord, Unit, Verdict, Warning, fleet};
 use crate::measure::failure_words;
 use crate::op::Failure;
 use crate::plan::{Metric, StageWork as _};
@@ -70,6 +70,8 @@ pub enum Cause<'a> {
     Threshold,
     /// Too many operations of this stage failed.
     Failures(&'a StageRecord),
+    /// The run is worse than its baseline.
+    Regression,
 }
 
 /// What ended a run early.
@@ -133,6 +135,7 @@ fn found(record: &RunRecord) -> Option<Found<'_>> {
         .or_else(|| not_trustworthy(record))
         .or_else(|| threshold(record))
         .or_else(|| failures(record))
+        .or_else(|| regression(record))
 }
 
 fn ended(record: &RunRecord) -> Option<Found<'_>> {
@@ -239,13 +242,36 @@ fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
 }
 
 fn threshold(record: &RunRecord) -> Option<Found<'_>> {
-    let broken: Vec<_> = record.thresholds.iter().filter(|it| it.broken).collect();
+    let broken = record.thresholds.iter().filter(|it| it.broken && !it.is_regression());
+    let broken: Vec<_> = broken.collect();
     let first = broken.first()?;
     let mut reason = first.expression.to_string();
     if broken.len() > 1 {
         reason = format!("{reason} and {} more", broken.len() - 1);
     }
     Some((Cause::Threshold, RunResult::failed(4, reason)))
+}
+
+/// The run is worse than its baseline, by a threshold or by more than is allowed.
+fn regression(record: &RunRecord) -> Option<Found<'_>> {
+    let by_threshold = record.thresholds.iter().filter(|it| it.is_regression());
+    let by_threshold = by_threshold.map(|it| it.expression.to_string());
+    let broken = record.regressions.iter().filter(|it| it.broken).map(|it| {
+        let change = it.change.unwrap_or_default().abs();
+        match (&it.problem, it.unit) {
+            (Some(problem), _) => format!("{} cannot be judged: {problem}", it.metric),
+            (None, Unit::Percent) => {
+                format!("{} is {change:.1} points above the baseline", it.metric)
+            }
+            (None, _) => format!("{} is {change:.1} % worse than the baseline", it.metric),
+        }
+    });
+    let all: Vec<String> = by_threshold.chain(broken).collect();
+    let mut reason = all.first()?.clone();
+    if all.len() > 1 {
+        reason = format!("{reason}, and {} more", all.len() - 1);
+    }
+    Some((Cause::Regression, RunResult::failed(7, reason)))
 }
 
 /// More operations failed than allowed, if the plan has no threshold for errors.

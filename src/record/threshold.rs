@@ -16,6 +16,9 @@ pub struct Judgement {
     pub unit: Unit,
     /// The run fails: the expression is true, or cannot be judged.
     pub broken: bool,
+    /// The limit in `unit`, where it follows from a baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
     /// Why it cannot be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -57,6 +60,12 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Judgement> {
                 (number, Unit::PerSecond)
             }
             Limit::Number(number) => (number, Unit::Count),
+            Limit::Baseline(factor) => {
+                let baseline = record.plan.baseline.as_ref();
+                let level = baseline.and_then(|it| it.level(threshold.quantity()));
+                let Some(level) = level else { return without_baseline(threshold) };
+                (factor * level, Unit::of(threshold.metric))
+            }
         };
         let as_share = unit == Unit::Percent;
         let (value, problem) = match value(record, threshold.quantity(), as_share) {
@@ -64,9 +73,29 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Judgement> {
             Err(problem) => (None, Some(problem)),
         };
         let broken = value.is_none_or(|value| threshold.comparison.holds(value, limit));
-        Judgement { expression: *threshold, value, unit, broken, problem }
+        let limit = matches!(threshold.limit, Limit::Baseline(_)).then_some(limit);
+        Judgement { expression: *threshold, value, unit, broken, limit, problem }
     };
     record.plan.thresholds.iter().map(one).collect()
+}
+
+/// A threshold whose limit is not known.
+fn without_baseline(threshold: &Threshold) -> Judgement {
+    Judgement {
+        expression: *threshold,
+        value: None,
+        unit: Unit::of(threshold.metric),
+        broken: true,
+        limit: None,
+        problem: Some("the baseline has no such figure".to_owned()),
+    }
+}
+
+impl Judgement {
+    /// Whether it shows that the run is worse than its baseline.
+    pub fn is_regression(&self) -> bool {
+        self.broken && self.limit.is_some() && self.value.is_some()
+    }
 }
 
 impl Unit {

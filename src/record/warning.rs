@@ -54,6 +54,10 @@ pub enum Code {
     Unsolicited,
     /// A database that springload created could not be removed.
     NotRemoved,
+    /// The baseline is of another plan, server or machine.
+    BaselineDiffers,
+    /// The baseline is a single run.
+    BaselineOneRun,
     /// The server's certificate was not checked.
     Insecure,
     /// The server checks a password in every request.
@@ -134,6 +138,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         Code::BasicAuth,
         "Basic authentication: the server checks the password in every request",
     );
+    super::baseline::warnings(record, &mut warnings);
     if let Some(message) = record.server.left_words() {
         warnings.push(Warning { code: Code::NotRemoved, stage: None, message });
     }

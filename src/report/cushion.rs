@@ -41,7 +41,7 @@ fn render(record: &RunRecord) -> String {
         let _ = writeln!(out, "  {line}");
     }
     out.push('\n');
-    if !record.thresholds.is_empty() {
+    if !(record.thresholds.is_empty() && record.regressions.is_empty()) {
         out.push_str("THRESHOLDS:\n");
         for line in threshold_lines(record) {
             let _ = writeln!(out, "  {line}");

@@ -29,7 +29,7 @@ pub(super) fn warnings(record: &RunRecord, out: &mut String) {
 
 /// The thresholds and whether they hold.
 pub(super) fn threshold_block(record: &RunRecord, out: &mut String) {
-    if record.thresholds.is_empty() {
+    if record.thresholds.is_empty() && record.regressions.is_empty() {
         return;
     }
     out.push_str("\nthresholds\n");

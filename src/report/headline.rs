@@ -167,7 +167,7 @@ fn cause_words(record: &RunRecord, cause: Cause<'_>) -> Option<String> {
         Cause::Doubtful(stage) => {
             format!("{}{}", of_stage(record, stage), doubt_words(stage)?)
         }
-        Cause::Threshold => {
+        Cause::Threshold | Cause::Regression => {
             let missed: Vec<_> = requirements(record).filter(|it| !it.met).collect();
             let more = match missed.len() {
                 0 | 1 => String::new(),

@@ -126,7 +126,11 @@ fn threshold(asked: Requirement) -> Case {
 /// All that can be wrong with a run but its thresholds, which have their own cases.
 fn run(record: &RunRecord) -> Case {
     let result = record.result();
-    let by_threshold = result.exit_status == 4 && record.thresholds.iter().any(|it| it.broken);
+    let by_threshold = match result.exit_status {
+        4 => record.thresholds.iter().any(|it| it.broken),
+        7 => true,
+        _ => false,
+    };
     let ended = match result.kind {
         ResultKind::Passed => End::Passed,
         _ if by_threshold => End::Passed,

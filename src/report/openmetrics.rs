@@ -297,6 +297,14 @@ fn judgements(record: &RunRecord, out: &mut Writer) {
             out.sample(&[("threshold", &judgement.expression.to_string())], value);
         }
     }
+    if !record.regressions.is_empty() {
+        let help = "1 if the figure is worse than the baseline by more than is allowed.";
+        out.family(gauge("springload_regression_broken", "", help));
+        for figure in &record.regressions {
+            let metric = figure.metric.to_string();
+            out.sample(&[("metric", &metric)], u8::from(figure.broken));
+        }
+    }
 }
 
 #[cfg(test)]

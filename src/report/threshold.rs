@@ -3,7 +3,7 @@
 
 use super::number::{decimal, grouped, millis};
 use crate::plan::{Comparison, Limit, Metric, Quantity, Span, Threshold};
-use crate::record::{Judgement, RunRecord, Unit};
+use crate::record::{Judgement, Regression, RunRecord, Standing, Unit};
 
 /// A threshold as a requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,9 @@ pub(super) struct Requirement {
 
 /// The requirements of a run that has ended, in the order of its plan.
 pub(super) fn requirements(record: &RunRecord) -> impl Iterator<Item = Requirement> {
-    record.thresholds.iter().map(Requirement::of)
+    let most = record.plan.baseline.as_ref().and_then(|it| it.max_regression_percent);
+    let beside = move |it| Requirement::beside_baseline(it, most.unwrap_or_default());
+    record.thresholds.iter().map(Requirement::of).chain(record.regressions.iter().map(beside))
 }
 
 /// One line per threshold of the plan, after its mark.
@@ -33,7 +35,17 @@ pub fn threshold_lines(record: &RunRecord) -> Vec<String> {
 impl Requirement {
     fn of(judgement: &Judgement) -> Self {
         let Threshold { metric, comparison, limit, .. } = judgement.expression;
-        let limit = limit_words(metric, limit);
+        let limit = match (limit, judgement.limit) {
+            (Limit::Baseline(factor), Some(own)) => {
+                let times = if (factor - 1.0).abs() < f64::EPSILON {
+                    String::new()
+                } else {
+                    format!("{factor} × ")
+                };
+                format!("{times}baseline ({})", number(own, judgement.unit))
+            }
+            (limit, _) => limit_words(metric, limit),
+        };
         let found = match (judgement.value, &judgement.problem) {
             (Some(value), _) => Ok(number(value, judgement.unit)),
             (None, Some(problem)) => Err(problem.clone()),
@@ -46,6 +58,22 @@ impl Requirement {
             found,
             met: !judgement.broken,
         }
+    }
+
+    /// A figure that may not be more than `most` percent worse than the baseline's.
+    fn beside_baseline(it: &Regression, most: f64) -> Self {
+        let rises = it.metric.metric.is_better_high();
+        let (compared, sign) = if rises { ("≥", '−') } else { ("≤", '+') };
+        let limit = match it.unit {
+            Unit::Percent => format!("baseline {} + 0.1 points", number(it.baseline, it.unit)),
+            _ => format!("baseline {} {sign} {most} %", number(it.baseline, it.unit)),
+        };
+        let found = match (it.value, &it.problem) {
+            (Some(value), _) => Ok(number(value, it.unit) + &change_words(it)),
+            (None, problem) => Err(problem.clone().unwrap_or_else(|| "no value".to_owned())),
+        };
+        let (subject, met) = (subject(it.metric), !it.broken);
+        Self { subject, wanted: format!("{compared} {limit}"), limit, found, met }
     }
 
     /// `✓` or `✗`.
@@ -70,6 +98,22 @@ impl Requirement {
             Err(problem) => format!("{} cannot be judged: {problem}", self.subject),
         }
     }
+}
+
+/// Such as `, +21.9 % (+12.0 to +33.1 %)`, after the value.
+fn change_words(it: &Regression) -> String {
+    let unit = if it.unit == Unit::Percent { "points" } else { "%" };
+    let signed = |value: f64| {
+        let sign = if value < 0.0 { '−' } else { '+' };
+        format!("{sign}{}", decimal(value.abs(), 1))
+    };
+    let Some(change) = it.change else { return String::new() };
+    let interval = it.low.zip(it.high).map_or_else(String::new, |(low, high)| {
+        format!(" ({} to {} {unit})", signed(low), signed(high))
+    });
+    let doubt =
+        if it.verdict == Standing::CannotTell { ", can't tell: runs vary as much" } else { "" };
+    format!(", {} {unit}{interval}{doubt}", signed(change))
 }
 
 /// What a run must keep to if it fails where `comparison` holds.
@@ -104,6 +148,7 @@ fn limit_words(metric: Metric, limit: Limit) -> String {
             format!("{} {name}", grouped(ns / unit))
         }
         Limit::Percent(percent) => format!("{percent} %"),
+        Limit::Baseline(factor) => format!("{factor} × baseline"),
         Limit::Number(number) => {
             let whole = number.fract().abs() < f64::EPSILON;
             let per_s = if metric == Metric::Throughput { "/s" } else { "" };

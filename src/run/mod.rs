@@ -237,6 +237,7 @@ fn begun(plan: &Plan, began_wall: Nanos, server: ServerRecord) -> RunRecord {
         stages: Vec::new(),
         warnings: Vec::new(),
         thresholds: Vec::new(),
+        regressions: Vec::new(),
         journal_broken: None,
         extra_documents: None,
         ended: None,

@@ -4,7 +4,6 @@ use super::Run;
 use crate::op::OpKind;
 use crate::plan::{Metric, Plan, Quantity, Span, Statistic};
 use crate::record::{ResultKind, RunRecord};
-use std::collections::BTreeMap;
 
 /// What is drawn of each kind of operation, if nothing else is asked for.
 const USUAL: [Metric; 4] = [
@@ -24,10 +23,15 @@ pub struct Point {
     /// What is the same in all runs that it can be compared with.
     pub(super) key: String,
     /// What was measured, in the order in which it is shown.
-    pub(super) values: Vec<(Quantity, Option<f64>)>,
+    pub values: Vec<(Quantity, Option<f64>)>,
 }
 
 impl Point {
+    /// Whether it can be compared with a run of this plan.
+    pub fn is_of(&self, plan: &Plan) -> bool {
+        self.key == key(plan)
+    }
+
     /// What a trend keeps of `record`, called `name`: the quantities `wanted`, or if there are none
     /// throughput, median, 99th percentile and failed share of each kind of operation.
     ///
@@ -55,18 +59,13 @@ impl Point {
             wanted.to_vec()
         };
         let values = quantities.into_iter().map(|it| (it, record.value_of(it).ok()));
-        let (server, machine) = (&record.server, &record.environment);
         let run = Run {
             name: name.to_owned(),
             label: record.plan.label.clone(),
             started_at: record.started_at.clone(),
-            server: joined(&[&server.name, &server.version]),
-            machine: joined(&[
-                &machine.processor,
-                &format!("{} cores", machine.cores),
-                &machine.system,
-            ]),
-            springload: machine.springload.clone(),
+            server: record.server_words(),
+            machine: record.environment.words(),
+            springload: record.environment.springload.clone(),
         };
         Ok(Self {
             run,
@@ -88,18 +87,7 @@ fn kinds(record: &RunRecord) -> impl Iterator<Item = OpKind> {
     seen.into_iter()
 }
 
-fn joined(parts: &[&str]) -> String {
-    let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
-    parts.join(" ")
-}
-
-/// A plan without what changes nothing of what is measured.
+/// What is the same in the plans of runs that can be compared.
 fn key(plan: &Plan) -> String {
-    let plan = serde_json::to_value(plan).unwrap_or_default();
-    let mut members: BTreeMap<String, serde_json::Value> =
-        serde_json::from_value(plan).unwrap_or_default();
-    for name in ["command", "label", "seed", "thresholds"] {
-        members.remove(name);
-    }
-    serde_json::to_string(&members).unwrap_or_default()
+    serde_json::to_string(&plan.essence()).unwrap_or_default()
 }

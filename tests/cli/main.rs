@@ -4,6 +4,7 @@
 mod ab;
 mod action;
 mod audit;
+mod baseline;
 mod bursts;
 mod capacity;
 mod chaos;

@@ -131,6 +131,8 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "format",
             "json_output",
             "fail_if",
+            "baseline",
+            "max_regression",
             "metrics",
             "metrics_public",
             "log",

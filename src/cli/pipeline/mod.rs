@@ -103,6 +103,7 @@ impl Job<'_> {
                     mistakes.extend(output.printed().and_then(|it| fit_for_stdout(it).err()));
                     mistakes.extend(descriptors::suffice(&plan).err());
                 }
+                mistakes.extend(plan.baseline_mistake());
                 if mistakes.is_empty() {
                     return Ok(plan);
                 }
@@ -191,8 +192,11 @@ impl Measured {
         let told = told.and_then(|()| file(record, output));
         // Whoever has just read the result need not be told again.
         if !(native && told.is_ok() && look::stderr_is_beside()) {
-            for line in report::threshold_lines(record).iter().filter(|it| it.starts_with('✗')) {
-                eprintln!("--fail-if: {}", report::shown(line, look::ascii()));
+            let lines = report::threshold_lines(record).into_iter().enumerate();
+            for (at, line) in lines.filter(|(_, line)| line.starts_with('✗')) {
+                let limit = at < record.thresholds.len();
+                let flag = if limit { "--fail-if" } else { "--max-regression" };
+                eprintln!("{flag}: {}", report::shown(&line, look::ascii()));
             }
             complain(record);
         }

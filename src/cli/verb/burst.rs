@@ -6,10 +6,12 @@ use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
 use crate::cli::flags::database::DatabaseArgs;
+use crate::cli::flags::gate::GateArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::target::TargetArgs;
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
+use crate::cli::verb::baseline::gated;
 use crate::engine::{Arrivals, DEFAULT_SLACK_NS, Segment};
 use crate::plan::{self, Existing, Flagged, Invalid, LoadSpec, PlanSpec, check};
 use crate::workload::burst::{BodySize, BurstDemand, Filling, Role};
@@ -85,6 +87,8 @@ pub(in crate::cli) struct Burst {
     every: u64,
     #[command(flatten)]
     credentials: CredentialArgs,
+    #[command(flatten)]
+    gate: GateArgs,
     #[command(flatten)]
     common: BurstArgs,
     #[command(flatten)]
@@ -180,7 +184,8 @@ impl Verb for Burst {
         let (mut spec, mistakes) = spec(&self.common, connections, burst, load, &line);
         spec.target_flag = named.flag;
         let show = self.show;
-        let job = Job { plan: check(&spec), mistakes, output: &self.common.output };
+        let plan = gated(check(&spec), &self.gate, self.common.output.quiet);
+        let job = Job { plan, mistakes, output: &self.common.output };
         carry_out(job, |_| Ok(Printed::native(show)))
     }
 }

@@ -4,10 +4,12 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::{ClientArgs, drawn_seed};
 use crate::cli::flags::credentials::{CredentialArgs, Requesters, named};
+use crate::cli::flags::gate::GateArgs;
 use crate::cli::flags::load::LoadArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
+use crate::cli::verb::baseline::gated;
 use crate::plan::{self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, Retry, UrlSource, check_http_as};
 use crate::workload::UrlOrder;
 use clap::builder::PossibleValuesParser;
@@ -84,6 +86,8 @@ pub(in crate::cli) struct Http {
     client: ClientArgs,
     #[command(flatten)]
     load: LoadArgs,
+    #[command(flatten)]
+    gate: GateArgs,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -178,6 +182,7 @@ impl Verb for Http {
         };
         let mut requesters = Requesters::new(&self.credentials, token.is_some());
         let plan = check_http_as(&spec, &mut |it| requesters.of(&it.server, it.user.clone()));
+        let plan = gated(plan, &self.gate, output.quiet);
         let job = Job { plan, mistakes: Vec::new(), output: &output };
         carry_out(job, |_| Ok(Printed::native(show)))
     }

@@ -3,6 +3,7 @@
 pub(in crate::cli) mod ab;
 pub(in crate::cli) mod agent;
 pub(in crate::cli) mod audit;
+mod baseline;
 pub(in crate::cli) mod burst;
 pub(in crate::cli) mod clean;
 pub(in crate::cli) mod compare;

@@ -6,6 +6,7 @@ use crate::cli::flags::checks::CheckArgs;
 use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, as_for, named_nodes};
 use crate::cli::flags::database::DatabaseArgs;
+use crate::cli::flags::gate::GateArgs;
 use crate::cli::flags::load::LoadArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::schema_source;
@@ -14,6 +15,7 @@ use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
 use crate::cli::scenario::Scenario;
 use crate::cli::secrets::command_line;
+use crate::cli::verb::baseline::gated;
 use crate::cli::verb::scenario::{is_plan, scenario};
 use crate::cli::verb::stored;
 use crate::plan::{self, Existing, FillPlan, Flagged, Invalid, Plan, PlanSpec, check};
@@ -35,6 +37,8 @@ pub(in crate::cli) struct Run {
     settings: Settings,
     #[command(flatten)]
     credentials: CredentialArgs,
+    #[command(flatten)]
+    gate: GateArgs,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -161,7 +165,7 @@ impl Verb for Run {
         if let Some(file) = file.cloned() {
             return self.again(&file, call);
         }
-        let Run { plan, mut settings, credentials, output, show } = self;
+        let Run { plan, mut settings, credentials, gate, output, show } = self;
         let located = |mistakes| call.scenario.locate_all(mistakes);
         let words = plan.into_iter().chain(std::mem::take(&mut settings.target.target));
         let mut given: Vec<_> = words.filter(|word| !is_plan(word, "toml")).collect();
@@ -181,7 +185,8 @@ impl Verb for Run {
         };
         let (mut spec, mistakes) = spec_of(settings, &named.on(call.line), &output.fail_if);
         spec.target_flag = named.flag;
-        let (plan, mistakes) = (check(&spec).map_err(located), located(mistakes));
+        let plan = gated(check(&spec), &gate, output.quiet).map_err(located);
+        let mistakes = located(mistakes);
         carry_out(Job { plan, mistakes, output: &output }, |_| Ok(Printed::native(show)))
     }
 
@@ -193,7 +198,7 @@ impl Verb for Run {
 impl Run {
     /// Runs the plan in a file as it is.
     fn again(self, file: &str, call: &Call<'_>) -> Exit {
-        let Self { credentials, mut output, show, .. } = self;
+        let Self { credentials, gate, mut output, show, .. } = self;
         let fixed = fixed(file, call.matches);
         if !fixed.is_empty() {
             return refuse(&fixed);
@@ -210,6 +215,7 @@ impl Run {
                 refused.into_iter().flatten().map(|flag| is_fixed(file, flag)).collect();
             if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
         });
+        let plan = gated(plan, &gate, output.quiet);
         carry_out(Job { plan, mistakes: Vec::new(), output: &output }, |_| {
             Ok(Printed::native(show))
         })
@@ -259,6 +265,7 @@ pub(in crate::cli) fn plan_of(words: Vec<OsString>) -> Result<Plan, String> {
         Asked::try_parse_from(&line[1..]).map_err(|error| error.to_string())?;
     let (spec, mut mistakes) = spec_of(settings, &command_line(&line), &fail_if);
     let plan = check(&spec).map_err(|wrong| mistakes.extend(wrong));
+    mistakes.extend(plan.as_ref().ok().and_then(Plan::baseline_mistake));
     match plan {
         Ok(plan) if mistakes.is_empty() => Ok(plan),
         _ => Err(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),

@@ -59,6 +59,8 @@ pub(in crate::cli) struct Outline {
     pub(in crate::cli) stages: Vec<StageOutline>,
     #[serde(default, skip_serializing)]
     thresholds: Vec<JudgementOutline>,
+    #[serde(default, skip_serializing)]
+    regressions: Vec<JudgementOutline>,
     /// As stored; older records have none.
     #[serde(default)]
     pub(in crate::cli) result: Option<RunResult>,
@@ -178,6 +180,7 @@ impl Outline {
             Some(Verdict::AgentsLost { .. }) => "agents lost",
             Some(Verdict::NotSustained { .. }) => "not sustained",
             _ if self.thresholds.iter().any(|it| it.broken) => "threshold missed",
+            _ if self.regressions.iter().any(|it| it.broken) => "worse than the baseline",
             Some(Verdict::Sustained) => "sustained",
             Some(Verdict::Closed) => "valid",
             Some(Verdict::TooShort) => "too short to judge",

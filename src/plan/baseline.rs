@@ -1,0 +1,225 @@
+//! Earlier runs of the same, which a run is judged by. Their figures are part of the plan, so that
+//! the record can be judged by itself.
+
+use super::planned::Plan;
+use super::quantity::{Metric, Quantity, Span, Statistic};
+use super::threshold::Limit;
+use crate::mistake::Invalid;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The largest `--max-regression`, in percent.
+const MOST_PERCENT: f64 = 1_000.0;
+/// More differences than this are counted, not listed.
+const MOST_LISTED: usize = 5;
+
+/// Earlier runs that a run is judged by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The runs, in the order of their start.
+    pub runs: Vec<BaselineRun>,
+    /// What they measured.
+    pub figures: Vec<BaselineFigure>,
+    /// How much worse than they the run may be, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_regression_percent: Option<f64>,
+    /// What in the plan is not as in theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<String>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BaselineRun {
+    /// Its name or path.
+    pub name: String,
+    /// When it began, in UTC, as RFC 3339.
+    pub started_at: String,
+    /// The server's name and version.
+    pub server: String,
+    /// The processor, the number of cores and the system of the machine that measured.
+    pub machine: String,
+}
+
+/// A figure of all of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BaselineFigure {
+    /// What it is.
+    pub metric: Quantity,
+    /// Its value in each run, in the unit of the metric; `None`: too little was measured.
+    pub values: Vec<Option<f64>>,
+}
+
+impl Baseline {
+    /// What `--max-regression` judges: of all requests together the throughput, the median and the
+    /// 99th percentile of response times, and the failed share.
+    pub const GATED: [Quantity; 4] = {
+        const fn all(metric: Metric) -> Quantity {
+            Quantity { kind: None, metric }
+        }
+        const fn time(percentile: u16) -> Quantity {
+            all(Metric::Time(Span::Response, Statistic::Percentile(percentile)))
+        }
+        [all(Metric::Throughput), time(500), time(990), all(Metric::Errors)]
+    };
+
+    /// The values of a figure that are known.
+    pub fn values(&self, metric: Quantity) -> Vec<f64> {
+        let own = self.figures.iter().filter(|figure| figure.metric == metric);
+        own.flat_map(|figure| &figure.values).filter_map(|value| *value).collect()
+    }
+
+    /// The median of a figure.
+    pub fn level(&self, metric: Quantity) -> Option<f64> {
+        let mut values = self.values(metric);
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        match values.len() {
+            0 => None,
+            count if count % 2 == 0 => Some(f64::midpoint(values[middle - 1], values[middle])),
+            _ => Some(values[middle]),
+        }
+    }
+
+    /// What is wrong with one that was stored, if anything.
+    pub(super) fn mistake(&self) -> Option<&'static str> {
+        let impossible = |value: &f64| !value.is_finite() || *value < 0.0;
+        let mut values = self.figures.iter().flat_map(|it| &it.values).flatten();
+        if self.runs.is_empty() {
+            Some("it has no runs")
+        } else if values.any(impossible) {
+            Some("it has impossible figures")
+        } else if self.max_regression_percent.is_some_and(|it| impossible(&it) || it > MOST_PERCENT)
+        {
+            Some("max_regression_percent is out of range")
+        } else {
+            None
+        }
+    }
+}
+
+/// Reads `--max-regression`: a percentage such as `5%`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn max_regression(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    let percent = number.parse::<f64>().ok().filter(|it| (0.0..=MOST_PERCENT).contains(it));
+    percent.ok_or_else(|| format!("{text:?} is no share; give percent such as 5%"))
+}
+
+impl Plan {
+    /// The plan without what changes nothing of what is measured.
+    pub fn essence(&self) -> BTreeMap<String, Value> {
+        let plan = serde_json::to_value(self).unwrap_or_default();
+        let mut members: BTreeMap<String, Value> = serde_json::from_value(plan).unwrap_or_default();
+        for name in ["command", "label", "seed", "thresholds", "baseline"] {
+            members.remove(name);
+        }
+        members
+    }
+
+    /// What is not the same in the essence of both, as `PATH BEFORE → AFTER`.
+    pub fn differs_from(&self, before: &Self) -> Vec<String> {
+        let leaves = |plan: &Self| {
+            let mut leaves = BTreeMap::new();
+            for (name, value) in plan.essence() {
+                leaves_of(name, &value, &mut leaves);
+            }
+            leaves
+        };
+        let (old, new) = (leaves(before), leaves(self));
+        let paths = old.keys().chain(new.keys().filter(|path| !old.contains_key(*path)));
+        let shown = |value: Option<&String>| value.map_or("nothing", |it| it.as_str()).to_owned();
+        let one = |path: &String| {
+            let (before, after) = (old.get(path), new.get(path));
+            let words = || format!("{path} {} → {}", shown(before), shown(after));
+            (before != after).then(words)
+        };
+        let mut all: Vec<String> = paths.filter_map(one).collect();
+        let more = all.len().saturating_sub(MOST_LISTED);
+        all.truncate(MOST_LISTED);
+        all.extend((more > 0).then(|| format!("{more} more")));
+        all
+    }
+
+    /// The mistake of a threshold that asks for a baseline where there is none, or that has no such
+    /// figure.
+    pub fn baseline_mistake(&self) -> Option<Invalid> {
+        let asks = |limit: &Limit| matches!(limit, Limit::Baseline(_));
+        let threshold = self.thresholds.iter().find(|threshold| {
+            let level = self.baseline.as_ref().and_then(|it| it.level(threshold.quantity()));
+            asks(&threshold.limit) && level.is_none()
+        })?;
+        Some(if self.baseline.is_none() {
+            let cure = "give --baseline with a run, or a folder of runs";
+            Invalid::new("--fail-if", format!("{threshold} has no baseline"), cure)
+        } else {
+            let metric = threshold.quantity();
+            let problem = format!("the baseline has no {metric}: too little was measured");
+            Invalid::new("--baseline", problem, "name longer runs, or judge something else")
+        })
+    }
+}
+
+fn leaves_of(path: String, value: &Value, leaves: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                leaves_of(format!("{path}.{name}"), value, leaves);
+            }
+        }
+        Value::Array(items) => {
+            for (place, value) in items.iter().enumerate() {
+                leaves_of(format!("{path}.{place}"), value, leaves);
+            }
+        }
+        Value::String(text) => _ = leaves.insert(path, text.clone()),
+        other => _ = leaves.insert(path, other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_the_median_of_what_is_known() {
+        let metric: Quantity = "read.p99".parse().unwrap();
+        let of = |values: &[Option<f64>]| {
+            let figures = vec![BaselineFigure { metric, values: values.to_vec() }];
+            Baseline { figures, ..Baseline::default() }.level(metric)
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[None]), None);
+        assert_eq!(of(&[Some(5.0), None, Some(1.0), Some(2.0)]), Some(2.0));
+        assert_eq!(of(&[Some(4.0), Some(1.0), Some(2.0), Some(900.0)]), Some(3.0));
+        let other = Baseline::default();
+        assert_eq!(other.level("read.p50".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn percent_of_max_regression() {
+        assert_eq!(max_regression("5%"), Ok(5.0));
+        assert_eq!(max_regression(" 2.5 %"), Ok(2.5));
+        assert_eq!(max_regression("0"), Ok(0.0));
+        for wrong in ["", "%", "-1%", "x", "1e9", "NaN", "5ms"] {
+            let told = max_regression(wrong).unwrap_err();
+            assert!(told.contains("; give percent such as 5%"), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_is_stored_may_be_wrong() {
+        let run = BaselineRun::default();
+        let good = Baseline { runs: vec![run], ..Baseline::default() };
+        assert_eq!(good.mistake(), None);
+        assert_eq!(Baseline::default().mistake(), Some("it has no runs"));
+        let wild = Baseline { max_regression_percent: Some(-1.0), ..good.clone() };
+        assert!(wild.mistake().is_some());
+        let metric = Baseline::GATED[0];
+        let figures = vec![BaselineFigure { metric, values: vec![Some(f64::INFINITY)] }];
+        assert!(Baseline { figures, ..good }.mistake().is_some());
+    }
+}

@@ -1,0 +1,180 @@
+//! Judges a run by its baseline: figures that may not be much worse than those of earlier runs.
+
+use super::{Code, RunRecord, Unit, Warning};
+use crate::plan::{Baseline, Quantity};
+use crate::statistics::{ALARMS, Difference, Layout, Sample, holm, mean};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Failed shares that differ by less than this are the same, in percentage points.
+const SAME_POINTS: f64 = 0.1;
+
+/// No change is told as more than this, in percent.
+const MOST_PERCENT: f64 = 1e9;
+
+/// A figure of a run beside that of its baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Regression {
+    /// What it is.
+    pub metric: Quantity,
+    /// The unit of the values.
+    pub unit: Unit,
+    /// What was measured; `null`: too little.
+    pub value: Option<f64>,
+    /// The baseline's: of several runs the geometric mean, of shares the arithmetic one.
+    pub baseline: f64,
+    /// How many of the baseline's runs have the figure.
+    pub runs: usize,
+    /// The change in percent of the baseline; of shares in percentage points.
+    pub change: Option<f64>,
+    /// The lower end of the change's interval, if there are several runs to tell it from.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// How the run compares.
+    pub verdict: Standing,
+    /// The run fails: the figure is worse than allowed, or cannot be judged.
+    pub broken: bool,
+    /// Why it cannot be judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// How a run compares with its baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Better than runs of the baseline's kind are by chance.
+    Better,
+    /// Worse, and by more than is allowed.
+    Worse,
+    /// As good, or worse by less than is allowed.
+    Same,
+    /// Worse than allowed, but runs of the baseline vary as much.
+    CannotTell,
+}
+
+/// A change with what is known of its interval.
+struct Change {
+    difference: f64,
+    interval: Option<Difference>,
+}
+
+/// Judges every figure that `--max-regression` is about; none without it.
+pub(super) fn judge(record: &RunRecord) -> Vec<Regression> {
+    let Some(baseline) = &record.plan.baseline else { return Vec::new() };
+    let Some(most) = baseline.max_regression_percent else { return Vec::new() };
+    let known = Baseline::GATED.into_iter().filter_map(|metric| {
+        let earlier = baseline.values(metric);
+        (!earlier.is_empty()).then(|| one(record, metric, &earlier))
+    });
+    let figures: Vec<(Regression, Option<Change>)> = known.collect();
+    let chance = |change: &Option<Change>| change.as_ref()?.interval.map(|it| it.chance());
+    let chances: Vec<f64> = figures.iter().filter_map(|(_, change)| chance(change)).collect();
+    let mut clear = holm(&chances, ALARMS).into_iter();
+    let settled = figures.into_iter().map(|(mut figure, change)| {
+        if let Some(change) = change {
+            let is_clear = change.interval.map(|_| clear.next().unwrap_or(false));
+            settle(&mut figure, &change, is_clear, most);
+        }
+        figure
+    });
+    settled.collect()
+}
+
+/// A figure before its verdict.
+fn one(record: &RunRecord, metric: Quantity, earlier: &[f64]) -> (Regression, Option<Change>) {
+    let unit = Unit::of(metric.metric);
+    let is_share = unit == Unit::Percent;
+    let scaled = |value: f64| if is_share { value } else { value.max(f64::MIN_POSITIVE).ln() };
+    let on_scale: Vec<f64> = earlier.iter().copied().map(scaled).collect();
+    let middle = mean(&on_scale);
+    let found = record.value_of(metric);
+    let change = found.as_ref().ok().map(|&value| {
+        let sample = |second, value| Sample { second, place: 0.0, value };
+        let samples: Vec<Sample> = on_scale.iter().map(|&it| sample(false, it)).collect();
+        let samples = [samples, vec![sample(true, scaled(value))]].concat();
+        // The run is taken to vary as those of the baseline do: the interval around them in which
+        // one more is expected (G. J. Hahn, W. Q. Meeker, Statistical Intervals, Wiley 1991, the
+        // prediction interval of the normal distribution), seen from that one.
+        let interval = Difference::of(&samples, Layout::Apart);
+        Change { difference: scaled(value) - middle, interval }
+    });
+    let figure = Regression {
+        metric,
+        unit,
+        value: found.as_ref().ok().copied(),
+        baseline: if is_share { middle } else { middle.exp() },
+        runs: earlier.len(),
+        change: None,
+        low: None,
+        high: None,
+        verdict: Standing::CannotTell,
+        broken: found.is_err(),
+        problem: found.err(),
+    };
+    (figure, change)
+}
+
+/// The verdict. Of a single earlier run nothing is known of how much runs vary, and the plain
+/// change decides (`is_clear` is `None`).
+fn settle(figure: &mut Regression, change: &Change, is_clear: Option<bool>, most: f64) {
+    let is_share = figure.unit == Unit::Percent;
+    let told = |it: f64| if is_share { it } else { (it.exp_m1() * 100.0).min(MOST_PERCENT) };
+    figure.change = Some(told(change.difference));
+    if let Some(interval) = &change.interval {
+        let half = interval.half_width(ALARMS);
+        figure.low = Some(told(change.difference - half));
+        figure.high = Some(told(change.difference + half));
+    }
+    let is_better = (change.difference > 0.0) == figure.metric.metric.is_better_high();
+    let size = told(change.difference).abs();
+    let too_much = !is_better && size > if is_share { SAME_POINTS } else { most };
+    figure.verdict = match (too_much, is_clear) {
+        (true, Some(false)) => Standing::CannotTell,
+        (true, _) => Standing::Worse,
+        (false, Some(true)) if is_better && size > 0.0 => Standing::Better,
+        (false, _) => Standing::Same,
+    };
+    figure.broken = figure.verdict == Standing::Worse;
+}
+
+/// What must be known of the baseline before anything that is judged by it.
+pub(super) fn warnings(record: &RunRecord, warnings: &mut Vec<Warning>) {
+    let Some(baseline) = &record.plan.baseline else { return };
+    let mut tell = |code, message: String| {
+        warnings.push(Warning { code, stage: None, message });
+    };
+    let mut differs: Vec<String> = Vec::new();
+    let facts = [
+        ("server", &record.server_words(), baseline.runs.iter().map(|it| &it.server).collect()),
+        (
+            "machine",
+            &record.environment.words(),
+            baseline.runs.iter().map(|it| &it.machine).collect(),
+        ),
+    ];
+    for (what, own, theirs) in facts {
+        let theirs: BTreeSet<&String> = theirs;
+        if theirs.iter().any(|it| *it != own) {
+            let theirs: Vec<&str> = theirs.into_iter().map(String::as_str).collect();
+            differs.push(format!("{what} {} → {own}", theirs.join(", ")));
+        }
+    }
+    differs.extend(baseline.differs.iter().map(|it| format!("plan: {it}")));
+    if !differs.is_empty() {
+        let message = format!("the baseline is of another kind: {}", differs.join("; "));
+        tell(Code::BaselineDiffers, message);
+    }
+    if let [run] = &baseline.runs[..] {
+        let message = format!(
+            "judged by one run, {}: one run each, run-to-run variation is unknown",
+            run.name
+        );
+        tell(Code::BaselineOneRun, message);
+    }
+}
+
+#[cfg(test)]
+#[path = "baseline_tests.rs"]
+mod tests;
