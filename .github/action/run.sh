@@ -29,5 +29,11 @@ if [ "${SUMMARY:-true}" = true ] && [ -s "$RUNNER_TEMP/springload-report.txt" ];
         echo '``````'
     } >>"$GITHUB_STEP_SUMMARY"
 fi
+# What was missed as annotations, each in one line; there, % begins an escape.
+awk '/^  ✗ / { if (line) print line; sub(/^  ✗ /, ""); line = $0; next }
+    line && /^    [^ ]/ { sub(/^ +/, " "); line = line $0; next }
+    { if (line) print line; line = "" }
+    END { if (line) print line }' "$RUNNER_TEMP/springload-report.txt" |
+    sed 's/%/%25/g; s/^/::error::/'
 [ "$status" = 0 ] || echo "::error::springload ended with exit status $status"
 exit "$status"

@@ -7,8 +7,19 @@ use std::collections::BTreeSet;
 /// More differences than this are counted, not listed.
 const MOST: usize = 8;
 /// Flags that change nothing of what is measured.
-const IDLE: [&str; 9] =
-    ["--seed", "--label", "--output", "-o", "--format", "--quiet", "-q", "--also", "--fail-if"];
+const IDLE: [&str; 11] = [
+    "--seed",
+    "--label",
+    "--output",
+    "-o",
+    "--format",
+    "--quiet",
+    "-q",
+    "--also",
+    "--fail-if",
+    "--baseline",
+    "--max-regression",
+];
 
 /// What is not the same on both sides.
 pub(super) fn differs(a: &[Run], b: &[Run]) -> Vec<Differs> {

@@ -1,7 +1,7 @@
 //! What a comparison keeps of a record.
 
 use crate::op::OpKind;
-use crate::plan::{Metric, Plan, Quantity, Span, Statistic};
+use crate::plan::{Metric, Quantity, Span, Statistic};
 use crate::record::{RunRecord, RunResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,18 +48,16 @@ impl Run {
     pub fn of(record: &RunRecord, name: &str, wanted: &[Quantity]) -> Self {
         let quantities = if wanted.is_empty() { usual(record) } else { wanted.to_vec() };
         let values = quantities.into_iter().map(|it| (it, record.value_of(it)));
-        let (server, machine) = (&record.server, &record.environment);
-        let cores = format!("{} cores", machine.cores);
         Self {
             name: name.to_owned(),
             label: record.plan.label.clone(),
             started_at: record.started_at.clone(),
             result: record.result(),
-            server: joined(&[&server.name, &server.version]),
-            machine: joined(&[&machine.processor, &cores, &machine.system]),
-            springload: machine.springload.clone(),
+            server: record.server_words(),
+            machine: record.environment.words(),
+            springload: record.environment.springload.clone(),
             command: record.plan.command.clone(),
-            plan: essence(&record.plan),
+            plan: record.plan.essence(),
             values: values.collect(),
         }
     }
@@ -79,20 +77,4 @@ fn usual(record: &RunRecord) -> Vec<Quantity> {
     }
     let of = |kind: Option<OpKind>| USUAL.map(|metric| Quantity { kind, metric });
     kinds.into_iter().flat_map(of).collect()
-}
-
-fn joined(parts: &[&str]) -> String {
-    let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
-    parts.join(" ")
-}
-
-/// A plan without what changes nothing of what is measured.
-fn essence(plan: &Plan) -> BTreeMap<String, serde_json::Value> {
-    let plan = serde_json::to_value(plan).unwrap_or_default();
-    let mut members: BTreeMap<String, serde_json::Value> =
-        serde_json::from_value(plan).unwrap_or_default();
-    for name in ["command", "label", "seed", "thresholds"] {
-        members.remove(name);
-    }
-    members
 }

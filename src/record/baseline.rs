@@ -69,7 +69,8 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Regression> {
         (!earlier.is_empty()).then(|| one(record, metric, &earlier))
     });
     let figures: Vec<(Regression, Option<Change>)> = known.collect();
-    let chance = |change: &Option<Change>| change.as_ref()?.interval.map(|it| it.chance());
+    // To one side: the question is whether the run is worse.
+    let chance = |change: &Option<Change>| Some(change.as_ref()?.interval?.chance() / 2.0);
     let chances: Vec<f64> = figures.iter().filter_map(|(_, change)| chance(change)).collect();
     let mut clear = holm(&chances, ALARMS).into_iter();
     let settled = figures.into_iter().map(|(mut figure, change)| {

@@ -1,8 +1,10 @@
 //! Runs beside baselines that vary, that are single, and that lack figures.
 
 use super::*;
+use crate::generate::{Stream, mix, unit};
 use crate::plan::{BaselineFigure, BaselineRun};
 use crate::record::fixture;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// A record whose baseline has these values, as shares of its own.
 fn beside(shares: &[f64], percent: Option<f64>) -> RunRecord {
@@ -60,6 +62,35 @@ fn several_runs_tell_how_much_runs_vary() {
     assert!(figure.low.unwrap() < 0.0 && figure.high.unwrap() > 5.0, "{figure:?}");
     assert_eq!(verdicts(&[1.01, 1.0, 1.02, 1.01]), [Standing::Same; 4]);
     assert_eq!(verdicts(&[0.5, 0.51, 0.5, 0.49, 0.5])[..3], [Standing::Better; 3]);
+}
+
+/// Of so many runs that are `worse` times as good as five others, all of which vary by 3 %, how
+/// many fail the gate.
+fn failing(worse: f64, times: u64) -> usize {
+    let fails = |seed: &u64| {
+        let mut draws = Stream::new(mix(18, *seed, 0), 0);
+        let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()));
+        let mut record = beside(&[1.0; 5], Some(0.0));
+        let baseline = record.plan.baseline.as_mut().unwrap();
+        for figure in &mut baseline.figures[..3] {
+            let own = 0.03 * normal();
+            let better = figure.metric.metric.is_better_high();
+            for value in figure.values.iter_mut().flatten() {
+                let share = (0.03 * normal() - own).exp();
+                *value *= share * if better { 1.0 / worse } else { worse };
+            }
+        }
+        judge(&record).iter().any(|it| it.broken)
+    };
+    (0..times).filter(fails).count()
+}
+
+#[test]
+fn noise_seldom_fails_a_run_and_a_regression_mostly_does() {
+    let (alarms, found) = (failing(1.0, 300), failing(0.85, 100));
+    // At most 5 %, and two standard errors of that.
+    assert!(alarms <= 22, "{alarms} of 300 failed by chance");
+    assert!(found >= 85, "{found} of 100 regressions found");
 }
 
 #[test]

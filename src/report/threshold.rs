@@ -108,11 +108,12 @@ fn change_words(it: &Regression) -> String {
         format!("{sign}{}", decimal(value.abs(), 1))
     };
     let Some(change) = it.change else { return String::new() };
-    let interval = it.low.zip(it.high).map_or_else(String::new, |(low, high)| {
+    let interval = it.low.zip(it.high).filter(|(low, high)| low < high);
+    let interval = interval.map_or_else(String::new, |(low, high)| {
         format!(" ({} to {} {unit})", signed(low), signed(high))
     });
     let doubt =
-        if it.verdict == Standing::CannotTell { ", can't tell: runs vary as much" } else { "" };
+        if it.verdict == Standing::CannotTell { ", can't tell: runs may vary as much" } else { "" };
     format!(", {} {unit}{interval}{doubt}", signed(change))
 }
 

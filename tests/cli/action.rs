@@ -68,6 +68,12 @@ fn what_fails_fails_the_step() {
     assert_eq!(step.status(), Some(4), "{:?}", step.output);
     assert!(step.file("summary").contains("FAILED"), "{}", step.file("summary"));
     assert!(step.file("springload-run/junit.xml").contains("<failure"), "no case failed");
+    let told = String::from_utf8_lossy(&step.output.stdout).into_owned();
+    let annotation = "\n::error::throughput ≥ 1,000,000,000,000/s: missed, ";
+    assert!(told.contains(annotation), "{told}");
+    let step = Step::of("run basic --docs 0 --ops 1000 --fail-if 'err >= 0%'");
+    let told = String::from_utf8_lossy(&step.output.stdout).into_owned();
+    assert!(told.contains("\n::error::errors < 0 %25: missed, 0 %25\n"), "{told}");
 
     // Port 1 of this machine: nothing is there, so there is nothing to keep.
     let step = Step::of("run http://127.0.0.1:1");
