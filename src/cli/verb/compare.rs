@@ -84,8 +84,8 @@ impl Verb for Compare {
     const FAMILY: Family = Family::Results;
     const EXAMPLES: [Example; 3] = [
         ("The last run with the one before", "compare latest~1 latest"),
-        ("All runs of two labels, as a page", "compare before -- after -o both.html"),
-        ("For a pull request", "compare baseline -- latest --format markdown"),
+        ("All runs of two labels, as a page", "compare -o both.html before -- after"),
+        ("For a pull request", "compare --format markdown baseline -- latest"),
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
