@@ -1,18 +1,10 @@
 //! What a comparison keeps of a record.
 
 use crate::op::OpKind;
-use crate::plan::{Metric, Quantity, Span, Statistic};
+use crate::plan::{Metric, Quantity};
 use crate::record::{RunRecord, RunResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// What is compared of each kind of operation, unless something else is asked for.
-const USUAL: [Metric; 4] = [
-    Metric::Throughput,
-    Metric::Time(Span::Response, Statistic::Percentile(500)),
-    Metric::Time(Span::Response, Statistic::Percentile(990)),
-    Metric::Errors,
-];
 
 /// One run of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,16 +57,11 @@ impl Run {
 
 /// The usual quantities of all requests, and of each kind if there are several.
 fn usual(record: &RunRecord) -> Vec<Quantity> {
-    let mut kinds: Vec<Option<OpKind>> = vec![None];
-    for operation in record.measured().flat_map(|stage| &stage.operations) {
-        let kind = Some(operation.kind);
-        if operation.kind.is_request() && operation.issued > 0 && !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
+    let own = record.kinds().into_iter().map(Some);
+    let mut kinds: Vec<Option<OpKind>> = std::iter::once(None).chain(own).collect();
     if kinds.len() == 2 {
         kinds.pop();
     }
-    let of = |kind: Option<OpKind>| USUAL.map(|metric| Quantity { kind, metric });
+    let of = |kind: Option<OpKind>| Metric::USUAL.map(|metric| Quantity { kind, metric });
     kinds.into_iter().flat_map(of).collect()
 }

@@ -76,6 +76,14 @@ impl Statistic {
 }
 
 impl Metric {
+    /// What is compared and drawn of each kind of operation, unless something else is asked for.
+    pub const USUAL: [Self; 4] = [
+        Self::Throughput,
+        Self::Time(Span::Response, Statistic::Percentile(500)),
+        Self::Time(Span::Response, Statistic::Percentile(990)),
+        Self::Errors,
+    ];
+
     fn parse(text: &str) -> Option<Self> {
         let (span, rest) = if let Some(rest) = text.strip_prefix("service.") {
             (Some(Span::Service), rest)

@@ -32,7 +32,7 @@ use crate::measure::{
     Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Slot, Span,
     Visibility, is_default,
 };
-use crate::op::plain;
+use crate::op::{OpKind, plain};
 use crate::plan::{Plan, Purpose, StagePlan, stage_title};
 use environment::joined;
 use serde::{Deserialize, Serialize};
@@ -398,6 +398,18 @@ impl RunRecord {
     /// The stage that the run is about: the last one that was measured.
     pub fn main_stage(&self) -> Option<&StageRecord> {
         self.stages.iter().rev().find(|stage| !stage.is_preparation())
+    }
+
+    /// The kinds of requests that were measured, in the order of the run.
+    pub fn kinds(&self) -> Vec<OpKind> {
+        let mut kinds = Vec::new();
+        for operation in self.measured().flat_map(|stage| &stage.operations) {
+            let kind = operation.kind;
+            if kind.is_request() && operation.issued > 0 && !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        kinds
     }
 
     /// The measured stages: all but warm-ups and the preparation of bursts.

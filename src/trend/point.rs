@@ -1,17 +1,8 @@
 //! What a trend keeps of a record.
 
 use super::Run;
-use crate::op::OpKind;
-use crate::plan::{Metric, Plan, Quantity, Span, Statistic};
+use crate::plan::{Metric, Plan, Quantity};
 use crate::record::{ResultKind, RunRecord};
-
-/// What is drawn of each kind of operation, if nothing else is asked for.
-const USUAL: [Metric; 4] = [
-    Metric::Throughput,
-    Metric::Time(Span::Response, Statistic::Percentile(500)),
-    Metric::Time(Span::Response, Statistic::Percentile(990)),
-    Metric::Errors,
-];
 
 /// One run in a trend.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +43,12 @@ impl Point {
             }
             ResultKind::Passed | ResultKind::Failed => {}
         }
-        let usual = || kinds(record).flat_map(|kind| USUAL.map(|metric| (Some(kind), metric)));
+        let usual = || {
+            record
+                .kinds()
+                .into_iter()
+                .flat_map(|kind| Metric::USUAL.map(|metric| (Some(kind), metric)))
+        };
         let quantities: Vec<Quantity> = if wanted.is_empty() {
             usual().map(|(kind, metric)| Quantity { kind, metric }).collect()
         } else {
@@ -74,17 +70,6 @@ impl Point {
             values: values.collect(),
         })
     }
-}
-
-/// The kinds of operations that were measured, in the order of the run.
-fn kinds(record: &RunRecord) -> impl Iterator<Item = OpKind> {
-    let mut seen = Vec::new();
-    for operation in record.measured().flat_map(|stage| &stage.operations) {
-        if operation.kind.is_request() && operation.issued > 0 && !seen.contains(&operation.kind) {
-            seen.push(operation.kind);
-        }
-    }
-    seen.into_iter()
 }
 
 /// What is the same in the plans of runs that can be compared.

@@ -1,6 +1,6 @@
 //! `springload ab`: two settings by turns, against a server that is slower for one of them.
 
-use crate::springload::{Finished, springload};
+use crate::springload::{BINARY, Finished, springload};
 use serde_json::Value;
 use springload::embedded::{Delay, Faults, Options, StandIn, bind};
 use std::path::Path;
@@ -115,6 +115,24 @@ fn a_dead_server_ends_it_and_mistakes_are_named() {
     ] {
         ab(&folder.path().join("new"), &words).refused(2, &[told]);
     }
+}
+
+#[test]
+fn another_springload_can_measure_a() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (server, output) = (server(1), folder.path().join("ab"));
+    let url = server.url();
+    let words = [&*url, "--against", BINARY, "--pairs", "2", "--format", "json"];
+    let run = ab(&output, &words);
+    assert!(matches!(run.code, 0 | 5 | 7), "{}", run.stderr);
+    let json = judged(&run);
+    assert_eq!(json["a"].as_array().map(Vec::len), Some(2));
+    // It is the same program with the same plan.
+    assert_eq!(json["differs"], serde_json::json!([]), "{}", json["differs"]);
+    let secret = url.replace("http://", "http://user:s3cret@");
+    ab(&output, &[&secret, "--against", BINARY]).refused(2, &["SPRINGLOAD_PASSWORD"]);
+    ab(&output, &[&url, "--against", "/bin/echo"]).refused(2, &["is no springload"]);
+    ab(&output, &[&url, "--against", "no/such"]).refused(2, &["cannot be started"]);
 }
 
 #[test]

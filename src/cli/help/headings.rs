@@ -34,7 +34,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "pin",
         ],
     ),
-    ("Sides", &["a", "b", "before_a", "before_b", "pairs", "metric", "gate", "delta"]),
+    ("Sides", &["a", "b", "before_a", "before_b", "against", "pairs", "metric", "gate", "delta"]),
     ("Sweep", &["axes", "preset", "scale", "rounds", "x", "resume"]),
     (
         "Load",

@@ -36,7 +36,9 @@ pub(super) fn value(it: Option<f64>, of: &Compared) -> String {
 
 /// A figure with its change and interval, such as `all p99 +5.3 % (+2.1 to +8.6)`.
 pub fn change_words(of: &Compared) -> String {
-    format!("{} {} {} ({})", of.kind, of.metric, change(of), interval(of))
+    let interval = Some(interval(of)).filter(|it| it != "-");
+    let interval = interval.map(|it| format!(" ({it})")).unwrap_or_default();
+    format!("{} {} {}{interval}", of.kind, of.metric, change(of))
 }
 
 /// A change in percent, such as `+5.3 %`, or in percentage points.
@@ -74,6 +76,9 @@ pub(super) fn settings(it: &Comparison) -> Vec<(String, String)> {
 /// With a sign, and no more digits than it takes.
 fn signed(value: f64) -> String {
     let size = value.abs();
+    if size > 999.0 {
+        return if value < 0.0 { "<−999" } else { ">+999" }.to_owned();
+    }
     let text = decimal(size, usize::from(size < 10.0));
     let sign = match (text.chars().all(|c| "0.".contains(c)), value < 0.0) {
         (true, _) => "±",
@@ -85,7 +90,7 @@ fn signed(value: f64) -> String {
 
 /// The verdict on a figure, and how many more runs of each side would decide it.
 pub(super) fn verdict(of: &Compared) -> String {
-    let more = of.more_runs.map(|more| format!(", +{}", runs(more)));
+    let more = of.more_runs.map(|more| format!(", {}", runs(more)));
     format!("{}{}", of.verdict.words(), more.unwrap_or_default())
 }
 
@@ -105,5 +110,5 @@ pub(super) fn notes(it: &Comparison) -> Vec<String> {
 }
 
 fn runs(more: u64) -> String {
-    if more > 999 { ">999".to_owned() } else { more.to_string() }
+    if more > 999 { ">+999".to_owned() } else { format!("+{more}") }
 }

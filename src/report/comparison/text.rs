@@ -1,6 +1,6 @@
 //! A comparison as text for people.
 
-use super::{called, change, change_words, interval, notes, runs, settings, value, verdict, which};
+use super::{called, change, change_words, interval, notes, settings, value, verdict, which};
 use crate::compare::{Comparison, Verdict};
 use crate::report::number::decimal;
 use crate::report::table::align;
@@ -84,12 +84,13 @@ pub fn verdict_words(it: &Comparison) -> String {
                 _ if it.a.len() < 2 && it.b.len() < 2 => {
                     "measure each side four times or more, by turns: springload ab".to_owned()
                 }
-                Some(more) => format!("about {} more runs of each side are needed", runs(more)),
+                Some(more) if more > 999 => "more than 999 more runs of each side".to_owned(),
+                Some(more) => format!("about {more} more runs of each side would decide"),
                 None => "some figures are missing".to_owned(),
             };
             let open = open();
-            let of = if open.is_empty() { String::new() } else { format!(" of {open}") };
-            format!("can't tell{of}: {cure}")
+            let open = if open.is_empty() { open } else { format!("{open} open; ") };
+            format!("can't tell: {open}{cure}")
         }
     }
 }

@@ -35,8 +35,8 @@ impl Definition {
         Self {
             schema_version: SCHEMA_VERSION,
             label,
-            a: a.plan.command.clone(),
-            b: b.plan.command.clone(),
+            a: a.command(),
+            b: b.command(),
             before_a: a.before.clone(),
             before_b: b.before.clone(),
             pairs,

@@ -60,6 +60,12 @@ pub(in crate::cli) struct Ab {
     /// A shell command before each run of B
     #[arg(long, value_name = "COMMAND")]
     before_b: Option<String>,
+    /// Another springload, which measures side A
+    ///
+    /// Another springload, such as an older version, which measures side A: what differs is the
+    /// program, not the server
+    #[arg(long, value_name = "PROGRAM")]
+    against: Option<PathBuf>,
     /// How many runs of each side, at most
     ///
     /// How many runs of each side, at most. From four on, it ends early where the verdict is clear
@@ -152,10 +158,13 @@ impl Ab {
             headers: self.settings.client.header.clone(),
             credentials: &self.credentials,
         };
-        let sides = [
+        let mut sides = [
             common.side("--a", self.a.as_deref(), self.before_a.clone())?,
             common.side("--b", self.b.as_deref(), self.before_b.clone())?,
         ];
+        if let Some(program) = &self.against {
+            sides[0].measured_by(program).map_err(one)?;
+        }
         if sides[0].is_as(&sides[1]) && self.dry_run {
             eprintln!("note: both sides are the same");
         }
@@ -164,7 +173,7 @@ impl Ab {
         if self.dry_run {
             for number in 0..self.pairs * 2 {
                 let side = &sides[definition.side(number)];
-                print(format!("{}\n", side.plan.command).as_bytes());
+                print(format!("{}\n", side.command()).as_bytes());
             }
             return Ok(None);
         }
@@ -251,7 +260,10 @@ impl Ready {
                 eprintln!("pair {pair} of {pairs}, {}", letter.to_uppercase());
             }
             self.sides[at].before()?;
-            self.one(at, &file, quiet, ending)?
+            match self.sides[at].by_other(&file, ending) {
+                Some(record) => record?,
+                None => self.one(at, &file, quiet, ending)?,
+            }
         };
         self.runs[at].push(Run::of(&record, &name, &self.wanted));
         self.drawn[at] = Some(record);

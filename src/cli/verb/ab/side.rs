@@ -1,7 +1,9 @@
 //! One side: its plan, which is the one `springload run` makes of what both sides share and what
 //! this one has of its own.
 
+use crate::cli::exit::Exit;
 use crate::cli::flags::credentials::{CredentialArgs, Named};
+use crate::cli::pipeline::ending::Ending;
 use crate::cli::refusal::mistake;
 use crate::cli::secrets::strike_password;
 use crate::cli::verb::run::Settings;
@@ -12,7 +14,8 @@ use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
 use crate::report::read_json;
 use clap::FromArgMatches as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// One side.
 pub(super) struct Side {
@@ -20,6 +23,10 @@ pub(super) struct Side {
     pub(super) plan: Plan,
     /// The command before each run.
     pub(super) before: Option<String>,
+    /// Who measures it, if not this program.
+    program: Option<PathBuf>,
+    /// What `springload run` is given.
+    words: Vec<String>,
 }
 
 /// What both sides share.
@@ -70,14 +77,70 @@ impl Common<'_> {
         let words: Vec<String> = kept.chain(&own).cloned().collect();
         let shown: Vec<&String> = shown.iter().collect();
         let plan = plan_of((&words, flag), (&targets, &shown, &headers), |_| {})?;
-        Ok(Side { flag, plan, before })
+        let words = shown.into_iter().cloned().chain(words).collect();
+        Ok(Side { flag, plan, before, program: None, words })
     }
 }
 
 impl Side {
     /// Whether nothing distinguishes it from the other.
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        self.plan.command == other.plan.command && self.before == other.before
+        self.command() == other.command() && self.before == other.before
+    }
+
+    /// The command of its runs, without passwords.
+    pub(super) fn command(&self) -> String {
+        match &self.program {
+            Some(program) => format!("{} run {}", program.display(), self.words.join(" ")),
+            None => self.plan.command.clone(),
+        }
+    }
+
+    /// Has another springload measure it.
+    ///
+    /// # Errors
+    /// If that is not to be found, or would show a password to all who list processes.
+    pub(super) fn measured_by(&mut self, program: &Path) -> Result<(), Invalid> {
+        let wrong = |problem, cure| Err(Invalid::new("--against", problem, cure));
+        if self.words.iter().any(|word| word.contains(":***@")) {
+            let problem = "the target has a password, which its command line would show";
+            return wrong(problem.to_owned(), "give it in SPRINGLOAD_PASSWORD");
+        }
+        let version = Command::new(program).arg("--version").output();
+        let version = version.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
+        match version {
+            Ok(version) if version.starts_with("springload ") => {
+                self.program = Some(program.to_owned());
+                Ok(())
+            }
+            Ok(_) => {
+                let problem = format!("{} is no springload", program.display());
+                wrong(problem, "name the program of another version")
+            }
+            Err(error) => {
+                let problem = format!("{} cannot be started: {error}", program.display());
+                wrong(problem, "give its path")
+            }
+        }
+    }
+
+    /// A run by another program into the folder of `file`; none: this one is to do it.
+    pub(super) fn by_other(&self, file: &Path, ending: &Ending) -> Option<Result<RunRecord, Exit>> {
+        let program = self.program.as_ref()?;
+        let folder = file.parent().unwrap_or_else(|| Path::new("."));
+        let mut run = Command::new(program);
+        run.arg("run").args(&self.words).arg("--quiet").arg("--output").arg(folder);
+        let ended = run.stdout(Stdio::null()).status();
+        if ending.reason().is_some() {
+            return Some(Err(Exit::Interrupted));
+        }
+        let text = files::read_text(file, files::RECORD).ok();
+        let record = text.and_then(|text| read_json(&text).ok()).filter(|it| !it.partial);
+        Some(record.ok_or_else(|| {
+            let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+            eprintln!("error: {} left no record: {how}", program.display());
+            Exit::Failed
+        }))
     }
 
     /// The flag of the command before each run.
@@ -89,8 +152,8 @@ impl Side {
     pub(super) fn kept(&self, file: &Path) -> Option<RunRecord> {
         let text = files::read_text(file, files::RECORD).ok()?;
         let record = read_json(&text).ok()?;
-        let own =
-            record.plan.stages == self.plan.stages && record.plan.command == self.plan.command;
-        (own && !record.partial).then_some(record)
+        let plan = &record.plan;
+        let own = plan.stages == self.plan.stages && plan.command == self.plan.command;
+        ((own || self.program.is_some()) && !record.partial).then_some(record)
     }
 }
