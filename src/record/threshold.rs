@@ -112,7 +112,7 @@ impl Unit {
 }
 
 impl RunRecord {
-    /// The value of a quantity in its unit ([`Unit::of`]), over all measured stages.
+    /// The value of a quantity in its unit (`Unit::of`), over all measured stages.
     ///
     /// # Errors
     /// Why there is none, such as too few samples.

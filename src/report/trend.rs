@@ -24,7 +24,7 @@ pub(super) fn value(series: &Series, value: f64) -> String {
 
 /// Such as `−15.8 %`; of a change from 0 the new value.
 fn percent(series: &Series, change: &Change) -> String {
-    match change.change_percent {
+    match change.percent {
         Some(percent) => {
             let sign = if percent < 0.0 { '−' } else { '+' };
             format!("{sign}{} %", decimal(percent.abs(), 1))

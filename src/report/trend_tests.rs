@@ -25,7 +25,7 @@ pub(in crate::report) fn trend() -> Trend {
         started_at: runs[5].started_at.clone(),
         before: 1_000.0,
         after: 800.0,
-        change_percent: Some(-20.0),
+        percent: Some(-20.0),
         chance: 1e-6,
         verdict: Direction::Worse,
     };

@@ -53,7 +53,7 @@ fn series(metric: Quantity, values: Vec<Option<f64>>, runs: &[Run]) -> Series {
             started_at: runs[at].started_at.clone(),
             before,
             after,
-            change_percent: (before != 0.0).then(|| (after / before - 1.0) * 100.0),
+            percent: (before != 0.0).then(|| (after / before - 1.0) * 100.0),
             chance: point.chance,
             verdict: if better { Direction::Better } else { Direction::Worse },
         }
@@ -135,7 +135,7 @@ mod tests {
         let change = &of("read.throughput").changes[0];
         assert_eq!((change.at, change.verdict), (5, Direction::Worse));
         assert_eq!(change.started_at, "2026-03-06T10:00:00Z");
-        assert!((change.change_percent.unwrap() + 50.0).abs() < 1e-6, "{change:?}");
+        assert!((change.percent.unwrap() + 50.0).abs() < 1e-6, "{change:?}");
         assert!(of("read.p99").changes.is_empty() && !of("read.p99").is_zero());
         assert_eq!(of("read.throughput").levels().len(), 2);
     }

@@ -97,7 +97,7 @@ pub struct Change {
     /// The mean of the runs from this one to the next change.
     pub after: f64,
     /// The change in percent of what was before; `None`: that was 0.
-    pub change_percent: Option<f64>,
+    pub percent: Option<f64>,
     /// The probability of such a difference by chance, 0 to 1.
     pub chance: f64,
     /// Whether that is an improvement.

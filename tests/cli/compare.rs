@@ -104,6 +104,15 @@ fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
     assert!(!it.stdout.contains('\u{1b}'));
     let page = compare(folder.path(), &["--format", "html"]).stdout;
     assert!(!page.contains('\u{1b}') && page.contains("one of the 5 runs of B"));
+    let junit = compare(folder.path(), &["--format", "junit"]).stdout;
+    assert!(junit.contains("errors=\"1\"") && junit.contains("<error message="), "{junit}");
+    // What was stopped is not compared, unless it is named.
+    let mut stopped = run(10, 1.0);
+    stopped["partial"] = json!(true);
+    save(folder.path(), "b/9", &stopped);
+    let it = compare(folder.path(), &[]);
+    assert_eq!(it.code, 0, "{}", it.stdout);
+    assert!(it.stderr.contains("was stopped before its end"), "{}", it.stderr);
 }
 
 #[test]

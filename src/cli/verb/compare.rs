@@ -165,7 +165,8 @@ impl Compare {
         if let Some(missing) = asked.gated.iter().find(|it| !is_in(&comparison, **it)) {
             let problem = format!("no run has {missing}");
             let cure = "give one of the figures that springload compare shows without it";
-            return Err(Invalid::new("--gate", problem, cure));
+            let flag = if self.how.gate.is_empty() { "--metric" } else { "--gate" };
+            return Err(Invalid::new(flag, problem, cure));
         }
         Ok((comparison, vec![first, second]))
     }
@@ -198,10 +199,14 @@ fn read(
     found.dedup_by(|one, other| one.1 == other.1);
     let mut runs = Vec::new();
     for (name, file) in found {
+        // One of many files may be anything; one that was named may not.
+        let is_named = names.contains(&file) || names.len() == 1 && !names[0].is_dir();
         match record(&file) {
+            Ok(record) if record.partial && !is_named => {
+                eprintln!("left out: {} was stopped before its end", file.display());
+            }
             Ok(record) => runs.push((Run::of(&record, &name, wanted), file)),
-            // One of many files may be anything; one that was named may not.
-            Err(problem) if names.contains(&file) || names.len() == 1 && !names[0].is_dir() => {
+            Err(problem) if is_named => {
                 return Err(Invalid::new(side, problem, "name a complete run.json"));
             }
             Err(problem) => eprintln!("left out: {problem}"),

@@ -1,11 +1,12 @@
-//! A comparison as test cases: one for each gated figure.
+//! A comparison as test cases: one for each gated figure, and whether the runs can be trusted.
 
 use super::{change, interval, notes, verdict};
 use crate::compare::{Comparison, Verdict};
 use crate::report::junit::{Case, End, suite};
 
 /// The gated figures as `JUnit`'s test cases: what is worse failed. What cannot be told is no
-/// failure, and is written under the cases.
+/// failure, and is written under the cases. A case ends badly exactly where the exit status is not
+/// 0.
 pub fn comparison_junit(it: &Comparison) -> String {
     let case = |of: &crate::compare::Compared| Case {
         name: format!("{} {} is not worse", of.kind, of.metric),
@@ -14,7 +15,12 @@ pub fn comparison_junit(it: &Comparison) -> String {
             _ => End::Passed,
         },
     };
-    let cases: Vec<Case> = it.gated().map(case).collect();
+    let doubt = (!it.trustworthy()).then(|| it.notes.join("; "));
+    let trust = Case {
+        name: "the runs can be trusted".to_owned(),
+        ended: doubt.map_or(End::Passed, End::Error),
+    };
+    let cases: Vec<Case> = it.gated().map(case).chain([trust]).collect();
     let began = it.b.first().or(it.a.first()).map_or("", |run| &run.started_at);
     let figures = it.comparisons.iter().map(|of| {
         format!("{} {}: {} ({}), {}", of.kind, of.metric, change(of), interval(of), verdict(of))
