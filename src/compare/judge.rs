@@ -1,8 +1,8 @@
 //! The verdict on each figure, and on all together.
 
-use super::{Compared, Comparison, Points, Run, SCHEMA_VERSION, Verdict, differs};
+use super::{Compared, Comparison, Points, Run, SCHEMA_VERSION, differs};
 use crate::plan::Quantity;
-use crate::record::Unit;
+use crate::record::{Standing, Unit};
 use crate::statistics::{Difference, Layout, Sample, holm, mean};
 
 /// Shares that differ by less than this are the same, in percentage points.
@@ -176,7 +176,7 @@ fn figure(
         chance: difference.map(|it| it.chance()),
         variation_percent: difference.map(|it| percent(it.deviation)),
         drift_percent: difference.and_then(|it| it.drift).map(percent),
-        verdict: Verdict::CannotTell,
+        verdict: Standing::CannotTell,
         more_runs: None,
         problem,
     };
@@ -222,14 +222,14 @@ fn settle(figure: &mut Figure, difference: &Difference, is_clear: bool, asked: &
         (compared.low, compared.high) = (Some(low.exp()), Some(high.exp()));
     }
     compared.verdict = if -same <= low && high <= same {
-        Verdict::Same
+        Standing::Same
     } else if is_clear {
         let better = (middle > 0.0) == quantity.metric.is_better_high();
-        if better { Verdict::Better } else { Verdict::Worse }
+        if better { Standing::Better } else { Standing::Worse }
     } else {
-        Verdict::CannotTell
+        Standing::CannotTell
     };
-    if compared.verdict == Verdict::CannotTell {
+    if compared.verdict == Standing::CannotTell {
         // What decides it sooner: to see what there seems to be, or that it is less than matters.
         let size = middle.abs().max(same - middle.abs());
         let runs = compared.a_values.len().min(compared.b_values.len()) as f64;
@@ -238,16 +238,16 @@ fn settle(figure: &mut Figure, difference: &Difference, is_clear: bool, asked: &
 }
 
 /// The verdict on all: worse if anything is.
-fn overall(comparisons: &[Compared]) -> Verdict {
-    let any = |wanted: Verdict| comparisons.iter().any(|it| it.gated && it.verdict == wanted);
-    if any(Verdict::Worse) {
-        Verdict::Worse
-    } else if any(Verdict::Better) {
-        Verdict::Better
-    } else if any(Verdict::CannotTell) || !any(Verdict::Same) {
-        Verdict::CannotTell
+fn overall(comparisons: &[Compared]) -> Standing {
+    let any = |wanted: Standing| comparisons.iter().any(|it| it.gated && it.verdict == wanted);
+    if any(Standing::Worse) {
+        Standing::Worse
+    } else if any(Standing::Better) {
+        Standing::Better
+    } else if any(Standing::CannotTell) || !any(Standing::Same) {
+        Standing::CannotTell
     } else {
-        Verdict::Same
+        Standing::Same
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::{Metric, Span, Statistic};
-use crate::record::{ResultKind, RunResult};
+use crate::record::{ResultKind, RunResult, Standing};
 use std::collections::BTreeMap;
 
 const THROUGHPUT: Quantity = Quantity { kind: None, metric: Metric::Throughput };
@@ -46,12 +46,12 @@ fn each_verdict_has_its_case() {
     let a = [100.0, 101.0, 99.0, 100.5];
     let times = |factor: f64| a.map(|value| value * factor);
     for (of, factor, wanted) in [
-        (THROUGHPUT, 1.2, Verdict::Better),
-        (THROUGHPUT, 0.8, Verdict::Worse),
-        (P99, 1.2, Verdict::Worse),
-        (P99, 0.8, Verdict::Better),
-        (P99, 1.0, Verdict::Same),
-        (THROUGHPUT, 0.999, Verdict::Same),
+        (THROUGHPUT, 1.2, Standing::Better),
+        (THROUGHPUT, 0.8, Standing::Worse),
+        (P99, 1.2, Standing::Worse),
+        (P99, 0.8, Standing::Better),
+        (P99, 1.0, Standing::Same),
+        (THROUGHPUT, 0.999, Standing::Same),
     ] {
         let it = verdict(of, &a, &times(factor));
         assert_eq!(it.verdict, wanted, "{of} × {factor}: {it:?}");
@@ -60,28 +60,28 @@ fn each_verdict_has_its_case() {
         assert_eq!(it.more_runs, None);
     }
     let noisy = verdict(P99, &[100.0, 130.0, 80.0, 100.0], &[100.0, 90.0, 125.0, 120.0]);
-    assert_eq!(noisy.verdict, Verdict::CannotTell);
+    assert_eq!(noisy.verdict, Standing::CannotTell);
     assert!(noisy.more_runs.unwrap() > 4, "{noisy:?}");
 }
 
 #[test]
 fn shares_are_compared_by_points_and_a_failing_side_is_worse() {
     let none = verdict(ERRORS, &[0.0; 3], &[0.0; 3]);
-    assert_eq!((none.verdict, none.ratio), (Verdict::Same, None));
+    assert_eq!((none.verdict, none.ratio), (Standing::Same, None));
     assert_eq!(none.points.unwrap(), Points { difference: 0.0, low: Some(0.0), high: Some(0.0) });
     let all = verdict(ERRORS, &[0.0; 3], &[100.0; 3]);
-    assert_eq!((all.verdict, all.points.unwrap().difference), (Verdict::Worse, 100.0));
-    assert_eq!(verdict(ERRORS, &[100.0; 3], &[0.0; 3]).verdict, Verdict::Better);
+    assert_eq!((all.verdict, all.points.unwrap().difference), (Standing::Worse, 100.0));
+    assert_eq!(verdict(ERRORS, &[100.0; 3], &[0.0; 3]).verdict, Standing::Better);
     // Two in a thousand more and less.
     let few = verdict(ERRORS, &[0.01, 0.02, 0.03], &[0.02, 0.01, 0.03]);
-    assert_eq!(few.verdict, Verdict::Same, "{few:?}");
+    assert_eq!(few.verdict, Standing::Same, "{few:?}");
 }
 
 #[test]
 fn nothing_is_decided_by_one_run_each() {
     let (a, b) = by_turns(THROUGHPUT, &[100.0], &[50.0]);
     let it = compare(a, b, &Asked::default());
-    assert_eq!(it.verdict, Verdict::CannotTell);
+    assert_eq!(it.verdict, Standing::CannotTell);
     assert_eq!(it.notes, ["one run each: how much runs vary is not known"]);
     let figure = &it.comparisons[0];
     assert!((figure.ratio.unwrap() - 0.5).abs() < 1e-9, "{figure:?}");
@@ -89,7 +89,7 @@ fn nothing_is_decided_by_one_run_each() {
     // One against several is judged by how those vary.
     let (a, b) = by_turns(THROUGHPUT, &[100.0, 101.0, 99.0, 100.0], &[50.0]);
     let it = compare(a, b, &Asked::default());
-    assert_eq!(it.verdict, Verdict::Worse);
+    assert_eq!(it.verdict, Standing::Worse);
     assert!(it.notes[0].starts_with("a single run on one side"), "{:?}", it.notes);
 }
 
@@ -101,13 +101,13 @@ fn a_figure_that_runs_do_not_have_is_not_compared() {
     };
     let it = compare(vec![ok(0), ok(3)], vec![dead(1), dead(2)], &Asked::default());
     let of = |metric: &str| it.comparisons.iter().find(|it| it.metric == metric).unwrap();
-    assert_eq!(it.verdict, Verdict::Worse);
-    assert_eq!(of("err").verdict, Verdict::Worse);
+    assert_eq!(it.verdict, Standing::Worse);
+    assert_eq!(of("err").verdict, Standing::Worse);
     assert_eq!(of("throughput").problem.as_deref(), Some("it was 0 in a run"));
     assert_eq!(of("p99").problem.as_deref(), Some("nothing was measured"));
-    assert_eq!(of("p99").verdict, Verdict::CannotTell);
+    assert_eq!(of("p99").verdict, Standing::CannotTell);
     let nothing = compare(vec![run(0, &[])], vec![run(1, &[])], &Asked::default());
-    assert_eq!(nothing.verdict, Verdict::CannotTell);
+    assert_eq!(nothing.verdict, Standing::CannotTell);
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn the_verdict_rests_on_what_is_gated_alone() {
     let side = |of: [(usize, f64); 3]| of.map(|(at, p99)| run(at, &values(p99))).to_vec();
     let (a, b) = (side([(0, 5.0), (3, 5.1), (4, 5.0)]), side([(1, 8.0), (2, 8.1), (5, 8.0)]));
     let gated = |of: Quantity| Asked { gated: vec![of], ..Asked::default() };
-    assert_eq!(compare(a.clone(), b.clone(), &Asked::default()).verdict, Verdict::Worse);
-    assert_eq!(compare(a.clone(), b.clone(), &gated(THROUGHPUT)).verdict, Verdict::Same);
-    assert_eq!(compare(a, b, &gated(P99)).verdict, Verdict::Worse);
+    assert_eq!(compare(a.clone(), b.clone(), &Asked::default()).verdict, Standing::Worse);
+    assert_eq!(compare(a.clone(), b.clone(), &gated(THROUGHPUT)).verdict, Standing::Same);
+    assert_eq!(compare(a, b, &gated(P99)).verdict, Standing::Worse);
 }
 
 #[test]

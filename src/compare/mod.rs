@@ -10,7 +10,7 @@ mod run;
 pub use judge::{Asked, compare};
 pub use run::Run;
 
-use crate::record::Unit;
+use crate::record::{Standing, Unit};
 use crate::statistics::Layout;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct Comparison {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// What became of B, by all that is gated.
-    pub verdict: Verdict,
+    pub verdict: Standing,
     /// The runs of A.
     pub a: Vec<Run>,
     /// The runs of B.
@@ -40,32 +40,6 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// The figures.
     pub comparisons: Vec<Compared>,
-}
-
-/// What became of side B, compared with A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It is better.
-    Better,
-    /// It is worse.
-    Worse,
-    /// It differs by less than matters.
-    Same,
-    /// The runs do not decide it.
-    CannotTell,
-}
-
-impl Verdict {
-    /// In words, after the name of what it is about.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::Same => "same",
-            Self::CannotTell => "can't tell",
-        }
-    }
 }
 
 /// Something that is not the same on both sides.
@@ -115,7 +89,7 @@ pub struct Compared {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_percent: Option<f64>,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: Standing,
     /// About how many more runs of each side would decide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_runs: Option<u64>,

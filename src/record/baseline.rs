@@ -40,18 +40,30 @@ pub struct Regression {
     pub problem: Option<String>,
 }
 
-/// How a run compares with its baseline.
+/// How runs compare with their baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Better than runs of the baseline's kind are by chance.
     Better,
-    /// Worse, and by more than is allowed.
+    /// Worse; of a run, by more than is allowed.
     Worse,
-    /// As good, or worse by less than is allowed.
+    /// As good, or different by less than matters; of a run, worse by less than is allowed.
     Same,
-    /// Worse than allowed, but runs of the baseline vary as much.
+    /// Runs vary too much to decide.
     CannotTell,
+}
+
+impl Standing {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "same",
+            Self::CannotTell => "can't tell",
+        }
+    }
 }
 
 /// A change with what is known of its interval.

@@ -4,10 +4,10 @@ use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::print::print;
 use crate::cli::verb::found::{Found, find};
-use crate::compare::{Asked, Comparison, Run, Verdict, compare};
+use crate::compare::{Asked, Comparison, Run, compare};
 use crate::files;
 use crate::plan::{Invalid, Quantity, ThresholdError};
-use crate::record::RunRecord;
+use crate::record::{RunRecord, Standing};
 use crate::report::{
     cleaned, comparison_junit, comparison_markdown, comparison_page, comparison_text, read_json,
     terminal_json,
@@ -103,8 +103,8 @@ impl Verb for Compare {
 pub(in crate::cli) fn status(comparison: &Comparison) -> Exit {
     match comparison.verdict {
         _ if !comparison.trustworthy() => Exit::Untrustworthy,
-        Verdict::Worse => Exit::Regression,
-        Verdict::Better | Verdict::Same | Verdict::CannotTell => Exit::Passed,
+        Standing::Worse => Exit::Regression,
+        Standing::Better | Standing::Same | Standing::CannotTell => Exit::Passed,
     }
 }
 

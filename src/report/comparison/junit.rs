@@ -1,7 +1,8 @@
 //! A comparison as test cases: one for each gated figure, and whether the runs can be trusted.
 
 use super::{change, interval, notes, verdict};
-use crate::compare::{Comparison, Verdict};
+use crate::compare::Comparison;
+use crate::record::Standing;
 use crate::report::junit::{Case, End, suite};
 
 /// The gated figures as `JUnit`'s test cases: what is worse failed. What cannot be told is no
@@ -11,7 +12,7 @@ pub fn comparison_junit(it: &Comparison) -> String {
     let case = |of: &crate::compare::Compared| Case {
         name: format!("{} {} is not worse", of.kind, of.metric),
         ended: match of.verdict {
-            Verdict::Worse => End::Failure(format!("{} ({})", change(of), interval(of))),
+            Standing::Worse => End::Failure(format!("{} ({})", change(of), interval(of))),
             _ => End::Passed,
         },
     };

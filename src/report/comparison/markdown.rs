@@ -2,16 +2,17 @@
 
 use super::text::verdict_words;
 use super::{called, change, interval, notes, settings, value, verdict, which};
-use crate::compare::{Comparison, Verdict};
+use crate::compare::Comparison;
+use crate::record::Standing;
 use std::fmt::Write as _;
 
 /// The comparison as Markdown, as GitHub reads it.
 pub fn comparison_markdown(it: &Comparison) -> String {
     let mark = match it.verdict {
-        Verdict::Better => "🟢",
-        Verdict::Worse => "🔴",
-        Verdict::Same => "⚪",
-        Verdict::CannotTell => "🟡",
+        Standing::Better => "🟢",
+        Standing::Worse => "🔴",
+        Standing::Same => "⚪",
+        Standing::CannotTell => "🟡",
     };
     let mut out = format!("### {mark} {}\n\n", escaped(&verdict_words(it)));
     for (letter, side) in [('A', &it.a), ('B', &it.b)] {

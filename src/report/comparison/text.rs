@@ -1,7 +1,8 @@
 //! A comparison as text for people.
 
 use super::{called, change, change_words, interval, notes, settings, value, verdict, which};
-use crate::compare::{Comparison, Verdict};
+use crate::compare::Comparison;
+use crate::record::Standing;
 use crate::report::number::decimal;
 use crate::report::table::align;
 use std::fmt::Write as _;
@@ -55,7 +56,7 @@ fn rows(it: &Comparison) -> Vec<Vec<String>> {
 
 /// The verdict on all in one sentence.
 pub fn verdict_words(it: &Comparison) -> String {
-    let of = |wanted: Verdict| {
+    let of = |wanted: Standing| {
         let such: Vec<String> =
             it.gated().filter(|it| it.verdict == wanted).map(change_words).collect();
         such.join(", ")
@@ -63,23 +64,23 @@ pub fn verdict_words(it: &Comparison) -> String {
     let delta = decimal(it.delta_percent, 1);
     let delta = delta.trim_end_matches(".0");
     let open = || {
-        let open = it.gated().filter(|it| it.verdict == Verdict::CannotTell);
+        let open = it.gated().filter(|it| it.verdict == Standing::CannotTell);
         let names: Vec<String> = open.map(|it| format!("{} {}", it.kind, it.metric)).collect();
         names.join(", ")
     };
     match it.verdict {
-        Verdict::Worse => {
-            let better = of(Verdict::Better);
+        Standing::Worse => {
+            let better = of(Standing::Better);
             let but = if better.is_empty() { String::new() } else { format!("; but {better}") };
-            format!("B is worse: {}{but}", of(Verdict::Worse))
+            format!("B is worse: {}{but}", of(Standing::Worse))
         }
-        Verdict::Better => {
+        Standing::Better => {
             let open = open();
             let rest = if open.is_empty() { String::new() } else { format!("; open: {open}") };
-            format!("B is better: {}{rest}", of(Verdict::Better))
+            format!("B is better: {}{rest}", of(Standing::Better))
         }
-        Verdict::Same => format!("B is the same: nothing differs by more than {delta} %"),
-        Verdict::CannotTell => {
+        Standing::Same => format!("B is the same: nothing differs by more than {delta} %"),
+        Standing::CannotTell => {
             let cure = match it.more_runs() {
                 _ if it.a.len() < 2 && it.b.len() < 2 => {
                     "measure each side four times or more, by turns: springload ab".to_owned()

@@ -5,8 +5,8 @@ use super::escape::Html;
 use super::forest::forest;
 use super::parts::{list, reproduce};
 use super::{Data, Page, facts};
-use crate::compare::{Compared, Comparison, Verdict};
-use crate::record::RunRecord;
+use crate::compare::{Compared, Comparison};
+use crate::record::{RunRecord, Standing};
 use crate::report::comparison::{
     called, change, interval, notes, settings, value, verdict, verdict_words, which,
 };
@@ -35,10 +35,10 @@ pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
 /// The verdict, what must be known before it is believed, and the plot.
 fn result(it: &Comparison) -> Html {
     let (colour, mark) = match it.verdict {
-        Verdict::Better => ("good", "✓"),
-        Verdict::Worse => ("bad", "✗"),
-        Verdict::Same => ("good", "="),
-        Verdict::CannotTell => ("fair", "?"),
+        Standing::Better => ("good", "✓"),
+        Standing::Worse => ("bad", "✗"),
+        Standing::Same => ("good", "="),
+        Standing::CannotTell => ("fair", "?"),
     };
     let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
     line.push(&Html::tag("strong", verdict_words(it)));

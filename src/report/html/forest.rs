@@ -1,7 +1,8 @@
 //! The forest plot: each figure's change with its interval, on one scale.
 
 use super::escape::Html;
-use crate::compare::{Compared, Verdict};
+use crate::compare::Compared;
+use crate::record::Standing;
 use crate::report::comparison::{change, interval};
 use std::fmt::Write as _;
 
@@ -61,10 +62,10 @@ pub(super) fn forest(figures: &[Compared], delta_percent: f64) -> Option<Html> {
 
 fn line(svg: &mut String, figure: &Compared, y: f64, at: impl Fn(f64) -> f64) {
     let class = match figure.verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Same => "same-as",
-        Verdict::CannotTell => "open",
+        Standing::Better => "better",
+        Standing::Worse => "worse",
+        Standing::Same => "same-as",
+        Standing::CannotTell => "open",
     };
     let name = Html::text(format!("{} {}", figure.kind, figure.metric));
     let text = Html::text(format!("{} ({})", change(figure), interval(figure)));

@@ -17,12 +17,12 @@ use crate::cli::print::print;
 use crate::cli::verb::compare::{CompareArgs, ComparisonFormat, status};
 use crate::cli::verb::run::Settings;
 use crate::cli::verb::sweep::{Silent, given};
-use crate::compare::{Asked, Comparison, Run, Verdict, compare};
+use crate::compare::{Asked, Comparison, Run, compare};
 use crate::engine::StopReason;
 use crate::files;
 use crate::generate::mix;
 use crate::plan::{self, Invalid, Quantity};
-use crate::record::RunRecord;
+use crate::record::{RunRecord, Standing};
 use crate::report::{change_words, verdict_words};
 use crate::statistics::{ALARMS, levels};
 use clap::ArgMatches;
@@ -208,11 +208,11 @@ fn looks(pairs: u64) -> Vec<(u64, f64)> {
 
 /// Whether more runs could not change the verdict for the better: nothing is left open.
 fn is_clear(it: &Comparison) -> bool {
-    let open = it.gated().any(|of| of.verdict == Verdict::CannotTell);
+    let open = it.gated().any(|of| of.verdict == Standing::CannotTell);
     match it.verdict {
-        Verdict::Worse => true,
-        Verdict::Better | Verdict::Same => !open,
-        Verdict::CannotTell => false,
+        Standing::Worse => true,
+        Standing::Better | Standing::Same => !open,
+        Standing::CannotTell => false,
     }
 }
 
