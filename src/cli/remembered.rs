@@ -26,7 +26,10 @@ const MOST_BYTES: u64 = 8 << 20;
 const TRIES: u32 = 100;
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// A run or sweep that is remembered.
+/// The files of which one makes a folder one of springload's.
+pub(in crate::cli) const OWN: [&str; 4] = ["run.json", "sweep.json", "max.json", "ab.json"];
+
+/// A run, or a thing of several, that is remembered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::cli) struct Remembered {
     /// Its folder, as an absolute path.
@@ -40,9 +43,9 @@ pub(in crate::cli) struct Remembered {
 }
 
 impl Remembered {
-    /// Whether there is still a run or a sweep.
+    /// Whether it is still there.
     fn is_there(&self) -> bool {
-        ["run.json", "sweep.json"].iter().any(|name| self.path.join(name).is_file())
+        OWN.iter().any(|name| self.path.join(name).is_file())
     }
 }
 
@@ -72,7 +75,7 @@ pub(in crate::cli) fn all() -> Vec<Remembered> {
     all
 }
 
-/// Remembers the run or sweep in `folder`, unless it is in `runs`, where it is found anyway.
+/// Remembers what is in `folder`, unless it is in `runs`, where it is found anyway.
 ///
 /// # Errors
 /// One line that says what could not be written, and how to do without.

@@ -3,10 +3,14 @@
 use super::{Compared, Comparison, Points, Run, SCHEMA_VERSION, differs};
 use crate::plan::Quantity;
 use crate::record::{Standing, Unit};
-use crate::statistics::{Difference, Layout, Sample, holm, mean};
+use crate::statistics::{Bounds, Difference, Layout, Sample, difference_interval, holm, mean};
 
 /// Shares that differ by less than this are the same, in percentage points.
 const SAME_POINTS: f64 = 0.1;
+
+/// What an interval within the runs is worth.
+const WITHIN: &str = "the intervals are within the two runs: how certain their ratio is, not how \
+                      much the next two runs would differ";
 
 /// How to compare.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +49,9 @@ pub fn compare(a: Vec<Run>, b: Vec<Run>, asked: &Asked) -> Comparison {
     let comparisons: Vec<Compared> = figures.into_iter().map(|it| it.compared).collect();
     let mut notes = differs::doubts(&a, &b);
     notes.extend(of_number(&a, &b, layout));
+    if comparisons.iter().any(|it| it.within_low.is_some()) {
+        notes.push(WITHIN.to_owned());
+    }
     notes.extend(of_drift(&comparisons, asked.delta));
     Comparison {
         schema_version: SCHEMA_VERSION,
@@ -54,6 +61,8 @@ pub fn compare(a: Vec<Run>, b: Vec<Run>, asked: &Asked) -> Comparison {
         delta_percent: asked.delta * 100.0,
         alarms: asked.alarms,
         notes,
+        control: None,
+        progress: None,
         comparisons,
         a,
         b,
@@ -84,8 +93,9 @@ fn of_drift(comparisons: &[Compared], delta: f64) -> Option<String> {
     let (it, percent) = drifts.max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()))?;
     (percent.abs() > delta * 100.0).then(|| {
         let Compared { kind, metric, .. } = it;
+        let percent = format!("{percent:+.1}").replace('-', "−");
         format!(
-            "{kind} {metric} drifted by {percent:+.1} % from the first run to the last; as the \
+            "{kind} {metric} drifted by {percent} % from the first run to the last; as the \
              sides took turns, that is no part of their difference"
         )
     })
@@ -155,6 +165,7 @@ fn figure(
     };
     let values: Vec<Option<f64>> = found.into_iter().map(Result::ok).collect();
     let (a_values, b_values) = values.split_at(a.len());
+    let within = within(quantity, a, b).filter(|_| !is_share);
     let percent = |it: f64| if is_share { it } else { it.exp_m1() * 100.0 };
     let compared = Compared {
         kind: quantity.kind.map_or("all", crate::op::OpKind::name).to_owned(),
@@ -173,6 +184,8 @@ fn figure(
         b: b_mean,
         low: None,
         high: None,
+        within_low: within.map(|it| it.low.exp()),
+        within_high: within.map(|it| it.high.exp()),
         chance: difference.map(|it| it.chance()),
         variation_percent: difference.map(|it| percent(it.deviation)),
         drift_percent: difference.and_then(|it| it.drift).map(percent),
@@ -181,6 +194,18 @@ fn figure(
         problem,
     };
     Figure { quantity, compared, difference }
+}
+
+/// The interval of the ratio's logarithm within the runs, if there is one on each side.
+fn within(quantity: Quantity, a: &[Run], b: &[Run]) -> Option<Bounds> {
+    let of = |side: &[Run]| {
+        let [run] = side else { return None };
+        let value = run.values.iter().find(|it| it.0 == quantity)?.1.as_ref().ok()?;
+        let bounds = run.within.iter().find(|it| it.0 == quantity)?.1;
+        let on_logs = Bounds { low: bounds.low.ln(), high: bounds.high.ln() };
+        (*value > 0.0 && bounds.low > 0.0).then_some((value.ln(), on_logs))
+    };
+    Some(difference_interval(of(a)?, of(b)?))
 }
 
 /// Marks what the verdict rests on. What no run has decides nothing, unless it is asked for.

@@ -23,6 +23,7 @@ fn run(at: usize, values: &[(Quantity, Result<f64, &str>)]) -> Run {
         command: "springload run --batch 100 --seed 1".to_owned(),
         plan: BTreeMap::from([("batch".to_owned(), serde_json::json!(100))]),
         values: values.iter().map(|(of, it)| (*of, it.map_err(str::to_owned))).collect(),
+        within: Vec::new(),
     }
 }
 
@@ -94,6 +95,34 @@ fn nothing_is_decided_by_one_run_each() {
 }
 
 #[test]
+fn one_run_each_has_intervals_within_the_runs() {
+    let side = |at: usize, value: f64, of: f64| {
+        let bounds = Bounds { low: value / of, high: value * of };
+        let run = run(at, &[(THROUGHPUT, Ok(value)), (P99, Ok(5.0)), (ERRORS, Ok(1.0))]);
+        vec![Run { within: vec![(THROUGHPUT, bounds), (ERRORS, bounds)], ..run }]
+    };
+    // Logarithms of 3 and 4 join to one of 5.
+    let (a, b) = (side(0, 100.0, 1.03), side(1, 50.0, 1.04));
+    let it = compare(a.clone(), b.clone(), &Asked::default());
+    let figure = &it.comparisons[0];
+    let half = 1.03f64.ln().hypot(1.04f64.ln());
+    let (low, high) = (figure.within_low.unwrap(), figure.within_high.unwrap());
+    assert!((low - 0.5 * (-half).exp()).abs() < 1e-9, "{figure:?}");
+    assert!((high - 0.5 * half.exp()).abs() < 1e-9, "{figure:?}");
+    // It decides nothing, however clear it is.
+    assert_eq!((figure.verdict, it.verdict), (Standing::CannotTell, Standing::CannotTell));
+    assert_eq!((figure.low, figure.chance, figure.more_runs), (None, None, None));
+    assert!(it.notes[1].starts_with("the intervals are within the two runs"), "{:?}", it.notes);
+    for other in &it.comparisons[1..] {
+        assert_eq!((other.within_low, other.within_high), (None, None), "{}", other.metric);
+    }
+    // With another run there is a better one.
+    let two = [side(2, 100.0, 1.03), a].concat();
+    let it = compare(two, b, &Asked::default());
+    assert!(!it.is_within() && it.comparisons[0].low.is_some());
+}
+
+#[test]
 fn a_figure_that_runs_do_not_have_is_not_compared() {
     let ok = |at| run(at, &[(THROUGHPUT, Ok(100.0)), (P99, Ok(5.0)), (ERRORS, Ok(0.0))]);
     let dead = |at| {
@@ -119,6 +148,102 @@ fn the_verdict_rests_on_what_is_gated_alone() {
     assert_eq!(compare(a.clone(), b.clone(), &Asked::default()).verdict, Standing::Worse);
     assert_eq!(compare(a.clone(), b.clone(), &gated(THROUGHPUT)).verdict, Standing::Same);
     assert_eq!(compare(a, b, &gated(P99)).verdict, Standing::Worse);
+}
+
+/// So many times as much, where chance alone gives such a difference once in 25 to 50 times.
+fn just_clear(a: &[f64]) -> Vec<f64> {
+    let times = |factor: f64| a.iter().map(|value| value * factor).collect::<Vec<f64>>();
+    let near = |factor: &f64| {
+        let chance = verdict(THROUGHPUT, a, &times(*factor)).chance.unwrap();
+        (0.02..0.04).contains(&chance)
+    };
+    let factor = (1..400).map(|at| 1.0 + f64::from(at) / 2_000.0).find(near);
+    times(factor.expect("there is one"))
+}
+
+#[test]
+fn what_is_gated_shares_its_false_alarms_and_nothing_else_counts_with_it() {
+    let a = [100.0, 103.0, 98.0, 101.0];
+    let b = just_clear(&a);
+    let quantities: Vec<Quantity> =
+        ["throughput", "read.throughput", "create.throughput", "update.throughput"]
+            .map(|it| it.parse().unwrap())
+            .to_vec();
+    let side = |of: &[f64], places: [usize; 4]| -> Vec<Run> {
+        let values = |value: f64| quantities.iter().map(move |it| (*it, Ok(value)));
+        let each = of.iter().zip(places);
+        each.map(|(value, at)| run(at, &values(*value).collect::<Vec<_>>())).collect()
+    };
+    let (a, b) = (side(&a, [0, 3, 4, 7]), side(&b, [1, 2, 5, 6]));
+    let one = Asked { gated: vec![quantities[0]], ..Asked::default() };
+    let all = Asked { gated: quantities.clone(), ..Asked::default() };
+    let verdicts = |asked: &Asked| {
+        let it = compare(a.clone(), b.clone(), asked);
+        it.comparisons.iter().map(|it| it.verdict).collect::<Vec<_>>()
+    };
+    // Four times the chance of one is too much.
+    assert_eq!(verdicts(&all), [Standing::CannotTell; 4]);
+    assert_eq!(verdicts(&one)[..2], [Standing::Better, Standing::CannotTell]);
+    // Without --gate, it is all requests together alone.
+    let usual = compare(a.clone(), b.clone(), &Asked::default());
+    let gated: Vec<bool> = usual.comparisons.iter().map(|it| it.gated).collect();
+    assert_eq!((usual.verdict, gated), (Standing::Better, vec![true, false, false, false]));
+    // A look before the end asks for more, and its interval is wider.
+    let early = compare(a, b, &Asked { alarms: 0.01, ..one });
+    assert_eq!(early.verdict, Standing::CannotTell);
+    let width = |it: &Comparison| {
+        let figure = &it.comparisons[0];
+        figure.high.unwrap() - figure.low.unwrap()
+    };
+    assert!(width(&early) > 1.3 * width(&usual), "{early:?}");
+}
+
+#[test]
+fn worse_in_one_figure_and_better_in_another_is_worse() {
+    let side = |from: &[usize], throughput: f64, p99: f64| -> Vec<Run> {
+        let wave = |at: usize| 1.0 + (at % 3) as f64 / 1_000.0;
+        let values = |at| [(THROUGHPUT, Ok(throughput * wave(at))), (P99, Ok(p99 * wave(at)))];
+        from.iter().map(|at| run(*at, &values(*at))).collect()
+    };
+    let (a, b) = (side(&[0, 3, 4, 7], 100.0, 5.0), side(&[1, 2, 5, 6], 150.0, 6.0));
+    assert_eq!(compare(a, b, &Asked::default()).verdict, Standing::Worse);
+}
+
+#[test]
+fn more_runs_are_those_that_are_missing() {
+    for b in [[100.0, 90.0, 125.0, 120.0], [100.0, 128.0, 82.0, 100.0]] {
+        let it = verdict(P99, &[100.0, 130.0, 80.0, 100.0], &b);
+        let deviation = (it.variation_percent.unwrap() / 100.0).ln_1p();
+        let seems = it.ratio.unwrap().ln().abs();
+        // To see what there seems to be, or that it is less than matters.
+        let size = seems.max(1.03f64.ln() - seems);
+        let wanted = crate::statistics::values_for(deviation, size) - 4.0;
+        assert!((it.more_runs.unwrap() as f64 - wanted).abs() < 1.5, "{wanted}: {it:?}");
+    }
+}
+
+#[test]
+fn a_drift_is_told_if_it_matters() {
+    let notes = |by: f64| {
+        let values = |from: f64| (0..4).map(|at| from + by * f64::from(at)).collect::<Vec<_>>();
+        let (a, b) = by_turns(P99, &values(100.0), &values(100.0));
+        compare(a, b, &Asked::default()).notes
+    };
+    assert_eq!(notes(0.2), Vec::<String>::new());
+    let [note] = &notes(3.0)[..] else { panic!("{:?}", notes(3.0)) };
+    assert!(note.starts_with("all p99 drifted by +"), "{note}");
+}
+
+#[test]
+fn shares_within_a_tenth_of_a_point_are_the_same_and_a_zero_is_no_figure() {
+    let near = verdict(ERRORS, &[1.0, 1.001, 1.0], &[1.05, 1.051, 1.05]);
+    assert_eq!(near.verdict, Standing::Same, "{near:?}");
+    let beyond = verdict(ERRORS, &[1.0, 1.001, 1.0], &[1.5, 1.501, 1.5]);
+    assert_eq!(beyond.verdict, Standing::Worse, "{beyond:?}");
+    let stood_still =
+        verdict(THROUGHPUT, &[100.0, 0.0, 101.0, 99.0], &[200.0, 201.0, 199.0, 200.0]);
+    let told = (stood_still.low, stood_still.verdict, stood_still.problem.as_deref());
+    assert_eq!(told, (None, Standing::CannotTell, Some("it was 0 in a run")));
 }
 
 #[test]

@@ -3,10 +3,12 @@
 //! The run is the unit: what varies between the requests or seconds of one run says little about
 //! how the next run will be. Knows neither files nor formats.
 
+mod control;
 mod differs;
 mod judge;
 mod run;
 
+pub use control::Control;
 pub use judge::{Asked, compare};
 pub use run::Run;
 
@@ -38,8 +40,27 @@ pub struct Comparison {
     pub differs: Vec<Differs>,
     /// What a reader must know before the figures.
     pub notes: Vec<String>,
+    /// What the machine did meanwhile, if that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
+    /// How far it is, if it is not complete; then nothing is decided yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
     /// The figures.
     pub comparisons: Vec<Compared>,
+}
+
+/// How far a comparison is that is measured pair by pair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The pairs of runs that are complete.
+    pub pairs: u64,
+    /// How many there are to be, at most.
+    pub of: u64,
+    /// After how many pairs there may be a verdict.
+    pub looks: Vec<u64>,
+    /// It was ended: nothing is under way any more.
+    pub ended: bool,
 }
 
 /// Something that is not the same on both sides.
@@ -78,6 +99,13 @@ pub struct Compared {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
+    /// The lower end of the ratio's interval within the runs, if there is one on each side: how
+    /// certain the ratio of these two is, which says nothing about how runs differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_low: Option<f64>,
+    /// Its upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_high: Option<f64>,
     /// B less A, of shares, in percentage points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points: Option<Points>,
@@ -120,6 +148,33 @@ impl Comparison {
     /// The figures that the verdict rests on.
     pub fn gated(&self) -> impl Iterator<Item = &Compared> {
         self.comparisons.iter().filter(|it| it.gated)
+    }
+
+    /// The same as an early reading. Whoever reads after every pair sees differences where there
+    /// are none far too often (P. Armitage, C. K. `McPherson` and B. C. Rowe, Journal of the Royal
+    /// Statistical Society A 132 (1969), 235–244: at a level of 5 %, 14 % after five readings), so
+    /// that nothing counts as decided.
+    #[must_use]
+    pub fn so_far(mut self, progress: Progress) -> Self {
+        for figure in &mut self.comparisons {
+            (figure.verdict, figure.more_runs) = (Standing::CannotTell, None);
+        }
+        self.verdict = Standing::CannotTell;
+        self.progress = Some(progress);
+        self
+    }
+
+    /// The same with what the machine did meanwhile, and a note where that may be the reason.
+    #[must_use]
+    pub fn beside(mut self, control: Option<Control>) -> Self {
+        self.notes.extend(control.iter().flat_map(|it| it.warnings.clone()));
+        self.control = control;
+        self
+    }
+
+    /// Whether there is one run on each side, and no interval but those within the runs.
+    pub fn is_within(&self) -> bool {
+        self.comparisons.iter().any(|it| it.within_low.is_some())
     }
 
     /// About how many more runs of each side would decide all that is gated.

@@ -3,6 +3,7 @@
 use crate::op::OpKind;
 use crate::plan::{Metric, Quantity};
 use crate::record::{RunRecord, RunResult};
+use crate::statistics::Bounds;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -32,6 +33,9 @@ pub struct Run {
     /// What was measured, in the order in which it is shown; those without a value say why.
     #[serde(skip)]
     pub(super) values: Vec<(Quantity, Result<f64, String>)>,
+    /// How certain that is within the run, where that is known.
+    #[serde(skip)]
+    pub(super) within: Vec<(Quantity, Bounds)>,
 }
 
 impl Run {
@@ -39,6 +43,7 @@ impl Run {
     /// none throughput, median, 99th percentile and failed share of all requests and of each kind.
     pub fn of(record: &RunRecord, name: &str, wanted: &[Quantity]) -> Self {
         let quantities = if wanted.is_empty() { usual(record) } else { wanted.to_vec() };
+        let within = quantities.iter().filter_map(|it| Some((*it, record.within(*it)?))).collect();
         let values = quantities.into_iter().map(|it| (it, record.value_of(it)));
         Self {
             name: name.to_owned(),
@@ -51,6 +56,7 @@ impl Run {
             command: record.plan.command.clone(),
             plan: record.plan.essence(),
             values: values.collect(),
+            within,
         }
     }
 }

@@ -114,6 +114,12 @@ impl Histogram {
         seen.map(|it| (it.value_iterated_to(), it.count_since_last_iteration())).collect()
     }
 
+    /// How many samples lie beyond a value, which they must differ from in their first three
+    /// digits.
+    pub fn beyond(&self, ns: Nanos) -> u64 {
+        self.len() - self.0.count_between(0, ns)
+    }
+
     /// Whether at least ten samples lie beyond `percentile`.
     pub fn earns(&self, percentile: f64) -> bool {
         earned(self.len(), percentile)

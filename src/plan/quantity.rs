@@ -96,7 +96,7 @@ impl Metric {
             return Some(Self::Time(span.unwrap_or(Span::Response), one));
         }
         match text {
-            "err" => Some(Self::Errors),
+            "err" | "errors" => Some(Self::Errors),
             "unfinished" => Some(Self::Unfinished),
             "dropped" => Some(Self::Dropped),
             "throughput" => Some(Self::Throughput),

@@ -136,6 +136,54 @@ fn a_warm_up_is_marked_and_a_fill_that_slows_down_has_a_slope() {
 }
 
 #[test]
+fn growth_of_little_is_none_and_so_is_a_change_of_little() {
+    let slowing = |at: u32| reads(at, 1_000 - u64::from(at) * 2 + noise(at), 1_000);
+    let slowing = series((0..100).map(slowing));
+    let size = |at_s, bytes| SizePoint { at_s, file_bytes: Some(bytes), ..SizePoint::default() };
+    let sizes = vec![size(0.0, 1_000_000_000), size(100.0, 1_050_000_000)];
+    let growth = Growth { sizes, ..Growth::default() };
+    let estimates = Estimates::of(&slowing, 100.0, Some(&growth), 42).unwrap();
+    assert!(matches!(estimates.trends[..], [Trend { per: Per::Minute, .. }]), "{estimates:?}");
+    // Half a percent in all, as clear as it is.
+    let little = |at: u32| reads(at, 100_000 - u64::from(at) * 5, 1_000);
+    let estimates = of(&series((0..100).map(little)), 100.0).unwrap();
+    assert_eq!(estimates.trends, []);
+}
+
+#[test]
+fn an_operation_of_several_requests_is_not_counted_with_them() {
+    let second = |at: u32| {
+        let mut interval = reads(at, 100 + noise(at), 1_000);
+        let mut both = KindInterval { requests: 50, ok: 50, ..KindInterval::default() };
+        both.response.record_many(9_000_000, 50);
+        *interval.kind_mut(OpKind::ReadModifyWrite) = both;
+        interval
+    };
+    let estimates = of(&series((0..60).map(second)), 60.0).unwrap();
+    let (low, high) = bounds(estimates.all.throughput_per_s);
+    assert!(100.0 < low && high < 110.0, "{low} {high}");
+    assert!(bounds(estimates.all.p99_us).1 < 2_000.0);
+    let (low, high) = bounds(estimates.operations[&OpKind::ReadModifyWrite].throughput_per_s);
+    assert!((low - 50.0).abs() < 1e-9 && (high - 50.0).abs() < 1e-9, "{low} {high}");
+}
+
+#[test]
+fn what_settles_in_the_second_half_was_never_steady() {
+    let settling = |at: u32| reads(at, 100 + 10 * u64::from(at.min(45)) + noise(at), 1_000);
+    let estimates = of(&series((0..60).map(settling)), 60.0).unwrap();
+    assert_eq!((estimates.steady_from_s, estimates.unsettled), (None, true));
+}
+
+#[test]
+fn a_step_without_answers_has_the_median_before_it() {
+    let series = series([reads(1, 10, 1_000), reads(3, 10, 2_000)].into_iter());
+    let medians = Steps::of(&series, (1, 5), &|_| true).medians();
+    let wanted = [1e6, 1e6, 1e6, 2e6, 2e6];
+    let near = medians.iter().zip(wanted).all(|(it, wanted)| (it / wanted - 1.0).abs() < 0.01);
+    assert!(near && medians.len() == 5, "{medians:?}");
+}
+
+#[test]
 fn they_read_back_as_they_were_written() {
     let series = series((0..30).map(|at| reads(at, 100 + noise(at), 1_000)));
     let mut estimates = of(&series, 30.0).unwrap();

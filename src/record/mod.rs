@@ -16,6 +16,7 @@ mod threshold;
 mod verdict;
 mod visible;
 mod warning;
+mod within;
 
 pub use agents::{AgentRecord, AgentSecond, AgentStage, Lost};
 pub use baseline::{Regression, Standing};

@@ -3,7 +3,7 @@
 use super::number::{decimal, grouped, millis};
 use super::table::align;
 use crate::record::{AgentRecord, AgentStage, RunRecord, StageRecord, agent_numbers};
-use crate::sweep::median;
+use crate::statistics::median;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

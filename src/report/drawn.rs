@@ -1,9 +1,13 @@
-//! Pictures of sweeps, trends and bursts.
+//! Pictures of sweeps, trends, searches, sizings and bursts.
 
 use super::burst::BurstSecond;
-use super::chart::{burst, by_size, of_sweep, of_trend};
+use super::chart::{burst, by_size, of_max, of_sizing, of_sweep, of_trend};
+use super::max::{subject, verdict};
 use super::picture::{Picture, draw_charts};
+use super::sizing;
 use super::trend::{changes, headline};
+use crate::search::MaxRecord;
+use crate::sizing::Sizing;
 use crate::sweep::{Curve, SweepRecord};
 use crate::trend::Trend;
 
@@ -38,6 +42,20 @@ pub fn trend_picture(trend: &Trend, picture: Picture) -> Vec<u8> {
     lines.extend((left_out > 0).then(|| format!("! {left_out} left out; the text says why")));
     let title = format!("springload trend · {}", headline(trend));
     draw_charts((title, lines), of_trend(trend), picture)
+}
+
+/// A search for the most that is sustained as a picture: times, rate and errors by load.
+pub fn max_picture(max: &MaxRecord, picture: Picture) -> Vec<u8> {
+    let (_, mark, words) = verdict(max);
+    draw_charts((subject(max), vec![format!("{mark} {words}")]), of_max(max), picture)
+}
+
+/// A sizing as a picture: the rate by the number of nodes.
+pub fn sizing_picture(it: &Sizing, picture: Picture) -> Vec<u8> {
+    let (_, mark, words) = sizing::verdict(it);
+    let notes = sizing::notes(it).into_iter().map(|note| format!("! {note}"));
+    let lines = std::iter::once(format!("{mark} {words}")).chain(notes).collect();
+    draw_charts((sizing::subject(it), lines), of_sizing(it), picture)
 }
 
 /// One fill by the size of the database, as couchdb-performance-tests drew it.

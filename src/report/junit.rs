@@ -120,7 +120,7 @@ fn threshold(asked: Requirement) -> Case {
         (false, Ok(_)) => End::Failure(why),
         (false, Err(_)) => End::Error(why),
     };
-    Case { name: format!("{} {}", asked.subject, asked.wanted), ended }
+    Case { name: asked.name, ended }
 }
 
 /// All that can be wrong with a run but its thresholds, which have their own cases.

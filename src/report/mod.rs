@@ -20,12 +20,14 @@ mod html;
 mod json;
 mod junit;
 mod look;
+mod max;
 mod nodes;
 mod number;
 mod openmetrics;
 mod picture;
 mod sane;
 mod siege;
+mod sizing;
 mod story;
 mod sweep;
 mod table;
@@ -41,19 +43,23 @@ pub use burst::{BurstSecond, burst_csv, burst_seconds, burst_text};
 pub use chart::ChartKind;
 pub use clean::{cleaned, terminal_json};
 pub use comparison::{
-    change_words, comparison_junit, comparison_markdown, comparison_text, verdict_words,
+    beforehand_text, comparison_junit, comparison_markdown, comparison_text, verdict_words,
 };
-pub use drawn::{bulk_perf_picture, burst_picture, sweep_picture, trend_picture};
+pub use drawn::{
+    bulk_perf_picture, burst_picture, max_picture, sizing_picture, sweep_picture, trend_picture,
+};
 pub use exposition::Exposition;
 pub use headline::{Headline, headline};
-pub use html::{comparison_page, sweep_page, sweep_pill, trend_page};
+pub use html::{comparison_page, max_page, sizing_page, sweep_page, sweep_pill, trend_page};
 pub use json::{RunFileError, read as read_json};
 pub use look::{Look, shown};
+pub use max::{max_text, step_words, verdict as max_pill};
 pub use number::{bytes, grouped, millis};
 pub use openmetrics::expose;
 pub use picture::Picture;
 pub use sane::sane;
 pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};
+pub use sizing::sizing_text;
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use text::{SavedRow, one_line, saved_text, trend_text};
 pub use threshold::threshold_lines;

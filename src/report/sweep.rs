@@ -6,7 +6,8 @@ use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use crate::plan::stage_title;
 use crate::statistics::Fit;
-use crate::sweep::{Axis, CellRecord, Curve, CurvePoint, Headline, Setting, SweepRecord, median};
+use crate::statistics::median;
+use crate::sweep::{Axis, CellRecord, Curve, CurvePoint, Headline, Setting, SweepRecord};
 use std::fmt::Write as _;
 
 /// The most rows of a curve to print.

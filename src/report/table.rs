@@ -1,4 +1,4 @@
-//! Columns of text: the first aligned left, the others right.
+//! Columns of text, the first aligned left, the others right; and paragraphs.
 
 /// Rows of cells, padded so that columns line up; each line is indented by two spaces.
 pub(super) fn align(rows: &[Vec<String>]) -> String {
@@ -22,4 +22,24 @@ pub(super) fn align(rows: &[Vec<String>]) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Breaks a line at 80 columns; what follows is indented.
+pub(super) fn wrapped(out: &mut String, line: &str) {
+    let mut column = 0;
+    for (place, word) in line.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if place > 0 {
+            if column + 1 + length > 80 {
+                out.push_str("\n  ");
+                column = 2;
+            } else {
+                out.push(' ');
+                column += 1;
+            }
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
 }

@@ -12,6 +12,8 @@ pub(super) struct Requirement {
     pub(super) subject: String,
     /// What it must be, such as `≤ 50 ms`.
     pub(super) wanted: String,
+    /// Both, without what was measured: the same in each run of a plan.
+    pub(super) name: String,
     /// The limit alone, such as `50 ms`.
     pub(super) limit: String,
     /// What was measured, such as `640 ms`; or why it cannot be judged.
@@ -35,16 +37,15 @@ pub fn threshold_lines(record: &RunRecord) -> Vec<String> {
 impl Requirement {
     fn of(judgement: &Judgement) -> Self {
         let Threshold { metric, comparison, limit, .. } = judgement.expression;
-        let limit = match (limit, judgement.limit) {
-            (Limit::Baseline(factor), Some(own)) => {
-                let times = if (factor - 1.0).abs() < f64::EPSILON {
-                    String::new()
-                } else {
-                    format!("{factor} × ")
-                };
-                format!("{times}baseline ({})", number(own, judgement.unit))
-            }
-            (limit, _) => limit_words(metric, limit),
+        let asked = limit_words(metric, limit);
+        let name = format!(
+            "{} {} {asked}",
+            subject(judgement.expression.quantity()),
+            opposite(comparison)
+        );
+        let limit = match judgement.limit {
+            Some(own) => format!("{asked} ({})", number(own, judgement.unit)),
+            None => asked,
         };
         let found = match (judgement.value, &judgement.problem) {
             (Some(value), _) => Ok(number(value, judgement.unit)),
@@ -54,6 +55,7 @@ impl Requirement {
         Self {
             subject: subject(judgement.expression.quantity()),
             wanted: format!("{} {limit}", opposite(comparison)),
+            name,
             limit,
             found,
             met: !judgement.broken,
@@ -64,16 +66,18 @@ impl Requirement {
     fn beside_baseline(it: &Regression, most: f64) -> Self {
         let rises = it.metric.metric.is_better_high();
         let (compared, sign) = if rises { ("≥", '−') } else { ("≤", '+') };
-        let limit = match it.unit {
-            Unit::Percent => format!("baseline {} + 0.1 points", number(it.baseline, it.unit)),
-            _ => format!("baseline {} {sign} {most} %", number(it.baseline, it.unit)),
+        let margin = match it.unit {
+            Unit::Percent => "+ 0.1 points".to_owned(),
+            _ => format!("{sign} {most} %"),
         };
+        let limit = format!("baseline {} {margin}", number(it.baseline, it.unit));
         let found = match (it.value, &it.problem) {
             (Some(value), _) => Ok(number(value, it.unit) + &change_words(it)),
             (None, problem) => Err(problem.clone().unwrap_or_else(|| "no value".to_owned())),
         };
         let (subject, met) = (subject(it.metric), !it.broken);
-        Self { subject, wanted: format!("{compared} {limit}"), limit, found, met }
+        let name = format!("{subject} {compared} baseline {margin}");
+        Self { subject, wanted: format!("{compared} {limit}"), name, limit, found, met }
     }
 
     /// `✓` or `✗`.
@@ -149,6 +153,7 @@ fn limit_words(metric: Metric, limit: Limit) -> String {
             format!("{} {name}", grouped(ns / unit))
         }
         Limit::Percent(percent) => format!("{percent} %"),
+        Limit::Baseline(factor) if (factor - 1.0).abs() < f64::EPSILON => "baseline".to_owned(),
         Limit::Baseline(factor) => format!("{factor} × baseline"),
         Limit::Number(number) => {
             let whole = number.fract().abs() < f64::EPSILON;

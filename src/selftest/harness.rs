@@ -67,6 +67,11 @@ impl Observer for Silent {
 impl Load {
     /// Reads one document per connection from a new null responder.
     pub(super) fn run(self) -> Result<Seen, Broken> {
+        self.run_until(&Arc::new(Stop::default()))
+    }
+
+    /// The same, as long as nobody asks for an end.
+    pub(super) fn run_until(self, stop: &Arc<Stop>) -> Result<Seen, Broken> {
         let options =
             Options { mode: Mode::Null, faults: self.faults, pinned: true, ..Options::default() };
         let server = StandIn::start(bind("127.0.0.1:0")?, options)?;
@@ -108,7 +113,7 @@ impl Load {
             Broken::Plan(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
         })?;
         let url = server.url();
-        let record = run(&plan, Some(url), &Arc::new(Stop::default()), &mut Silent)?;
+        let record = run(&plan, Some(url), stop, &mut Silent)?;
         // The last answer's time is logged after it is sent: wait for the server's threads.
         let (counters, served) = (server.counters(), settled(&server));
         server.stop();

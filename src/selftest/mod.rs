@@ -3,6 +3,7 @@
 //!
 //! Knows plan, run and the stand-in; prints nothing.
 
+mod ceiling;
 mod claims;
 mod harness;
 mod merge;
@@ -11,6 +12,7 @@ mod outcome;
 mod replay;
 mod shapes;
 
+pub use ceiling::null_rate_per_s;
 pub use claims::{Claim, Length, claims};
 pub use noise::Noise;
 pub use outcome::{Finding, Outcome};

@@ -77,6 +77,42 @@ fn of_independent_steps_it_is_the_interval_of_a_textbook() {
 }
 
 #[test]
+fn of_few_steps_it_is_wider_as_students_t_is() {
+    let ratios = (0..60).filter_map(|seed| {
+        let mut draws = Stream::new(mix(19, seed, 0), 0);
+        let steps = levels(&mut draws, 24, 0.0);
+        let half = t_quantile(0.05, 23.0) * (squares(&steps) / 23.0 / 24.0).sqrt();
+        match mean_interval(&steps, &mut draws) {
+            Some(Bounded::Within(Bounds { low, high })) => Some((high - low) / (2.0 * half)),
+            _ => None,
+        }
+    });
+    let ratios: Vec<f64> = ratios.collect();
+    let ratio = mean(&ratios);
+    assert!(ratios.len() > 20 && (0.91..1.03).contains(&ratio), "{ratio} of {}", ratios.len());
+}
+
+#[test]
+fn blocks_that_do_not_divide_the_steps_add_nothing() {
+    let mut draws = Stream::new(mix(20, 0, 0), 0);
+    let steps: Vec<f64> = levels(&mut draws, 301, 0.8).iter().map(|it| it + 100.0).collect();
+    let Some(Bounded::Within(Bounds { low, high })) = mean_interval(&steps, &mut draws) else {
+        panic!("no interval")
+    };
+    let middle = mean(&steps);
+    assert!((low.midpoint(high) - middle).abs() < 0.1, "{low} {high}: {middle}");
+    assert!((0.4..1.2).contains(&(high - low)), "{low} {high}");
+}
+
+#[test]
+fn a_slow_wave_of_a_quantile_is_memory() {
+    let wave = |at: u32| 10_000 + (5_000.0 * (f64::from(at) / 5.0).sin()) as u64;
+    let steps: Vec<Vec<(u64, u64)>> = (0..60).map(|at| vec![(wave(at), 100)]).collect();
+    let found = Seen::new(&steps).quantile_interval(0.5, &mut Stream::new(5, 0));
+    assert!(matches!(found, Some(Bounded::TooShort(61..1_000))), "{found:?}");
+}
+
+#[test]
 fn too_few_steps_against_their_memory_have_none() {
     let mut draws = Stream::new(1, 0);
     assert_eq!(mean_interval(&[], &mut draws), None);

@@ -178,12 +178,28 @@ impl Difference {
         }
     }
 
-    /// How many values of each side it takes to see a difference of `size` four times out of five:
-    /// 2 (1.96 + 0.84)² (s / size)², and two more, as s is not known (R. Lehr, "Sixteen S-squared
-    /// over D-squared", Statistics in Medicine 11 (1992), 1099–1102).
+    /// How many values of each side it takes to see a difference of `size`: [`values_for`].
     pub fn values_for(&self, size: f64) -> f64 {
-        (15.7 * (self.deviation / size).powi(2) + 2.0).ceil()
+        values_for(self.deviation, size)
     }
+}
+
+/// 2 (1.96 + 0.84)².
+const LEHR: f64 = 15.7;
+/// So many values more, as the standard deviation is not known but estimated.
+const UNKNOWN: f64 = 2.0;
+
+/// How many values of each side, with this standard deviation, it takes to see a difference of
+/// `size` four times out of five: 2 (1.96 + 0.84)² (s / size)² (R. Lehr, "Sixteen S-squared over
+/// D-squared", Statistics in Medicine 11 (1992), 1099–1102), and two more.
+pub fn values_for(deviation: f64, size: f64) -> f64 {
+    (LEHR * (deviation / size).powi(2) + UNKNOWN).ceil()
+}
+
+/// The difference that so many values of each side show four times out of five. `None`: they are
+/// too few for any.
+pub fn size_for(deviation: f64, values: f64) -> Option<f64> {
+    (values > UNKNOWN).then(|| deviation * (LEHR / (values - UNKNOWN)).sqrt())
 }
 
 #[cfg(test)]

@@ -159,3 +159,15 @@ fn several_figures_together_give_no_more_alarms_than_one() {
     let alarms = (0..2_000u64).filter(alarm).count() as f64 / 20.0;
     assert!((3.0..=7.0).contains(&alarms), "{alarms} %");
 }
+
+#[test]
+fn values_and_size_belong_together() {
+    // Lehr's example of 5 % at a variation of 3 %: 5.7, and 2 more.
+    assert!((values_for(0.03, 0.05) - 8.0).abs() < 1e-9);
+    assert_eq!(size_for(0.03, 2.0), None);
+    for (deviation, size) in [(0.03, 0.05), (0.01, 0.05), (0.06, 0.02)] {
+        let values = values_for(deviation, size);
+        assert!(size_for(deviation, values).unwrap() <= size);
+        assert!(values <= 3.0 || size_for(deviation, values - 1.0).unwrap() > size);
+    }
+}

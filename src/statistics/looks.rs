@@ -4,7 +4,7 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Points of the grid on which the statistic's distribution is followed from look to look.
-const GRID: usize = 2_000;
+const GRID: usize = 500;
 /// No statistic is farther out, in standard deviations.
 const FAR: f64 = 8.0;
 
@@ -69,13 +69,10 @@ impl Walk {
     fn step(&mut self, share: f64, bound: f64) {
         let most = bound * share.sqrt();
         let width = 2.0 * most / GRID as f64;
-        let middle = |cell: usize| -most + (cell as f64 + 0.5) * width;
-        let at = (0..GRID).map(|cell| {
-            let value = middle(cell);
-            let low = self.above(share, value - width / 2.0);
-            (value, low - self.above(share, value + width / 2.0))
-        });
-        self.at = at.collect();
+        let edge = |cell: usize| -most + cell as f64 * width;
+        let above: Vec<f64> = (0..=GRID).map(|cell| self.above(share, edge(cell))).collect();
+        let cells = above.windows(2).enumerate();
+        self.at = cells.map(|(cell, it)| (edge(cell) + width / 2.0, it[0] - it[1])).collect();
         self.share = share;
     }
 }

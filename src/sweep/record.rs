@@ -208,14 +208,6 @@ impl Curve {
     }
 }
 
-/// The median; `None`: there are no values.
-pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    let last = values.len().checked_sub(1)?;
-    Some(f64::midpoint(values[last / 2], values[last.div_ceil(2)]))
-}
-
 /// A size at a moment, interpolated between the two readings around it.
 fn size_at(
     growth: &Growth,
@@ -254,13 +246,6 @@ mod tests {
             [false, false, true, false]
         );
         assert_eq!(curve.sound().count(), 3);
-    }
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        assert_eq!(median([3.0, 1.0, 100.0]), Some(3.0));
-        assert_eq!(median([4.0, 1.0, 2.0, 100.0]), Some(3.0));
-        assert_eq!(median([]), None);
     }
 
     #[test]

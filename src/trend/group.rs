@@ -141,6 +141,42 @@ mod tests {
     }
 
     #[test]
+    fn changes_of_level_server_and_machine_are_no_variation() {
+        let values = |step: f64, bump: f64| -> Vec<f64> {
+            let wave = |at: usize| 1.0 + [0.0, 0.02, 0.01, 0.03][at % 4];
+            let level = |at: usize| if at < 6 { 100.0 } else { step };
+            (0..12).map(|at| level(at) * wave(at) * if at == 3 { bump } else { 1.0 }).collect()
+        };
+        let group = |values: &[f64], count: usize, other_server_from: usize| {
+            let run = |at: usize| {
+                let mut record = record(at);
+                if at >= other_server_from {
+                    record.server.version = "9.9".to_owned();
+                }
+                point(&record).run
+            };
+            let runs: Vec<Run> = (0..count).map(run).collect();
+            let known = values[..count].iter().copied().map(Some).collect();
+            let series = vec![series("throughput".parse().unwrap(), known, &runs)];
+            Group { command: String::new(), marks: marks(&runs), runs, series }
+        };
+        let told = |group: &Group| group.variations().first().map(|it| it.1);
+        let steady = told(&group(&values(100.0, 1.0), 12, 99)).unwrap();
+        assert!((0.008..0.016).contains(&steady), "{steady}");
+        let stepped = told(&group(&values(60.0, 1.0), 12, 99)).unwrap();
+        assert!((stepped - steady).abs() < 0.003, "{stepped}");
+        let unsteady = told(&group(&values(100.0, 1.2), 12, 99)).unwrap();
+        assert!(unsteady > 3.0 * steady, "one run that is off is variation: {unsteady}");
+        // Five runs are too few to find a change in, but the server is another one.
+        let few = values(60.0, 1.0)[3..8].to_vec();
+        assert!(told(&group(&few, 5, 99)).unwrap() > 0.1);
+        assert!(told(&group(&few, 5, 3)).unwrap() < 0.03);
+        assert!(told(&group(&few, 4, 3)).is_none(), "three differences are needed");
+        assert_eq!(told(&group(&values(100.0, 1.0), 3, 99)), None);
+        assert!(told(&group(&values(100.0, 1.0), 4, 99)).is_some());
+    }
+
+    #[test]
     fn what_fails_a_run_is_no_other_plan() {
         let (one, mut other) = (record(0), record(1));
         other.plan.thresholds = fixture::record(&["err > 5%"]).plan.thresholds;

@@ -10,11 +10,14 @@ pub use point::Point;
 
 use crate::plan::Quantity;
 use crate::record::Unit;
-use crate::statistics::LEAST_AT_LEVEL;
+use crate::statistics::{LEAST_AT_LEVEL, successive_deviation};
 use serde::{Deserialize, Serialize};
 
 /// The fewest runs in which a change can be found.
 pub const LEAST_RUNS: usize = 2 * LEAST_AT_LEVEL;
+
+/// The fewest runs that tell how much they vary.
+pub const LEAST_TO_VARY: usize = 4;
 
 /// Runs in the order of time, by plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -132,6 +135,32 @@ impl Trend {
     /// The number of runs.
     pub fn runs(&self) -> usize {
         self.groups.iter().map(|group| group.runs.len()).sum()
+    }
+}
+
+impl Group {
+    /// How much a run varies, as the standard deviation of the logarithms, for each quantity of
+    /// which that can be told. Where its level changed, or the server, the machine or springload,
+    /// is no part of it.
+    pub fn variations(&self) -> Vec<(Quantity, f64)> {
+        let one = |series: &Series| Some((series.metric, self.variation(series)?));
+        self.series.iter().filter_map(one).collect()
+    }
+
+    fn variation(&self, series: &Series) -> Option<f64> {
+        let breaks = series.changes.iter().map(|change| change.at);
+        let breaks: Vec<usize> = breaks.chain(self.marks.iter().map(|mark| mark.at)).collect();
+        let mut parts: Vec<Vec<f64>> = vec![Vec::new()];
+        for (at, value) in series.values.iter().enumerate() {
+            if breaks.contains(&at) {
+                parts.push(Vec::new());
+            }
+            parts.last_mut()?.extend(value.filter(|value| *value > 0.0).map(f64::ln));
+        }
+        let differences: usize = parts.iter().map(|part| part.len().saturating_sub(1)).sum();
+        let parts: Vec<&[f64]> = parts.iter().map(Vec::as_slice).collect();
+        (differences + 1 >= LEAST_TO_VARY && series.unit != Unit::Percent)
+            .then(|| successive_deviation(&parts))?
     }
 }
 

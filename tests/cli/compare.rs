@@ -89,6 +89,63 @@ fn one_run_each_is_told_and_decides_nothing() {
     assert!(!it.stdout.to_lowercase().contains("significant"), "{}", it.stdout);
 }
 
+/// Gives each stage intervals of ± 2 % for the throughput, and none for p99.
+fn with_estimates(mut record: Value) -> Value {
+    for stage in record["stages"].as_array_mut().expect("stages") {
+        let elapsed_s = stage["elapsed_s"].as_f64().expect("a time");
+        let rate = |operations: &[Value]| -> f64 {
+            operations.iter().filter_map(|it| Some(it["ok"].as_f64()? / elapsed_s)).sum()
+        };
+        let of = |rate: f64| {
+            json!({
+                "throughput_per_s": { "low": rate * 0.98, "high": rate * 1.02 },
+                "p99_us": { "needed_s": 90 },
+            })
+        };
+        let operations = stage["operations"].as_array().expect("operations").clone();
+        let kind = |it: &Value| it["kind"].as_str().expect("a kind").to_owned();
+        let own = |it: &Value| (kind(it), of(rate(std::slice::from_ref(it))));
+        let each: serde_json::Map<String, Value> = operations.iter().map(own).collect();
+        stage["estimates"] = json!({
+            "over_s": 60, "step_s": 1, "all": of(rate(&operations)), "operations": each,
+        });
+    }
+    record
+}
+
+#[test]
+fn one_run_each_has_intervals_within_the_runs_that_decide_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    save(folder.path(), "a", &with_estimates(run(0, 1.0)));
+    save(folder.path(), "b", &with_estimates(run(1, 0.5)));
+    let text = compare(folder.path(), &[]);
+    assert_eq!(text.code, 0, "{}", text.stdout);
+    assert!(text.stdout.lines().all(|line| line.chars().count() <= 80), "{}", text.stdout);
+    for told in ["within the runs", "the intervals are within the two runs", "can't tell"] {
+        assert!(text.stdout.contains(told), "{told}: {}", text.stdout);
+    }
+    assert!(!text.stdout.contains("95 % interval"), "{}", text.stdout);
+    let json = compare(folder.path(), &["--format", "json"]);
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let rate = figure(&json, "read", "throughput");
+    let end = |name: &str| rate[name].as_f64().expect("an end");
+    let (low, high) = (end("within_low"), end("within_high"));
+    assert!(low < end("ratio") && end("ratio") < high, "{rate:#}");
+    assert!(high / low < 1.08 && high / low > 1.04, "{rate:#}");
+    assert_eq!((&rate["low"], &rate["verdict"]), (&Value::Null, &json!("cannot_tell")));
+    let short = figure(&json, "read", "p99");
+    assert_eq!(short["within_low"], Value::Null, "too short");
+    let markdown = compare(folder.path(), &["--format", "markdown"]).stdout;
+    assert!(markdown.contains("| change | within the runs | verdict |"), "{markdown}");
+    let page = compare(folder.path(), &["--format", "html"]).stdout;
+    assert!(page.contains("<g class=\"open within\"><line"), "it is drawn");
+    assert!(page.contains(">within the runs</th>"));
+    // Where there are several runs, how those vary is known.
+    save(folder.path(), "b/2", &with_estimates(run(2, 0.5)));
+    let several = compare(folder.path(), &[]);
+    assert!(!several.stdout.contains("within the"), "{}", several.stdout);
+}
+
 #[test]
 fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
     let folder = sides(1.0);
@@ -112,7 +169,7 @@ fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
     save(folder.path(), "b/9", &stopped);
     let it = compare(folder.path(), &[]);
     assert_eq!(it.code, 0, "{}", it.stdout);
-    assert!(it.stderr.contains("was stopped before its end"), "{}", it.stderr);
+    assert!(it.stderr.contains("b/9/run.json: stopped before its end"), "{}", it.stderr);
 }
 
 #[test]
@@ -133,10 +190,14 @@ fn mistakes_are_named_with_their_cure() {
     }
     // Broken files are left out of a folder, and told.
     std::fs::create_dir(folder.path().join("b/10")).expect("a folder");
-    std::fs::write(folder.path().join("b/10/run.json"), "{").expect("a file");
+    let hostile = r#"{"schema_version":1,"started_at":"\u001b[31m","partial":"\u001b]0;x"}"#;
+    std::fs::write(folder.path().join("b/10/run.json"), hostile).expect("a file");
+    std::fs::create_dir(folder.path().join("b/\u{1b}[2J")).expect("a folder");
+    std::fs::write(folder.path().join("b/\u{1b}[2J/run.json"), "{").expect("a file");
     let it = compare(folder.path(), &[]);
     assert_eq!(it.code, 0, "{}", it.stdout);
-    assert!(it.stderr.contains("left out"), "{}", it.stderr);
+    assert_eq!(it.stderr.matches("left out").count(), 2, "{}", it.stderr);
+    assert!(!it.stderr.contains('\u{1b}'), "{:?}", it.stderr);
     let broken = folder.path().join("b/10/run.json");
     let one = springload(["compare", a, "--", broken.to_str().expect("UTF-8")]);
     one.refused(2, &["run.json"]);

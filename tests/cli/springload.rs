@@ -314,6 +314,11 @@ impl Running {
         Self { child: Some(child), folder: Some(folder) }
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
+    }
+
     /// Presses Ctrl-C.
     pub(crate) fn interrupt(&self) {
         self.signal(rustix::process::Signal::INT);

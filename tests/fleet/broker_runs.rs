@@ -60,12 +60,13 @@ fn shows_a_password(text: &str) -> bool {
     [PASSWORD, "s3cret", "S3CRET"].iter().any(|secret| text.contains(secret))
 }
 
-/// The command lines of all processes, as everybody may list them.
-fn processes() -> String {
-    let listed = Command::new("ps").args(["-e", "-o", "args"]).output();
+/// The command lines of a run's processes, as everybody may list them. Other tests of this
+/// program run beside it, and one of those is refused for a password on its command line.
+fn processes_of(run: &str) -> Vec<String> {
+    let listed = Command::new("ps").args(["-e", "-ww", "-o", "args"]).output();
     let listed = text(&listed.expect("ps runs").stdout);
-    assert!(listed.contains(BINARY), "{listed}");
-    listed
+    let of_run = |line: &&str| line.contains(BINARY) && line.split(' ').any(|word| word == run);
+    listed.lines().filter(of_run).map(str::to_owned).collect()
 }
 
 #[test]
@@ -98,6 +99,10 @@ fn eight_agents_do_what_was_asked_and_nobody_sees_the_password() {
     let tls = broker.tls_url();
     let user = [("SPRINGLOAD_BROKER_USER", USER), ("SPRINGLOAD_BROKER_PASSWORD", PASSWORD)];
     for index in 0..8 {
+        if index == 7 {
+            // Nothing ends before the last agent is there, so all others are listed.
+            assert_eq!(processes_of(&run).len(), children.0.len());
+        }
         let (number, address) = (index.to_string(), broker.url());
         let agent = ["agent", "--run", &run, "--index", &number];
         children.0.push(match index % 4 {
@@ -113,7 +118,9 @@ fn eight_agents_do_what_was_asked_and_nobody_sees_the_password() {
             }
         });
     }
-    let ended = children.end(|| assert!(!shows_a_password(&processes())));
+    let ended = children.end(|| {
+        assert!(!processes_of(&run).iter().any(|line| shows_a_password(line)));
+    });
     for (place, output) in ended.iter().enumerate() {
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         // A debug build on a busy machine may be what limits the run.
@@ -127,7 +134,7 @@ fn eight_agents_do_what_was_asked_and_nobody_sees_the_password() {
     assert!(!shows_a_password(&page));
     let record: Value = serde_json::from_str(&record).expect("JSON");
     same_as_the_server_counted(&record, &server);
-    starts_are_close(&record);
+    starts_are_close_or_told(&record);
 }
 
 /// Totals, and what each agent adds to them, are what the stand-in counted.
@@ -153,9 +160,10 @@ fn same_as_the_server_counted(record: &Value, server: &Server) {
     }
 }
 
-/// All agents send their first request at about one time; how close is the machine's affair, so
-/// the bound is a wide one.
-fn starts_are_close(record: &Value) {
+/// All agents send their first request at about one time. How close is the machine's affair, but
+/// a busy one must not hide it: 5 ms apart are told.
+fn starts_are_close_or_told(record: &Value) {
+    let warnings = record["warnings"].as_array().expect("warnings");
     for stage in record["stages"].as_array().expect("stages") {
         let agents = stage["agents"].as_array().expect("agents");
         let starts: Vec<_> = agents.iter().map(|it| it["start_us"].as_f64()).collect();
@@ -163,7 +171,9 @@ fn starts_are_close(record: &Value) {
         assert_eq!(starts.len(), 8);
         let [first, last] = [f64::min, f64::max].map(|of| starts.iter().copied().reduce(of));
         let spread_us = last.expect("starts") - first.expect("starts");
-        assert!(spread_us < 250_000.0, "{}: {spread_us} µs apart", stage["name"]);
+        let of_stage = |it: &&Value| it["code"] == "agents_late" && it["stage"] == stage["name"];
+        let told = warnings.iter().any(|it| of_stage(&it));
+        assert_eq!(told, spread_us > 5_000.0, "{}: {spread_us} µs apart", stage["name"]);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The test cases that CI systems show.
 
+use springload::plan::{Baseline, BaselineFigure, BaselineRun, Quantity};
 use springload::record::RunRecord;
 
 use super::{closed, not_sustained, render, with_failures};
@@ -42,6 +43,37 @@ fn a_case_is_red_exactly_where_the_exit_status_is_not_0() {
         }
     }
     assert!(seen.len() >= 4, "{seen:?}");
+}
+
+/// CI systems follow a case by its name, from run to run.
+#[test]
+fn names_of_cases_do_not_change_with_the_baseline() {
+    let names = |level: f64| {
+        let mut record = judged(closed(), &["p99 > 1.1 * baseline", "throughput < baseline"]);
+        let figure = |metric: Quantity| BaselineFigure { metric, values: vec![Some(level)] };
+        record.plan.baseline = Some(Baseline {
+            runs: vec![BaselineRun::default()],
+            figures: Baseline::GATED.map(figure).to_vec(),
+            max_regression_percent: Some(5.0),
+            differs: Vec::new(),
+        });
+        record.conclude();
+        let xml = render("junit", &record);
+        let name = |case: &str| case.split('"').next().unwrap_or_default().to_owned();
+        let cases = xml.split("<testcase classname=\"springload\" name=\"").skip(1);
+        cases.map(name).collect::<Vec<_>>()
+    };
+    let wanted = [
+        "p99 ≤ 1.1 × baseline",
+        "throughput ≥ baseline",
+        "throughput ≥ baseline − 5 %",
+        "p50 ≤ baseline + 5 %",
+        "p99 ≤ baseline + 5 %",
+        "errors ≤ baseline + 0.1 points",
+        "the run passed",
+    ];
+    assert_eq!(names(100.0), wanted);
+    assert_eq!(names(123_456.0), wanted);
 }
 
 #[test]

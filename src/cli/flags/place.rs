@@ -1,7 +1,11 @@
 //! What `--output` names: a folder, or a file for the report, by the end of its name.
 
+use crate::cli::print::print;
+use crate::files;
 use crate::plan::Invalid;
 use crate::report::{self, Format};
+use clap::ValueEnum;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 /// Endings of files, each with its format. Formats that are missing share the ending of another.
@@ -60,6 +64,57 @@ pub(in crate::cli) fn format_of_file(
     let problem = format!("{} is not a name for --format {}", path.display(), asked.name);
     let cure = format!("give one that ends in .{ending}, or leave --format out");
     Err(Invalid::new("--output", problem, cure))
+}
+
+/// The same for a verb whose formats are its own: that of `what`, such as a trend.
+///
+/// # Errors
+/// When the file's name is for another format, or for none that there is.
+pub(in crate::cli) fn own_format<F: ValueEnum + PartialEq>(
+    path: &Path,
+    asked: Option<F>,
+    what: &str,
+) -> Result<Option<F>, Invalid> {
+    let Some(named) = format_of_file(path, None)?.map(|format| format.name) else {
+        if asked.is_none() {
+            refuse_unknown_ending(path)?;
+        }
+        return Ok(asked);
+    };
+    let named = F::from_str(named, false).map_err(|_| {
+        let own = |format: &F| Some(format.to_possible_value()?.get_name().to_owned());
+        let known: Vec<String> = F::value_variants().iter().filter_map(own).collect();
+        let endings = ENDINGS.iter().filter(|(_, name)| known.iter().any(|it| it == name));
+        let endings: Vec<String> = endings.map(|(ending, _)| format!(".{ending}")).collect();
+        let cure = format!("end the name in one of {}", endings.join(", "));
+        Invalid::new("--output", format!("{what} has no format {named}"), cure)
+    })?;
+    match asked {
+        Some(asked) if asked != named => {
+            let problem = format!("{} is not a name for this format", path.display());
+            Err(Invalid::new("--format", problem, "leave it out, or give another name"))
+        }
+        _ => Ok(Some(named)),
+    }
+}
+
+/// Writes a report to the file `path`, or to stdout if that is `-`.
+///
+/// # Errors
+/// When the file cannot be written, or a picture would go to a terminal.
+pub(in crate::cli) fn write_to(path: &Path, bytes: &[u8]) -> Result<(), Invalid> {
+    if path != Path::new("-") {
+        return files::replace(path, bytes).map_err(|error| {
+            let problem = format!("cannot write {}: {error}", path.display());
+            Invalid::new("--output", problem, "name a file in a folder that exists")
+        });
+    }
+    if bytes.starts_with(b"\x89PNG") && io::stdout().is_terminal() {
+        let cure = "redirect it, or give an --output FILE";
+        return Err(Invalid::new("--format", "png cannot be shown on a terminal", cure));
+    }
+    print(bytes);
+    Ok(())
 }
 
 #[cfg(test)]

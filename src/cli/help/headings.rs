@@ -35,6 +35,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Sides", &["a", "b", "before_a", "before_b", "against", "pairs", "metric", "gate", "delta"]),
+    ("Search", &["slo", "search", "from", "to", "searches"]),
     ("Sweep", &["axes", "preset", "scale", "rounds", "x", "resume"]),
     (
         "Load",

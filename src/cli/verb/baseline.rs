@@ -1,12 +1,11 @@
 //! Earlier runs that a run is judged by: which they are, and what they measured.
 
-use super::found::find;
+use super::found::{find, record};
 use crate::cli::flags::gate::GateArgs;
 use crate::cli::look;
-use crate::files;
 use crate::plan::{Baseline, BaselineFigure, BaselineRun, Invalid, Limit, Plan, Quantity};
-use crate::record::{Environment, RunRecord};
-use crate::report::{read_json, shown};
+use crate::record::Environment;
+use crate::report::shown;
 use crate::trend::Point;
 use std::path::Path;
 
@@ -139,12 +138,6 @@ fn read(name: &Path, plan: &Plan, wanted: &[Quantity]) -> Result<Found, Invalid>
     let skipped = own.len().saturating_sub(MOST_RUNS);
     let points: Vec<Point> = own.into_iter().skip(skipped).map(|(point, _)| point).collect();
     Ok(Found { baseline: baseline(&points), left_out })
-}
-
-fn record(file: &Path) -> Result<RunRecord, String> {
-    let text = files::read_text(file, files::RECORD)
-        .map_err(|error| format!("cannot be read: {error}"))?;
-    read_json(&text).map_err(|error| error.to_string())
 }
 
 /// What is kept of the runs.

@@ -2,14 +2,15 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
+use crate::cli::look;
 use crate::cli::print::print;
-use crate::cli::verb::found::{Found, find};
+use crate::cli::verb::found::{Found, find, record};
 use crate::compare::{Asked, Comparison, Run, compare};
 use crate::files;
 use crate::plan::{Invalid, Quantity, ThresholdError};
 use crate::record::{RunRecord, Standing};
 use crate::report::{
-    cleaned, comparison_junit, comparison_markdown, comparison_page, comparison_text, read_json,
+    cleaned, comparison_junit, comparison_markdown, comparison_page, comparison_text, shown,
     terminal_json,
 };
 use clap::ValueEnum;
@@ -201,16 +202,19 @@ fn read(
     for (name, file) in found {
         // One of many files may be anything; one that was named may not.
         let is_named = names.contains(&file) || names.len() == 1 && !names[0].is_dir();
-        match record(&file) {
-            Ok(record) if record.partial && !is_named => {
-                eprintln!("left out: {} was stopped before its end", file.display());
+        let problem = match record(&file) {
+            Ok(record) if record.partial && !is_named => "stopped before its end".to_owned(),
+            Ok(record) => {
+                runs.push((Run::of(&record, &name, wanted), file));
+                continue;
             }
-            Ok(record) => runs.push((Run::of(&record, &name, wanted), file)),
-            Err(problem) if is_named => {
-                return Err(Invalid::new(side, problem, "name a complete run.json"));
-            }
-            Err(problem) => eprintln!("left out: {problem}"),
+            Err(problem) => problem,
+        };
+        let problem = format!("{}: {problem}", file.display());
+        if is_named {
+            return Err(Invalid::new(side, problem, "name a complete run.json"));
         }
+        eprintln!("{}", shown(&format!("left out: {problem}"), look::ascii()));
     }
     runs.sort_by(|one, other| one.0.started_at.cmp(&other.0.started_at));
     let Some((_, file)) = runs.get(runs.len() / 2) else {
@@ -221,13 +225,6 @@ fn read(
     let drawn =
         record(file).map_err(|problem| Invalid::new(side, problem, "name a complete run.json"))?;
     Ok((runs.into_iter().map(|(run, _)| run).collect(), drawn))
-}
-
-fn record(file: &Path) -> Result<RunRecord, String> {
-    let shown = file.display();
-    let text = files::read_text(file, files::RECORD)
-        .map_err(|error| format!("{shown} cannot be read: {error}"))?;
-    read_json(&text).map_err(|error| format!("{shown} is {error}"))
 }
 
 impl ComparisonOutput {

@@ -1,8 +1,11 @@
 //! Several runs by one name: a folder, or a label.
 
-use super::{named, saved};
+use super::{kinds, named, saved};
 use crate::cli::pipeline::folder::RUNS;
+use crate::files;
 use crate::plan::Invalid;
+use crate::record::RunRecord;
+use crate::report::{read_json, shown};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +50,17 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
     Ok(vec![(name.display().to_string(), file)])
 }
 
+/// The record in `file`.
+///
+/// # Errors
+/// Why there is none, in one line without the file's name, as it can be shown on a terminal.
+pub(super) fn record(file: &Path) -> Result<RunRecord, String> {
+    let text = files::read_text(file, files::RECORD)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    // A file may have been written by anybody.
+    read_json(&text).map_err(|error| shown(&error.to_string(), false))
+}
+
 /// The records in `folder`, called by their paths from `top`.
 fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Result<()> {
     let called = |file: &Path| {
@@ -66,7 +80,7 @@ fn walk(top: &Path, folder: &Path, depth: usize, found: &mut Found) -> io::Resul
                 // One that cannot be read has no runs for us.
                 let _ = walk(top, &path, depth - 1, found);
             }
-        } else if json && !is_run && name != saved::SWEEP {
+        } else if json && !is_run && kinds::of_file(&path).is_none() {
             found.push((called(&path), path));
         }
     }

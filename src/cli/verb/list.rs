@@ -1,21 +1,17 @@
-//! `springload list`: the saved runs and sweeps, newest first.
+//! `springload list`: the saved runs, sweeps, searches and comparisons, newest first.
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::look;
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::print::print;
+use crate::cli::verb::kinds::{Several, host};
 use crate::cli::verb::named;
-use crate::cli::verb::saved::{
-    BROKEN, Content, NEWER, Outline, Saved, SweepOutline, everywhere, list,
-};
-use crate::cli::verb::sweep;
+use crate::cli::verb::saved::{BROKEN, Content, NEWER, Outline, Saved, everywhere, list};
 use crate::clock::wall_ns;
 use crate::files;
 use crate::record::ResultKind;
-use crate::report::{
-    Headline, SavedRow, headline, read_json, saved_text, shown, sweep_pill, terminal_json,
-};
+use crate::report::{Headline, SavedRow, headline, read_json, saved_text, shown, terminal_json};
 use serde::Serialize;
 use std::path::PathBuf;
 use time::OffsetDateTime;
@@ -55,7 +51,7 @@ impl<'a> Listed<'a> {
     fn new(saved: &'a Saved) -> Self {
         let outline = match &saved.state {
             Content::Readable(outline) => Some(outline),
-            Content::Sweep(_) | Content::Unreadable { .. } => None,
+            Content::Several(_) | Content::Unreadable { .. } => None,
         };
         let (ok_per_s, verdict) =
             (outline.and_then(Outline::ok_per_s), outline.map(Outline::verdict));
@@ -66,7 +62,7 @@ impl<'a> Listed<'a> {
 
 impl Verb for List {
     const NAME: &'static str = "list";
-    const ABOUT: &'static str = "List the saved runs and sweeps, newest first";
+    const ABOUT: &'static str = "List the saved runs, and what else is saved, newest first";
     const FAMILY: Family = Family::Results;
     const EXAMPLES: [Example; 3] = [
         ("The runs in springload-runs, and those saved elsewhere", "list"),
@@ -106,7 +102,7 @@ impl Verb for List {
     }
 }
 
-/// A row for each run and sweep, and a line for each that cannot be read.
+/// A row for each that can be read, and a line for each that cannot be read.
 fn table(saved: &[Saved]) -> String {
     let look = look::of_stdout(false);
     let now = (wall_ns() / 1_000_000_000).cast_signed();
@@ -115,7 +111,7 @@ fn table(saved: &[Saved]) -> String {
         Content::Unreadable { unreadable } => {
             Some((it.file.display().to_string(), words_on(unreadable)))
         }
-        Content::Readable(_) | Content::Sweep(_) => None,
+        Content::Readable(_) | Content::Several(_) => None,
     });
     saved_text(&rows, &broken.collect::<Vec<_>>(), look)
 }
@@ -129,7 +125,7 @@ fn words_on(unreadable: &str) -> &'static str {
     }
 }
 
-/// A run or sweep, `now` in seconds since 1970; `None`: it cannot be read.
+/// A run, or a thing of several, `now` in seconds since 1970; `None`: it cannot be read.
 fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
     let (what, kind, lead, words) = match &saved.state {
         Content::Readable(outline) => {
@@ -137,9 +133,12 @@ fn row(saved: &Saved, now: i64) -> Option<SavedRow> {
             let lead = format!("{} {}", result.mark(), result.name());
             (subject(outline), result.kind, lead, result.words)
         }
-        Content::Sweep(outline) => {
-            let (kind, mark, words) = of_sweep(saved, outline);
-            (sweep_subject(outline), kind, mark.to_string(), words)
+        Content::Several(outline) => {
+            let Several { label, subject, runs, measured, .. } = outline;
+            let (kind, mark, words) = (outline.kind.result)(&saved.file).unwrap_or_else(|_| {
+                (ResultKind::Stopped, '?', format!("{measured} of {runs} runs measured"))
+            });
+            (label.as_ref().unwrap_or(subject).clone(), kind, mark.to_string(), words)
         }
         Content::Unreadable { .. } => return None,
     };
@@ -163,21 +162,6 @@ fn result(saved: &Saved, outline: &Outline) -> Headline {
     }
 }
 
-/// How many of the runs of a sweep can be trusted.
-fn of_sweep(saved: &Saved, outline: &SweepOutline) -> (ResultKind, char, String) {
-    let Ok(sweep) = sweep::read(&saved.file) else {
-        let words = format!("{} of {} runs measured", outline.measured, outline.runs);
-        return (ResultKind::Stopped, '?', words);
-    };
-    let (colour, mark, words) = sweep_pill(&sweep);
-    let kind = match colour {
-        "good" => ResultKind::Passed,
-        "bad" => ResultKind::Failed,
-        _ => ResultKind::Stopped,
-    };
-    (kind, mark, words)
-}
-
 /// A run's label, or its verb and target.
 fn subject(outline: &Outline) -> String {
     outline.plan.label.clone().unwrap_or_else(|| {
@@ -185,21 +169,6 @@ fn subject(outline: &Outline) -> String {
         let place = if outline.server.stand_in { "stand-in" } else { host(&outline.server.url) };
         format!("{verb} {place}").trim_end().to_owned()
     })
-}
-
-/// A sweep's label, or what it varies.
-fn sweep_subject(outline: &SweepOutline) -> String {
-    let sweep = &outline.sweep;
-    sweep.label.clone().unwrap_or_else(|| {
-        let names: Vec<_> = sweep.axes.iter().map(|axis| axis.name.as_str()).collect();
-        let place = sweep.target.as_deref().map_or("stand-in", host);
-        format!("sweep {} {place}", names.join(","))
-    })
-}
-
-/// An address without `http://`.
-fn host(url: &str) -> &str {
-    url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/')
 }
 
 /// How long ago that was, at `now` in seconds since 1970; after some months, the month.

@@ -1,6 +1,7 @@
 //! Saved runs by name, as `show` and `report` take them.
 
-use super::saved::{SWEEP, Saved, everywhere};
+use super::kinds::{self, Kind};
+use super::saved::{Saved, everywhere};
 use crate::driver::strike_secrets;
 use crate::files;
 use crate::record::RunRecord;
@@ -29,6 +30,15 @@ pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), String
     let file = if path.is_dir() { path.join("run.json") } else { path };
     // Somebody may have meant a target.
     let shown = strike_secrets(&file.display().to_string());
+    let several = kinds::of_file(&file).or_else(|| {
+        let none = !file.exists();
+        file.parent().filter(|_| none).and_then(kinds::in_folder).map(|(kind, _)| kind)
+    });
+    if let Some(kind) = several {
+        let folder = file.parent().unwrap_or(&file).display().to_string();
+        let folder = strike_secrets(&folder);
+        return Err(format!("RUN: {folder} is a {}, not a run; name one of its runs", kind.name));
+    }
     let text = files::read_text(&file, files::RECORD).map_err(|error| {
         format!("RUN: cannot read {shown}: {error}; name a run.json or its folder")
     })?;
@@ -39,12 +49,14 @@ pub(super) fn read_with_file(name: &Path) -> Result<(RunRecord, PathBuf), String
     Ok((record, file))
 }
 
-/// The `sweep.json` that `name` means: the file, or a sweep's folder by path or name.
-pub(super) fn sweep_file(name: &Path) -> Option<PathBuf> {
+/// The thing of several runs that `name` means, with its file: that, or its folder, by path or
+/// name.
+pub(super) fn several(name: &Path) -> Option<(&'static Kind, PathBuf)> {
     let path = find(name, everywhere).ok()?;
-    let own = path.file_name().is_some_and(|own| own == SWEEP);
-    let file = if own { path } else { path.join(SWEEP) };
-    file.is_file().then_some(file)
+    match kinds::of_file(&path) {
+        Some(kind) => path.is_file().then_some((kind, path)),
+        None => kinds::in_folder(&path),
+    }
 }
 
 /// The names that a shell may offer, the newest run first, each with a word on what it is.

@@ -7,12 +7,12 @@ use crate::cli::flags::output::{VerboseArgs, fit_for_stdout};
 use crate::cli::flags::place::{format_of_file, refuse_unknown_ending};
 use crate::cli::look;
 use crate::cli::print::print;
+use crate::cli::verb::kinds::Kind;
 use crate::cli::verb::named;
-use crate::cli::verb::sweep::{self, SweepFormat};
+use crate::cli::verb::saved::NEWER;
 use crate::plan::Invalid;
 use crate::record::{Code, RunRecord};
 use crate::report::{self, ChartKind, Format, Look, shown};
-use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
 /// `springload report` and `springload show`.
@@ -20,8 +20,9 @@ use std::path::{Path, PathBuf};
 pub(in crate::cli) struct Report {
     /// Saved runs: latest, latest~1, a name, a label, a folder
     ///
-    /// A saved run or sweep: its name in springload list or the start of it, its label, latest, or
-    /// latest~1 for the one before; or a run.json or a folder. Some formats take several runs
+    /// A saved run, sweep, search or comparison: its name in springload list or the start of it,
+    /// its label, latest, or latest~1 for the one before; or a run.json or a folder. Some formats
+    /// take several runs
     #[arg(required = true)]
     run: Vec<PathBuf>,
     /// The format [default: that of the file's name, or text]
@@ -51,7 +52,7 @@ impl Verb for Report {
         match render(&self).and_then(|bytes| deliver(&self, &bytes)) {
             Ok(()) => Exit::Passed,
             Err(mistake) => {
-                eprintln!("error: {mistake}");
+                eprintln!("error: {}", shown(&mistake, look::ascii()));
                 Exit::Usage
             }
         }
@@ -81,8 +82,8 @@ impl Verb for Show {
 }
 
 fn render(args: &Report) -> Result<Vec<u8>, String> {
-    if let Some(file) = args.run.iter().find_map(|run| named::sweep_file(run)) {
-        return of_sweep(args, &file);
+    if let Some((kind, file)) = args.run.iter().find_map(|run| named::several(run)) {
+        return of_several(args, kind, &file);
     }
     let runs: Vec<RunRecord> =
         args.run.iter().map(|run| named::read(run)).collect::<Result<_, _>>()?;
@@ -115,26 +116,29 @@ fn format_of(args: &Report) -> Result<Format, String> {
     named.or(args.format).or_else(|| report::format("text")).ok_or_else(|| "no format".to_owned())
 }
 
-/// Sweeps have fewer formats than runs, and no choice of charts.
-fn of_sweep(args: &Report, file: &Path) -> Result<Vec<u8>, String> {
-    let shown = file.display();
+/// Things of several runs have other formats than runs, and no choice of charts.
+fn of_several(args: &Report, kind: &Kind, file: &Path) -> Result<Vec<u8>, String> {
+    let (shown, one, plural) = (file.display(), kind.name, kind.plural);
     if args.run.len() > 1 {
         return Err(format!(
-            "RUN: {shown} is a sweep and cannot be combined with other runs; name it alone"
+            "RUN: {shown} is a {one} and cannot be combined with others; name it alone"
         ));
     }
     if args.chart.is_some() {
-        return Err("--chart is for runs, not for sweeps; leave it out".to_owned());
+        return Err(format!("--chart is for runs, not for {plural}; leave it out"));
     }
     let name = format_of(args)?.name;
-    let format = SweepFormat::from_str(name, false).map_err(|_| {
-        let known = SweepFormat::value_variants().iter().filter_map(SweepFormat::to_possible_value);
-        let names: Vec<String> = known.map(|it| it.get_name().to_owned()).collect();
-        format!("--format {name} shows runs, not sweeps; give one of {}", names.join(", "))
-    })?;
-    let sweep =
-        sweep::read(file).map_err(|mistake| format!("RUN: {mistake}; name a complete one"))?;
-    Ok(format.render(&sweep))
+    let known = (kind.formats)();
+    if !known.iter().any(|it| it == name) {
+        let known = known.join(", ");
+        return Err(format!("--format {name} shows runs, not {plural}; give one of {known}"));
+    }
+    (kind.outline)(file).and_then(|_| (kind.render)(file, name)).map_err(|problem| {
+        let cure = if problem == NEWER { "update springload" } else { "name a complete one" };
+        let own = file.display().to_string() + ": ";
+        let problem = problem.strip_prefix(&own).unwrap_or(&problem);
+        format!("RUN: {shown}: {problem}; {cure}")
+    })
 }
 
 fn deliver(args: &Report, bytes: &[u8]) -> Result<(), String> {

@@ -1,26 +1,24 @@
-//! The runs and sweeps saved in a folder, or elsewhere and remembered: an outline of each.
+//! The runs saved in a folder, or elsewhere and remembered, and things of several runs: an outline
+//! of each.
 //!
 //! Outlines are read without all else that is in a record. Other files are told as unreadable.
 
+use super::kinds::{self, Several};
 use crate::cli::pipeline::folder::RUNS;
 use crate::cli::remembered::{self, Remembered};
 use crate::files;
 use crate::plan::Purpose;
 use crate::record::{RunResult, SCHEMA_VERSION, Verdict};
-use crate::sweep::Axis;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file of a sweep in its folder.
-pub(super) const SWEEP: &str = "sweep.json";
-
 /// How reasons begin why a file cannot be read.
 pub(super) const NEWER: &str = "written by a newer springload";
 pub(super) const BROKEN: &str = "not a complete ";
 
-/// A run or sweep as a list shows it.
+/// A run, or a thing of several, as a list shows it.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Saved {
     /// The name that `show` and `report` take; of what is saved elsewhere, the folder.
@@ -39,8 +37,8 @@ pub(in crate::cli) struct Saved {
 pub(in crate::cli) enum Content {
     /// The outline of a run's record.
     Readable(Outline),
-    /// That of a sweep.
-    Sweep(SweepOutline),
+    /// That of a thing of several runs.
+    Several(Several),
     /// Why not.
     Unreadable { unreadable: String },
 }
@@ -64,47 +62,6 @@ pub(in crate::cli) struct Outline {
     /// As stored; older records have none.
     #[serde(default)]
     pub(in crate::cli) result: Option<RunResult>,
-}
-
-/// The parts of a sweep that a list shows.
-#[derive(Debug, Serialize)]
-pub(in crate::cli) struct SweepOutline {
-    /// When its first run began, in UTC, as RFC 3339; empty if there is none.
-    pub(in crate::cli) started_at: String,
-    pub(in crate::cli) sweep: SweepPlan,
-    /// Its runs.
-    pub(in crate::cli) runs: usize,
-    /// How many of them were measured.
-    pub(in crate::cli) measured: usize,
-}
-
-/// What a sweep varies, and where.
-#[derive(Debug, Serialize, Deserialize)]
-pub(in crate::cli) struct SweepPlan {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::cli) label: Option<String>,
-    /// The server, without passwords.
-    pub(in crate::cli) target: Option<String>,
-    pub(in crate::cli) axes: Vec<Axis>,
-}
-
-/// A `sweep.json`, as far as a list shows it.
-#[derive(Deserialize)]
-struct SweepFile {
-    definition: SweepPlan,
-    cells: Vec<CellOutline>,
-}
-
-#[derive(Deserialize)]
-struct CellOutline {
-    run: String,
-    result: Option<serde::de::IgnoredAny>,
-}
-
-/// When a run began.
-#[derive(Deserialize)]
-struct Beginning {
-    started_at: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -188,31 +145,12 @@ impl Outline {
     }
 }
 
-impl SweepOutline {
-    fn read(file: &Path) -> Result<Self, String> {
-        let text = read_text(file)?;
-        let sweep: SweepFile =
-            serde_json::from_str(&text).map_err(|error| format!("{BROKEN}sweep.json: {error}"))?;
-        // Cells are measured in this order.
-        let first = sweep.cells.first().map(|cell| file.with_file_name(&cell.run));
-        let text = first.and_then(|file| files::read_text(file, files::RECORD).ok());
-        let began = text.and_then(|text| serde_json::from_str::<Beginning>(&text).ok());
-        Ok(Self {
-            started_at: began.map(|it| it.started_at).unwrap_or_default(),
-            runs: sweep.cells.len(),
-            measured: sweep.cells.iter().filter(|cell| cell.result.is_some()).count(),
-            sweep: sweep.definition,
-        })
-    }
-}
-
 impl Saved {
     fn read(id: String, file: PathBuf) -> Self {
         let size_bytes = fs::metadata(&file).map_or(0, |data| data.len());
-        let state = if file.file_name().is_some_and(|own| own == SWEEP) {
-            SweepOutline::read(&file).map(Content::Sweep)
-        } else {
-            outline(&file).map(Content::Readable)
+        let state = match kinds::of_file(&file) {
+            Some(kind) => (kind.outline)(&file).map(Content::Several),
+            None => outline(&file).map(Content::Readable),
         };
         let state = state.unwrap_or_else(|unreadable| Content::Unreadable { unreadable });
         Self { id, file, size_bytes, state }
@@ -227,7 +165,7 @@ impl Saved {
     pub(in crate::cli) fn began(&self) -> &str {
         match &self.state {
             Content::Readable(outline) => &outline.started_at,
-            Content::Sweep(outline) => &outline.started_at,
+            Content::Several(outline) => &outline.started_at,
             Content::Unreadable { .. } => "",
         }
     }
@@ -236,12 +174,12 @@ impl Saved {
     pub(in crate::cli) fn label(&self) -> Option<&str> {
         match &self.state {
             Content::Readable(outline) => outline.plan.label.as_deref(),
-            Content::Sweep(outline) => outline.sweep.label.as_deref(),
+            Content::Several(outline) => outline.label.as_deref(),
             Content::Unreadable { .. } => None,
         }
     }
 
-    /// Whether there is a run or a sweep that can be read.
+    /// Whether it can be read.
     pub(in crate::cli) const fn is_readable(&self) -> bool {
         !matches!(self.state, Content::Unreadable { .. })
     }
@@ -251,9 +189,9 @@ impl Saved {
         matches!(self.state, Content::Readable(_))
     }
 
-    /// Whether it is the record of a run's own folder, or a sweep's, and not any other file.
+    /// Whether it is what makes a folder one of springload's, and not any other file.
     pub(in crate::cli) fn is_own(&self) -> bool {
-        let own = self.file.file_name().is_some_and(|name| name == "run.json" || name == SWEEP);
+        let own = self.file.ends_with("run.json") || kinds::of_file(&self.file).is_some();
         // A file beside the folders of runs is called by its name.
         own && self.file.is_file() && !self.file.ends_with(&self.id)
     }
@@ -273,7 +211,7 @@ fn outline(file: &Path) -> Result<Outline, String> {
     Ok(outline)
 }
 
-/// The runs and sweeps in `springload-runs` and those that are remembered, newest first, then all
+/// What is in `springload-runs` and those that are remembered, newest first, then all
 /// else that is in that folder.
 pub(in crate::cli) fn everywhere() -> Vec<Saved> {
     // The folder may not exist yet, or no more.
@@ -284,15 +222,15 @@ pub(in crate::cli) fn everywhere() -> Vec<Saved> {
         let near = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
         let id = near.filter(|it| !it.as_os_str().is_empty()).unwrap_or(&path);
         let id = id.display().to_string();
-        let file =
-            [SWEEP, "run.json"].map(|name| path.join(name)).into_iter().find(|it| it.is_file());
-        found.extend(file.map(|file| Saved::read(id, file)));
+        let several = kinds::in_folder(&path).map(|(_, file)| file);
+        let file = several.unwrap_or_else(|| path.join("run.json"));
+        found.push(Saved::read(id, file));
     }
     sort(&mut found);
     found
 }
 
-/// Everything in `folder`: runs and sweeps, newest first, then the rest.
+/// Everything in `folder`: what can be read, newest first, then the rest.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -310,10 +248,9 @@ pub(in crate::cli) fn list(folder: &Path) -> io::Result<Vec<Saved>> {
             found.push(if json { Saved::read(name.clone(), path.clone()) } else { foreign() });
             continue;
         }
-        let sweep = path.join(SWEEP);
         let records = records(&path);
-        if sweep.is_file() {
-            found.push(Saved::read(name.clone(), sweep));
+        if let Some((_, file)) = kinds::in_folder(&path) {
+            found.push(Saved::read(name.clone(), file));
         } else if records.is_empty() {
             found.push(Saved::foreign(name.clone(), path, "contains no run.json"));
         }

@@ -86,7 +86,7 @@ fn a_sweep_is_one_entry_that_began_with_its_first_run() {
     fs::write(at("t/sweep.json"), &sweep[..sweep.len() / 2]).expect("a file");
     assert_eq!(ids(folder.path()), ["s", "a", "t"]);
     let all = list(folder.path()).expect("a list");
-    let Content::Sweep(outline) = &all[0].state else { panic!("{:?}", all[0]) };
+    let Content::Several(outline) = &all[0].state else { panic!("{:?}", all[0]) };
     assert_eq!((outline.runs, outline.measured, all[0].label()), (2, 1, Some("mine")));
     assert!(all.iter().all(Saved::is_own) && !all[2].is_readable());
     fs::write(at("run.json"), "{").expect("a file");

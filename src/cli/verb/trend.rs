@@ -2,20 +2,16 @@
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
-use crate::cli::flags::place::{format_of_file, refuse_unknown_ending};
+use crate::cli::flags::place::{own_format, write_to};
 use crate::cli::look;
 use crate::cli::pipeline::folder::RUNS;
-use crate::cli::print::print;
-use crate::cli::verb::found::{Found, find};
-use crate::files;
+use crate::cli::verb::found::{Found, find, record};
 use crate::plan::{Invalid, Quantity};
 use crate::report::{
-    Look, Picture, cleaned, read_json, shown, terminal_json, trend_csv, trend_page, trend_picture,
-    trend_text,
+    Look, Picture, cleaned, shown, terminal_json, trend_csv, trend_page, trend_picture, trend_text,
 };
 use crate::trend::{LeftOut, Point, Trend};
 use clap::ValueEnum;
-use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 /// `springload trend`.
@@ -71,7 +67,7 @@ impl Verb for TrendVerb {
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
-        match self.render().and_then(|bytes| self.deliver(&bytes)) {
+        match self.render().and_then(|bytes| write_to(&self.output, &bytes)) {
             Ok(()) => Exit::Passed,
             Err(mistake) => {
                 eprintln!("error: {}", shown(&mistake.to_string(), look::ascii()));
@@ -90,7 +86,8 @@ impl TrendVerb {
             text.parse::<Quantity>().map_err(wrong)
         });
         let wanted: Vec<Quantity> = wanted.collect::<Result<_, _>>()?;
-        let format = self.format_asked()?;
+        let format = own_format(&self.output, self.format, "a trend")?;
+        let format = format.unwrap_or(TrendFormat::Text);
         let trend = self.chosen(self.read(&wanted)?)?;
         // What cannot be stored was not read from a file.
         let plain: Option<Trend> = cleaned(&trend).ok().flatten();
@@ -118,32 +115,6 @@ impl TrendVerb {
 
     fn look(&self) -> Look {
         if self.output == Path::new("-") { look::of_stdout(false) } else { Look::default() }
-    }
-
-    fn format_asked(&self) -> Result<TrendFormat, Invalid> {
-        let named = format_of_file(&self.output, None)?.map(|format| format.name);
-        let known = named.map(|name| {
-            TrendFormat::from_str(name, false).map_err(|_| {
-                let problem = format!("a trend has no format {name}");
-                Invalid::new(
-                    "--output",
-                    problem,
-                    "end the name in .html, .svg, .png, .csv, .json or .txt",
-                )
-            })
-        });
-        let named = known.transpose()?;
-        match (self.format, named) {
-            (Some(asked), Some(named)) if asked != named => {
-                let problem = format!("{} is not a name for this format", self.output.display());
-                Err(Invalid::new("--format", problem, "leave it out, or give another name"))
-            }
-            (None, None) => {
-                refuse_unknown_ending(&self.output)?;
-                Ok(TrendFormat::Text)
-            }
-            (asked, named) => Ok(asked.or(named).unwrap_or(TrendFormat::Text)),
-        }
     }
 
     /// The trend of all that was named.
@@ -190,27 +161,9 @@ impl TrendVerb {
         }
         Ok(trend)
     }
-
-    fn deliver(&self, bytes: &[u8]) -> Result<(), Invalid> {
-        if self.output != Path::new("-") {
-            return files::replace(&self.output, bytes).map_err(|error| {
-                let problem = format!("cannot write {}: {error}", self.output.display());
-                Invalid::new("--output", problem, "name a file in a folder that exists")
-            });
-        }
-        if self.format == Some(TrendFormat::Png) && io::stdout().is_terminal() {
-            let cure = "redirect it, or give an --output FILE";
-            return Err(Invalid::new("--format", "png cannot be shown on a terminal", cure));
-        }
-        print(bytes);
-        Ok(())
-    }
 }
 
 /// What a trend keeps of the record in `file`.
 fn point(name: &str, file: &Path, wanted: &[Quantity]) -> Result<Point, String> {
-    let text = files::read_text(file, files::RECORD)
-        .map_err(|error| format!("cannot be read: {error}"))?;
-    let record = read_json(&text).map_err(|error| error.to_string())?;
-    Point::of(&record, name, wanted)
+    Point::of(&record(file)?, name, wanted)
 }

@@ -8,9 +8,11 @@ mod bands;
 mod errors;
 mod heatmap;
 mod latency;
+mod max;
 mod percentiles;
 mod seconds;
 mod series;
+mod sizing;
 mod throughput;
 mod timeline;
 mod trend;
@@ -19,7 +21,9 @@ mod words;
 
 pub(in crate::report) use timeline::Cuts;
 
+pub(super) use max::of_max;
 pub(super) use series::{burst, by_size, of_sweep};
+pub(super) use sizing::of_sizing;
 pub(super) use trend::of_trend;
 pub(super) use view::{MOST_RUNS, OfKind, Stage, foremost, label, stages};
 

@@ -2,7 +2,8 @@
 
 use super::{Axis, Chart, ChartKind, Line, Map, Scale, Stroke};
 use crate::report::burst::BurstSecond;
-use crate::sweep::{CellRecord, Curve, Setting, SweepRecord, median};
+use crate::statistics::median;
+use crate::sweep::{CellRecord, Curve, Setting, SweepRecord};
 
 fn solid(name: String, tone: usize, (x, y): (Vec<f64>, Vec<Option<f64>>)) -> Line {
     Line { name, tone, stroke: Stroke::Solid, hidden: false, x, y }

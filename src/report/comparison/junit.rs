@@ -1,6 +1,6 @@
 //! A comparison as test cases: one for each gated figure, and whether the runs can be trusted.
 
-use super::{change, interval, notes, verdict};
+use super::{change, interval, machine, notes, verdict};
 use crate::compare::Comparison;
 use crate::record::Standing;
 use crate::report::junit::{Case, End, suite};
@@ -26,6 +26,6 @@ pub fn comparison_junit(it: &Comparison) -> String {
     let figures = it.comparisons.iter().map(|of| {
         format!("{} {}: {} ({}), {}", of.kind, of.metric, change(of), interval(of), verdict(of))
     });
-    let said: Vec<String> = notes(it).into_iter().chain(figures).collect();
+    let said: Vec<String> = machine(it).into_iter().chain(notes(it)).chain(figures).collect();
     suite("springload compare", began, 0.0, &cases, &said)
 }

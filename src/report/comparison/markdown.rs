@@ -1,7 +1,9 @@
 //! A comparison as Markdown, for a comment on a pull request.
 
 use super::text::verdict_words;
-use super::{called, change, interval, notes, settings, value, verdict, which};
+use super::{
+    called, change, interval, interval_head, machine, notes, settings, value, verdict, which,
+};
 use crate::compare::Comparison;
 use crate::record::Standing;
 use std::fmt::Write as _;
@@ -21,10 +23,15 @@ pub fn comparison_markdown(it: &Comparison) -> String {
     for (what, sides) in settings(it) {
         let _ = writeln!(out, "- differs: {} {}", escaped(&what), escaped(&sides));
     }
+    if let Some(machine) = machine(it) {
+        let _ = writeln!(out, "- {}", escaped(&machine));
+    }
     for note in notes(it) {
         let _ = writeln!(out, "- note: {}", escaped(&note));
     }
-    out.push_str("\n| | A | B | change | interval | verdict |\n|---|--:|--:|--:|--:|---|\n");
+    let head = interval_head(it);
+    let _ = writeln!(out, "\n| | A | B | change | {head} | verdict |");
+    out.push_str("|---|--:|--:|--:|--:|---|\n");
     for of in it.comparisons.iter().filter(|it| it.is_known()) {
         let name = format!("{} {}", of.kind, of.metric);
         let cells = [value(of.a, of), value(of.b, of), change(of), interval(of), verdict(of)];

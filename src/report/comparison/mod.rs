@@ -1,16 +1,19 @@
 //! Comparisons in each format.
 
+mod beforehand;
 mod junit;
 mod markdown;
 mod text;
 
+pub use beforehand::beforehand_text;
 pub use junit::comparison_junit;
 pub use markdown::comparison_markdown;
+pub(super) use text::how_far;
 pub use text::{comparison_text, verdict_words};
 
 use super::number::decimal;
 use super::threshold::number;
-use crate::compare::{Compared, Comparison, Run};
+use crate::compare::{Compared, Comparison, Progress, Run};
 
 /// What a side is called: the label that all of its runs have, or its letter alone.
 pub(super) fn called(letter: char, side: &[Run]) -> String {
@@ -35,7 +38,7 @@ pub(super) fn value(it: Option<f64>, of: &Compared) -> String {
 }
 
 /// A figure with its change and interval, such as `all p99 +5.3 % (+2.1 to +8.6)`.
-pub fn change_words(of: &Compared) -> String {
+fn change_words(of: &Compared) -> String {
     let interval = Some(interval(of)).filter(|it| it != "-");
     let interval = interval.map(|it| format!(" ({it})")).unwrap_or_default();
     format!("{} {} {}{interval}", of.kind, of.metric, change(of))
@@ -50,16 +53,26 @@ pub(super) fn change(of: &Compared) -> String {
     }
 }
 
-/// The interval of the change.
+/// The interval of the change; of one run each that within the runs, as the report then says.
 pub(super) fn interval(of: &Compared) -> String {
+    let ratio = of.low.zip(of.high).or(of.within_low.zip(of.within_high));
     let ends = match of.points {
         Some(points) => points.low.zip(points.high),
-        None => of.low.zip(of.high).map(|(low, high)| ((low - 1.0) * 100.0, (high - 1.0) * 100.0)),
+        None => ratio.map(|(low, high)| ((low - 1.0) * 100.0, (high - 1.0) * 100.0)),
     };
     ends.map_or_else(
         || "-".to_owned(),
         |(low, high)| format!("{} to {}", signed(low), signed(high)),
     )
+}
+
+/// What intervals there are, such as `95 % interval`.
+pub(super) fn interval_head(it: &Comparison) -> String {
+    if it.is_within() {
+        return "within the runs".to_owned();
+    }
+    let percent = decimal((1.0 - it.alarms) * 100.0, 1);
+    format!("{} % interval", percent.trim_end_matches(".0"))
 }
 
 /// What is not the same on both sides, as `(what, A → B)`.
@@ -94,6 +107,19 @@ pub(super) fn verdict(of: &Compared) -> String {
     format!("{}{}", of.verdict.words(), more.unwrap_or_default())
 }
 
+/// What the machine did without either side, if that was measured.
+pub(super) fn machine(it: &Comparison) -> Option<String> {
+    let control = it.control.as_ref()?;
+    let varied = control.variation_percent.map(|it| format!(" ± {} %", decimal(it, 1)));
+    let drifted = control.drift_percent.map(|it| format!(", drifted by {} %", signed(it)));
+    Some(format!(
+        "the machine itself: null responder {}/s{}{}",
+        decimal(control.rate_per_s, 0),
+        varied.unwrap_or_default(),
+        drifted.unwrap_or_default()
+    ))
+}
+
 /// What must be known before the figures, and why some are missing.
 pub(super) fn notes(it: &Comparison) -> Vec<String> {
     let missing = |known: bool| {
@@ -106,7 +132,25 @@ pub(super) fn notes(it: &Comparison) -> Vec<String> {
         (false, Some((_, why))) => Some(format!("left out, {why}: {}", names.join(", "))),
         _ => None,
     };
-    it.notes.iter().cloned().chain(some).chain(none).collect()
+    let early = it.progress.as_ref().map(early);
+    early.into_iter().chain(it.notes.iter().cloned()).chain(some).chain(none).collect()
+}
+
+/// What must be known of an early reading.
+fn early(progress: &Progress) -> String {
+    let ended = if progress.ended {
+        "the comparison was ended early; the same command with -o and this folder continues it"
+    } else {
+        "the comparison was under way when this was written, which is done anew after each pair"
+    };
+    let (last, first) = progress.looks.split_last().map_or((0, &[][..]), |(last, it)| (*last, it));
+    let first: Vec<String> = first.iter().map(u64::to_string).collect();
+    let looks = if first.is_empty() { String::new() } else { format!("{} or ", first.join(", ")) };
+    format!(
+        "{ended}. There may be a verdict after {looks}{last} pairs, not before: these intervals \
+         are for one reading, and whoever reads after every pair finds differences where there are \
+         none"
+    )
 }
 
 fn runs(more: u64) -> String {

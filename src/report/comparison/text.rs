@@ -1,10 +1,13 @@
 //! A comparison as text for people.
 
-use super::{called, change, change_words, interval, notes, settings, value, verdict, which};
-use crate::compare::Comparison;
+use super::{
+    called, change, change_words, interval, interval_head, machine, notes, settings, value,
+    verdict, which,
+};
+use crate::compare::{Comparison, Progress};
 use crate::record::Standing;
 use crate::report::number::decimal;
-use crate::report::table::align;
+use crate::report::table::{align, wrapped};
 use std::fmt::Write as _;
 
 /// The comparison as text of 80 columns.
@@ -15,6 +18,9 @@ pub fn comparison_text(it: &Comparison) -> String {
     }
     for (what, sides) in settings(it) {
         wrapped(&mut out, &format!("differs: {what} {sides}"));
+    }
+    if let Some(machine) = machine(it) {
+        wrapped(&mut out, &machine);
     }
     for note in notes(it) {
         wrapped(&mut out, &format!("note: {note}"));
@@ -32,9 +38,7 @@ pub fn comparison_text(it: &Comparison) -> String {
 }
 
 fn rows(it: &Comparison) -> Vec<Vec<String>> {
-    let percent = decimal((1.0 - it.alarms) * 100.0, 1);
-    let percent = percent.trim_end_matches(".0");
-    let head = ["", "A", "B", "change", &format!("{percent} % interval"), "verdict"];
+    let head = ["", "A", "B", "change", &interval_head(it), "verdict"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     let mut kind = "";
     for of in it.comparisons.iter().filter(|it| it.is_known()) {
@@ -54,8 +58,23 @@ fn rows(it: &Comparison) -> Vec<Vec<String>> {
     rows
 }
 
+/// How far a comparison is.
+pub fn how_far(progress: &Progress) -> String {
+    format!("after {} of {} pairs, no verdict yet", progress.pairs, progress.of)
+}
+
+/// The same, and how its figures stand.
+fn reading_words(it: &Comparison, progress: &Progress) -> String {
+    let figures: Vec<String> = it.gated().take(3).map(change_words).collect();
+    let figures = if figures.is_empty() { "nothing yet".to_owned() } else { figures.join(", ") };
+    format!("{}: {figures}", how_far(progress))
+}
+
 /// The verdict on all in one sentence.
 pub fn verdict_words(it: &Comparison) -> String {
+    if let Some(progress) = &it.progress {
+        return reading_words(it, progress);
+    }
     let of = |wanted: Standing| {
         let such: Vec<String> =
             it.gated().filter(|it| it.verdict == wanted).map(change_words).collect();
@@ -94,24 +113,4 @@ pub fn verdict_words(it: &Comparison) -> String {
             format!("can't tell: {open}{cure}")
         }
     }
-}
-
-/// Breaks a line at 80 columns; what follows is indented.
-fn wrapped(out: &mut String, line: &str) {
-    let mut column = 0;
-    for (place, word) in line.split_whitespace().enumerate() {
-        let length = word.chars().count();
-        if place > 0 {
-            if column + 1 + length > 80 {
-                out.push_str("\n  ");
-                column = 2;
-            } else {
-                out.push(' ');
-                column += 1;
-            }
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
 }

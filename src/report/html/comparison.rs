@@ -8,12 +8,15 @@ use super::{Data, Page, facts};
 use crate::compare::{Compared, Comparison};
 use crate::record::{RunRecord, Standing};
 use crate::report::comparison::{
-    called, change, interval, notes, settings, value, verdict, verdict_words, which,
+    called, change, how_far, interval, interval_head, machine, notes, settings, value, verdict,
+    verdict_words, which,
 };
 
 /// The page of a comparison, with a run of each side to draw.
 pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
-    let heading = format!("{} against {}", called('B', &it.b), called('A', &it.a));
+    let far = it.progress.as_ref();
+    let far = far.map(|it| format!(", after {} of {} pairs", it.pairs, it.of)).unwrap_or_default();
+    let heading = format!("{} against {}{far}", called('B', &it.b), called('A', &it.a));
     let page = Page {
         title: Html::text(format!("{heading} · springload")),
         heading: Html::text(heading),
@@ -28,6 +31,7 @@ pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
         settings: facts::rows(&settings(it)),
         reproduce: reproduce(drawn),
         source: "run.json",
+        is_live: it.progress.as_ref().is_some_and(|progress| !progress.ended),
     };
     page.filled(&Data::of(drawn))
 }
@@ -35,13 +39,15 @@ pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
 /// The verdict, what must be known before it is believed, and the plot.
 fn result(it: &Comparison) -> Html {
     let (colour, mark) = match it.verdict {
+        _ if it.progress.is_some() => ("none", "…"),
         Standing::Better => ("good", "✓"),
         Standing::Worse => ("bad", "✗"),
         Standing::Same => ("good", "="),
         Standing::CannotTell => ("fair", "?"),
     };
     let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
-    line.push(&Html::tag("strong", verdict_words(it)));
+    let words = it.progress.as_ref().map_or_else(|| verdict_words(it), how_far);
+    line.push(&Html::tag("strong", words));
     let mut inside = Html::element(&format!("p class=\"headline {colour}\""), &line);
     inside.push(&list("warnings", notes(it).iter().map(|note| Html::tag("li", note)).collect()));
     if let Some(plot) = forest(&it.comparisons, it.delta_percent) {
@@ -52,19 +58,27 @@ fn result(it: &Comparison) -> Html {
 
 fn head(it: &Comparison) -> Html {
     let side = |letter, side| format!("{}, {}", called(letter, side), which(side));
-    Html::tag("p", format!("{} · {}", side('A', &it.a), side('B', &it.b)))
+    let mut head = Html::tag("p", format!("{} · {}", side('A', &it.a), side('B', &it.b)));
+    if let Some(machine) = machine(it) {
+        head.push(&Html::tag("p", machine));
+    }
+    head
 }
 
 fn table(it: &Comparison) -> Html {
-    let heads = ["A", "B", "change", "interval", "verdict"];
+    let heads = ["A", "B", "change", &interval_head(it), "verdict"];
+    // An early reading has no verdicts.
+    let columns = if it.progress.is_some() { heads.len() - 1 } else { heads.len() };
     let mut head = Html::raw("<td></td>");
-    head.push(&heads.into_iter().map(|text| Html::tag("th scope=\"col\"", text)).collect());
+    head.push(
+        &heads.into_iter().take(columns).map(|text| Html::tag("th scope=\"col\"", text)).collect(),
+    );
     let row = |of: &Compared| {
         let cells = [value(of.a, of), value(of.b, of), change(of), interval(of), verdict(of)];
         let name = Html::text(format!("{} {}", of.kind, of.metric));
         let name = if of.gated { Html::element("strong", &name) } else { name };
         let mut row = Html::element("th scope=\"row\"", &name);
-        row.push(&cells.into_iter().map(|cell| Html::tag("td", cell)).collect());
+        row.push(&cells.into_iter().take(columns).map(|cell| Html::tag("td", cell)).collect());
         Html::element("tr", &row)
     };
     let mut table = Html::element("thead", &Html::element("tr", &head));

@@ -19,7 +19,10 @@ const MOST: f64 = 1.4;
 /// The plot as SVG; none if no figure has a ratio.
 pub(super) fn forest(figures: &[Compared], delta_percent: f64) -> Option<Html> {
     let rows: Vec<&Compared> = figures.iter().filter(|it| it.ratio.is_some()).collect();
-    let ends = |it: &&Compared| [it.ratio, it.low, it.high].into_iter().flatten().map(f64::ln);
+    let ends = |it: &&Compared| {
+        let ends = ends_of(it).map(|(low, high)| [low, high]);
+        it.ratio.into_iter().chain(ends.into_iter().flatten()).map(f64::ln)
+    };
     let far = rows.iter().flat_map(ends).map(f64::abs).filter(|it| it.is_finite());
     let far = far.fold(LEAST, f64::max).min(MOST) * 1.05;
     if rows.is_empty() {
@@ -60,18 +63,27 @@ pub(super) fn forest(figures: &[Compared], delta_percent: f64) -> Option<Html> {
     Some(Html::raw(svg))
 }
 
+/// The interval that is drawn, if there is one.
+fn ends_of(figure: &Compared) -> Option<(f64, f64)> {
+    figure.low.zip(figure.high).or(figure.within_low.zip(figure.within_high))
+}
+
 fn line(svg: &mut String, figure: &Compared, y: f64, at: impl Fn(f64) -> f64) {
     let class = match figure.verdict {
         Standing::Better => "better",
         Standing::Worse => "worse",
         Standing::Same => "same-as",
+        Standing::CannotTell if figure.within_low.is_some() => "open within",
         Standing::CannotTell => "open",
     };
+    let gated = if figure.gated { " gated" } else { "" };
     let name = Html::text(format!("{} {}", figure.kind, figure.metric));
-    let text = Html::text(format!("{} ({})", change(figure), interval(figure)));
+    let ends = Some(interval(figure)).filter(|it| it != "-");
+    let ends = ends.map(|it| format!(" ({it})")).unwrap_or_default();
+    let text = Html::text(change(figure) + &ends);
     let _ = write!(
         svg,
-        "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
+        "<text class=\"name{gated}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
          <text class=\"figure\" x=\"{:.1}\" y=\"{:.1}\">{}</text><g class=\"{class}\">",
         LEFT - 12.0,
         y + 4.0,
@@ -80,7 +92,7 @@ fn line(svg: &mut String, figure: &Compared, y: f64, at: impl Fn(f64) -> f64) {
         y + 4.0,
         text.as_str(),
     );
-    if let Some((low, high)) = figure.low.zip(figure.high) {
+    if let Some((low, high)) = ends_of(figure) {
         let (low, high) = (at(low), at(high));
         let _ = write!(
             svg,

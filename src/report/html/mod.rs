@@ -10,9 +10,11 @@ mod escape;
 mod estimates;
 mod facts;
 mod forest;
+mod max;
 mod nodes;
 mod parts;
 mod result;
+mod sizing;
 mod summary;
 mod sweep;
 mod trend;
@@ -20,6 +22,8 @@ mod trust;
 mod visible;
 
 pub use comparison::comparison_page;
+pub use max::max_page;
+pub use sizing::sizing_page;
 pub use sweep::{sweep_page, sweep_pill};
 pub use trend::trend_page;
 
@@ -36,6 +40,8 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const PAGE: &str = include_str!("../../../assets/report/page.html");
+/// Has the browser load the page again every ten seconds.
+const AGAIN: &str = "<meta http-equiv=\"refresh\" content=\"10\">\n";
 const STYLE: &str = include_str!("../../../assets/report/page.css");
 const SCRIPT: &str = include_str!("../../../assets/report/page.js");
 const LIBRARY: &str = include_str!("../../../assets/plotly/plotly-cartesian.min.js");
@@ -84,6 +90,7 @@ fn render(runs: &[RunRecord]) -> String {
         settings: facts::table(runs),
         reproduce: parts::reproduce(runs),
         source: "run.json",
+        is_live: false,
     };
     page.filled(&Data::of(runs))
 }
@@ -115,12 +122,16 @@ struct Page {
     reproduce: Html,
     /// The name of the file that the page was made from.
     source: &'static str,
+    /// It is replaced by a newer one while it is looked at.
+    is_live: bool,
 }
 
 impl Page {
     fn filled(self, data: &Data) -> String {
         let data = serde_json::to_string(data).expect("charts are plain data");
+        let again = if self.is_live { AGAIN } else { "" };
         let parts = [
+            ("again", Html::raw(again)),
             ("title", self.title),
             ("heading", self.heading),
             ("head", self.head),

@@ -53,11 +53,23 @@ pub(super) fn list(class: &str, items: Html) -> Html {
     Html::element(&format!("ul class=\"{class}\""), &items)
 }
 
+/// The result in a line.
+pub(super) fn headline((colour, mark, words): (&str, char, String)) -> Html {
+    let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
+    line.push(&Html::tag("strong", words));
+    Html::element(&format!("p class=\"headline {colour}\""), &line)
+}
+
+/// A command line.
+pub(super) fn command(text: &str) -> Html {
+    Html::element("pre", &Html::tag("code", text))
+}
+
 /// The command that repeats the run.
 pub(super) fn reproduce(runs: &[RunRecord]) -> Html {
     let block = |(run, record): (usize, &RunRecord)| {
         let mut block = letter(runs, run);
-        block.push(&Html::element("pre", &Html::tag("code", &record.plan.command)));
+        block.push(&command(&record.plan.command));
         Html::element("div class=\"command\"", &block)
     };
     runs.iter().enumerate().map(block).collect()

@@ -3,13 +3,15 @@
 
 use super::escape::Html;
 use super::facts;
-use super::parts::{grid, list};
+use super::parts;
+use super::parts::{grid, headline, list};
 use super::{Data, Page};
 use crate::plan::stage_title;
 use crate::report::chart::{OfKind, Stage, of_sweep};
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::sweep::{SLOPES, slopes};
-use crate::sweep::{CellRecord, Headline, SweepRecord, median, without_effect};
+use crate::statistics::median;
+use crate::sweep::{CellRecord, Headline, SweepRecord, without_effect};
 
 /// The most lines of one kind to show.
 const MOST_LINES: usize = 30;
@@ -33,8 +35,9 @@ pub fn sweep_page(sweep: &SweepRecord) -> String {
         summary: table(sweep),
         more: words(sweep),
         settings: facts::rows(&settings(sweep)),
-        reproduce: Html::element("pre", &Html::tag("code", command(sweep))),
+        reproduce: parts::command(&command(sweep)),
         source: "sweep.json",
+        is_live: false,
     };
     page.filled(&data)
 }
@@ -97,10 +100,7 @@ fn verdict(result: &Headline) -> String {
 
 /// What must be read before any number.
 fn result(sweep: &SweepRecord) -> Html {
-    let (colour, mark, words) = sweep_pill(sweep);
-    let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
-    line.push(&Html::tag("strong", words));
-    let mut inside = Html::element(&format!("p class=\"headline {colour}\""), &line);
+    let mut inside = headline(sweep_pill(sweep));
     if let Some(words) = extremes(sweep) {
         inside.push(&Html::tag("p class=\"story\"", words));
     }

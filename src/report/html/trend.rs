@@ -2,7 +2,7 @@
 
 use super::escape::Html;
 use super::facts;
-use super::parts::{grid, list};
+use super::parts::{command, grid, list};
 use super::{Data, Page};
 use crate::report::chart::{OfKind, Stage, of_trend};
 use crate::report::trend::{change, date, headline, mark, name, span, too_few, value};
@@ -32,12 +32,9 @@ pub fn trend_page(trend: &Trend) -> String {
         settings: facts::rows(&settings(trend)),
         reproduce: trend.groups.iter().map(|group| command(&group.command)).collect(),
         source: "run.json",
+        is_live: false,
     };
     page.filled(&data)
-}
-
-fn command(text: &str) -> Html {
-    Html::element("pre", &Html::tag("code", text))
 }
 
 /// The changes of each group, and what must be known of it.

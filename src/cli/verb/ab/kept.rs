@@ -1,18 +1,24 @@
 //! `ab.json`: what is compared, kept beside the runs, so that the same can go on.
 
+use super::KIND;
 use super::side::Side;
+use crate::compare::Asked;
 use crate::files;
-use crate::plan::Invalid;
+use crate::plan::{Invalid, Quantity};
+use crate::report::sane;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 
-const FILE: &str = "ab.json";
+const FILE: &str = KIND.file;
 /// The version of the layout of `ab.json`.
-const SCHEMA_VERSION: u32 = 1;
+pub(super) const SCHEMA_VERSION: u32 = 1;
+
+/// More pairs than anyone would wait for.
+pub(super) const MOST_PAIRS: u64 = 1_000;
 
 /// What is compared.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Definition {
     pub(super) schema_version: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,6 +33,23 @@ pub(super) struct Definition {
     pub(super) before_b: Option<String>,
     pub(super) pairs: u64,
     pub(super) seed: u64,
+    /// What is compared of them; empty: the usual figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) metric: Vec<Quantity>,
+    /// What the verdict rests on; empty: the figures of all requests together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) gate: Vec<Quantity>,
+    /// Changes of less than this share are the same.
+    #[serde(default = "delta")]
+    pub(super) delta: f64,
+    /// The rate of the null responder on this machine before each pair, and after the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) control_per_s: Vec<Option<f64>>,
+}
+
+/// That of comparisons which do not say.
+fn delta() -> f64 {
+    Asked::default().delta
 }
 
 impl Definition {
@@ -41,12 +64,27 @@ impl Definition {
             before_b: b.before.clone(),
             pairs,
             seed,
+            delta: delta(),
+            ..Self::default()
         }
     }
 
-    /// Whether what `other` asks for goes on with this.
+    /// Whether what `other` asks for goes on with this: it has the same runs.
     pub(super) fn continues(&self, other: &Self) -> bool {
-        *self == Self { label: self.label.clone(), ..other.clone() }
+        let Self { label, metric, gate, delta, control_per_s, .. } = self.clone();
+        *self == Self { label, metric, gate, delta, control_per_s, ..other.clone() }
+    }
+
+    /// Checks what a file may claim.
+    fn check(&self) -> Result<(), &'static str> {
+        if !(1..=MOST_PAIRS).contains(&self.pairs) {
+            return Err("it has no pairs, or too many");
+        }
+        let proper = |rate: &f64| *rate >= 0.0 && rate.is_finite();
+        if !(0.0..=1.0).contains(&self.delta) || !self.control_per_s.iter().flatten().all(proper) {
+            return Err("it has a number that no comparison has");
+        }
+        Ok(())
     }
 }
 
@@ -64,7 +102,21 @@ pub(super) fn load(folder: &Path) -> Result<Option<Definition>, Invalid> {
         Invalid::new("--output", problem, "name another folder")
     };
     let text = files::read_text(&file, files::RECORD).map_err(|error| wrong(error.to_string()))?;
-    serde_json::from_str(&text).map(Some).map_err(|error| wrong(error.to_string()))
+    parse(&text).map(Some).map_err(wrong)
+}
+
+/// Reads the text of an `ab.json`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn parse(text: &str) -> Result<Definition, String> {
+    let read = sane(text).and_then(|()| serde_json::from_str::<Definition>(text));
+    let definition = read.map_err(|error| error.to_string())?;
+    if definition.schema_version != SCHEMA_VERSION {
+        return Err(format!("unknown schema_version {}", definition.schema_version));
+    }
+    definition.check().map_err(str::to_owned)?;
+    Ok(definition)
 }
 
 /// Replaces `ab.json` in one step.
@@ -72,4 +124,12 @@ pub(super) fn save(folder: &Path, definition: &Definition) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let text = serde_json::to_string_pretty(definition)? + "\n";
     files::replace(&folder.join(FILE), text.as_bytes())
+}
+
+/// Whether a record is of side B of a comparison, which may have A's plan and yet another server:
+/// one that a command before its runs has changed.
+pub(super) fn is_of_b(record: &Path) -> bool {
+    let mut around = record.ancestors().skip(2);
+    let is_b = around.next().is_some_and(|side| side.file_name().is_some_and(|name| name == "b"));
+    is_b && around.next().is_some_and(|folder| folder.join(FILE).is_file())
 }

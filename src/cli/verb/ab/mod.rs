@@ -1,39 +1,44 @@
 //! `springload ab`: two settings measured by turns, until it is clear which is better.
 
+mod beforehand;
+mod control;
 mod kept;
+mod kind;
+mod pairs;
 mod side;
+mod told;
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::pipeline::bench::Bench;
-use crate::cli::pipeline::dialect::deliver;
 use crate::cli::pipeline::ending::Ending;
-use crate::cli::pipeline::folder::{Folder, PAGE, RUNS, now};
+use crate::cli::pipeline::folder::{Folder, RUNS, now};
+use crate::cli::pipeline::measure;
 use crate::cli::pipeline::signals;
-use crate::cli::pipeline::{keep_in_mind, measure};
 use crate::cli::print::print;
-use crate::cli::verb::compare::{CompareArgs, ComparisonFormat, status};
+use crate::cli::verb::compare::{CompareArgs, ComparisonFormat};
 use crate::cli::verb::run::Settings;
 use crate::cli::verb::sweep::{Silent, given};
-use crate::compare::{Asked, Comparison, Run, compare};
+use crate::compare::Asked;
 use crate::engine::StopReason;
-use crate::files;
 use crate::generate::mix;
-use crate::plan::{self, Invalid, Quantity};
-use crate::record::{RunRecord, Standing};
-use crate::report::{change_words, verdict_words};
-use crate::statistics::{ALARMS, levels};
+use crate::plan::{self, Invalid};
+use crate::record::RunRecord;
+use crate::trend::LEAST_TO_VARY;
 use clap::ArgMatches;
 use kept::{Definition, load, save};
+pub(in crate::cli::verb) use kind::KIND;
+use pairs::Pairs;
 use side::Side;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
-/// Fewer pairs are not looked at before the end.
-const LEAST_LOOKED_AT: u64 = 4;
+/// The folder of a run of side A (0) or B (1), in that of the comparison.
+fn name_of(at: usize, pair: u64) -> String {
+    format!("{}/{pair:02}", ["a", "b"][at])
+}
 
 /// `springload ab`.
 #[derive(Debug, clap::Args)]
@@ -134,13 +139,11 @@ impl Verb for Ab {
 struct Ready {
     folder: PathBuf,
     sides: [Side; 2],
-    definition: Definition,
-    wanted: Vec<Quantity>,
-    asked: Asked,
-    /// What was measured: a run of each side for each pair, as far as it got.
-    runs: [Vec<Run>; 2],
-    /// The latest record of each side.
-    drawn: [Option<RunRecord>; 2],
+    pairs: Pairs,
+    /// The page could not be written after a pair, which was told.
+    unwritten: bool,
+    /// The machine could not be measured, which was told.
+    uncontrolled: bool,
 }
 
 impl Ab {
@@ -148,7 +151,7 @@ impl Ab {
     fn prepare(&self, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Invalid>> {
         let one = |mistake: Invalid| vec![mistake];
         let (wanted, asked) = (self.how.wanted().map_err(one)?, self.how.asked().map_err(one)?);
-        if self.pairs == 0 || self.pairs > 1_000 {
+        if self.pairs == 0 || self.pairs > kept::MOST_PAIRS {
             let problem = format!("{} pairs are none, or too many", self.pairs);
             return Err(one(Invalid::new("--pairs", problem, "give 1 to 1000")));
         }
@@ -168,8 +171,16 @@ impl Ab {
         if sides[0].is_as(&sides[1]) && self.dry_run {
             eprintln!("note: both sides are the same");
         }
+        if !self.quiet {
+            self.tell_beforehand(&sides[0], &asked);
+        }
         let seed = sides[0].plan.seed;
-        let definition = Definition::new(self.pairs, seed, self.label.clone(), &sides);
+        let mut definition = Definition {
+            metric: wanted,
+            gate: asked.gated,
+            delta: asked.delta,
+            ..Definition::new(self.pairs, seed, self.label.clone(), &sides)
+        };
         if self.dry_run {
             for number in 0..self.pairs * 2 {
                 let side = &sides[definition.side(number)];
@@ -179,40 +190,34 @@ impl Ab {
         }
         let default = || Path::new(RUNS).join(format!("ab-{}", now()));
         let folder = self.output.clone().unwrap_or_else(default);
-        if let Some(kept) = load(&folder).map_err(one)?
-            && !kept.continues(&definition)
-        {
-            let problem = format!("{} contains another comparison", folder.display());
-            return Err(one(Invalid::new("--output", problem, "name another folder")));
+        if let Some(kept) = load(&folder).map_err(one)? {
+            if !kept.continues(&definition) {
+                let problem = format!("{} contains another comparison", folder.display());
+                return Err(one(Invalid::new("--output", problem, "name another folder")));
+            }
+            definition.control_per_s = kept.control_per_s;
         }
         save(&folder, &definition).map_err(|error| {
             let problem = format!("cannot write to {}: {error}", folder.display());
             one(Invalid::new("--output", problem, "name a writable folder"))
         })?;
-        let runs = [Vec::new(), Vec::new()];
-        let drawn = [None, None];
-        Ok(Some(Ready { folder, sides, definition, wanted, asked, runs, drawn }))
+        let pairs = Pairs::new(definition);
+        Ok(Some(Ready { folder, sides, pairs, unwritten: false, uncontrolled: false }))
     }
 }
 
-/// After how many pairs to look, and the level of each look.
-fn looks(pairs: u64) -> Vec<(u64, f64)> {
-    let at: Vec<u64> = if pairs < LEAST_LOOKED_AT {
-        vec![pairs]
-    } else {
-        vec![pairs.div_ceil(2), (pairs * 3).div_ceil(4), pairs]
-    };
-    let shares: Vec<f64> = at.iter().map(|done| *done as f64 / pairs as f64).collect();
-    at.into_iter().zip(levels(&shares, ALARMS)).collect()
-}
-
-/// Whether more runs could not change the verdict for the better: nothing is left open.
-fn is_clear(it: &Comparison) -> bool {
-    let open = it.gated().any(|of| of.verdict == Standing::CannotTell);
-    match it.verdict {
-        Standing::Worse => true,
-        Standing::Better | Standing::Same => !open,
-        Standing::CannotTell => false,
+impl Ab {
+    /// Tells how many pairs it takes, as far as saved runs say.
+    fn tell_beforehand(&self, side: &Side, asked: &Asked) {
+        let folder = self.output.as_deref();
+        match beforehand::told(&side.plan, folder, &asked.gated, self.pairs) {
+            Some(told) => eprintln!("{}", told.trim_end()),
+            None if self.dry_run => eprintln!(
+                "fewer than {LEAST_TO_VARY} saved runs of A's plan: how many pairs it takes is not \
+                 known"
+            ),
+            None => {}
+        }
     }
 }
 
@@ -222,52 +227,56 @@ impl Ready {
             Ok(ending) => ending,
             Err(exit) => return exit,
         };
-        let looks = looks(self.definition.pairs);
-        let count = self.definition.pairs * 2;
-        for number in 0..count {
-            if let Err(exit) = self.run(number, args.quiet, &ending) {
-                self.interrupted(args);
-                return exit;
+        for pair in 1..=self.pairs.definition.pairs {
+            let mut is_new = false;
+            for number in [pair * 2 - 2, pair * 2 - 1] {
+                match self.run(number, args.quiet, &ending) {
+                    Ok(measured) => is_new |= measured,
+                    Err(exit) => {
+                        self.ended_early(args.quiet);
+                        return exit;
+                    }
+                }
             }
-            if number % 2 == 0 {
-                continue;
+            if let Some(verdict) = self.pairs.verdict() {
+                if is_new {
+                    self.measure_machine(pair as usize, &ending);
+                }
+                return self.report(&verdict.beside(self.pairs.control()), args);
             }
-            let done = number / 2 + 1;
-            let look = looks.iter().find(|(at, _)| *at == done);
-            let alarms = look.map_or(ALARMS, |look| look.1);
-            let comparison = self.compare(alarms);
-            if look.is_some() && (is_clear(&comparison) || done == self.definition.pairs) {
-                return self.report(&comparison, args);
-            }
-            if !args.quiet {
-                eprintln!("{}", so_far(&comparison, done, self.definition.pairs));
+            if is_new {
+                self.so_far(args.quiet);
             }
         }
         Exit::Failed
     }
 
-    /// Does one run, unless it is there already.
-    fn run(&mut self, number: u64, quiet: bool, ending: &Arc<Ending>) -> Result<(), Exit> {
-        let (at, pair) = (self.definition.side(number), number / 2 + 1);
-        let letter = ["a", "b"][at];
-        let name = format!("{letter}/{pair:02}");
+    /// Does one run, unless it is there already; returns whether it did.
+    fn run(&mut self, number: u64, quiet: bool, ending: &Arc<Ending>) -> Result<bool, Exit> {
+        let (at, pair) = (self.pairs.definition.side(number), number / 2 + 1);
+        let name = name_of(at, pair);
         let file = self.folder.join(&name).join("run.json");
-        let record = if let Some(record) = self.sides[at].kept(&file) {
+        let kept = self.sides[at].kept(&file);
+        let is_new = kept.is_none();
+        let record = if let Some(record) = kept {
             record
         } else {
+            let goes_on = || ending.reason().map_or(Ok(()), |_| Err(Exit::Interrupted));
+            self.measure_machine(pair as usize - 1, ending);
+            goes_on()?;
             if !quiet {
-                let pairs = self.definition.pairs;
-                eprintln!("pair {pair} of {pairs}, {}", letter.to_uppercase());
+                let pairs = self.pairs.definition.pairs;
+                eprintln!("pair {pair} of {pairs}, {}", ["A", "B"][at]);
             }
             self.sides[at].before()?;
+            goes_on()?;
             match self.sides[at].by_other(&file, ending) {
                 Some(record) => record?,
                 None => self.one(at, &file, quiet, ending)?,
             }
         };
-        self.runs[at].push(Run::of(&record, &name, &self.wanted));
-        self.drawn[at] = Some(record);
-        Ok(())
+        self.pairs.take(at, &name, record);
+        Ok(is_new)
     }
 
     fn one(
@@ -292,64 +301,6 @@ impl Ready {
         }
         Ok(measured.record)
     }
-
-    fn compare(&self, alarms: f64) -> Comparison {
-        let [a, b] = self.runs.clone();
-        compare(a, b, &Asked { alarms, ..self.asked.clone() })
-    }
-
-    /// Tells what there is, and how to go on.
-    fn interrupted(&self, args: &Ab) {
-        if self.runs.iter().all(|side| !side.is_empty()) && !args.quiet {
-            eprintln!("so far: {}", verdict_words(&self.compare(ALARMS)));
-        }
-        let folder = self.folder.display();
-        eprintln!("the comparison is incomplete; the same command with -o {folder} continues it");
-    }
-
-    /// Prints the report and writes the page.
-    fn report(&self, comparison: &Comparison, args: &Ab) -> Exit {
-        let drawn: Vec<RunRecord> = self.drawn.iter().flatten().cloned().collect();
-        let told = deliver(args.format.render(comparison, &drawn).as_bytes());
-        if let Err(unwritten) = &told {
-            eprintln!("error: {unwritten}");
-        }
-        let page = self.folder.join(PAGE);
-        let written =
-            files::replace(&page, ComparisonFormat::Html.render(comparison, &drawn).as_bytes());
-        match &written {
-            Ok(()) if !args.quiet => eprintln!("page: {}", page.display()),
-            Ok(()) => {}
-            Err(error) => eprintln!("error: cannot write {}: {error}", page.display()),
-        }
-        keep_in_mind(&self.folder, "", self.definition.label.as_deref());
-        status(comparison).if_written(told.is_ok() && written.is_ok())
-    }
-}
-
-/// How the comparison stands, in a line.
-fn so_far(it: &Comparison, done: u64, pairs: u64) -> String {
-    let figures: Vec<String> = it.gated().take(3).map(change_words).collect();
-    format!("after {done} of {pairs} pairs: {}", figures.join(", "))
-}
-
-impl Side {
-    /// Carries out the command before a run.
-    fn before(&self) -> Result<(), Exit> {
-        let Some(command) = &self.before else { return Ok(()) };
-        let ended = Command::new("sh").args(["-c", command]).status();
-        match ended {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => {
-                eprintln!("error: {}: {command:?} ended with {status}", self.flag_before());
-                Err(Exit::Failed)
-            }
-            Err(error) => {
-                eprintln!("error: {}: no shell to run it with: {error}", self.flag_before());
-                Err(Exit::Failed)
-            }
-        }
-    }
 }
 
 impl Definition {
@@ -373,12 +324,5 @@ mod tests {
         };
         let orders: std::collections::BTreeSet<String> = (0..20).map(order).collect();
         assert_eq!(orders.into_iter().collect::<Vec<_>>(), ["ABBAABBA", "BAABBAAB"]);
-    }
-
-    #[test]
-    fn looks_are_at_half_three_quarters_and_the_end() {
-        let at = |pairs| looks(pairs).into_iter().map(|(at, _)| at).collect::<Vec<_>>();
-        assert_eq!((at(8), at(4), at(3)), (vec![4, 6, 8], vec![2, 3, 4], vec![3]));
-        assert!(looks(3)[0].1 > 0.0499 && looks(8)[0].1 < 0.004);
     }
 }

@@ -6,6 +6,7 @@ use crate::cli::flags::credentials::{CredentialArgs, Named};
 use crate::cli::pipeline::ending::Ending;
 use crate::cli::refusal::mistake;
 use crate::cli::secrets::strike_password;
+use crate::cli::verb::other::Other;
 use crate::cli::verb::run::Settings;
 use crate::cli::verb::shell::words;
 use crate::cli::verb::sweep::{flags, given, plan_of};
@@ -15,7 +16,7 @@ use crate::record::RunRecord;
 use crate::report::read_json;
 use clap::FromArgMatches as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// One side.
 pub(super) struct Side {
@@ -127,25 +128,21 @@ impl Side {
     /// A run by another program into the folder of `file`; none: this one is to do it.
     pub(super) fn by_other(&self, file: &Path, ending: &Ending) -> Option<Result<RunRecord, Exit>> {
         let program = self.program.as_ref()?;
-        let folder = file.parent().unwrap_or_else(|| Path::new("."));
-        let mut run = Command::new(program);
-        run.arg("run").args(&self.words).arg("--quiet").arg("--output").arg(folder);
-        let ended = run.stdout(Stdio::null()).status();
-        if ending.reason().is_some() {
-            return Some(Err(Exit::Interrupted));
-        }
-        let text = files::read_text(file, files::RECORD).ok();
-        let record = text.and_then(|text| read_json(&text).ok()).filter(|it| !it.partial);
-        Some(record.ok_or_else(|| {
-            let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-            eprintln!("error: {} left no record: {how}", program.display());
-            Exit::Failed
-        }))
+        let words: Vec<String> =
+            std::iter::once("run".to_owned()).chain(self.words.iter().cloned()).collect();
+        Some(Other { program, words: &words, heard: true }.measure(file, ending))
     }
 
-    /// The flag of the command before each run.
-    pub(super) fn flag_before(&self) -> String {
-        format!("--before-{}", self.flag.trim_start_matches('-'))
+    /// Carries out the command before a run.
+    pub(super) fn before(&self) -> Result<(), Exit> {
+        let Some(command) = &self.before else { return Ok(()) };
+        let flag = format!("--before-{}", self.flag.trim_start_matches('-'));
+        match Command::new("sh").args(["-c", command]).status() {
+            Ok(status) if status.success() => return Ok(()),
+            Ok(status) => eprintln!("error: {flag}: {command:?} ended with {status}"),
+            Err(error) => eprintln!("error: {flag}: no shell to run it with: {error}"),
+        }
+        Err(Exit::Failed)
     }
 
     /// The record in `file`, if it is a complete one of this side.

@@ -2,6 +2,7 @@
 
 mod axes;
 mod cells;
+mod kind;
 pub(in crate::cli) mod preset;
 
 use crate::cli::call::{Call, Example, Family, Verb};
@@ -31,6 +32,7 @@ use crate::sweep::{Axis, CellRecord, Definition, Headline, SweepRecord, shuffled
 use cells::{Cells, Wanted, plans};
 pub(in crate::cli::verb) use cells::{flags, given, plan_of};
 use clap::{ArgMatches, ValueEnum};
+pub(in crate::cli::verb) use kind::KIND;
 use preset::Preset;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -226,7 +228,7 @@ fn prepare(args: &Sweep, matches: &ArgMatches) -> Result<Option<Ready>, Vec<Inva
     let default = || Path::new(RUNS).join(format!("sweep-{}", now()));
     let folder = folder.unwrap_or_else(default);
     let mut sweep = fresh.clone();
-    if folder.join("sweep.json").exists() {
+    if folder.join(KIND.file).exists() {
         let kept = load(&folder).map_err(|mistake| vec![mistake])?;
         if in_one_order(&kept.definition) != in_one_order(&fresh.definition) {
             let problem = format!("{} contains another sweep", folder.display());
@@ -270,7 +272,7 @@ fn in_one_order(definition: &Definition) -> Definition {
 
 /// Reads the sweep in a folder.
 fn load(folder: &Path) -> Result<SweepRecord, Invalid> {
-    read(&folder.join("sweep.json"))
+    read(&folder.join(KIND.file))
         .map_err(|problem| Invalid::new("--resume", problem, "name a sweep's folder"))
 }
 
@@ -309,7 +311,7 @@ pub(in crate::cli) fn reports(sweep: &SweepRecord) -> Vec<Vec<u8>> {
 fn save(folder: &Path, sweep: &SweepRecord) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let text = serde_json::to_string_pretty(sweep)? + "\n";
-    files::replace(&folder.join("sweep.json"), text.as_bytes())
+    files::replace(&folder.join(KIND.file), text.as_bytes())
 }
 
 /// Picks up runs that ended before sweep.json noted them.
@@ -370,7 +372,7 @@ impl Ready {
             eprintln!("error: {unwritten}");
         }
         if !args.quiet {
-            eprintln!("sweep: {}", self.folder.join("sweep.json").display());
+            eprintln!("sweep: {}", self.folder.join(KIND.file).display());
         }
         let page = files::replace(&self.folder.join(PAGE), &SweepFormat::Html.render(&self.sweep));
         match &page {

@@ -1,0 +1,64 @@
+//! What saved runs tell before the first pair: how much runs of side A vary, and so how many pairs
+//! it takes.
+
+use super::kept;
+use crate::cli::pipeline::folder::RUNS;
+use crate::cli::verb::found::{Found, find, record};
+use crate::plan::{Baseline, Plan, Quantity};
+use crate::record::Unit;
+use crate::report::beforehand_text;
+use crate::trend::{LEAST_TO_VARY, Point, Trend};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// More runs say nothing new, and the oldest of them less.
+const MOST_RUNS: usize = 20;
+/// More records than this are not read to find them.
+const MOST_READ: usize = 200;
+
+/// What the runs of `plan` that are saved here, and in the comparison's folder, tell of the number
+/// of `pairs`. `None`: they are too few.
+pub(super) fn told(
+    plan: &Plan,
+    folder: Option<&Path>,
+    gated: &[Quantity],
+    pairs: u64,
+) -> Option<String> {
+    let wanted: Vec<Quantity> = if gated.is_empty() { &Baseline::GATED } else { gated }
+        .iter()
+        .copied()
+        .filter(|it| Unit::of(it.metric) != Unit::Percent)
+        .collect();
+    let points: Vec<Point> = candidates(folder)
+        .into_iter()
+        .take(MOST_READ)
+        .filter_map(|file| Point::of(&record(&file).ok()?, "", &wanted).ok())
+        .filter(|point| point.is_of(plan))
+        .take(MOST_RUNS)
+        .collect();
+    if points.len() < LEAST_TO_VARY {
+        return None;
+    }
+    let count = points.len();
+    let trend = Trend::of(points, Vec::new());
+    let variations = trend.groups.first()?.variations();
+    (!variations.is_empty()).then(|| beforehand_text(count, pairs, &variations))
+}
+
+/// The files of saved runs, the newest first.
+fn candidates(folder: Option<&Path>) -> Vec<PathBuf> {
+    let places = [Some(Path::new(RUNS)), folder].into_iter().flatten();
+    let found = places.filter(|it| it.is_dir()).filter_map(|it| find(it, "--output").ok());
+    let found: Found = found.flatten().collect();
+    let mut seen = BTreeSet::new();
+    let own = |file: &PathBuf| seen.insert(file.canonicalize().unwrap_or_else(|_| file.clone()));
+    let files = found.into_iter().map(|(_, file)| file).filter(own);
+    let files: Vec<PathBuf> = files.filter(|file| !kept::is_of_b(file)).collect();
+    let mut files: Vec<(SystemTime, PathBuf)> = files
+        .into_iter()
+        .filter_map(|file| Some((file.metadata().and_then(|it| it.modified()).ok()?, file)))
+        .collect();
+    files.sort_by(|one, other| other.cmp(one));
+    files.into_iter().map(|(_, file)| file).collect()
+}

@@ -1,0 +1,36 @@
+//! The control: this machine without either side, before each pair and after the last. Kept with
+//! what is compared, so that it is there after an interruption.
+
+use super::Ready;
+use super::kept::save;
+use crate::cli::pipeline::ending::Ending;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::selftest::null_rate_per_s;
+
+/// How long the machine is measured. Half as long varies more.
+const LENGTH_NS: Nanos = SECOND_NS;
+
+impl Ready {
+    /// Measures the machine after so many pairs, unless that is known.
+    pub(super) fn measure_machine(&mut self, pairs: usize, ending: &Ending) {
+        let known = self.pairs.definition.control_per_s.get(pairs).is_some_and(Option::is_some);
+        if known || ending.reason().is_some() {
+            return;
+        }
+        let kept = null_rate_per_s(LENGTH_NS, ending.stop()).and_then(|rate| {
+            if ending.reason().is_some() {
+                return Ok(());
+            }
+            let rates = &mut self.pairs.definition.control_per_s;
+            rates.resize(rates.len().max(pairs + 1), None);
+            rates[pairs] = Some((rate * 10.0).round() / 10.0);
+            save(&self.folder, &self.pairs.definition).map_err(|error| error.to_string())
+        });
+        if let Err(problem) = kept
+            && !self.uncontrolled
+        {
+            eprintln!("warning: no control of this machine: {problem}; the comparison goes on");
+            self.uncontrolled = true;
+        }
+    }
+}

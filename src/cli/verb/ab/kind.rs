@@ -1,0 +1,102 @@
+//! Comparisons among what is saved: each is made again from the records of its pairs.
+
+use super::kept::{Definition, SCHEMA_VERSION, parse};
+use super::pairs::Pairs;
+use crate::cli::verb::compare::ComparisonFormat;
+use crate::cli::verb::found::record;
+use crate::cli::verb::kinds::{Kind, Pill, Several, began, broken, formats, host, text_of};
+use crate::record::{ResultKind, Standing};
+use crate::report::verdict_words;
+use clap::ValueEnum as _;
+use serde_json::{Map, json};
+use std::path::{Path, PathBuf};
+
+pub(in crate::cli::verb) const KIND: Kind = Kind {
+    file: "ab.json",
+    name: "comparison",
+    plural: "comparisons",
+    outline,
+    result,
+    formats: formats::<ComparisonFormat>,
+    render,
+};
+
+/// The file of a run of side A (0) or B (1).
+fn file_of(ab: &Path, at: usize, pair: u64) -> PathBuf {
+    ab.with_file_name(super::name_of(at, pair)).join("run.json")
+}
+
+fn definition(file: &Path) -> Result<Definition, String> {
+    parse(&text_of(file, SCHEMA_VERSION)?).map_err(|error| broken(file, error))
+}
+
+fn outline(file: &Path) -> Result<Several, String> {
+    let it = definition(file)?;
+    let all = (1..=it.pairs).flat_map(|pair| [0, 1].map(|at| file_of(file, at, pair)));
+    let first = [0, 1].map(|at| began(&file_of(file, at, 1)));
+    // Either side may be the first.
+    let first = first.into_iter().filter(|began| !began.is_empty()).min();
+    let mut words = it.a.split_whitespace().skip_while(|word| *word != "run").skip(1);
+    let place = words.next().filter(|word| !word.starts_with('-')).map_or("stand-in", host);
+    Ok(Several {
+        started_at: first.unwrap_or_default(),
+        runs: it.pairs as usize * 2,
+        measured: all.filter(|file| file.is_file()).count(),
+        subject: format!("ab {place}"),
+        label: it.label.clone(),
+        about: Map::from_iter([("ab".to_owned(), json!(it))]),
+        kind: &KIND,
+    })
+}
+
+/// The pairs that are there, up to the first verdict.
+fn pairs(file: &Path) -> Result<Pairs, String> {
+    let mut pairs = Pairs::new(definition(file)?);
+    for pair in 1..=pairs.definition.pairs {
+        let both = [0, 1].map(|at| file_of(file, at, pair));
+        if !both.iter().all(|file| file.is_file()) {
+            break;
+        }
+        let mut records = Vec::new();
+        for file in &both {
+            let read = record(file).map_err(|problem| format!("{}: {problem}", file.display()))?;
+            records.push(read);
+        }
+        if records.iter().any(|it| it.partial) {
+            break;
+        }
+        for (at, record) in records.into_iter().enumerate() {
+            pairs.take(at, &super::name_of(at, pair), record);
+        }
+        if pairs.verdict().is_some() {
+            break;
+        }
+    }
+    Ok(pairs)
+}
+
+fn result(file: &Path) -> Result<Pill, String> {
+    let pairs = pairs(file)?;
+    let Some(verdict) = pairs.verdict() else {
+        let words = format!("A/B: {} of {} pairs", pairs.count(), pairs.definition.pairs);
+        return Ok((ResultKind::Stopped, '!', words));
+    };
+    let (kind, mark) = match verdict.verdict {
+        _ if !verdict.trustworthy() => (ResultKind::Stopped, '?'),
+        Standing::Better | Standing::Same => (ResultKind::Passed, '✓'),
+        Standing::Worse => (ResultKind::Failed, '✗'),
+        Standing::CannotTell => (ResultKind::Stopped, '?'),
+    };
+    Ok((kind, mark, verdict_words(&verdict)))
+}
+
+fn render(file: &Path, format: &str) -> Result<Vec<u8>, String> {
+    let format = ComparisonFormat::from_str(format, false)?;
+    let pairs = pairs(file)?;
+    if pairs.count() == 0 {
+        return Err("it has no pair of runs yet".to_owned());
+    }
+    let verdict = pairs.verdict().map(|it| it.beside(pairs.control()));
+    let comparison = verdict.unwrap_or_else(|| pairs.reading(true));
+    Ok(format.render(&comparison, &pairs.drawn()).into_bytes())
+}

@@ -1,0 +1,134 @@
+//! The pairs of a comparison that are there, and what they say: while they are measured, and later
+//! from their records.
+
+use super::kept::Definition;
+use crate::compare::{Asked, Comparison, Control, Progress, Run, compare};
+use crate::record::{RunRecord, Standing};
+use crate::statistics::{ALARMS, levels};
+use std::cell::OnceCell;
+
+/// Fewer pairs are not looked at before the end.
+const LEAST_LOOKED_AT: u64 = 4;
+
+/// What was measured so far.
+pub(super) struct Pairs {
+    pub(super) definition: Definition,
+    /// A run of each side for each pair, as far as it got.
+    runs: [Vec<Run>; 2],
+    /// The latest record of each side.
+    drawn: [Option<RunRecord>; 2],
+    /// The level of each look, which takes some time to compute.
+    levels: OnceCell<Vec<f64>>,
+}
+
+impl Pairs {
+    /// Before the first run.
+    pub(super) const fn new(definition: Definition) -> Self {
+        let runs = [Vec::new(), Vec::new()];
+        Self { definition, runs, drawn: [None, None], levels: OnceCell::new() }
+    }
+
+    /// Takes the next run of a side, 0 or 1.
+    pub(super) fn take(&mut self, at: usize, name: &str, record: RunRecord) {
+        self.runs[at].push(Run::of(&record, name, &self.definition.metric));
+        self.drawn[at] = Some(record);
+    }
+
+    /// How many pairs are complete.
+    pub(super) fn count(&self) -> usize {
+        self.runs.iter().map(Vec::len).min().unwrap_or(0)
+    }
+
+    /// Compares the pairs that are complete.
+    fn compare(&self, alarms: f64) -> Comparison {
+        let pairs = self.count();
+        let [a, b] = [0, 1].map(|at| self.runs[at][..pairs].to_vec());
+        let Definition { delta, gate, .. } = &self.definition;
+        compare(a, b, &Asked { delta: *delta, alarms, gated: gate.clone() })
+    }
+
+    /// The verdict, if there is one after so many pairs.
+    pub(super) fn verdict(&self) -> Option<Comparison> {
+        let (done, pairs) = (self.count() as u64, self.definition.pairs);
+        let looks = looks(pairs);
+        let place = looks.iter().position(|at| *at == done)?;
+        let verdict = self.compare(self.levels.get_or_init(|| levels_at(&looks))[place]);
+        (is_clear(&verdict) || done == pairs).then_some(verdict)
+    }
+
+    /// The pairs so far, of which none decides.
+    pub(super) fn reading(&self, ended: bool) -> Comparison {
+        let of = self.definition.pairs;
+        let progress = Progress { pairs: self.count() as u64, of, looks: looks(of), ended };
+        self.compare(ALARMS).beside(self.control()).so_far(progress)
+    }
+
+    /// What the machine did so far.
+    pub(super) fn control(&self) -> Option<Control> {
+        Control::of(&self.definition.control_per_s)
+    }
+
+    /// A run of each side to draw.
+    pub(super) fn drawn(&self) -> Vec<RunRecord> {
+        self.drawn.iter().flatten().cloned().collect()
+    }
+}
+
+/// After how many pairs to look.
+fn looks(pairs: u64) -> Vec<u64> {
+    if pairs < LEAST_LOOKED_AT {
+        return vec![pairs];
+    }
+    vec![pairs.div_ceil(2), (pairs * 3).div_ceil(4), pairs]
+}
+
+/// The level of each of these looks, of which the last is at the end.
+fn levels_at(looks: &[u64]) -> Vec<f64> {
+    let pairs = looks.last().copied().unwrap_or(1);
+    let shares: Vec<f64> = looks.iter().map(|done| *done as f64 / pairs as f64).collect();
+    levels(&shares, ALARMS)
+}
+
+/// Whether more runs could not change the verdict for the better: nothing is left open.
+fn is_clear(it: &Comparison) -> bool {
+    let open = it.gated().any(|of| of.verdict == Standing::CannotTell);
+    match it.verdict {
+        Standing::Worse => true,
+        Standing::Better | Standing::Same => !open,
+        Standing::CannotTell => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_worse_or_leaves_nothing_open_is_clear() {
+        let it = |verdict: &str, figures: &[(&str, bool)]| {
+            let figure = |(verdict, gated): &(&str, bool)| {
+                serde_json::json!({
+                    "kind": "all", "metric": "p99", "unit": "us", "gated": gated, "a_values": [],
+                    "b_values": [], "verdict": verdict,
+                })
+            };
+            let none = compare(Vec::new(), Vec::new(), &Asked::default());
+            let mut json = serde_json::to_value(none).expect("plain data");
+            json["verdict"] = verdict.into();
+            json["comparisons"] = figures.iter().map(figure).collect();
+            is_clear(&serde_json::from_value(json).expect("a comparison"))
+        };
+        assert!(it("worse", &[("worse", true), ("cannot_tell", true)]));
+        assert!(it("better", &[("better", true), ("same", true), ("cannot_tell", false)]));
+        assert!(it("same", &[("same", true)]));
+        assert!(!it("better", &[("better", true), ("cannot_tell", true)]));
+        assert!(!it("same", &[("same", true), ("cannot_tell", true)]));
+        assert!(!it("cannot_tell", &[("cannot_tell", true)]));
+    }
+
+    #[test]
+    fn looks_are_at_half_three_quarters_and_the_end() {
+        assert_eq!((looks(8), looks(4), looks(3)), (vec![4, 6, 8], vec![2, 3, 4], vec![3]));
+        assert!(levels_at(&looks(3))[0] > 0.0499 && levels_at(&looks(8))[0] < 0.004);
+    }
+}

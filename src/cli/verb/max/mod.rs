@@ -1,0 +1,458 @@
+//! `springload max`: the most that a server sustains while it keeps to what it must.
+
+mod kind;
+mod steps;
+mod words;
+
+use crate::cli::call::{Call, Example, Family, Verb};
+use crate::cli::exit::{Exit, refuse};
+use crate::cli::flags::agents::AgentsArgs;
+use crate::cli::flags::credentials::{CredentialArgs, named_nodes};
+use crate::cli::flags::output::OutputArgs;
+use crate::cli::look;
+use crate::cli::pipeline::agents;
+use crate::cli::pipeline::bench::Bench;
+use crate::cli::pipeline::dialect::deliver;
+use crate::cli::pipeline::ending::Ending;
+use crate::cli::pipeline::folder::{Folder, PAGE, RUNS, now};
+use crate::cli::pipeline::{keep_in_mind, measure, signals};
+use crate::cli::secrets::strike_password;
+use crate::cli::verb::sweep::Silent;
+use crate::engine::StopReason;
+use crate::files;
+use crate::fleet::Fleet;
+use crate::op::OpKind;
+use crate::plan::{self, FleetPlan, Invalid, Limit, Plan, StageWork as _, Threshold};
+use crate::report::{
+    Picture, cleaned, max_page, max_picture, max_text, sane, shown, step_words, terminal_json,
+};
+use crate::search::{Ask, Ended, MaxRecord, Outcome, Searched, StepRecord, Walk, Within, judge};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as _, Command, ValueEnum};
+pub(in crate::cli::verb) use kind::KIND;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+use steps::{Plans, Steps, Way};
+use words::Words;
+
+/// The version of the layout of `max.json`.
+const SCHEMA_VERSION: u32 = 1;
+const FILE: &str = KIND.file;
+/// The flags that are not those of a run.
+const OWN: [&str; 12] = [
+    "slo", "search", "from", "to", "searches", "output", "label", "format", "quiet", "duration",
+    "seed", "command",
+];
+
+/// `springload max`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Max {
+    #[command(flatten)]
+    settings: crate::cli::verb::run::Settings,
+    #[command(flatten)]
+    credentials: CredentialArgs,
+    /// What must hold, such as 'read.p99 < 20ms'; repeatable
+    ///
+    /// What the server must keep to, such as 'read.p99 < 20ms' or 'err < 0.1%'; may be repeated. It
+    /// must keep up with the load in any case, and unless errors are named, at most 1 % may fail
+    #[arg(long, value_name = "EXPR")]
+    slo: Vec<Threshold>,
+    /// What to search for
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "rate")]
+    search: What,
+    /// The first level to try
+    ///
+    /// The first rate or number of connections to try
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    #[arg(default_value = "100", default_value_if("search", "connections", "1"))]
+    from: u64,
+    /// The highest level to try
+    ///
+    /// The highest rate or number of connections to try
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    #[arg(default_value = "1M", default_value_if("search", "connections", "1k"))]
+    to: u64,
+    /// Number of searches
+    ///
+    /// Number of searches, of which the median counts
+    #[arg(id = "searches", long = "repeat", value_name = "N", default_value = "3")]
+    #[arg(value_parser = plan::count)]
+    searches: u64,
+    /// The folder for max.json and all runs; continued if it is there
+    ///
+    /// The folder for max.json, the page and the records of all steps; the same command continues a
+    /// search that is there [default: springload-runs/max-TIME]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// What to call the search in lists and reports
+    #[arg(long, value_name = "TEXT", value_parser = plan::label)]
+    label: Option<String>,
+    /// The report's format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: MaxFormat,
+    /// Show no progress, only the report
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    agents: AgentsArgs,
+    /// Another command line to search with, such as http -f urls.txt
+    ///
+    /// What each step is, instead of a springload run: the command line of http, burst or ycsb run,
+    /// without a level and a length
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Operations per second, whether or not the server keeps up
+    Rate,
+    /// Connections, each of which begins an operation when the previous one is answered
+    Connections,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum MaxFormat {
+    /// Text for people
+    Text,
+    /// max.json as it is
+    Json,
+    /// One page with charts
+    Html,
+    /// The charts as SVG
+    Svg,
+    /// The charts as PNG
+    Png,
+}
+
+impl MaxFormat {
+    fn render(self, max: &MaxRecord) -> Vec<u8> {
+        // What cannot be stored was not read from a file, and is our own.
+        let cleaned = (self != Self::Json).then(|| cleaned(max).ok().flatten()).flatten();
+        let max = cleaned.as_ref().unwrap_or(max);
+        match self {
+            Self::Text => max_text(max).into_bytes(),
+            Self::Html => max_page(max).into_bytes(),
+            Self::Svg => max_picture(max, Picture::Svg),
+            Self::Png => max_picture(max, Picture::Png),
+            Self::Json => {
+                let text = serde_json::to_string_pretty(max).expect("plain data");
+                terminal_json(text + "\n").into_bytes()
+            }
+        }
+    }
+}
+
+impl Verb for Max {
+    const NAME: &'static str = "max";
+    const ABOUT: &'static str = "Find the highest rate that keeps to limits of latency and errors";
+    const FAMILY: Family = Family::Measure;
+    const BRIEF: &'static [&'static str] = &[
+        "target",
+        "slo",
+        "search",
+        "from",
+        "to",
+        "searches",
+        "connections",
+        "docs",
+        "duration",
+        "format",
+    ];
+    const EXAMPLES: [Example; 3] = [
+        (
+            "The highest rate at which reads stay fast",
+            "max localhost:5984 --slo 'read.p99 < 20ms' --slo 'err < 0.1%'",
+        ),
+        (
+            "In longer steps, from a rate that surely holds",
+            "max localhost:5984 --slo 'p99 < 50ms' --from 1k -d 30s",
+        ),
+        (
+            "How many users a list of URLs bears",
+            "max --slo 'p99 < 50ms' --search connections -- http -f urls.txt",
+        ),
+    ];
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        let ready = prepare(&self, call).map_err(|mistakes| refuse(&mistakes));
+        ready.and_then(|ready| ready.search(&self)).unwrap_or_else(|exit| exit)
+    }
+}
+
+/// Reads a `max.json`.
+///
+/// # Errors
+/// What is wrong with which file.
+pub(in crate::cli) fn read(file: &Path) -> Result<MaxRecord, String> {
+    let wrong = |problem: String| format!("{}: {problem}", file.display());
+    let text = files::read_text(file, files::RECORD).map_err(|error| wrong(error.to_string()))?;
+    parse(&text).map_err(wrong)
+}
+
+/// Reads the text of a `max.json`.
+///
+/// # Errors
+/// What is wrong with it.
+fn parse(text: &str) -> Result<MaxRecord, String> {
+    let max = sane(text).and_then(|()| serde_json::from_str::<MaxRecord>(text));
+    let max = max.map_err(|error| error.to_string())?;
+    if max.schema_version != SCHEMA_VERSION {
+        return Err(format!("unknown schema_version {}", max.schema_version));
+    }
+    max.check().map_err(str::to_owned)?;
+    Ok(max)
+}
+
+/// A search that is ready to begin.
+struct Ready {
+    folder: PathBuf,
+    max: MaxRecord,
+    walk: Walk,
+    steps: Steps,
+}
+
+/// Checks what can be told before anything is started.
+fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
+    let searched = match args.search {
+        What::Rate => Searched::Rate,
+        What::Connections => Searched::Connections,
+    };
+    if args.from == 0 || args.to < args.from || args.searches == 0 || args.searches > 100 {
+        let problem = "there is nothing to try, or too much";
+        let cure = "give --from 1 or more, --to more than that, and --repeat 1 to 100";
+        return Err(vec![Invalid::new("--from", problem, cure)]);
+    }
+    if args.slo.iter().any(|it| matches!(it.limit, Limit::Baseline(_))) {
+        let problem = "a search has no baseline";
+        return Err(vec![Invalid::new("--slo", problem, "give a value, such as 20ms")]);
+    }
+    let seed = args.settings.client.seed();
+    let within =
+        Within { from: args.from as f64, to: args.to as f64, searches: args.searches as u32, seed };
+    let max = MaxRecord {
+        schema_version: SCHEMA_VERSION,
+        label: args.label.clone(),
+        target: None,
+        nodes: 1,
+        command: call.line.to_owned(),
+        step_command: String::new(),
+        slo: args.slo.clone(),
+        searched,
+        seed,
+        from: within.from,
+        to: within.to,
+        repeat: within.searches,
+        length_s: 0.0,
+        ended: Ended::Stopped,
+        sustained_per_s: None,
+        low: None,
+        high: None,
+        found_per_s: Vec::new(),
+        connections: None,
+        steps: Vec::new(),
+    };
+    let (way, shown) = if args.command.is_empty() {
+        let (plans, shown) = args.plans(call.matches, searched)?;
+        (Way::Run(plans), shown)
+    } else {
+        alone(call.matches)?;
+        (Way::Other(Words::new(&args.command, searched)?), Vec::new())
+    };
+    let steps = Steps::new(way, call.matches, &args.slo)?;
+    let mut walk = Walk::new(within);
+    let first = walk.next().expect("a walk has a first step");
+    if let Way::Run(plans) = &steps.way {
+        measures(&plans.plan(first, steps.length_s(first))?, &args.slo)?;
+    }
+    let default = || Path::new(RUNS).join(format!("max-{}", now()));
+    let folder = args.output.clone().unwrap_or_else(default);
+    let (target, nodes) = (shown.first().cloned(), shown.len().max(1) as u64);
+    let (length_s, step_command) = (steps.length_s(first), steps.command());
+    let mut max = MaxRecord { target, nodes, step_command, length_s, ..max };
+    let file = folder.join(FILE);
+    if file.exists() {
+        let wrong =
+            |problem: String| vec![Invalid::new("--output", problem, "name another folder")];
+        let kept = read(&file).map_err(wrong)?;
+        max.go_on(kept, &mut walk).map_err(|why| wrong(format!("{} {why}", folder.display())))?;
+    }
+    Ok(Ready { folder, max, walk, steps })
+}
+
+/// Refuses an `--slo` for operations that a step does not measure: it would hold nowhere.
+fn measures(plan: &Plan, slo: &[Threshold]) -> Result<(), Vec<Invalid>> {
+    let main = plan.stages.iter().rev().find(|stage| stage.purpose().is_measured());
+    let does = |kind: OpKind| main.is_some_and(|stage| stage.work.does(kind));
+    let kinds = slo.iter().filter_map(|slo| Some((slo, slo.kind?)));
+    let strange = kinds.filter(|(_, kind)| !does(*kind)).map(|(slo, kind)| {
+        let problem = format!("no step measures the operations of {slo}");
+        let cure = format!("have steps do {kind} operations, as with --mix, or leave it out");
+        Invalid::new("--slo", problem, cure)
+    });
+    let mistakes: Vec<Invalid> = strange.collect();
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+}
+
+/// Refuses flags of `springload run` beside another command line, which has its own.
+fn alone(matches: &ArgMatches) -> Result<(), Vec<Invalid>> {
+    let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let all = Max::augment_args(Command::new("max"));
+    let others = all.get_arguments().filter(|it| !OWN.contains(&it.get_id().as_str()));
+    let strange = others.filter(|it| given(it.get_id().as_str())).map(|it| {
+        let flag = it.get_long().map_or("TARGET".to_owned(), |name| format!("--{name}"));
+        Invalid::new(flag, "is for steps of springload run", "put it after --")
+    });
+    let mistakes: Vec<Invalid> = strange.collect();
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+}
+
+impl Max {
+    /// The plans of steps that `springload run` makes, and their targets as they are shown.
+    fn plans(
+        &self,
+        matches: &ArgMatches,
+        searched: Searched,
+    ) -> Result<(Plans, Vec<String>), Vec<Invalid>> {
+        let one = |mistake: Invalid| vec![mistake];
+        let named = named_nodes(self.settings.target.target.clone());
+        let shown: Vec<String> =
+            named.address.iter().chain(&named.nodes).map(|it| strike_password(it)).collect();
+        let targets = self.credentials.apply_all(&named).map_err(one)?;
+        let headers = self.settings.client.header.clone();
+        let headers = self.credentials.with_token(targets.first().map(String::as_str), headers);
+        let places = (targets, shown.clone(), headers.map_err(one)?);
+        Ok((Plans::new(matches, searched, places)?, shown))
+    }
+}
+
+impl Ready {
+    fn search(mut self, args: &Max) -> Result<Exit, Exit> {
+        let ending = signals::listen(args.quiet)?;
+        let planned = self.check(args, &ending)?;
+        self.save().map_err(|error| {
+            let problem = format!("cannot write to {}: {error}", self.folder.display());
+            refuse(&[Invalid::new("--output", problem, "name a writable folder")])
+        })?;
+        let mut fleet = agents::gather(&args.agents, planned, &ending, args.quiet)?;
+        let mut exit = None;
+        while let Some(ask) = self.walk.next() {
+            if let Err(why) = self.step(ask, args, &ending, fleet.as_mut()) {
+                exit = Some(why);
+                break;
+            }
+        }
+        let ended = match exit {
+            Some(Exit::Interrupted) => Ended::Stopped,
+            Some(_) => Ended::Failed,
+            None if self.walk.found().is_empty() => Ended::NothingHolds,
+            None => Ended::Found,
+        };
+        self.max.conclude(&self.walk, ended);
+        let exit = exit.unwrap_or(match ended {
+            Ended::Found if self.max.client_bound() => Exit::Untrustworthy,
+            Ended::Found => Exit::Passed,
+            _ => Exit::Threshold,
+        });
+        let saved = self.save().map_err(|error| eprintln!("error: cannot write {FILE}: {error}"));
+        if matches!(ended, Ended::Stopped | Ended::Failed) {
+            let folder = self.folder.display();
+            eprintln!("the search is incomplete; the same command with -o {folder} continues it");
+        }
+        Ok(exit.if_written(self.report(args) && saved.is_ok()))
+    }
+
+    /// Checks the first step; returns what agents it needs.
+    fn check(&self, args: &Max, ending: &Ending) -> Result<Option<FleetPlan>, Exit> {
+        let Some(ask) = self.walk.next() else { return Ok(None) };
+        match &self.steps.way {
+            Way::Run(plans) => Ok(self.plan(plans, ask, args)?.fleet),
+            Way::Other(words) => {
+                let step = (ask, self.steps.length_s(ask));
+                words.check(step, &self.steps.thresholds, ending).map(|()| None)
+            }
+        }
+    }
+
+    /// The plan of a step, with its agents.
+    fn plan(&self, plans: &Plans, ask: Ask, args: &Max) -> Result<Plan, Exit> {
+        let plan = plans.plan(ask, self.steps.length_s(ask));
+        let shared = plan.and_then(|plan| args.agents.share(plan).map_err(|it| vec![it]));
+        shared.map_err(|mistakes: Vec<Invalid>| refuse(&mistakes))
+    }
+
+    /// Tries a level. An error ends the search.
+    fn step(
+        &mut self,
+        ask: Ask,
+        args: &Max,
+        ending: &Arc<Ending>,
+        fleet: Option<&mut Fleet>,
+    ) -> Result<(), Exit> {
+        let run = format!("steps/{:03}/run.json", self.max.steps.len());
+        let file = self.folder.join(&run);
+        let failed = |error: io::Error| {
+            eprintln!("error: cannot write to {}: {error}", file.display());
+            Exit::Failed
+        };
+        let length_s = self.steps.length_s(ask);
+        let record = match &self.steps.way {
+            Way::Run(plans) => {
+                let plan = self.plan(plans, ask, args)?;
+                let folder = Folder::make(file.parent(), "").map_err(failed)?;
+                let bench = Bench::new(folder, ending.clone());
+                let output = OutputArgs::bare(None, true);
+                measure(&plan, &bench, &output, &mut Silent, fleet)?.record
+            }
+            Way::Other(words) => words.measure((ask, length_s), &file, ending)?,
+        };
+        if ending.reason() == Some(StopReason::Interrupted) {
+            return Err(Exit::Interrupted);
+        }
+        if self.max.target.is_none() && !record.server.stand_in {
+            self.max.target = Some(record.server.url.clone()).filter(|url| !url.is_empty());
+        }
+        let judged = judge(&record, &self.steps.thresholds);
+        let (outcome, takes) = (judged.outcome, judged.takes);
+        let step = StepRecord::of(&record, ask, (length_s, run), judged);
+        if !args.quiet {
+            eprintln!("{}", step_words(&step, self.max.searched));
+        }
+        self.max.steps.push(step);
+        self.walk.tell(outcome, takes);
+        self.max.conclude(&self.walk, Ended::Stopped);
+        self.save().map_err(failed)?;
+        // Where nothing ever succeeds, no other level would be better.
+        let held = self.max.steps.iter().any(|it| it.outcome == Outcome::Held);
+        if !held && Exit::of_record(&record) == Exit::Target {
+            let reason = record.result().reason.clone().unwrap_or_default();
+            eprintln!("error: {}", shown(&reason, look::ascii()));
+            return Err(Exit::Target);
+        }
+        Ok(())
+    }
+
+    /// Prints the report and writes the page; returns whether both could be written.
+    fn report(&self, args: &Max) -> bool {
+        let told = deliver(&args.format.render(&self.max));
+        if let Err(unwritten) = &told {
+            eprintln!("error: {unwritten}");
+        }
+        let page = files::replace(&self.folder.join(PAGE), &MaxFormat::Html.render(&self.max));
+        match &page {
+            Ok(()) if !args.quiet => eprintln!("page: {}", self.folder.join(PAGE).display()),
+            Ok(()) => {}
+            Err(error) => eprintln!("error: cannot write {PAGE}: {error}"),
+        }
+        keep_in_mind(&self.folder, "", self.max.label.as_deref());
+        told.is_ok() && page.is_ok()
+    }
+
+    /// Replaces `max.json` in one step.
+    fn save(&self) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let text = serde_json::to_string_pretty(&self.max)? + "\n";
+        files::replace(&self.folder.join(FILE), text.as_bytes())
+    }
+}

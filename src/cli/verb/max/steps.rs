@@ -1,0 +1,124 @@
+//! The steps of a search: plans that `springload run` makes of the same flags, with a level and a
+//! length, or another command line with these.
+
+use super::words::Words;
+use crate::cli::verb::sweep::{given, plan_of};
+use crate::plan::{Invalid, Metric, Plan, Threshold};
+use crate::search::{Ask, Searched, requirement};
+use clap::ArgMatches;
+
+/// How long a step takes, unless the user says so.
+const LENGTH_NS: u64 = 3_000_000_000;
+/// How many errors are too many, unless the user says so.
+const ERRORS: &str = "err > 1%";
+
+/// What all steps share.
+pub(super) struct Steps {
+    pub(super) way: Way,
+    /// What makes a step miss.
+    pub(super) thresholds: Vec<Threshold>,
+    length_ns: u64,
+}
+
+/// Who measures a step.
+pub(super) enum Way {
+    /// This program, as `springload run` does.
+    Run(Plans),
+    /// A verb of its own.
+    Other(Words),
+}
+
+/// What the plans of all steps share.
+pub(super) struct Plans {
+    searched: Searched,
+    targets: Vec<String>,
+    shown: Vec<String>,
+    headers: Vec<String>,
+    /// The flags of a run.
+    words: Vec<String>,
+}
+
+impl Steps {
+    /// Steps of such a length that must keep to `slo`.
+    pub(super) fn new(
+        way: Way,
+        matches: &ArgMatches,
+        slo: &[Threshold],
+    ) -> Result<Self, Vec<Invalid>> {
+        let length_ns = matches.get_one::<u64>("duration").copied().unwrap_or(LENGTH_NS);
+        if length_ns == 0 {
+            let problem = "a step needs some time";
+            return Err(vec![Invalid::new("--duration", problem, "give 1s or more")]);
+        }
+        let mut thresholds: Vec<Threshold> = slo.iter().copied().map(requirement).collect();
+        let errors = |it: &Threshold| matches!(it.metric, Metric::Errors | Metric::Class(_));
+        if !thresholds.iter().any(errors) {
+            thresholds.extend(ERRORS.parse::<Threshold>());
+        }
+        Ok(Self { way, thresholds, length_ns })
+    }
+
+    /// What each step runs, without level, length and passwords.
+    pub(super) fn command(&self) -> String {
+        match &self.way {
+            Way::Run(plans) => plans.command(),
+            Way::Other(words) => words.command(),
+        }
+    }
+
+    /// The length of a step, in seconds.
+    pub(super) fn length_s(&self, ask: Ask) -> f64 {
+        self.length_ns as f64 * f64::from(ask.lengths) / 1e9
+    }
+}
+
+impl Plans {
+    pub(super) fn new(
+        matches: &ArgMatches,
+        searched: Searched,
+        (targets, shown, headers): (Vec<String>, Vec<String>, Vec<String>),
+    ) -> Result<Self, Vec<Invalid>> {
+        let mut words = given(matches);
+        let ops = ("--ops", "would end a step when it likes", "give --duration, a step's length");
+        let stages = ("--stages", "changes the rate during a step", "leave it out");
+        let bounds = "leave it out, or give --from and --to";
+        let refused = match searched {
+            Searched::Rate => vec![("--rate", "is what is searched for", bounds), ops, stages],
+            Searched::Connections => vec![
+                ("--connections", "is what is searched for", bounds),
+                ("--rate", "sets the pace, whatever the connections", "leave it out"),
+                ops,
+                stages,
+            ],
+        };
+        let is_given = |flag: &str| words.iter().any(|word| word.starts_with(&format!("{flag}=")));
+        let mistakes: Vec<Invalid> = refused
+            .into_iter()
+            .filter(|(flag, ..)| is_given(flag))
+            .map(|(flag, problem, cure)| Invalid::new(flag, problem, cure))
+            .collect();
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        words.retain(|word| !word.starts_with("--duration="));
+        Ok(Self { searched, targets, shown, headers, words })
+    }
+
+    /// What each step runs, without level, length and passwords.
+    fn command(&self) -> String {
+        let words = self.shown.iter().chain(&self.words).map(String::as_str);
+        std::iter::once("springload run").chain(words).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The plan of a step of such a length.
+    pub(super) fn plan(&self, ask: Ask, length_s: f64) -> Result<Plan, Vec<Invalid>> {
+        let level = match self.searched {
+            Searched::Rate => format!("--rate={}", ask.level),
+            Searched::Connections => format!("--connections={}", ask.level),
+        };
+        let length = format!("--duration={}ms", (length_s * 1e3).round());
+        let words: Vec<String> = self.words.iter().cloned().chain([level, length]).collect();
+        let shown: Vec<&String> = self.shown.iter().collect();
+        plan_of((&words, "springload run"), (&self.targets, &shown, &self.headers), |_| {})
+    }
+}

@@ -1,0 +1,256 @@
+//! `springload size`: how many nodes a rate takes, from searches with clusters of known sizes.
+
+use super::named;
+use crate::cli::call::{Call, Example, Family, Verb};
+use crate::cli::exit::Exit;
+use crate::cli::flags::place::{own_format, write_to};
+use crate::cli::look;
+use crate::cli::verb::max;
+use crate::plan::{self, Invalid, Threshold};
+use crate::report::{
+    Picture, cleaned, shown, sizing_page, sizing_picture, sizing_text, terminal_json,
+};
+use crate::search::{Ended, MaxRecord};
+use crate::sizing::{Asked, Measured, Sizing, Unit, Verdict, size};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+
+/// More nodes than any cluster has.
+const MOST: u64 = 10_000;
+
+/// `springload size`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Size {
+    /// The rate to be carried, in documents per second
+    #[arg(short, long, value_name = "N", value_parser = plan::rate)]
+    rate: f64,
+    /// What springload max found, and with how many nodes; repeatable
+    ///
+    /// A search by springload max: its folder, max.json or name; may be repeated. N is the number
+    /// of nodes that it was made with [default: as many as it was given addresses of]
+    #[arg(long, value_name = "[N=]MAX", required = true, value_parser = from)]
+    from: Vec<From>,
+    /// What the searches must have kept to
+    ///
+    /// What the searches must have kept to; may be repeated [default: whatever they did]
+    #[arg(long, value_name = "EXPR")]
+    slo: Vec<Threshold>,
+    /// How many may be lost with the rest still carrying the rate [default: 1 node, 0 shards]
+    #[arg(long, value_name = "N", value_parser = plan::count)]
+    spare: Option<u64>,
+    /// What N counts
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "nodes")]
+    of: Of,
+    /// The format [default: that of the file's name, or text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<SizeFormat>,
+    /// The file to write to; - is stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
+
+/// A search, and the number of nodes it was made with.
+#[derive(Clone, Debug)]
+struct From {
+    size: Option<u64>,
+    what: PathBuf,
+}
+
+fn from(text: &str) -> Result<From, String> {
+    let size = text.split_once('=').and_then(|(size, what)| Some((plan::count(size).ok()?, what)));
+    match size {
+        Some((0 | MOST.., _)) => Err(format!("give a number of nodes from 1 to {}", MOST - 1)),
+        Some((size, what)) => Ok(From { size: Some(size), what: what.into() }),
+        None => Ok(From { size: None, what: text.into() }),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Of {
+    /// Servers of a cluster
+    Nodes,
+    /// Shards of a database
+    Shards,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SizeFormat {
+    /// Text for people
+    Text,
+    /// The answer and its arithmetic
+    Json,
+    /// One page with a chart
+    Html,
+    /// The chart as SVG
+    Svg,
+    /// The chart as PNG
+    Png,
+}
+
+impl Verb for Size {
+    const NAME: &'static str = "size";
+    const ABOUT: &'static str = "Tell how many nodes a rate takes, from what max has found";
+    const FAMILY: Family = Family::Results;
+    const EXAMPLES: [Example; 3] = [
+        (
+            "From searches with one, three and six nodes",
+            "size --rate 20k --from 1=max-1 --from 3=max-3 --from 6=max-6",
+        ),
+        (
+            "Two nodes may be lost",
+            "size --rate 20k --spare 2 --slo 'read.p99 < 20ms' --from 3=max-3",
+        ),
+        ("As a page with a chart", "size --rate 20k --from 3=max-3 -o size.html"),
+    ];
+
+    fn carry_out(self, call: &Call<'_>) -> Exit {
+        let told = self.sizing(call.line).and_then(|sizing| {
+            let format = own_format(&self.output, self.format, "a sizing")?;
+            write_to(&self.output, &format.unwrap_or(SizeFormat::Text).render(&sizing))?;
+            Ok(sizing.verdict)
+        });
+        match told {
+            Ok(Verdict::Enough) => Exit::Passed,
+            Ok(Verdict::TooMuch) => Exit::Threshold,
+            Ok(Verdict::PoorFit) => Exit::Untrustworthy,
+            Err(mistake) => {
+                eprintln!("error: {}", shown(&mistake.to_string(), look::ascii()));
+                Exit::Usage
+            }
+        }
+    }
+}
+
+impl Size {
+    fn sizing(&self, line: &str) -> Result<Sizing, Invalid> {
+        if self.rate <= 0.0 {
+            return Err(Invalid::new("--rate", "0 needs no nodes", "give the rate to be carried"));
+        }
+        let unit = match self.of {
+            Of::Nodes => Unit::Nodes,
+            Of::Shards => Unit::Shards,
+        };
+        let spare = self.spare.unwrap_or(u64::from(unit == Unit::Nodes));
+        if spare >= MOST {
+            let problem = format!("{spare} are more than there can be");
+            return Err(Invalid::new("--spare", problem, format!("give less than {MOST}")));
+        }
+        let mut searches = Vec::new();
+        for from in &self.from {
+            searches.push((from, read(&from.what)?));
+        }
+        let slo = self.slo_of(&searches)?;
+        let measured = searches.iter().map(|(from, max)| Measured {
+            client_bound: max.client_bound(),
+            open_ended: max.open_ended(),
+            ..Measured::new(
+                from.size.unwrap_or(max.nodes),
+                max.found_per_s.clone(),
+                from.what.display().to_string(),
+            )
+        });
+        let asked = Asked { rate_per_s: self.rate, spare, unit, slo };
+        let sizing = size(&asked, measured.collect())
+            .map_err(|problem| Invalid::new("--from", problem, "search again"))?;
+        if sizing.needed.is_some_and(|needed| needed >= MOST) {
+            let problem = format!("that takes more than {MOST} {}", unit.word(MOST));
+            return Err(Invalid::new("--rate", problem, "ask for less"));
+        }
+        let notes = differences(&searches);
+        Ok(Sizing { command: line.to_owned(), notes, ..sizing })
+    }
+
+    /// What all searches kept to.
+    fn slo_of(&self, searches: &[(&From, MaxRecord)]) -> Result<Vec<Threshold>, Invalid> {
+        let words = |slo: &[Threshold]| {
+            let mut words: Vec<String> = slo.iter().map(ToString::to_string).collect();
+            words.sort();
+            words.join(", ")
+        };
+        let Some((first, max)) = searches.first() else { return Ok(Vec::new()) };
+        let wanted = if self.slo.is_empty() { &max.slo } else { &self.slo };
+        for (from, max) in searches {
+            if words(&max.slo) == words(wanted) {
+                continue;
+            }
+            let kept = |slo: &[Threshold]| match words(slo) {
+                words if words.is_empty() => "nothing".to_owned(),
+                words => words,
+            };
+            let (name, own) = (from.what.display(), kept(&max.slo));
+            let (problem, cure) = if self.slo.is_empty() {
+                let other = first.what.display();
+                (
+                    format!("{name} kept to {own}, and {other} to {}", kept(wanted)),
+                    "name searches with the same --slo",
+                )
+            } else {
+                (format!("{name} kept to {own}"), "search with this --slo: springload max --slo")
+            };
+            let flag = if self.slo.is_empty() { "--from" } else { "--slo" };
+            return Err(Invalid::new(flag, problem, cure));
+        }
+        Ok(wanted.clone())
+    }
+}
+
+/// The search that `name` means, if it has found something.
+fn read(name: &Path) -> Result<MaxRecord, Invalid> {
+    let wrong = |problem: String, cure: &str| Invalid::new("--from", problem, cure);
+    let shown = name.display();
+    let search = named::several(name).filter(|(kind, _)| kind.file == max::KIND.file);
+    let (_, file) = search.ok_or_else(|| {
+        let problem = format!("{shown} is no search");
+        wrong(problem, "name the folder of a springload max, or its max.json")
+    })?;
+    let max = max::read(&file).map_err(|problem| wrong(problem, "name a complete max.json"))?;
+    if max.ended != Ended::Found || max.found_per_s.is_empty() {
+        let problem = format!("{shown} has found no rate that holds");
+        return Err(wrong(problem, "name a search that has ended; springload show MAX says how"));
+    }
+    Ok(max)
+}
+
+/// In what the commands of searches differ, besides their servers: all else should be the same.
+fn differences(searches: &[(&From, MaxRecord)]) -> Vec<String> {
+    let flags = |max: &MaxRecord| -> Vec<String> {
+        let words = max.step_command.split_whitespace();
+        words.skip(2).filter(|word| word.starts_with('-')).map(str::to_owned).collect()
+    };
+    let Some((first, max)) = searches.first() else { return Vec::new() };
+    let wanted = flags(max);
+    let odd = searches.iter().filter(|(_, max)| flags(max) != wanted);
+    let told = odd.map(|(from, max)| {
+        let other = flags(max);
+        let only = |here: &[String], there: &[String]| {
+            let only: Vec<&str> =
+                here.iter().filter(|it| !there.contains(it)).map(String::as_str).collect();
+            if only.is_empty() { "nothing".to_owned() } else { only.join(" ") }
+        };
+        format!(
+            "the searches differ: {} in {}, {} in {}",
+            only(&wanted, &other),
+            first.what.display(),
+            only(&other, &wanted),
+            from.what.display()
+        )
+    });
+    told.collect()
+}
+
+impl SizeFormat {
+    fn render(self, sizing: &Sizing) -> Vec<u8> {
+        let plain: Option<Sizing> = cleaned(sizing).ok().flatten();
+        let plain = plain.as_ref().unwrap_or(sizing);
+        match self {
+            Self::Text => sizing_text(plain).into_bytes(),
+            Self::Html => sizing_page(plain).into_bytes(),
+            Self::Svg => sizing_picture(plain, Picture::Svg),
+            Self::Png => sizing_picture(plain, Picture::Png),
+            Self::Json => {
+                let text = serde_json::to_string_pretty(sizing).expect("plain data");
+                terminal_json(text + "\n").into_bytes()
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! A search for the most that a server sustains: as text, as a page's words, and step by step.
+
+use super::number::{decimal, millis};
+use super::table::{align, wrapped};
+use crate::plan::Threshold;
+use crate::search::{Ended, MaxRecord, Outcome, Searched, StepRecord};
+
+/// What the search came to: the name of a colour, a mark, and words.
+pub fn verdict(max: &MaxRecord) -> (&'static str, char, String) {
+    let what = match max.searched {
+        Searched::Rate => "rate",
+        Searched::Connections => "number of connections",
+    };
+    match (max.ended, max.sustained_per_s) {
+        (Ended::Found, Some(_)) => {
+            let words = format!("sustained: {}", found(max));
+            if max.client_bound() {
+                let why = "; the client, not the server, is the limit: the server may bear more";
+                ("fair", '!', words + why)
+            } else if max.scattered() {
+                let why =
+                    "; they disagree: longer steps (-d), or more of them (--repeat), tell more";
+                ("fair", '!', words + why)
+            } else if max.open_ended() {
+                ("good", '✓', words + "; nothing above was tried (--to): the server may bear more")
+            } else {
+                ("good", '✓', words)
+            }
+        }
+        (Ended::Found | Ended::NothingHolds, _) => {
+            let least = max.steps.iter().map(|it| it.level).fold(f64::INFINITY, f64::min);
+            let lowest = max.steps.iter().find(|it| it.level <= least);
+            let why = lowest.map_or(String::new(), |it| format!(": {}", it.reason));
+            let least = if least.is_finite() { decimal(least, 0) } else { "0".to_owned() };
+            ("bad", '✗', format!("not even a {what} of {least} holds{why}"))
+        }
+        (Ended::Stopped, Some(_)) => ("fair", '!', format!("stopped early: {}", found(max))),
+        (Ended::Stopped, None) => ("fair", '!', format!("stopped early{}", best(max))),
+        (Ended::Failed, _) => ("bad", '✗', format!("a run could not be carried out{}", best(max))),
+    }
+}
+
+/// Such as `1,950/s (1,930 to 1,980 in 3 searches)`.
+fn found(max: &MaxRecord) -> String {
+    let rate = |it: Option<f64>| decimal(it.unwrap_or(0.0), 0);
+    let range = match max.found_per_s.len() {
+        0 | 1 => String::new(),
+        count => format!(" ({} to {} in {count} searches)", rate(max.low), rate(max.high)),
+    };
+    let with = max.connections.map(|it| format!("{} connections, ", decimal(it, 0)));
+    format!("{}{}/s{range}", with.unwrap_or_default(), rate(max.sustained_per_s))
+}
+
+/// The highest level that held so far.
+fn best(max: &MaxRecord) -> String {
+    let held = max.steps.iter().filter(|it| it.outcome == Outcome::Held);
+    let best = held.map(|it| it.level).fold(0.0, f64::max);
+    let what = match max.searched {
+        Searched::Rate => "/s",
+        Searched::Connections => " connections",
+    };
+    if best > 0.0 { format!("; until then {}{what} held", decimal(best, 0)) } else { String::new() }
+}
+
+/// What the server must keep to, and where it is.
+pub(super) fn subject(max: &MaxRecord) -> String {
+    let place = match max.step_command.strip_prefix("springload ") {
+        // Another verb than run says itself where.
+        Some(words) if words.split(' ').next() != Some("run") => words,
+        _ => max.target.as_deref().unwrap_or("embedded stand-ins, one per step"),
+    };
+    format!("{place} · {}", limits(&max.slo))
+}
+
+/// What must be kept to, in words.
+pub(super) fn limits(slo: &[Threshold]) -> String {
+    let slo: Vec<String> = slo.iter().map(ToString::to_string).collect();
+    if slo.is_empty() { "no limit but to keep up".to_owned() } else { slo.join(", ") }
+}
+
+/// The report for people.
+pub fn max_text(max: &MaxRecord) -> String {
+    let (_, mark, words) = verdict(max);
+    let mut out = String::new();
+    wrapped(&mut out, &format!("{mark} {words}"));
+    out.push('\n');
+    let name = max.label.as_deref().unwrap_or("springload max");
+    wrapped(&mut out, &format!("{name} · {}", subject(max)));
+    out.push('\n');
+    if !max.steps.is_empty() {
+        out.push_str(&align(&rows(max)));
+    }
+    out
+}
+
+/// A row per step, the header first.
+pub(super) fn rows(max: &MaxRecord) -> Vec<Vec<String>> {
+    let level = match max.searched {
+        Searched::Rate => "rate",
+        Searched::Connections => "conns",
+    };
+    let head = ["search", level, "s", "ok/s", "p50, ms", "p99, ms", "failed"].map(str::to_owned);
+    let mut rows = vec![head.to_vec()];
+    rows[0].push("outcome".to_owned());
+    for step in &max.steps {
+        let time = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), millis);
+        rows.push(vec![
+            step.search.to_string(),
+            decimal(step.level, 0),
+            decimal(step.length_s, 0),
+            decimal(step.per_s, 0),
+            time(step.p50_us),
+            time(step.p99_us),
+            format!("{} %", decimal(step.failed_percent, usize::from(step.failed_percent > 0.0))),
+            outcome(step),
+        ]);
+    }
+    rows
+}
+
+fn outcome(step: &StepRecord) -> String {
+    let word = match step.outcome {
+        Outcome::Held if step.confirms => "confirmed",
+        Outcome::Held => "held",
+        Outcome::Missed => "missed",
+        Outcome::Undecided => "unclear",
+    };
+    word.to_owned()
+}
+
+/// A step in a line, as it ends.
+pub fn step_words(step: &StepRecord, searched: Searched) -> String {
+    let unit = match searched {
+        Searched::Rate => "/s",
+        Searched::Connections => " connections",
+    };
+    let why = if step.reason.is_empty() { String::new() } else { format!(": {}", step.reason) };
+    format!(
+        "search {}: {}{unit} for {} s: {}{why}",
+        step.search,
+        decimal(step.level, 0),
+        decimal(step.length_s, 0),
+        outcome(step),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(level: f64, outcome: Outcome, confirms: bool) -> StepRecord {
+        StepRecord {
+            search: 1,
+            level,
+            length_s: 5.0,
+            confirms,
+            outcome,
+            reason: if outcome == Outcome::Held { String::new() } else { "not sustained".into() },
+            takes: 0.0,
+            client_bound: false,
+            per_s: level.min(2_000.0),
+            failed_percent: 0.0,
+            p50_us: Some(800.0),
+            p99_us: None,
+            run: "steps/000/run.json".to_owned(),
+        }
+    }
+
+    fn max(ended: Ended, steps: Vec<StepRecord>) -> MaxRecord {
+        let found = (ended == Ended::Found).then_some(1_950.0);
+        MaxRecord {
+            schema_version: 1,
+            label: None,
+            target: Some("http://localhost:5984".to_owned()),
+            nodes: 1,
+            command: "springload max localhost:5984".to_owned(),
+            step_command: "springload run localhost:5984".to_owned(),
+            slo: vec!["read.p99 < 20ms".parse().unwrap()],
+            searched: Searched::Rate,
+            seed: 42,
+            from: 100.0,
+            to: 1e6,
+            repeat: 3,
+            length_s: 3.0,
+            ended,
+            sustained_per_s: found,
+            low: found.map(|it| it - 20.0),
+            high: found.map(|it| it + 30.0),
+            found_per_s: found.map_or_else(Vec::new, |it| vec![it - 20.0, it + 30.0]),
+            connections: None,
+            steps,
+        }
+    }
+
+    #[test]
+    fn the_result_comes_first_and_a_row_per_step_follows() {
+        let steps = vec![
+            step(1_600.0, Outcome::Held, false),
+            step(3_200.0, Outcome::Missed, false),
+            step(1_950.0, Outcome::Held, true),
+            step(1_950.0, Outcome::Held, true),
+        ];
+        let text = max_text(&max(Ended::Found, steps.clone()));
+        let first = "✓ sustained: 1,950/s (1,930 to 1,980 in 2 searches)";
+        assert_eq!(text.lines().next(), Some(first));
+        assert!(text.contains("http://localhost:5984 · read.p99 < 20ms\n"), "{text}");
+        assert_eq!(text.lines().count(), 4 + 5, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let line = "search 1: 3,200/s for 5 s: missed: not sustained";
+        assert_eq!(step_words(&steps[1], Searched::Rate), line);
+        let to_the_end = max(Ended::Found, vec![step(1_950.0, Outcome::Held, true)]);
+        let (_, mark, words) = verdict(&to_the_end);
+        assert!(mark == '✓' && words.ends_with("(--to): the server may bear more"), "{words}");
+        let apart = MaxRecord { high: Some(2_500.0), ..max(Ended::Found, steps.clone()) };
+        let (_, mark, words) = verdict(&apart);
+        assert!(mark == '!' && words.contains("; they disagree: longer steps"), "{words}");
+        let bound = StepRecord { client_bound: true, ..steps[1].clone() };
+        let words = verdict(&max(Ended::Found, vec![steps[0].clone(), bound])).2;
+        assert!(words.contains("the client, not the server"), "{words}");
+    }
+
+    #[test]
+    fn what_was_not_found_is_told_plainly() {
+        let none = max(
+            Ended::NothingHolds,
+            vec![step(100.0, Outcome::Missed, false), step(1.0, Outcome::Missed, false)],
+        );
+        assert_eq!(verdict(&none).2, "not even a rate of 1 holds: not sustained");
+        let stopped = max(Ended::Stopped, vec![step(800.0, Outcome::Held, false)]);
+        assert_eq!(verdict(&stopped).2, "stopped early; until then 800/s held");
+        let failed = max(Ended::Failed, Vec::new());
+        assert_eq!(verdict(&failed).2, "a run could not be carried out");
+        assert!(max_text(&failed).starts_with("✗ a run"));
+    }
+}

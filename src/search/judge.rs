@@ -1,0 +1,345 @@
+//! What a run at one level came to: whether it was sustained, and kept to what it must.
+
+use super::certain::{Answers, Figure, NEVER_US};
+use super::walk::Outcome;
+use crate::op::OpKind;
+use crate::plan::{Comparison, Limit, Metric, Statistic, Threshold};
+use crate::record::{Judgement, RunRecord, StageRecord, Unit, Verdict};
+use crate::statistics::{ALARMS, share_interval};
+use std::cmp::Ordering;
+
+/// The share of what was due that may be left over, as in the verdict.
+const LEFT_OVER: f64 = 0.005;
+/// Why a step is missed that says nothing about the server.
+const CLIENT: &str = "the client, not the server, is the limit";
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// Whether the level holds.
+    pub outcome: Outcome,
+    /// Why it does not; empty, if it does.
+    pub reason: String,
+    /// How many times as long the step has to be for the fewest answers that can tell; 0: nothing
+    /// that it is judged by depends on how many there are.
+    pub takes: f64,
+}
+
+/// What makes a run fail if it must keep to `slo`: the opposite.
+pub const fn requirement(slo: Threshold) -> Threshold {
+    let comparison = match slo.comparison {
+        Comparison::Above => Comparison::AtMost,
+        Comparison::AtLeast => Comparison::Below,
+        Comparison::Below => Comparison::AtLeast,
+        Comparison::AtMost => Comparison::Above,
+    };
+    Threshold { comparison, ..slo }
+}
+
+/// Judges what a run is about by its verdict and by what makes it fail. The fill before it does not
+/// count.
+pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
+    let of = |(outcome, reason): (Outcome, String)| Judged { outcome, reason, takes: 0.0 };
+    let Some(stage) = record.main_stage() else {
+        return of((Outcome::Missed, "nothing was measured".to_owned()));
+    };
+    // Times count from when an operation was due: what is kept to though the client was late, is
+    // kept to. What is not may be the client's fault.
+    let client = matches!(stage.verdict, Verdict::ClientBound { .. }) && kept_up(stage);
+    if !client && !stage.verdict.trustworthy() {
+        return of(match stage.verdict {
+            // The next time it may not be: a longer step shows.
+            Verdict::ClientBound { .. } => (Outcome::Undecided, CLIENT.to_owned()),
+            verdict => (Outcome::Missed, verdict.name().replace('_', " ")),
+        });
+    }
+    let mut own = RunRecord { stages: vec![stage.clone()], ..record.clone() };
+    own.plan.thresholds = thresholds.to_vec();
+    own.conclude();
+    let all: Vec<Judged> = own.thresholds.iter().map(|it| one(it, stage)).collect();
+    let takes = all.iter().map(|it| it.takes).fold(0.0, f64::max);
+    let first = |outcome: Outcome| all.iter().find(|it| it.outcome == outcome);
+    let told = match (first(Outcome::Missed), first(Outcome::Undecided)) {
+        (Some(_), _) if client => (Outcome::Undecided, CLIENT.to_owned()),
+        (Some(it), _) | (None, Some(it)) => (it.outcome, it.reason.clone()),
+        (None, None) => (Outcome::Held, String::new()),
+    };
+    Judged { takes, ..of(told) }
+}
+
+/// Whether all but a hundredth of what was due was served.
+fn kept_up(stage: &StageRecord) -> bool {
+    let load = &stage.load;
+    let left = (load.dropped + load.unsent) as f64;
+    left <= load.offered as f64 * LEFT_OVER
+        && load.backlog_growth_per_s <= load.offered_per_s * LEFT_OVER
+}
+
+/// Judges one figure.
+fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
+    let Judgement { expression, value, unit, problem, .. } = judgement;
+    let Threshold { kind, metric, comparison, limit } = *expression;
+    let figure = Figure { stage, kind, metric };
+    let name = format!("{}.{metric}", kind.map_or("all", OpKind::name));
+    let told = |outcome, words: String| {
+        let reason = name.clone() + &words;
+        Judged { outcome, reason, takes: 0.0 }
+    };
+    let limit = match limit {
+        Limit::Time(ns) => ns as f64 / 1e3,
+        Limit::Percent(number) | Limit::Number(number) => number,
+        Limit::Baseline(_) => return told(Outcome::Undecided, ": no baseline".to_owned()),
+    };
+    // Which side makes it fail.
+    let bad = match comparison {
+        Comparison::Above | Comparison::AtLeast => Ordering::Greater,
+        Comparison::Below | Comparison::AtMost => Ordering::Less,
+    };
+    let outcome_of = |side: Option<Ordering>| match side {
+        Some(side) if side == bad => Outcome::Missed,
+        Some(_) => Outcome::Held,
+        None => Outcome::Undecided,
+    };
+    if let Metric::Time(span, Statistic::Percentile(tenths)) = metric {
+        let answers = figure.answers((span, tenths));
+        let outcome = outcome_of(figure.percentile((span, tenths), limit));
+        let takes = answers.takes();
+        return Judged { takes, ..told(outcome, percentile_words(outcome, answers)) };
+    }
+    let Some(value) = *value else {
+        let problem = problem.as_deref().unwrap_or("it was not measured");
+        return told(Outcome::Undecided, format!(": {problem}"));
+    };
+    let words = match unit {
+        Unit::Us => format!(" {:.1} ms", value / 1e3),
+        Unit::Percent => format!(" {value:.2} %"),
+        Unit::Count | Unit::PerSecond => format!(" {value:.0}"),
+    };
+    let outcome = match metric {
+        Metric::Time(_, Statistic::Mean) | Metric::Throughput => {
+            outcome_of(figure.mean(value, limit))
+        }
+        _ if !comparison.holds(value, limit) => Outcome::Held,
+        // A few failures in a short step are no share yet.
+        Metric::Errors | Metric::Class(_) if *unit == Unit::Percent && bad == Ordering::Greater => {
+            let issued = figure.issued();
+            let failed = (value / 100.0 * issued as f64).round() as u64;
+            let sure = share_interval(failed, issued, ALARMS).0 * 100.0 > limit;
+            if sure { Outcome::Missed } else { Outcome::Undecided }
+        }
+        _ => Outcome::Missed,
+    };
+    told(outcome, words)
+}
+
+/// What a percentile came to, after its name.
+fn percentile_words(outcome: Outcome, Answers { of, least, value }: Answers) -> String {
+    match (outcome, of) {
+        (_, 0) => ": nothing was measured".to_owned(),
+        (Outcome::Missed, _) if value >= NEVER_US => ": too many answers never came".to_owned(),
+        (Outcome::Undecided, _) if of < least => {
+            format!(": {of} answers, and it takes {least} to tell")
+        }
+        _ => format!(" {:.1} ms", value / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{FailedTimes, Histogram, KindInterval};
+    use crate::op::Failure;
+    use crate::record::fixture::{record, stage};
+    use crate::record::{Estimate, Estimates, Intervals};
+    use std::collections::BTreeMap;
+
+    /// A run of reads that all took `us` microseconds, which must stay below 20 ms.
+    fn run(us: u64, verdict: Verdict, p99: Option<(f64, f64)>) -> (RunRecord, Threshold) {
+        let slo = requirement("read.p99 < 20ms".parse().unwrap());
+        let mut record = record(&[]);
+        let mut response = Histogram::default();
+        response.record_many(us * 1_000, 2_000);
+        let service = response.clone();
+        let part =
+            KindInterval { requests: 2_000, ok: 2_000, response, service, ..Default::default() };
+        let mut stage = stage("crud", vec![(0, OpKind::Read, part)]);
+        stage.verdict = verdict;
+        let p99_us = p99.map(|(low, high)| Estimate::Interval { low, high });
+        let read = Intervals { p99_us, ..Intervals::default() };
+        let operations = BTreeMap::from([(OpKind::Read, read)]);
+        let (all, trends) = (Intervals::default(), Vec::new());
+        let (steady_from_s, unsettled) = (None, false);
+        let estimates =
+            Estimates { over_s: 2, step_s: 1, all, operations, steady_from_s, unsettled, trends };
+        stage.estimates = Some(estimates);
+        // The fill took longer, which does not matter.
+        record.stages.truncate(1);
+        record.stages.push(stage);
+        (record, slo)
+    }
+
+    fn told(us: u64, verdict: Verdict, p99: Option<(f64, f64)>) -> (Outcome, String) {
+        let (record, slo) = run(us, verdict, p99);
+        let Judged { outcome, reason, .. } = judge(&record, &[slo]);
+        (outcome, reason)
+    }
+
+    fn outcome(us: u64, verdict: Verdict, p99: Option<(f64, f64)>) -> Outcome {
+        told(us, verdict, p99).0
+    }
+
+    #[test]
+    fn a_step_is_judged_by_the_interval_or_by_a_clear_distance() {
+        let held = Verdict::Sustained;
+        assert_eq!(outcome(5_000, held, None), Outcome::Held);
+        assert_eq!(outcome(18_000, held, None), Outcome::Undecided);
+        assert_eq!(outcome(22_000, held, None), Outcome::Undecided);
+        assert_eq!(outcome(50_000, held, None), Outcome::Missed);
+        assert_eq!(outcome(18_000, held, Some((17_000.0, 19_000.0))), Outcome::Held);
+        assert_eq!(outcome(18_000, held, Some((17_000.0, 21_000.0))), Outcome::Undecided);
+        assert_eq!(outcome(22_000, held, Some((20_500.0, 23_000.0))), Outcome::Missed);
+    }
+
+    /// A step whose seconds have so many reads each, and the times that they all took, in
+    /// microseconds; without a time none is answered.
+    fn seconds(reads: u64, us: &[Option<u64>]) -> Judged {
+        let rows: Vec<_> = us.iter().map(|us| (reads, *us)).collect();
+        judged("read.p99 < 20ms", us.len() as f64, &rows)
+    }
+
+    /// A step of so many seconds, the last of which may be incomplete.
+    fn judged(slo: &str, measured_s: f64, rows: &[(u64, Option<u64>)]) -> Judged {
+        let seconds = (0..).zip(rows).map(|(second, &(reads, us))| {
+            let mut times = Histogram::default();
+            times.record_many(us.unwrap_or(1_000_000) * 1_000, reads);
+            let mut part = KindInterval { requests: reads, ..Default::default() };
+            if us.is_some() {
+                (part.ok, part.response, part.service) = (reads, times.clone(), times);
+            } else {
+                part.failures[Failure::Timeout as usize] = reads;
+                let failed = FailedTimes { response: times.clone(), service: times };
+                part.failed_times = BTreeMap::from([(Failure::Timeout, failed)]);
+            }
+            (second, OpKind::Read, part)
+        });
+        let (mut record, _) = run(1_000, Verdict::Sustained, None);
+        let mut stage = stage("crud", seconds.collect());
+        (stage.verdict, stage.estimates) = (Verdict::Sustained, None);
+        stage.measured_s = measured_s;
+        record.stages[1] = stage;
+        judge(&record, &[requirement(slo.parse().unwrap())])
+    }
+
+    #[test]
+    fn a_short_step_is_judged_by_how_much_its_seconds_differ() {
+        let of = |us: [u64; 3]| seconds(500, &us.map(Some)).outcome;
+        assert_eq!(of([18_000, 18_200, 18_100]), Outcome::Held);
+        assert_eq!(of([22_000, 22_200, 22_100]), Outcome::Missed);
+        // 19 ms at the 99th percentile, but nothing says that the next second is like the last.
+        assert_eq!(of([12_000, 15_000, 19_000]), Outcome::Undecided);
+        assert_eq!(of([3_000, 3_900, 5_000]), Outcome::Held, "far enough whatever they do");
+    }
+
+    #[test]
+    fn a_percentile_of_too_few_answers_holds_nothing() {
+        let few = seconds(40, &[Some(1_000); 3]);
+        assert_eq!((few.outcome, few.takes), (Outcome::Undecided, 368.0 / 120.0));
+        assert_eq!(few.reason, "read.p99: 120 answers, and it takes 368 to tell");
+        // As many are enough, though a second alone has too few for a percentile.
+        let enough = seconds(40, &[Some(1_000); 10]);
+        assert_eq!((enough.outcome, enough.takes), (Outcome::Held, 0.92));
+        assert_eq!(enough.reason, "");
+        // It takes fewer to see that it is too slow.
+        assert_eq!(
+            seconds(3, &[Some(29_000); 4]).outcome,
+            Outcome::Undecided,
+            "no seconds to differ"
+        );
+        assert_eq!(seconds(3, &[Some(31_000); 4]).outcome, Outcome::Missed);
+        // One in four hundred may as well be one in a hundred.
+        let with_late = |late: usize, of: usize| {
+            let all: Vec<_> =
+                (0..of).map(|at| Some(if at < late { 30_000 } else { 1_000 })).collect();
+            seconds(1, &all).outcome
+        };
+        assert_eq!(with_late(1, 400), Outcome::Undecided);
+    }
+
+    #[test]
+    fn means_and_rates_are_judged_by_how_much_seconds_differ() {
+        let rate = |slo: &str, reads: &[u64], measured_s: f64| {
+            let rows: Vec<_> = reads.iter().map(|reads| (*reads, Some(1_000))).collect();
+            judged(slo, measured_s, &rows).outcome
+        };
+        assert_eq!(rate("throughput > 480", &[500, 505, 495], 3.0), Outcome::Held);
+        assert_eq!(rate("throughput > 520", &[500, 505, 495], 3.0), Outcome::Missed);
+        assert_eq!(rate("throughput > 480", &[400, 500, 600], 3.0), Outcome::Undecided);
+        // The last second is incomplete, and no sign of a server that differs.
+        assert_eq!(rate("throughput > 480", &[500, 505, 495, 10], 3.02), Outcome::Held);
+        // Two say nothing of how they differ.
+        assert_eq!(rate("throughput > 480", &[500, 505], 2.0), Outcome::Undecided);
+        let mean = |us: [u64; 3]| judged("mean < 20ms", 3.0, &us.map(|us| (500, Some(us)))).outcome;
+        assert_eq!(mean([18_000, 18_200, 18_100]), Outcome::Held);
+        assert_eq!(mean([10_000, 18_000, 26_000]), Outcome::Undecided);
+        assert_eq!(mean([22_000, 22_200, 22_100]), Outcome::Missed);
+    }
+
+    #[test]
+    fn an_answer_that_never_came_was_late() {
+        let none = seconds(500, &[None; 3]);
+        assert_eq!(none.outcome, Outcome::Missed);
+        assert_eq!(none.reason, "read.p99: too many answers never came");
+        // A second without answers is more than a hundredth of 20, and less of 300.
+        let outage = |of: usize| {
+            let mut all = vec![Some(1_000); of];
+            all[7] = None;
+            seconds(100, &all).outcome
+        };
+        assert_eq!([outage(20), outage(300)], [Outcome::Missed, Outcome::Held]);
+        // One of three may be the start of many: a longer step tells.
+        assert_eq!(seconds(100, &[Some(1_000), Some(1_000), None]).outcome, Outcome::Undecided);
+        assert_eq!(seconds(0, &[Some(1); 3]).reason, "read.p99: nothing was measured");
+    }
+
+    #[test]
+    fn what_is_not_sustained_is_missed_however_fast() {
+        let lagging =
+            Verdict::NotSustained { offered_per_s: 100.0, served_per_s: 90.0, backlog_per_s: 5.0 };
+        let (outcome, reason) = told(5_000, lagging, None);
+        assert_eq!((outcome, reason.as_str()), (Outcome::Missed, "not sustained"));
+        assert_eq!(self::outcome(5_000, Verdict::Closed, None), Outcome::Held);
+    }
+
+    #[test]
+    fn what_is_missed_where_the_client_is_the_limit_is_undecided() {
+        let client = Verdict::ClientBound { busiest_thread: 0.99, late_p99_us: 9_000.0 };
+        let (outcome, reason) = told(50_000, client, None);
+        assert_eq!((outcome, reason.as_str()), (Outcome::Undecided, CLIENT));
+        assert_eq!(self::outcome(5_000, client, None), Outcome::Held, "though it was late");
+    }
+
+    #[test]
+    fn what_fails_a_run_is_the_opposite_of_the_slo() {
+        for (slo, fails) in [("p99 < 20ms", ">="), ("p99 <= 20ms", ">"), ("throughput > 5", "<=")] {
+            let slo: Threshold = slo.parse().unwrap();
+            assert_eq!(requirement(slo).comparison.sign(), fails);
+            assert_eq!(requirement(requirement(slo)), slo);
+        }
+    }
+
+    #[test]
+    fn errors_count_as_they_are_and_too_few_answers_tell_nothing() {
+        let slo = |text: &str| requirement(text.parse().unwrap());
+        let (mut record, _) = run(5_000, Verdict::Sustained, None);
+        let reads = &mut record.stages[1].operations[0];
+        reads.failures.insert(crate::op::Failure::Timeout, 3);
+        assert_eq!(judge(&record, &[slo("err < 1%")]).outcome, Outcome::Held);
+        let Judged { outcome, reason, .. } = judge(&record, &[slo("err < 0.01%")]);
+        assert_eq!((outcome, reason.as_str()), (Outcome::Missed, "all.err 0.15 %"));
+        // Three of 2,000 may be 0.03 % in the long run, and 0.44 %, too.
+        assert_eq!(judge(&record, &[slo("err < 0.1%")]).outcome, Outcome::Undecided);
+        assert_eq!(judge(&record, &[slo("update.p99 < 1s")]).outcome, Outcome::Undecided);
+        record.stages.clear();
+        assert_eq!(judge(&record, &[]).outcome, Outcome::Missed);
+    }
+}

@@ -1,0 +1,18 @@
+//! What this machine does without a server that could be the reason: requests per second between
+//! client and null responder.
+
+use super::harness::Load;
+use crate::clock::Nanos;
+use crate::engine::Stop;
+use std::sync::Arc;
+
+/// The null responder's answers per second to a closed loop on one thread, over so many
+/// nanoseconds, or until somebody asks for an end.
+///
+/// # Errors
+/// Why it could not be measured.
+pub fn null_rate_per_s(length_ns: Nanos, stop: &Arc<Stop>) -> Result<f64, String> {
+    let load = Load { length_ns, ..Load::default() };
+    let seen = load.run_until(stop).map_err(|broken| broken.to_string())?;
+    Ok(seen.reads().throughput_per_s)
+}

@@ -1,0 +1,168 @@
+//! A sizing as data.
+
+use crate::plan::Threshold;
+use crate::statistics::{Usl, median};
+use serde::{Deserialize, Serialize};
+
+/// Increased when readers of the last layout would misread.
+pub(super) const SCHEMA_VERSION: u32 = 1;
+
+/// What the sizes count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Servers of a cluster.
+    Nodes,
+    /// Shards of a database.
+    Shards,
+}
+
+/// Whether there is an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// So many are enough.
+    Enough,
+    /// However many there are, they do not carry the rate with some to spare.
+    TooMuch,
+    /// What was measured follows no law.
+    PoorFit,
+}
+
+/// By which law the rate grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LawName {
+    /// In proportion to the size, for want of other sizes.
+    Linear,
+    /// Amdahl's, for want of a third size.
+    Amdahl,
+    /// The Universal Scalability Law.
+    Universal,
+}
+
+/// How the rate grows with the size N: λ N / (1 + σ (N − 1) + κ N (N − 1)).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Law {
+    /// Which one.
+    pub name: LawName,
+    /// λ: documents per second of size 1.
+    pub single_per_s: f64,
+    /// σ: contention, a share of 1.
+    pub contention: f64,
+    /// κ: coherency, a share of 1.
+    pub coherency: f64,
+    /// The size beyond which the rate falls.
+    pub peak: Option<f64>,
+    /// The rate at the better whole size next to it, in documents per second.
+    pub most_per_s: Option<f64>,
+    /// Whether there are more sizes than the law has parts, so that it could have missed them.
+    pub checked: bool,
+}
+
+/// What one search found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Nodes or shards.
+    pub size: u64,
+    /// What was sustained, in documents per second: the median of all searches.
+    pub sustained_per_s: f64,
+    /// What each search found.
+    pub found_per_s: Vec<f64>,
+    /// The rate of that size by the law.
+    pub law_per_s: f64,
+    /// The client was the limit: the size may carry more.
+    pub client_bound: bool,
+    /// Nothing above was tried: the size may carry more.
+    pub open_ended: bool,
+    /// Where the search is.
+    pub from: String,
+}
+
+/// The rate that a size carries by the law.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Nodes or shards.
+    pub size: u64,
+    /// Documents per second.
+    pub per_s: f64,
+}
+
+/// How many are needed, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sizing {
+    /// Increased when readers of the last layout would misread.
+    pub schema_version: u32,
+    /// The command line.
+    pub command: String,
+    /// What is asked for, in documents per second.
+    pub rate_per_s: f64,
+    /// What the server must keep to meanwhile.
+    pub slo: Vec<Threshold>,
+    /// What the sizes count.
+    pub unit: Unit,
+    /// How many of the needed may be lost.
+    pub spare: u64,
+    /// Whether there is an answer.
+    pub verdict: Verdict,
+    /// How many are needed, with the spare ones.
+    pub needed: Option<u64>,
+    /// The least that nineteen of twenty draws from the searches ask for.
+    pub low: Option<u64>,
+    /// The most; `None` beside a `low`: some draws have no answer.
+    pub high: Option<u64>,
+    /// The answer, or the peak if there is none, is more than twice the largest size measured.
+    pub extrapolated: bool,
+    /// How the rate grows with the size.
+    pub law: Law,
+    /// What was measured, by size.
+    pub measured: Vec<Measured>,
+    /// The sizes around the answer: one less, enough, and with the spare ones.
+    pub steps: Vec<Step>,
+    /// What else there is to know, such as searches that differ.
+    pub notes: Vec<String>,
+}
+
+impl Law {
+    /// The rate that `size` carries, in documents per second.
+    pub fn rate(&self, size: f64) -> f64 {
+        let Self { single_per_s: single, contention, coherency, .. } = *self;
+        Usl { single, contention, coherency }.rate(size)
+    }
+}
+
+impl LawName {
+    /// How many sizes determine it.
+    pub(super) const fn parts(self) -> usize {
+        match self {
+            Self::Linear => 1,
+            Self::Amdahl => 2,
+            Self::Universal => 3,
+        }
+    }
+}
+
+impl Unit {
+    /// The word for `count` of them.
+    pub const fn word(self, count: u64) -> &'static str {
+        match (self, count) {
+            (Self::Nodes, 1) => "node",
+            (Self::Nodes, _) => "nodes",
+            (Self::Shards, 1) => "shard",
+            (Self::Shards, _) => "shards",
+        }
+    }
+}
+
+impl Measured {
+    /// Of a search over `size` nodes or shards.
+    pub fn new(size: u64, found_per_s: Vec<f64>, from: String) -> Self {
+        let sustained_per_s = median(found_per_s.iter().copied()).unwrap_or_default();
+        Self { size, sustained_per_s, found_per_s, from, ..Self::default() }
+    }
+
+    /// By how much the law misses what was measured, as a share of it.
+    pub fn off(&self) -> f64 {
+        self.law_per_s / self.sustained_per_s - 1.0
+    }
+}

@@ -1,0 +1,305 @@
+//! `springload max`: it keeps to a server's capacity, keeps its steps, and says plainly why it
+//! found nothing.
+
+use crate::springload::{Finished, Run, springload};
+use serde_json::Value;
+use springload::embedded::{Delay, Faults, Options, StandIn, bind};
+use std::path::Path;
+
+fn server(faults: Faults) -> StandIn {
+    let options = Options { faults, ..Options::default() };
+    StandIn::start(bind("127.0.0.1:0").expect("a free port"), options).expect("it starts")
+}
+
+const SHORT: [&str; 8] = ["--docs", "20", "-d", "1s", "--repeat", "1", "-q", "--format=json"];
+
+fn max(folder: &Path, words: &[&str]) -> Finished {
+    let folder = folder.to_str().expect("UTF-8");
+    springload([&["max", "-o", folder], &SHORT[..], words].concat())
+}
+
+/// The report, which is the file too.
+fn found(folder: &Path, run: &Finished) -> Value {
+    let text = std::fs::read_to_string(folder.join("max.json")).expect("max.json");
+    let kept: Value = serde_json::from_str(&text).expect("JSON");
+    let told: Value =
+        serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
+    assert_eq!(kept, told);
+    for step in kept["steps"].as_array().expect("steps") {
+        let run = folder.join(step["run"].as_str().expect("a path"));
+        assert!(run.is_file(), "{step}");
+    }
+    kept
+}
+
+#[test]
+fn no_more_than_the_capacity_is_found() {
+    let server = server(Faults { capacity: Some(300.0), ..Faults::default() });
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = server.url();
+    let run = max(folder.path(), &[&url, "--slo", "p99 < 40ms", "--from", "100"]);
+    let found = found(folder.path(), &run);
+    let steps = found["steps"].as_array().expect("steps");
+    // A busy machine may find less, or nothing; the upper bound is a law.
+    assert!(matches!(run.code, 0 | 4 | 5), "{}: {found:#}", run.code);
+    assert!(found["sustained_per_s"].as_f64().is_none_or(|rate| rate <= 330.0), "{found:#}");
+    assert!(!steps.is_empty());
+    let held = |it: &&Value| it["outcome"] == "held";
+    assert!(steps.iter().filter(held).all(|it| it["level"].as_f64() <= Some(350.0)), "{found:#}");
+    let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
+    assert!(page.contains("Response times by load"));
+}
+
+#[test]
+fn where_not_even_the_lowest_holds_that_is_told() {
+    let delay = Delay::Constant { ns: 60_000_000 };
+    let server = server(Faults { delay, ..Faults::default() });
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = server.url();
+    let run = max(folder.path(), &[&url, "--slo", "max < 20ms", "--from", "2"]);
+    let found = found(folder.path(), &run);
+    assert_eq!((run.code, &found["ended"]), (4, &"nothing_holds".into()), "{}", run.stderr);
+    assert_eq!(found["sustained_per_s"], Value::Null);
+    let steps = found["steps"].as_array().expect("steps");
+    assert_eq!(steps.last().expect("a step")["level"], 1.0);
+    // As text it comes first.
+    let again = tempfile::tempdir().expect("a temporary folder");
+    let output = again.path().display().to_string();
+    let words = ["max", &url, "-o", &output, "--slo", "max < 20ms", "--from", "1", "-d", "1s"];
+    let run = springload([&words[..], &["--docs", "20", "-q"]].concat());
+    assert!(run.stdout.starts_with("✗ not even a rate of 1 holds: all.max "), "{}", run.stdout);
+}
+
+#[test]
+fn a_dead_server_ends_the_search_at_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let run = max(folder.path(), &["http://127.0.0.1:1", "--slo", "p99 < 20ms"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("127.0.0.1:1"), "{}", run.stderr);
+    assert_eq!(found(folder.path(), &run)["ended"], "failed");
+}
+
+#[test]
+fn what_was_tried_before_an_interruption_is_kept_and_goes_on() {
+    let server = server(Faults::default());
+    let url = server.url();
+    let words = ["max", &url, "--slo", "p50 < 60s", "--from", "20", "--to", "40", "-d", "1s"];
+    let more = ["--docs", "20", "--repeat", "2", "--format", "json"];
+    let words = [&words[..], &more].concat();
+    let run = Run::of(&words).start();
+    let second = run.output().join("steps/001/run.json");
+    // A minute at most.
+    for _ in 0..3_000 {
+        if second.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    run.interrupt();
+    let run = run.finish();
+    let stopped = found(&run.output(), &run);
+    assert_eq!((run.code, &stopped["ended"]), (130, &"stopped".into()), "{}", run.stderr);
+    let kept = stopped["steps"].as_array().expect("steps");
+    let folder = run.output().display().to_string();
+    let how = format!("the same command with -o {folder} continues it");
+    assert!(!kept.is_empty() && run.stderr.contains(&how), "{}", run.stderr);
+    // With anything else it is another search.
+    let again = |words: &[&str]| springload([words, &["-o", &folder]].concat());
+    let other = again(&[&words[..], &["--seed", "7"]].concat());
+    assert!(other.code == 2 && other.stderr.contains("has another search"), "{}", other.stderr);
+    let whole = again(&words);
+    assert!(matches!(whole.code, 0 | 4 | 5), "{}", whole.stderr);
+    let whole = found(&run.output(), &whole);
+    let steps = whole["steps"].as_array().expect("steps");
+    assert!(steps.len() > kept.len() && steps[..kept.len()] == kept[..], "{whole:#}");
+    assert_ne!(whole["ended"], "stopped");
+    let told = again(&words);
+    assert!(told.stderr.contains("has a complete search already"), "{}", told.stderr);
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused() {
+    let refused = |words: &[&str], text: &str| {
+        let run = springload([&["max", "--slo", "p99 < 1s"], words].concat());
+        assert!(run.code == 2 && run.stderr.contains(text), "{words:?}: {}", run.stderr);
+    };
+    refused(&["--rate", "5"], "--rate: is what is searched for");
+    refused(&["--search", "connections", "-c", "5"], "--connections: is what is searched for");
+    refused(&["--ops", "5"], "--ops: would end a step");
+    refused(&["--from", "0"], "--from: ");
+    refused(&["--from", "10", "--to", "5"], "--from: ");
+    refused(&["--slo", "p99 = 5"], "has none of >, >=, <, <=");
+    let strange = "--slo: no step measures the operations of";
+    refused(&["--slo", "scan.p99 < 1s"], &format!("{strange} scan.p99 < 1s"));
+    refused(&["--slo", "bulk_insert.p99 < 1s"], &format!("{strange} bulk_insert.p99 < 1s"));
+    refused(&["--slo", "update.p50 < 1s", "--mix", "read=1"], &format!("{strange} update.p50"));
+}
+
+/// What comes before the words of another verb.
+const BEFORE: [&str; 6] = ["-d", "1s", "--repeat", "1", "-q", "--format=json"];
+
+/// A search with the words of another verb.
+fn with(folder: &Path, before: &[&str], words: &[&str]) -> Finished {
+    let folder = folder.to_str().expect("UTF-8");
+    springload([&["max", "-o", folder], &BEFORE[..], before, &["--"], words].concat())
+}
+
+/// Loads a few records with ycsb, and returns what its run phase takes.
+fn ycsb(url: &str) -> Vec<String> {
+    let words = |phase: &str| {
+        let properties = [
+            "workload=site.ycsb.workloads.CoreWorkload".to_owned(),
+            "recordcount=50".to_owned(),
+            "readproportion=1".to_owned(),
+            format!("couchdb.url={url}"),
+        ];
+        let verb = ["ycsb", phase, "couchdb"].map(str::to_owned);
+        let properties = properties.into_iter().flat_map(|it| ["-p".to_owned(), it]);
+        verb.into_iter().chain(properties).collect::<Vec<_>>()
+    };
+    let loaded = springload(words("load").into_iter().chain(["-q".to_owned()]));
+    assert!(matches!(loaded.code, 0 | 5), "{}", loaded.stderr);
+    words("run")
+}
+
+#[test]
+fn other_verbs_are_searched_by_their_own_command_lines() {
+    let server = server(Faults { capacity: Some(300.0), ..Faults::default() });
+    let url = server.url();
+    let ycsb = ycsb(&url);
+    let ycsb: Vec<&str> = ycsb.iter().map(String::as_str).collect();
+    let rate = ["--slo", "p90 < 40ms", "--from", "200", "--to", "800"];
+    for words in [&["http", &url][..], &["springload", "burst", &url, "-c", "4"], &ycsb] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let run = with(folder.path(), &rate, words);
+        assert!(matches!(run.code, 0 | 4 | 5), "{words:?}: {}: {}", run.code, run.stderr);
+        let found = found(folder.path(), &run);
+        let sustained = found["sustained_per_s"].as_f64();
+        assert!(sustained.is_none_or(|rate| rate <= 330.0), "{words:?}: {found:#}");
+        let verb = words.iter().find(|word| **word != "springload").expect("a verb");
+        let begins = format!("springload {verb} ");
+        assert!(found["step_command"].as_str().expect("words").starts_with(&begins), "{found:#}");
+        assert!(found["command"].as_str().expect("words").contains(" -- "), "{found:#}");
+        assert!(found["target"].as_str().expect("an address").contains("127.0.0.1:"), "{found:#}");
+        for step in found["steps"].as_array().expect("steps") {
+            let file = folder.path().join(step["run"].as_str().expect("a path"));
+            let text = std::fs::read_to_string(file).expect("a record");
+            let record: Value = serde_json::from_str(&text).expect("JSON");
+            let command = record["plan"]["command"].as_str().expect("words");
+            assert!(command.starts_with(&begins), "{command}");
+            assert!(step["per_s"].as_f64() > Some(1.0), "{step:#}");
+        }
+    }
+}
+
+#[test]
+fn connections_are_searched_with_other_verbs_too() {
+    let server = server(Faults::default());
+    let ycsb = ycsb(&server.url());
+    let ycsb: Vec<&str> = ycsb.iter().map(String::as_str).collect();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let before = ["--search", "connections", "--from", "2", "--to", "4", "--slo", "p90 < 60s"];
+    let run = with(folder.path(), &before, &ycsb);
+    // A debug build may be the limit itself.
+    assert!(matches!(run.code, 0 | 4 | 5), "{}: {}", run.code, run.stderr);
+    let found = found(folder.path(), &run);
+    for step in found["steps"].as_array().expect("steps") {
+        let file = folder.path().join(step["run"].as_str().expect("a path"));
+        let record: Value =
+            serde_json::from_str(&std::fs::read_to_string(file).expect("a file")).expect("JSON");
+        assert_eq!(record["plan"]["connections"].as_f64(), step["level"].as_f64(), "{step:#}");
+    }
+}
+
+#[test]
+fn what_another_verb_says_against_it_ends_the_search() {
+    let server = server(Faults::default());
+    let url = server.url();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let slo = ["--slo", "p99 < 1s"];
+    // Mistakes come first, and leave nothing behind.
+    let none = folder.path().join("none");
+    for (words, told) in [
+        (&["sweep", "-L", "batch=1,2"][..], "--: \"sweep\" cannot be searched; give one of run, h"),
+        (&["ycsb", "load", "couchdb"], "--: only the run phase of ycsb can be searched"),
+        (&["http", &url, "-r", "5"], "-r: is what is searched for; leave it out"),
+        (&["http", &url, "-d", "5s"], "-d: is the length of a step; give -d before --"),
+        (&["http", &url, "--conections", "5"], "http has no flag --conections; did you mean"),
+        (&["http"], "error: "),
+        (&["burst", "ftp://h"], "error: "),
+    ] {
+        let run = with(&none, &slo, words);
+        assert_eq!((run.code, &run.stdout[..]), (2, ""), "{words:?}: {}", run.stderr);
+        assert!(run.stderr.contains(told) && run.stderr.lines().count() == 1, "{}", run.stderr);
+        assert!(!none.exists(), "{words:?}");
+    }
+    let run = with(&none, &["--slo", "read.p99 < 1s"], &["http", &url]);
+    let told = "error: --slo: no stage does the operations of read.p99 < 1s; ";
+    assert!(run.code == 2 && run.stderr.starts_with(told), "{}", run.stderr);
+    let run = with(&none, &["--docs", "5", "-k", "http://h"], &["http", &url]);
+    for flag in ["TARGET", "--docs", "--insecure"] {
+        assert!(
+            run.stderr.contains(&format!("{flag}: is for steps of springload run; put")),
+            "{}",
+            run.stderr
+        );
+    }
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    // What only shows when it is tried.
+    let missing = ["ycsb", "run", "couchdb", "-p", "workload=site.ycsb.workloads.CoreWorkload"];
+    let at = format!("couchdb.url={url}");
+    let missing = [&missing[..], &["-p", "recordcount=5", "-p", &at]].concat();
+    for (name, words, told) in [
+        ("dead", &["http", "http://127.0.0.1:1/"][..], "127.0.0.1:1"),
+        ("missing", &missing, "no operation of the run stage succeeded"),
+    ] {
+        let folder = folder.path().join(name);
+        let run = with(&folder, &slo, words);
+        assert!(run.code == 3 && run.stderr.contains(told), "{}: {}", run.code, run.stderr);
+        assert_eq!(found(&folder, &run)["ended"], "failed");
+    }
+}
+
+/// A search by `http` whose first step is under way, for a minute.
+fn under_way(server: &StandIn) -> crate::springload::Running {
+    let url = server.url();
+    let words = ["max", "-o", "out", "--slo", "p99 < 60s", "-d", "60s", "-q", "--format=json"];
+    let run = Run::bare(&[&words[..], &["--from", "5", "--", "http", &url]].concat()).start();
+    for _ in 0..3_000 {
+        if server.counters().requests > 2 {
+            return run;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("nothing was requested");
+}
+
+#[test]
+fn an_interruption_ends_the_step_of_another_verb_too() {
+    let server = server(Faults::default());
+    let run = under_way(&server);
+    run.interrupt();
+    let run = run.finish();
+    // The step was not waited for.
+    let text = std::fs::read_to_string(run.output().join("steps/000/run.json")).expect("a record");
+    let record: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(record["partial"], true);
+    let found = found(&run.output(), &run);
+    assert_eq!((run.code, &found["ended"]), (130, &"stopped".into()), "{}", run.stderr);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_step_that_is_killed_fails_the_search() {
+    let server = server(Faults::default());
+    let run = under_way(&server);
+    let children = format!("/proc/{0}/task/{0}/children", run.id());
+    let child = std::fs::read_to_string(children).expect("its children");
+    let child = child.trim().parse().ok().and_then(rustix::process::Pid::from_raw);
+    let child = child.expect("one child");
+    rustix::process::kill_process(child, rustix::process::Signal::KILL).expect("it runs");
+    let run = run.finish();
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("left no record: signal: 9"), "{}", run.stderr);
+    assert_eq!(found(&run.output(), &run)["ended"], "failed");
+}
