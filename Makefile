@@ -13,14 +13,20 @@ test-servers:
 check-seed:
 	@tests/seed-example.sh
 
-# Every tracked file: cargo fmt does not find the modules that a list of drivers or workloads
+# Every file, new ones too: cargo fmt does not find the modules that a list of drivers or workloads
 # declares.
+RUSTFMT = git ls-files -co --exclude-standard '*.rs' | xargs rustfmt --edition 2024
 fmt:
-	git ls-files '*.rs' | xargs rustfmt --edition 2024
+	$(RUSTFMT)
 
+# Clippy for what the first `cargo run` builds, and for what `make test` does; the documentation of
+# what is public alone, and of what the tests see.
 lint:
-	git ls-files '*.rs' | xargs rustfmt --edition 2024 --check
+	$(RUSTFMT) --check
+	cargo clippy -- -D warnings
 	cargo clippy --all-targets --all-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --all-features
 
 # Each fuzz target in turn; needs a nightly toolchain and cargo-fuzz. What they find lies in
 # fuzz/artifacts/.

@@ -50,6 +50,7 @@ fn takes(program: &str, arguments: &[&str], text: &str) -> Option<std::process::
 
 #[test]
 fn completions_know_every_verb_and_flag() {
+    let mut missing = Vec::new();
     for (shell, check) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
         let script: Finished = springload(["completions", shell]);
         assert_eq!((script.code, &script.stderr[..]), (0, ""));
@@ -60,12 +61,17 @@ fn completions_know_every_verb_and_flag() {
                 assert!(script.stdout.contains(name), "{shell}: {verb} {flag}");
             }
         }
-        if let Some(output) = takes(shell, &[check], &script.stdout) {
-            let error = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success() && error.is_empty(), "{shell}: {error}");
-        }
+        let Some(output) = takes(shell, &[check], &script.stdout) else {
+            missing.push(shell);
+            continue;
+        };
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && error.is_empty(), "{shell}: {error}");
     }
     springload(["completions", "tcsh"]).refused(2, &["tcsh"]);
+    if !missing.is_empty() {
+        absent(&missing.join(" and "), "install the packages of these names");
+    }
 }
 
 #[test]
@@ -171,21 +177,27 @@ fn man_pages_have_every_verb_and_flag() {
     let plain = |text: &str| text.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "");
     let top = read("springload.1");
     assert_eq!(springload(["man"]).stdout, top);
+    let mut missing = false;
     for verb in verbs() {
         assert!(plain(&top).contains(&format!("springload-{verb}(1)")), "{verb}: {top}");
         let page = read(&format!("springload-{verb}.1"));
         for flag in flags(&verb) {
             assert!(plain(&page).contains(&flag), "{verb} {flag}: {page}");
         }
-        if let Some(output) = takes("man", &["--warnings", "-l", "-"], &page) {
-            let error = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success() && error.is_empty(), "{verb}: {error}");
-            let shown = String::from_utf8_lossy(&output.stdout);
-            assert!(shown.contains(&format!("springload-{verb}")), "{shown}");
-        }
+        let Some(output) = takes("man", &["--warnings", "-l", "-"], &page) else {
+            missing = true;
+            continue;
+        };
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && error.is_empty(), "{verb}: {error}");
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.contains(&format!("springload-{verb}")), "{shown}");
     }
     let file = folder.path().join("file");
     std::fs::write(&file, "").expect("a file");
     let refused = springload(["man".as_ref(), "--out".as_ref(), file.as_os_str()]);
     refused.refused(2, &["--out: cannot write to", "; name a writable folder"]);
+    if missing {
+        absent("man", "install the package man-db");
+    }
 }
