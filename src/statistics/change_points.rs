@@ -8,7 +8,9 @@
 //! does not hide behind a weak one, then without those that do not pass the strict one.
 //!
 //! Two rules are ours, so that an outlier is no change: each level has three values or more, and
-//! the change passes the lenient threshold even without the one value that speaks most for it.
+//! the change passes the lenient threshold even without the one value that speaks most for it. A
+//! third one is that a candidate is tested with the values up to κ (see `most_likely`), where
+//! Hunter takes all that follow: among those, a level that came and went is no change.
 
 use super::{mean, squares, two_sided};
 
@@ -97,20 +99,22 @@ fn candidates(values: &[f64]) -> Vec<usize> {
 
 /// Divides a window at its most likely change, and then its parts.
 fn divide(values: &[f64], (from, to): (usize, usize), found: &mut Vec<usize>) {
-    let Some(at) = most_likely(&values[from..to]).map(|at| from + at) else { return };
-    if weakness(&values[from..at], &values[at..to]) < LENIENT {
+    let Some((at, end)) = most_likely(&values[from..to]) else { return };
+    let (at, end) = (from + at, from + end);
+    if weakness(&values[from..at], &values[at..end]) < LENIENT {
         found.push(at);
         divide(values, (from, at), found);
         divide(values, (at, to), found);
     }
 }
 
-/// The place that divides the values best; `None`: they are too few.
+/// The place that divides the values best, and the end of what comes after it; `None`: they are
+/// too few.
 ///
 /// Of all places τ, and ends κ of what comes after, this is the one with the greatest
 /// nm/(n + m) · (2/(nm) Σ|x − y| − Σ|x − x′| / C(n, 2) − Σ|y − y′| / C(m, 2)), where the x are the
 /// n values before τ and the y the m from τ to κ (Matteson and James, 2.3, with α = 1).
-fn most_likely(values: &[f64]) -> Option<usize> {
+fn most_likely(values: &[f64]) -> Option<(usize, usize)> {
     let distance = |one: usize, other: usize| (values[one] - values[other]).abs();
     let (mut best, mut within_x) = (None, 0.0);
     for at in 1..values.len() {
@@ -128,11 +132,11 @@ fn most_likely(values: &[f64]) -> Option<usize> {
             let apart = 2.0 * between / (n * m) - within_x / pairs(n) - within_y / pairs(m);
             let size = apart * n * m / (n + m);
             if best.is_none_or(|(greatest, _)| size > greatest) {
-                best = Some((size, at));
+                best = Some((size, (at, end + 1)));
             }
         }
     }
-    best.map(|(_, at)| at)
+    best.map(|(_, place)| place)
 }
 
 /// How likely the difference of two levels is by chance; without the value that speaks most for
@@ -244,6 +248,15 @@ mod tests {
         let back = found(&levels, 2.0, &[20, 40], 200);
         let steps = found(&[(100.0, 20), (93.0, 15), (86.0, 30)], 2.0, &[20, 35], 200);
         assert!(back >= 170 && steps >= 150, "{back}, {steps} of 200");
+    }
+
+    #[test]
+    fn what_came_and_went_is_found() {
+        for (around, count) in [(12, 8), (20, 5), (30, 12), (12, 20)] {
+            let levels = [(100.0, around), (110.0, count), (100.0, around)];
+            let found = found(&levels, 2.0, &[around, around + count], 200);
+            assert!(found >= 170, "{count} among {around}: {found} of 200");
+        }
     }
 
     #[test]
