@@ -28,7 +28,7 @@ impl RunRecord {
                 let all: u64 = stages.iter().map(|stage| requests(stage)).sum();
                 let rest = |stage: &StageRecord| (all - requests(stage)) as f64;
                 let whole = stages.iter().find(|stage| rest(stage) <= FEW * all as f64)?;
-                interval(whole, quantity)
+                whole.interval(quantity)
             }
             _ => None,
         }
@@ -51,27 +51,32 @@ fn rate(stages: &[&StageRecord], quantity: Quantity) -> Option<Bounds> {
             let rate = ok as f64 / seconds;
             (seconds > 0.0 && seconds < LITTLE * all_s).then_some(Bounds { low: rate, high: rate })
         };
-        let bounds = interval(stage, quantity).or_else(plain)?;
+        let bounds = stage.interval(quantity).or_else(plain)?;
         Some((seconds / all_s, f64::midpoint(bounds.low, bounds.high), bounds))
     };
     let parts: Option<Vec<_>> = stages.iter().map(part).collect();
     parts.filter(|parts| !parts.is_empty() && all_s > 0.0).map(|parts| sum_interval(&parts))
 }
 
-fn interval(stage: &StageRecord, quantity: Quantity) -> Option<Bounds> {
-    let estimates = stage.estimates.as_ref()?;
-    let own = match quantity.kind {
-        None => &estimates.all,
-        Some(kind) => estimates.operations.get(&kind)?,
-    };
-    let estimate = match quantity.metric {
-        Metric::Throughput => own.throughput_per_s,
-        Metric::Time(_, Statistic::Percentile(500)) => own.p50_us,
-        _ => own.p99_us,
-    };
-    match estimate? {
-        Estimate::Interval { low, high } => Some(Bounds { low, high }),
-        Estimate::TooShort { .. } => None,
+impl StageRecord {
+    /// The 95 % interval of a quantity within this stage, in its unit. `None`: it has none, or the
+    /// stage is too short for it.
+    pub(crate) fn interval(&self, quantity: Quantity) -> Option<Bounds> {
+        let estimates = self.estimates.as_ref()?;
+        let own = match quantity.kind {
+            None => &estimates.all,
+            Some(kind) => estimates.operations.get(&kind)?,
+        };
+        let estimate = match quantity.metric {
+            Metric::Throughput => own.throughput_per_s,
+            Metric::Time(Span::Response, Statistic::Percentile(500)) => own.p50_us,
+            Metric::Time(Span::Response, Statistic::Percentile(990)) => own.p99_us,
+            _ => None,
+        };
+        match estimate? {
+            Estimate::Interval { low, high } => Some(Bounds { low, high }),
+            Estimate::TooShort { .. } => None,
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::measure::{Histogram, Kept, OperationSummary, SeriesKind, SeriesRow};
 use crate::op::OpKind;
-use crate::plan::{Metric, Span, Statistic};
-use crate::record::{Estimate, StageRecord};
+use crate::plan::{Metric, Quantity, Span};
+use crate::record::StageRecord;
 use crate::statistics::{ALARMS, least_to_show, share_interval, squares, t_quantile};
 use std::cmp::Ordering;
 
@@ -17,9 +17,7 @@ pub(super) const NEVER_US: f64 = 3.6e9;
 /// A figure of a stage.
 pub(super) struct Figure<'a> {
     pub(super) stage: &'a StageRecord,
-    /// The kind that it is of; `None`: of all requests.
-    pub(super) kind: Option<OpKind>,
-    pub(super) metric: Metric,
+    pub(super) quantity: Quantity,
 }
 
 /// The answers that a percentile is of.
@@ -87,8 +85,8 @@ impl Figure<'_> {
     /// Whether a percentile is below (`Less`) or above its limit, in microseconds; `None`: that is
     /// not certain.
     ///
-    /// It must be so by how many answers were late, as if each came by itself, and by how much its
-    /// seconds differ.
+    /// Both the number of late answers and the scatter from second to second must say so: the
+    /// first takes answers for independent, which they seldom are.
     pub(super) fn percentile(&self, (span, tenths): (Span, u16), limit: f64) -> Option<Ordering> {
         let times = self.times(span);
         let late = times.answered.beyond((limit * 1e3) as u64) + times.never;
@@ -127,7 +125,7 @@ impl Figure<'_> {
     }
 
     fn concerns(&self, of: OpKind) -> bool {
-        self.kind.map_or(of.is_request(), |kind| of == kind)
+        self.quantity.kind.map_or(of.is_request(), |kind| of == kind)
     }
 
     fn times(&self, span: Span) -> Times {
@@ -177,7 +175,7 @@ impl Figure<'_> {
 
     /// The mean time or the rate of each second.
     fn by_second(&self) -> Vec<f64> {
-        if let Metric::Time(span, _) = self.metric {
+        if let Metric::Time(span, _) = self.quantity.metric {
             let times = self.seconds().map(|row| {
                 let mut times = Histogram::default();
                 self.parts(row).for_each(|part| times.merge(&kept(part, span).get()));
@@ -196,18 +194,8 @@ impl Figure<'_> {
 
     /// Its interval, if the run is long enough for one.
     fn interval(&self) -> Option<(f64, f64)> {
-        let estimates = self.stage.estimates.as_ref()?;
-        let of = self.kind.map_or(Some(&estimates.all), |kind| estimates.operations.get(&kind))?;
-        let estimate = match self.metric {
-            Metric::Throughput => of.throughput_per_s,
-            Metric::Time(Span::Response, Statistic::Percentile(500)) => of.p50_us,
-            Metric::Time(Span::Response, Statistic::Percentile(990)) => of.p99_us,
-            _ => None,
-        };
-        match estimate? {
-            Estimate::Interval { low, high } => Some((low, high)),
-            Estimate::TooShort { .. } => None,
-        }
+        let bounds = self.stage.interval(self.quantity)?;
+        Some((bounds.low, bounds.high))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::certain::{Answers, Figure, NEVER_US};
 use super::walk::Outcome;
 use crate::op::OpKind;
-use crate::plan::{Comparison, Limit, Metric, Statistic, Threshold};
+use crate::plan::{Comparison, Limit, Metric, Quantity, Statistic, Threshold};
 use crate::record::{Judgement, RunRecord, StageRecord, Unit, Verdict};
 use crate::statistics::{ALARMS, share_interval};
 use std::cmp::Ordering;
@@ -79,7 +79,7 @@ fn kept_up(stage: &StageRecord) -> bool {
 fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
     let Judgement { expression, value, unit, problem, .. } = judgement;
     let Threshold { kind, metric, comparison, limit } = *expression;
-    let figure = Figure { stage, kind, metric };
+    let figure = Figure { stage, quantity: Quantity { kind, metric } };
     let name = format!("{}.{metric}", kind.map_or("all", OpKind::name));
     let told = |outcome, words: String| {
         let reason = name.clone() + &words;
