@@ -3,7 +3,7 @@
 use super::burst::BurstSecond;
 use super::chart::{burst, by_size, of_max, of_sizing, of_sweep, of_trend};
 use super::max::{subject, verdict};
-use super::picture::{Picture, draw_charts};
+use super::picture::{Head, Picture, draw_charts};
 use super::sizing;
 use super::trend::{changes, headline};
 use crate::search::MaxRecord;
@@ -17,16 +17,17 @@ pub fn sweep_picture(sweep: &SweepRecord, picture: Picture) -> Vec<u8> {
     let definition = &sweep.definition;
     let charts = of_sweep(sweep);
     let place = definition.target.as_deref().unwrap_or("embedded stand-ins, one per cell");
-    let mut lines: Vec<String> = Vec::new();
+    let mut warnings: Vec<String> = Vec::new();
     let results = sweep.cells.iter().filter_map(|cell| cell.result.as_ref());
     for warning in results.flat_map(|result| &result.warnings) {
         let line = format!("! {warning}");
-        if !lines.contains(&line) {
-            lines.push(line);
+        if !warnings.contains(&line) {
+            warnings.push(line);
         }
     }
     let what = definition.label.as_deref().unwrap_or("springload sweep");
-    draw_charts((format!("{what} · {place}"), lines), charts, picture)
+    let title = format!("{what} · {place}");
+    draw_charts(Head { title, warnings, ..Head::default() }, charts, picture)
 }
 
 /// The most changes that are told above a picture.
@@ -35,34 +36,34 @@ const MOST_CHANGES: usize = 12;
 /// A trend as a picture: a chart per quantity, with its levels.
 pub fn trend_picture(trend: &Trend, picture: Picture) -> Vec<u8> {
     let left_out = trend.left_out.len();
-    let mut lines = changes(trend);
-    let more = lines.len().saturating_sub(MOST_CHANGES);
-    lines.truncate(MOST_CHANGES);
-    lines.extend((more > 0).then(|| format!("… {more} more changes")));
-    lines.extend((left_out > 0).then(|| format!("! {left_out} left out; the text says why")));
+    let mut warnings = changes(trend);
+    let more = warnings.len().saturating_sub(MOST_CHANGES);
+    warnings.truncate(MOST_CHANGES);
+    warnings.extend((more > 0).then(|| format!("… {more} more changes")));
+    warnings.extend((left_out > 0).then(|| format!("! {left_out} left out; the text says why")));
     let title = format!("springload trend · {}", headline(trend));
-    draw_charts((title, lines), of_trend(trend), picture)
+    draw_charts(Head { title, warnings, ..Head::default() }, of_trend(trend), picture)
 }
 
 /// A search for the most that is sustained as a picture: times, rate and errors by load.
 pub fn max_picture(max: &MaxRecord, picture: Picture) -> Vec<u8> {
-    let (_, mark, words) = verdict(max);
-    draw_charts((subject(max), vec![format!("{mark} {words}")]), of_max(max), picture)
+    let (title, verdict) = (subject(max), Some(verdict(max)));
+    draw_charts(Head { title, verdict, ..Head::default() }, of_max(max), picture)
 }
 
 /// A sizing as a picture: the rate by the number of nodes.
 pub fn sizing_picture(it: &Sizing, picture: Picture) -> Vec<u8> {
-    let (_, mark, words) = sizing::verdict(it);
-    let notes = sizing::notes(it).into_iter().map(|note| format!("! {note}"));
-    let lines = std::iter::once(format!("{mark} {words}")).chain(notes).collect();
-    draw_charts((sizing::subject(it), lines), of_sizing(it), picture)
+    let warnings = sizing::notes(it).into_iter().map(|note| format!("! {note}")).collect();
+    let (title, verdict) = (sizing::subject(it), Some(sizing::verdict(it)));
+    draw_charts(Head { title, verdict, warnings }, of_sizing(it), picture)
 }
 
 /// One fill by the size of the database, as couchdb-performance-tests drew it.
 pub fn bulk_perf_picture(curve: &Curve, legend: &str, warnings: &[String]) -> Vec<u8> {
-    let lines = warnings.iter().map(|warning| format!("! {warning}")).collect();
+    let warnings = warnings.iter().map(|warning| format!("! {warning}")).collect();
     let charts = vec![by_size(&[(legend.to_owned(), curve)])];
-    draw_charts(("Rate by size of the database".to_owned(), lines), charts, Picture::Png)
+    let title = "Rate by size of the database".to_owned();
+    draw_charts(Head { title, warnings, ..Head::default() }, charts, Picture::Png)
 }
 
 /// One of the two pictures of `couchdb_benchmark`; `title` has its second line, `actions` is
@@ -73,8 +74,8 @@ pub fn burst_picture(
     per_worker: bool,
     warnings: &[String],
 ) -> Vec<u8> {
-    let lines = warnings.iter().map(|warning| format!("! {warning}")).collect();
-    let head = format!("Couchdb {} benchmark", actions.trim_end_matches('s'));
+    let warnings = warnings.iter().map(|warning| format!("! {warning}")).collect();
     let charts = vec![burst(seconds, (title, actions), per_worker)];
-    draw_charts((head, lines), charts, Picture::Png)
+    let title = format!("Couchdb {} benchmark", actions.trim_end_matches('s'));
+    draw_charts(Head { title, warnings, ..Head::default() }, charts, Picture::Png)
 }

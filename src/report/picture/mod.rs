@@ -109,13 +109,28 @@ pub enum Picture {
     Png,
 }
 
-/// Draws charts below a title and lines of text.
-pub(super) fn draw_charts(
-    (title, lines): (String, Vec<String>),
-    charts: Vec<Chart>,
-    picture: Picture,
-) -> Vec<u8> {
-    let lines = lines.into_iter().map(|line| (Tone::Fair, line)).collect();
+/// What is read before charts that are of no single run.
+#[derive(Default)]
+pub(super) struct Head {
+    pub(super) title: String,
+    /// The name of a colour, a mark, and words.
+    pub(super) verdict: Option<(&'static str, char, String)>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Draws charts.
+pub(super) fn draw_charts(head: Head, charts: Vec<Chart>, picture: Picture) -> Vec<u8> {
+    let Head { title, verdict, warnings } = head;
+    let verdict = verdict.map(|(colour, mark, words)| {
+        let tone = match colour {
+            "good" => Tone::Good,
+            "bad" => Tone::Worst,
+            _ => Tone::Fair,
+        };
+        (tone, format!("{mark} {words}"))
+    });
+    let lines = warnings.into_iter().map(|line| (Tone::Fair, line));
+    let lines = verdict.into_iter().chain(lines).collect();
     render(&Sheet { title, lines, charts }, picture)
 }
 
