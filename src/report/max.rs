@@ -40,15 +40,18 @@ pub fn verdict(max: &MaxRecord) -> (&'static str, char, String) {
     }
 }
 
-/// Such as `1,950/s (1,930 to 1,980 in 3 searches)`.
+/// Such as `1,950/s for 9 s (1,930 to 1,980 in 3 searches)`.
 fn found(max: &MaxRecord) -> String {
+    let winners = max.steps.iter().filter(|it| it.confirms && it.outcome == Outcome::Held);
+    let length_s = winners.map(|it| it.length_s).min_by(f64::total_cmp);
+    let long = length_s.map_or_else(String::new, |it| format!(" for {} s", decimal(it, 0)));
     let rate = |it: Option<f64>| decimal(it.unwrap_or(0.0), 0);
     let range = match max.found_per_s.len() {
         0 | 1 => String::new(),
         count => format!(" ({} to {} in {count} searches)", rate(max.low), rate(max.high)),
     };
     let with = max.connections.map(|it| format!("{} connections, ", decimal(it, 0)));
-    format!("{}{}/s{range}", with.unwrap_or_default(), rate(max.sustained_per_s))
+    format!("{}{}/s{long}{range}", with.unwrap_or_default(), rate(max.sustained_per_s))
 }
 
 /// The highest level that held so far.
@@ -201,7 +204,7 @@ mod tests {
             step(1_950.0, Outcome::Held, true),
         ];
         let text = max_text(&max(Ended::Found, steps.clone()));
-        let first = "✓ sustained: 1,950/s (1,930 to 1,980 in 2 searches)";
+        let first = "✓ sustained: 1,950/s for 5 s (1,930 to 1,980 in 2 searches)";
         assert_eq!(text.lines().next(), Some(first));
         assert!(text.contains("http://localhost:5984 · read.p99 < 20ms\n"), "{text}");
         assert_eq!(text.lines().count(), 4 + 5, "{text}");

@@ -246,6 +246,12 @@ fn what_another_verb_says_against_it_ends_the_search() {
     }
     assert_eq!(run.code, 2, "{}", run.stderr);
     // What only shows when it is tried.
+    let fill = folder.path().join("fill");
+    let run = with(&fill, &["--slo", "bulk_insert.p99 < 1s"], &["run", &url, "--docs", "20"]);
+    let told = "error: --slo: no step measures the operations of bulk_insert.p99 < 1s; ";
+    assert!(run.code == 2 && run.stderr.starts_with(told), "{}: {}", run.code, run.stderr);
+    let failed = found(&fill, &run);
+    assert_eq!((&failed["ended"], &failed["steps"]), (&"failed".into(), &Value::Array(vec![])));
     let missing = ["ycsb", "run", "couchdb", "-p", "workload=site.ycsb.workloads.CoreWorkload"];
     let at = format!("couchdb.url={url}");
     let missing = [&missing[..], &["-p", "recordcount=5", "-p", &at]].concat();

@@ -288,7 +288,7 @@ fn measures(plan: &Plan, slo: &[Threshold]) -> Result<(), Vec<Invalid>> {
     let kinds = slo.iter().filter_map(|slo| Some((slo, slo.kind?)));
     let strange = kinds.filter(|(_, kind)| !does(*kind)).map(|(slo, kind)| {
         let problem = format!("no step measures the operations of {slo}");
-        let cure = format!("have steps do {kind} operations, as with --mix, or leave it out");
+        let cure = format!("have steps do {kind} operations, or leave it out");
         Invalid::new("--slo", problem, cure)
     });
     let mistakes: Vec<Invalid> = strange.collect();
@@ -356,7 +356,8 @@ impl Ready {
             _ => Exit::Threshold,
         });
         let saved = self.save().map_err(|error| eprintln!("error: cannot write {FILE}: {error}"));
-        if matches!(ended, Ended::Stopped | Ended::Failed) {
+        let goes_on = matches!(ended, Ended::Stopped | Ended::Failed) && exit != Exit::Usage;
+        if goes_on {
             let folder = self.folder.display();
             eprintln!("the search is incomplete; the same command with -o {folder} continues it");
         }
@@ -405,7 +406,11 @@ impl Ready {
                 let output = OutputArgs::bare(None, true);
                 measure(&plan, &bench, &output, &mut Silent, fleet)?.record
             }
-            Way::Other(words) => words.measure((ask, length_s), &file, ending)?,
+            Way::Other(words) => {
+                let record = words.measure((ask, length_s), &file, ending)?;
+                measures(&record.plan, &self.max.slo).map_err(|mistakes| refuse(&mistakes))?;
+                record
+            }
         };
         if ending.reason() == Some(StopReason::Interrupted) {
             return Err(Exit::Interrupted);
