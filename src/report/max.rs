@@ -148,10 +148,10 @@ pub fn step_words(step: &StepRecord, searched: Searched) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn step(level: f64, outcome: Outcome, confirms: bool) -> StepRecord {
+    pub(in crate::report) fn step(level: f64, outcome: Outcome, confirms: bool) -> StepRecord {
         StepRecord {
             search: 1,
             level,
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    fn max(ended: Ended, steps: Vec<StepRecord>) -> MaxRecord {
+    pub(in crate::report) fn max(ended: Ended, steps: Vec<StepRecord>) -> MaxRecord {
         let found = (ended == Ended::Found).then_some(1_950.0);
         MaxRecord {
             schema_version: 1,

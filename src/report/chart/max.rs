@@ -1,6 +1,7 @@
-//! Latency and errors over the rate: the knee.
+//! Latency and errors over the rate: the knee, what was asked for, and what was found.
 
 use super::{Axis, Chart, ChartKind, Line, Scale, Stroke};
+use crate::plan::{Comparison, Limit, Metric, Span, Threshold};
 use crate::search::{MaxRecord, Searched, StepRecord};
 
 /// The least ratio of values that are told apart better on a logarithmic scale.
@@ -8,14 +9,63 @@ const CLOSE: f64 = 5.0;
 
 /// All charts of a search; none, if nothing was tried.
 pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
-    if max.steps.is_empty() {
+    let steps = longest(&max.steps);
+    if steps.is_empty() {
         return Vec::new();
     }
-    let mut steps: Vec<&StepRecord> = max.steps.iter().collect();
+    let levels: Vec<f64> = steps.iter().map(|step| step.level).collect();
+    let line = |name: &str, tone: usize, value: &dyn Fn(&StepRecord) -> Option<f64>| {
+        let y = steps.iter().map(|step| value(step)).collect();
+        let (name, x) = (name.to_owned(), levels.clone());
+        Line { name, tone, stroke: Stroke::Solid, hidden: false, x, y }
+    };
+    let positive = |us: f64| Some(us / 1e3).filter(|ms| *ms > 0.0);
+    let times = vec![
+        line("p50", 0, &|step| step.p50_us.and_then(positive)),
+        line("p99", 1, &|step| step.p99_us.and_then(positive)),
+    ];
+    let served = vec![line("ok/s", 0, &|step| Some(step.per_s))];
+    let failed = vec![line("failed", 0, &|step| Some(step.failed_percent))];
+    let of_times = scale(times.iter().flat_map(|line| &line.y).filter_map(|y| *y));
+    let charts = [
+        (
+            (ChartKind::Latency, "Response times by load"),
+            " Where times rise steeply, the server is saturated.",
+            Axis::new("response time, ms", of_times),
+            times,
+        ),
+        (
+            (ChartKind::Throughput, "Rate by load"),
+            " Where the line bends, more load gets no more done.",
+            Axis::new("documents per second", Scale::Linear),
+            served,
+        ),
+        (
+            (ChartKind::Errors, "Errors by load"),
+            "",
+            Axis::new("failed documents, %", Scale::Linear),
+            failed,
+        ),
+    ];
+    let across = match max.searched {
+        Searched::Rate => "operations offered per second",
+        Searched::Connections => "connections",
+    };
+    let across = Axis::new(across, scale(levels.iter().copied()));
+    let charts = charts.into_iter().map(|((kind, title), more, y, lines)| {
+        let chart = Chart::new(kind, title, (across.clone(), y));
+        let note = format!("Each point is the longest step at a level.{more}");
+        Chart { note, lines, ..chart }
+    });
+    charts.filter(|chart| !chart.is_empty()).map(|chart| marked(chart, max).finished()).collect()
+}
+
+/// The longest step at each level, which says most of it, from the lowest on.
+fn longest(steps: &[StepRecord]) -> Vec<&StepRecord> {
+    let mut steps: Vec<&StepRecord> = steps.iter().collect();
     steps.sort_by(|one, other| {
         one.level.total_cmp(&other.level).then(one.length_s.total_cmp(&other.length_s))
     });
-    // The longest step at a level says most of it.
     let mut levels: Vec<&StepRecord> = Vec::new();
     for step in steps {
         match levels.last_mut().filter(|it| it.level >= step.level) {
@@ -23,44 +73,52 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
             None => levels.push(step),
         }
     }
-    let steps = levels;
-    let x = match max.searched {
-        Searched::Rate => "operations offered per second",
-        Searched::Connections => "connections",
+    levels
+}
+
+/// With a line for each limit of what the chart shows, and one where the level is that was found.
+fn marked(mut chart: Chart, max: &MaxRecord) -> Chart {
+    let ends = |values: &mut dyn Iterator<Item = f64>| {
+        values.fold((f64::INFINITY, 0.0_f64), |(low, high), it| (low.min(it), high.max(it)))
     };
-    let line = |name: &str, tone: usize, value: &dyn Fn(&StepRecord) -> Option<f64>| Line {
-        name: name.to_owned(),
+    let (left, right) = ends(&mut chart.lines.iter().flat_map(|line| &line.x).copied());
+    let limits = max.slo.iter().filter_map(|slo| Some((slo.to_string(), limit(chart.kind, slo)?)));
+    let across = |(tone, (name, limit)): (usize, (String, f64))| Line {
+        name,
         tone,
-        stroke: Stroke::Solid,
+        stroke: Stroke::Dash,
         hidden: false,
-        x: steps.iter().map(|step| step.level).collect(),
-        y: steps.iter().map(|step| value(step)).collect(),
+        x: vec![left, right],
+        y: vec![Some(limit), Some(limit)],
     };
-    let chart = |(kind, title, note): (ChartKind, &str, &str), y: Axis, lines: Vec<Line>| {
-        let across = scale(steps.iter().map(|step| step.level));
-        let chart = Chart::new(kind, title, (Axis::new(x, across), y));
-        Chart { note: note.to_owned(), lines, ..chart }.finished()
+    let limits: Vec<Line> = (3..).zip(limits).map(across).collect();
+    chart.lines.extend(limits);
+    let (low, high) = ends(&mut chart.lines.iter().flat_map(|line| &line.y).filter_map(|it| *it));
+    let found = match max.searched {
+        Searched::Rate => max.sustained_per_s,
+        Searched::Connections => max.connections,
     };
-    let positive = |us: f64| Some(us / 1e3).filter(|ms| *ms > 0.0);
-    let times = vec![
-        line("p50", 0, &|step| step.p50_us.and_then(positive)),
-        line("p99", 1, &|step| step.p99_us.and_then(positive)),
-    ];
-    let note = "Each point is the longest step at a level. Where times rise steeply, the server is saturated.";
-    let of_times = scale(times.iter().flat_map(|line| &line.y).filter_map(|y| *y));
-    let latency = (ChartKind::Latency, "Response times by load", note);
-    let served = vec![line("ok/s", 0, &|step| Some(step.per_s))];
-    let note = "Each point is the longest step at a level. Where the line bends, more load gets no more done.";
-    let throughput = (ChartKind::Throughput, "Rate by load", note);
-    let failed = vec![line("failed", 0, &|step| Some(step.failed_percent))];
-    let errors =
-        (ChartKind::Errors, "Errors by load", "Each point is the longest step at a level.");
-    let charts = [
-        chart(latency, Axis::new("response time, ms", of_times), times),
-        chart(throughput, Axis::new("documents per second", Scale::Linear), served),
-        chart(errors, Axis::new("failed documents, %", Scale::Linear), failed),
-    ];
-    charts.into_iter().filter(|chart| !chart.is_empty()).collect()
+    chart.lines.extend(found.filter(|_| low < high).map(|level| Line {
+        name: "sustained".to_owned(),
+        tone: 2,
+        stroke: Stroke::Dot,
+        hidden: false,
+        x: vec![level, level],
+        y: vec![Some(low), Some(high)],
+    }));
+    chart
+}
+
+/// The most that a figure of such a chart may be, in the chart's unit.
+fn limit(kind: ChartKind, slo: &Threshold) -> Option<f64> {
+    let at_most = matches!(slo.comparison, Comparison::Below | Comparison::AtMost);
+    let limit = match (kind, slo.metric, slo.limit) {
+        (ChartKind::Latency, Metric::Time(Span::Response, _), Limit::Time(ns)) => ns as f64 / 1e6,
+        (ChartKind::Errors, Metric::Errors, Limit::Percent(percent)) => percent,
+        _ => return None,
+    };
+    // At 0 there is nothing to see on a logarithmic scale.
+    (at_most && limit > 0.0).then_some(limit)
 }
 
 /// Logarithmic, unless the values are so close together that hardly a mark would be among them.
@@ -68,4 +126,69 @@ fn scale(values: impl Iterator<Item = f64> + Clone) -> Scale {
     let least = values.clone().fold(f64::INFINITY, f64::min);
     let greatest = values.fold(0.0, f64::max);
     if greatest > least * CLOSE { Scale::Log } else { Scale::Linear }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::max::tests::{max, step};
+    use crate::search::{Ended, Outcome};
+
+    fn searched(ended: Ended) -> MaxRecord {
+        let steps = [(2_400.0, Outcome::Missed), (800.0, Outcome::Held), (1_950.0, Outcome::Held)];
+        let steps = steps.into_iter().enumerate().map(|(at, (level, outcome))| StepRecord {
+            p99_us: Some(level * 10.0),
+            failed_percent: at as f64,
+            ..step(level, outcome, false)
+        });
+        max(ended, steps.collect())
+    }
+
+    fn names(chart: &Chart) -> Vec<&str> {
+        chart.lines.iter().map(|line| line.name.as_str()).collect()
+    }
+
+    #[test]
+    fn limits_and_what_was_found_are_drawn_where_they_are() {
+        let mut found = searched(Ended::Found);
+        found.slo.extend(
+            ["err < 0.5%", "throughput > 5", "service.p50 < 1s"]
+                .map(|it| it.parse::<Threshold>().unwrap()),
+        );
+        let [times, rate, errors] = &of_max(&found)[..] else { panic!("three charts") };
+        assert_eq!(names(times), ["p50", "p99", "read.p99 < 20ms", "sustained"]);
+        assert_eq!(
+            (&times.lines[2].x[..], times.lines[2].y[1]),
+            (&[800.0, 2_400.0][..], Some(20.0))
+        );
+        assert_eq!(times.lines[3].x, [1_950.0; 2]);
+        assert_eq!(times.lines[3].y, [Some(0.8), Some(24.0)], "from the least to the greatest");
+        assert_eq!((names(rate), names(errors)[1]), (vec!["ok/s", "sustained"], "all.err < 0.5%"));
+        let told = "; read.p99 < 20ms 20 ms throughout; sustained at 1,950 operations offered per";
+        assert!(times.words.contains(told), "{}", times.words);
+    }
+
+    #[test]
+    fn nothing_is_marked_where_nothing_was_found_or_failed() {
+        let mut none = searched(Ended::NothingHolds);
+        none.steps.iter_mut().for_each(|step| step.failed_percent = 0.0);
+        none.slo = vec!["err < 0.5%".parse().unwrap()];
+        let charts = of_max(&none);
+        assert_eq!(charts.len(), 2, "no chart of errors for the sake of their limit");
+        assert!(charts.iter().all(|chart| chart.lines.iter().all(|it| it.name != "sustained")));
+        none.steps.clear();
+        assert!(of_max(&none).is_empty());
+    }
+
+    #[test]
+    fn of_several_steps_at_a_level_the_longest_is_drawn() {
+        let short = step(800.0, Outcome::Missed, false);
+        let long = StepRecord { length_s: 9.0, per_s: 750.0, ..short.clone() };
+        let record = max(Ended::Stopped, vec![long, short, step(400.0, Outcome::Held, false)]);
+        let served = &of_max(&record)[1].lines[0];
+        assert_eq!(
+            (&served.x[..], &served.y[..]),
+            (&[400.0, 800.0][..], &[Some(400.0), Some(750.0)][..])
+        );
+    }
 }

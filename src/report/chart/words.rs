@@ -89,14 +89,19 @@ fn of_line(chart: &Chart, line: &Line) -> Option<String> {
         let told = [2.0, 10.0, 100.0, 1_000.0].into_iter().filter_map(near).map(at);
         return Some(format!("{name}{}", told.collect::<Vec<_>>().join(", ")));
     }
+    let is_mark = points.len() > 1 && points.iter().all(|it| it.0.total_cmp(&low.0).is_eq());
+    if is_mark {
+        return Some(format!("{name}at {}", place(&chart.x, low.0)));
+    }
+    let across = points.len() == 2 || chart.x.scale == Scale::Time;
+    if across && low.1.total_cmp(&high.1).is_eq() {
+        return Some(format!("{name}{} throughout", value(low.1)));
+    }
     if chart.x.scale != Scale::Time && points.len() <= MOST_POINTS {
         return Some(format!(
             "{name}{}",
             points.into_iter().map(at).collect::<Vec<_>>().join(", ")
         ));
-    }
-    if low.1.total_cmp(&high.1).is_eq() {
-        return Some(format!("{name}{} throughout", value(low.1)));
     }
     let mut values: Vec<f64> = points.iter().map(|point| point.1).collect();
     values.sort_by(f64::total_cmp);

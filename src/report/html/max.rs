@@ -56,7 +56,14 @@ fn table(max: &MaxRecord, wanted: impl Fn(&StepRecord) -> bool) -> Html {
         Outcome::Missed => Some("doubt"),
         Outcome::Undecided => Some("few"),
     });
-    let classed = std::iter::once(Some("")).chain(classed).zip(rows(max));
-    let rows = classed.filter_map(|(class, row)| Some((class?, row)));
+    let classed = std::iter::once(Some("")).chain(classed);
+    let reasons = max.steps.iter().map(|step| step.reason.as_str());
+    let all = rows(max).into_iter().zip(std::iter::once("why").chain(reasons));
+    let told = max.steps.iter().any(|step| wanted(step) && !step.reason.is_empty());
+    let all = all.map(|(mut row, reason)| {
+        row.extend(told.then(|| reason.to_owned()));
+        row
+    });
+    let rows = classed.zip(all).filter_map(|(class, row)| Some((class?, row)));
     Html::element("div class=\"scroll\"", &grid(rows))
 }
