@@ -200,7 +200,7 @@ pub(super) mod tests {
         let steps = vec![
             step(1_600.0, Outcome::Held, false),
             step(3_200.0, Outcome::Missed, false),
-            step(1_950.0, Outcome::Held, true),
+            StepRecord { length_s: 9.0, ..step(1_950.0, Outcome::Held, true) },
             step(1_950.0, Outcome::Held, true),
         ];
         let text = max_text(&max(Ended::Found, steps.clone()));
