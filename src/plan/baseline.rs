@@ -109,6 +109,18 @@ pub fn max_regression(text: &str) -> Result<f64, String> {
     percent.ok_or_else(|| format!("{text:?} is no share; give percent such as 5%"))
 }
 
+/// Leaves out the seeds of parts, such as that of the arrivals of a stage.
+fn without_seeds(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.remove("seed");
+            members.values_mut().for_each(without_seeds);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_seeds),
+        _ => {}
+    }
+}
+
 impl Plan {
     /// The plan without what changes nothing of what is measured.
     pub fn essence(&self) -> BTreeMap<String, Value> {
@@ -117,6 +129,7 @@ impl Plan {
         for name in ["command", "label", "seed", "thresholds", "baseline"] {
             members.remove(name);
         }
+        members.values_mut().for_each(without_seeds);
         members
     }
 
@@ -197,6 +210,18 @@ mod tests {
         assert_eq!(of(&[Some(4.0), Some(1.0), Some(2.0), Some(900.0)]), Some(3.0));
         let other = Baseline::default();
         assert_eq!(other.level("read.p50".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn seeds_change_nothing_of_what_is_measured() {
+        let mut value = serde_json::json!({
+            "seed": 1, "stages": [{ "pace": { "schedule": { "seed": 2, "rate": 5 } } }],
+        });
+        without_seeds(&mut value);
+        assert_eq!(
+            value,
+            serde_json::json!({ "stages": [{ "pace": { "schedule": { "rate": 5 } } }] })
+        );
     }
 
     #[test]

@@ -12,6 +12,9 @@ const SAME_POINTS: f64 = 0.1;
 /// No change is told as more than this, in percent.
 const MOST_PERCENT: f64 = 1e9;
 
+/// Why a figure is not judged that only the run has.
+const NOT_IN_BASELINE: &str = "the baseline's runs have none";
+
 /// A figure of a run beside that of its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Regression {
@@ -21,8 +24,9 @@ pub struct Regression {
     pub unit: Unit,
     /// What was measured; `null`: too little.
     pub value: Option<f64>,
-    /// The baseline's: of several runs the geometric mean, of shares the arithmetic one.
-    pub baseline: f64,
+    /// The baseline's: of several runs the geometric mean, of shares the arithmetic one; `null`: its
+    /// runs have none.
+    pub baseline: Option<f64>,
     /// How many of the baseline's runs have the figure.
     pub runs: usize,
     /// The change in percent of the baseline; of shares in percentage points.
@@ -78,7 +82,9 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Regression> {
     let Some(most) = baseline.max_regression_percent else { return Vec::new() };
     let known = Baseline::GATED.into_iter().filter_map(|metric| {
         let earlier = baseline.values(metric);
-        (!earlier.is_empty()).then(|| one(record, metric, &earlier))
+        // What neither side has is no figure of such runs.
+        let is_known = !earlier.is_empty() || record.value_of(metric).is_ok();
+        is_known.then(|| one(record, metric, &earlier))
     });
     let figures: Vec<(Regression, Option<Change>)> = known.collect();
     // To one side: the question is whether the run is worse.
@@ -102,7 +108,10 @@ fn one(record: &RunRecord, metric: Quantity, earlier: &[f64]) -> (Regression, Op
     let scaled = |value: f64| if is_share { value } else { value.max(f64::MIN_POSITIVE).ln() };
     let on_scale: Vec<f64> = earlier.iter().copied().map(scaled).collect();
     let middle = mean(&on_scale);
-    let found = record.value_of(metric);
+    let found = match record.value_of(metric) {
+        Ok(_) if earlier.is_empty() => Err(NOT_IN_BASELINE.to_owned()),
+        found => found,
+    };
     let change = found.as_ref().ok().map(|&value| {
         let sample = |second, value| Sample { second, place: 0.0, value };
         let samples: Vec<Sample> = on_scale.iter().map(|&it| sample(false, it)).collect();
@@ -117,7 +126,7 @@ fn one(record: &RunRecord, metric: Quantity, earlier: &[f64]) -> (Regression, Op
         metric,
         unit,
         value: found.as_ref().ok().copied(),
-        baseline: if is_share { middle } else { middle.exp() },
+        baseline: (!earlier.is_empty()).then(|| if is_share { middle } else { middle.exp() }),
         runs: earlier.len(),
         change: None,
         low: None,

@@ -128,12 +128,6 @@ fn what_was_not_measured_has_not_passed() {
     }
     let figures = judge(&record);
     assert!(figures.iter().all(|it| it.broken && it.problem.is_some()), "{figures:?}");
-    // What the baseline has not measured is not judged.
-    let mut record = beside(&[1.0], Some(5.0));
-    for figure in &mut record.plan.baseline.as_mut().unwrap().figures {
-        figure.values = vec![None];
-    }
-    assert!(judge(&record).is_empty());
 }
 
 #[test]
@@ -156,4 +150,27 @@ fn another_server_is_told() {
     assert_eq!(told_now.remove(0).split("; plan").count(), wanted.split("; plan").count());
     record.plan.baseline.as_mut().unwrap().runs.truncate(1);
     assert!(told(&record)[1].contains("run-to-run variation is unknown"));
+}
+
+#[test]
+fn what_the_baseline_lacks_is_not_passed_over() {
+    let mut record = beside(&[1.0, 1.01, 0.99], Some(5.0));
+    let p99: Quantity = "p99".parse().unwrap();
+    let figures = &mut record.plan.baseline.as_mut().unwrap().figures;
+    let figure = figures.iter_mut().find(|it| it.metric == p99).unwrap();
+    figure.values = vec![None; 3];
+    let all = judge(&record);
+    let it = all.iter().find(|it| it.metric == p99).expect("the run has one");
+    assert_eq!((it.baseline, it.broken, it.verdict), (None, true, Standing::CannotTell));
+    assert_eq!(it.problem.as_deref(), Some(NOT_IN_BASELINE));
+    // What neither side has is no figure of theirs.
+    record.stages.iter_mut().flat_map(|it| &mut it.operations).for_each(|it| {
+        it.response.p99_us = None;
+        it.response.histogram = crate::measure::Histogram::default();
+    });
+    if record.value_of(p99).is_err() {
+        assert!(judge(&record).iter().all(|it| it.metric != p99));
+    } else {
+        panic!("the fixture has a p99 all the same");
+    }
 }

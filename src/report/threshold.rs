@@ -70,7 +70,8 @@ impl Requirement {
             Unit::Percent => "+ 0.1 points".to_owned(),
             _ => format!("{sign} {most} %"),
         };
-        let limit = format!("baseline {} {margin}", number(it.baseline, it.unit));
+        let value = it.baseline.map(|value| format!("{} ", number(value, it.unit)));
+        let limit = format!("baseline {}{margin}", value.unwrap_or_default());
         let found = match (it.value, &it.problem) {
             (Some(value), _) => Ok(number(value, it.unit) + &change_words(it)),
             (None, problem) => Err(problem.clone().unwrap_or_else(|| "no value".to_owned())),
