@@ -12,7 +12,7 @@ pub use control::Control;
 pub use judge::{Asked, compare};
 pub use run::Run;
 
-use crate::record::{Standing, Unit};
+use crate::record::{RunResult, Standing, Unit};
 use crate::statistics::Layout;
 use serde::{Deserialize, Serialize};
 
@@ -182,8 +182,15 @@ impl Comparison {
         self.gated().filter_map(|it| it.more_runs).max()
     }
 
-    /// Whether all runs can be trusted.
+    /// Whether all runs can be trusted, and found the data right.
     pub fn trustworthy(&self) -> bool {
-        self.a.iter().chain(&self.b).all(|run| run.result.exit_status != 5)
+        let bad = [RunResult::UNTRUSTWORTHY, RunResult::DATA_WRONG];
+        !self.a.iter().chain(&self.b).any(|run| bad.contains(&run.result.exit_status))
+    }
+
+    /// Whether a run of A, and one of B, found data to be wrong.
+    pub fn data_wrong(&self) -> [bool; 2] {
+        let wrong = |run: &Run| run.result.exit_status == RunResult::DATA_WRONG;
+        [&self.a, &self.b].map(|side| side.iter().any(wrong))
     }
 }

@@ -91,6 +91,10 @@ pub enum EndedBy {
 }
 
 impl RunResult {
+    /// The exit status of a run that cannot be trusted.
+    pub const UNTRUSTWORTHY: u8 = 5;
+    /// The exit status of a run that found data to be wrong.
+    pub const DATA_WRONG: u8 = 6;
     const PASSED: Self = Self { kind: ResultKind::Passed, exit_status: 0, reason: None };
 
     fn failed(exit_status: u8, reason: String) -> Self {
@@ -197,14 +201,15 @@ fn data_wrong(record: &RunRecord) -> Option<Found<'_>> {
         "" => wrong.message.clone(),
         counts => format!("{DATA_WRONG}{counts}"),
     };
-    Some((Cause::DataWrong(wrong), RunResult::failed(6, reason)))
+    Some((Cause::DataWrong(wrong), RunResult::failed(RunResult::DATA_WRONG, reason)))
 }
 
 /// What was not looked for may be lost.
 fn audit_incomplete(record: &RunRecord) -> Option<Found<'_>> {
     let found = record.warnings.iter().find(|warning| warning.code == Code::AuditIncomplete)?;
     let (kind, reason) = (ResultKind::NotTrustworthy, Some(found.message.clone()));
-    Some((Cause::DataWrong(found), RunResult { kind, exit_status: 5, reason }))
+    let exit_status = RunResult::UNTRUSTWORTHY;
+    Some((Cause::DataWrong(found), RunResult { kind, exit_status, reason }))
 }
 
 /// Comes before thresholds, which say little if the numbers cannot be trusted.
@@ -219,7 +224,8 @@ fn not_trustworthy(record: &RunRecord) -> Option<Found<'_>> {
     let reasons: Vec<String> = reasons.chain(doubtful.map(|(_, why)| why)).collect();
     let reason = Some(reasons.join("; ")).filter(|reason| !reason.is_empty())?;
     let kind = ResultKind::NotTrustworthy;
-    Some((cause, RunResult { kind, exit_status: 5, reason: Some(reason) }))
+    let exit_status = RunResult::UNTRUSTWORTHY;
+    Some((cause, RunResult { kind, exit_status, reason: Some(reason) }))
 }
 
 /// Why the numbers of a stage cannot be trusted, other than by the loss of agents.

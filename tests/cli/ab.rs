@@ -229,6 +229,27 @@ fn a_page_that_cannot_be_written_does_not_end_it() {
 }
 
 #[test]
+fn a_run_that_failed_as_a_whole_is_measured_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let server = server(1);
+    // What the command says is no part of the report.
+    let words = [&server.url(), "--pairs", "1", "--before-b", "echo again", "--format", "json"];
+    let run = ab(folder.path(), &words);
+    assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
+    assert!(judged(&run)["b"].is_array() && run.stderr.contains("again\n"), "{}", run.stderr);
+    let file = folder.path().join("b/01/run.json");
+    let read = || -> Value {
+        serde_json::from_str(&std::fs::read_to_string(&file).expect("a record")).expect("JSON")
+    };
+    let mut failed = read();
+    failed["result"] = serde_json::json!({ "kind": "failed", "exit_status": 3, "reason": "gone" });
+    std::fs::write(&file, failed.to_string()).expect("a record");
+    let run = ab(folder.path(), &words);
+    assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
+    assert_ne!(read()["result"]["exit_status"], 3);
+}
+
+#[test]
 fn a_dead_server_ends_it_and_mistakes_are_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let dead = ab(folder.path(), &["127.0.0.1:1", "--b", "-c 3"]);

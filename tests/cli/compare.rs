@@ -163,6 +163,18 @@ fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
     assert!(!page.contains('\u{1b}') && page.contains("one of the 5 runs of B"));
     let junit = compare(folder.path(), &["--format", "junit"]).stdout;
     assert!(junit.contains("errors=\"1\"") && junit.contains("<error message="), "{junit}");
+    // Wrong data comes before any figure.
+    other["result"] = json!({ "kind": "failed", "exit_status": 6, "reason": "data wrong: 7 lost" });
+    save(folder.path(), "b/9", &other);
+    let it = compare(folder.path(), &[]);
+    assert_eq!(it.code, 6, "{}", it.stdout);
+    assert!(it.stdout.contains("data was wrong in B; "), "{}", it.stdout);
+    let markdown = compare(folder.path(), &["--format", "markdown"]).stdout;
+    assert!(markdown.starts_with("### 🔴 data was wrong in B; "), "{markdown}");
+    let junit = compare(folder.path(), &["--format", "junit"]).stdout;
+    assert!(junit.contains("errors=\"1\""), "{junit}");
+    let page = compare(folder.path(), &["--format", "html"]).stdout;
+    assert!(page.contains("class=\"headline bad\""));
     // What was stopped is not compared, unless it is named.
     let mut stopped = run(10, 1.0);
     stopped["partial"] = json!(true);

@@ -124,6 +124,28 @@ fn broken_and_foreign_files_are_told_and_left_out() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_link_to_a_run_is_no_second_run() {
+    let folder = folder();
+    std::os::unix::fs::symlink("deep/er/99", folder.path().join("latest")).expect("a link");
+    std::os::unix::fs::symlink(".", folder.path().join("loop")).expect("a link");
+    let told = trend(folder.path(), &[]);
+    assert!(told.stdout.contains("12 runs of one plan"), "{}", told.stdout);
+}
+
+#[test]
+fn runs_of_arrivals_with_other_seeds_are_of_one_plan() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for seed in ["1", "2"] {
+        let output = folder.path().join(seed).display().to_string();
+        let words = ["run", "basic", "--docs", "50", "-d", "500ms", "-r", "200", "--seed", seed];
+        Run::bare(&[&words[..], &["-q", "-o", &output]].concat()).finish();
+    }
+    let told = trend(folder.path(), &[]);
+    assert!(told.stdout.contains("2 runs of one plan"), "{} {}", told.stdout, told.stderr);
+}
+
+#[test]
 fn runs_of_several_plans_are_not_mixed() {
     let folder = folder();
     let mut other = run(15, 1.0);

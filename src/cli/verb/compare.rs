@@ -103,6 +103,7 @@ impl Verb for Compare {
 /// The exit status of a comparison.
 pub(in crate::cli) fn status(comparison: &Comparison) -> Exit {
     match comparison.verdict {
+        _ if comparison.data_wrong().contains(&true) => Exit::DataWrong,
         _ if !comparison.trustworthy() => Exit::Untrustworthy,
         Standing::Worse => Exit::Regression,
         Standing::Better | Standing::Same | Standing::CannotTell => Exit::Passed,

@@ -6,6 +6,7 @@ use crate::files;
 use crate::plan::Invalid;
 use crate::record::RunRecord;
 use crate::report::{read_json, shown};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,11 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
             Invalid::new(flag, problem, "name a folder with runs")
         };
         walk(name, name, DEPTH, &mut found).map_err(top)?;
+        // A link, such as to the latest run, makes no second run of it.
+        let mut seen = BTreeSet::new();
+        let own = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        found.sort();
+        found.retain(|(_, file)| seen.insert(own(file)));
         return Ok(found);
     }
     let label = name.to_string_lossy();

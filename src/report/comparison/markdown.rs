@@ -11,6 +11,8 @@ use std::fmt::Write as _;
 /// The comparison as Markdown, as GitHub reads it.
 pub fn comparison_markdown(it: &Comparison) -> String {
     let mark = match it.verdict {
+        _ if it.data_wrong().contains(&true) => "🔴",
+        _ if !it.trustworthy() => "🟡",
         Standing::Better => "🟢",
         Standing::Worse => "🔴",
         Standing::Same => "⚪",

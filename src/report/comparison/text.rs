@@ -70,8 +70,20 @@ fn reading_words(it: &Comparison, progress: &Progress) -> String {
     format!("{}: {figures}", how_far(progress))
 }
 
-/// The verdict on all in one sentence.
+/// The verdict on all in one sentence, after why it may be worth nothing.
 pub fn verdict_words(it: &Comparison) -> String {
+    let doubt = match it.data_wrong() {
+        [true, true] => "data was wrong on both sides; ",
+        [true, false] => "data was wrong in A; ",
+        [false, true] => "data was wrong in B; ",
+        [false, false] if !it.trustworthy() => "not to be trusted: ",
+        [false, false] => "",
+    };
+    format!("{doubt}{}", figures_words(it))
+}
+
+/// What the figures say.
+fn figures_words(it: &Comparison) -> String {
     if let Some(progress) = &it.progress {
         return reading_words(it, progress);
     }

@@ -39,7 +39,9 @@ pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
 /// The verdict, what must be known before it is believed, and the plot.
 fn result(it: &Comparison) -> Html {
     let (colour, mark) = match it.verdict {
+        _ if it.data_wrong().contains(&true) => ("bad", "✗"),
         _ if it.progress.is_some() => ("none", "…"),
+        _ if !it.trustworthy() => ("fair", "?"),
         Standing::Better => ("good", "✓"),
         Standing::Worse => ("bad", "✗"),
         Standing::Same => ("good", "="),

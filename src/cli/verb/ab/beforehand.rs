@@ -51,6 +51,7 @@ fn candidates(folder: Option<&Path>) -> Vec<PathBuf> {
     let places = [Some(Path::new(RUNS)), folder].into_iter().flatten();
     let found = places.filter(|it| it.is_dir()).filter_map(|it| find(it, "--output").ok());
     let found: Found = found.flatten().collect();
+    // The comparison's folder may be among the others.
     let mut seen = BTreeSet::new();
     let own = |file: &PathBuf| seen.insert(file.canonicalize().unwrap_or_else(|_| file.clone()));
     let files = found.into_iter().map(|(_, file)| file).filter(own);

@@ -82,6 +82,7 @@ fn result(file: &Path) -> Result<Pill, String> {
         return Ok((ResultKind::Stopped, '!', words));
     };
     let (kind, mark) = match verdict.verdict {
+        _ if verdict.data_wrong().contains(&true) => (ResultKind::Failed, '✗'),
         _ if !verdict.trustworthy() => (ResultKind::Stopped, '?'),
         Standing::Better | Standing::Same => (ResultKind::Passed, '✓'),
         Standing::Worse => (ResultKind::Failed, '✗'),

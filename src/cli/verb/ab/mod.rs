@@ -31,7 +31,7 @@ use clap::ArgMatches;
 use kept::{Definition, load, save};
 pub(in crate::cli::verb) use kind::KIND;
 use pairs::Pairs;
-use side::Side;
+use side::{Side, says_nothing};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -295,8 +295,7 @@ impl Ready {
         let measured = measure(&self.sides[at].plan, &bench, &output, &mut Silent, None)?;
         let exit = measured.report(&bench, &output, &mut Silent);
         let over = measured.record.partial || ending.reason() == Some(StopReason::Interrupted);
-        // What failed as a whole says nothing about which side is better.
-        if over || matches!(exit, Exit::Target | Exit::Failed) {
+        if over || says_nothing(exit) {
             return Err(exit);
         }
         Ok(measured.record)

@@ -15,8 +15,9 @@ use crate::plan::{Invalid, Plan};
 use crate::record::RunRecord;
 use crate::report::read_json;
 use clap::FromArgMatches as _;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// One side.
 pub(super) struct Side {
@@ -137,7 +138,11 @@ impl Side {
     pub(super) fn before(&self) -> Result<(), Exit> {
         let Some(command) = &self.before else { return Ok(()) };
         let flag = format!("--before-{}", self.flag.trim_start_matches('-'));
-        match Command::new("sh").args(["-c", command]).status() {
+        // What it says is no part of the report.
+        let said = std::io::stderr().as_fd().try_clone_to_owned();
+        let said = said.map_or_else(|_| Stdio::null(), Stdio::from);
+        let mut shell = Command::new("sh");
+        match shell.args(["-c", command]).stdin(Stdio::null()).stdout(said).status() {
             Ok(status) if status.success() => return Ok(()),
             Ok(status) => eprintln!("error: {flag}: {command:?} ended with {status}"),
             Err(error) => eprintln!("error: {flag}: no shell to run it with: {error}"),
@@ -145,12 +150,19 @@ impl Side {
         Err(Exit::Failed)
     }
 
-    /// The record in `file`, if it is a complete one of this side.
+    /// The record in `file`, if it is a complete one of this side: of a run that says something of
+    /// the server.
     pub(super) fn kept(&self, file: &Path) -> Option<RunRecord> {
         let text = files::read_text(file, files::RECORD).ok()?;
         let record = read_json(&text).ok()?;
         let plan = &record.plan;
         let own = plan.stages == self.plan.stages && plan.command == self.plan.command;
-        ((own || self.program.is_some()) && !record.partial).then_some(record)
+        let over = record.partial || says_nothing(Exit::of_record(&record));
+        ((own || self.program.is_some()) && !over).then_some(record)
     }
+}
+
+/// Whether a run that ended so failed as a whole, which says nothing about which side is better.
+pub(super) const fn says_nothing(exit: Exit) -> bool {
+    matches!(exit, Exit::Target | Exit::Failed)
 }
