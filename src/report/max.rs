@@ -7,6 +7,15 @@ use crate::search::{Ended, MaxRecord, Outcome, Searched, StepRecord};
 
 /// What the search came to: the name of a colour, a mark, and words.
 pub fn verdict(max: &MaxRecord) -> (&'static str, char, String) {
+    let of_rates = verdict_on_rates(max);
+    match max.data_wrong() {
+        0 => of_rates,
+        1 => ("bad", '✗', format!("data was wrong in a step; {}", of_rates.2)),
+        steps => ("bad", '✗', format!("data was wrong in {steps} steps; {}", of_rates.2)),
+    }
+}
+
+fn verdict_on_rates(max: &MaxRecord) -> (&'static str, char, String) {
     let what = match max.searched {
         Searched::Rate => "rate",
         Searched::Connections => "number of connections",
@@ -161,6 +170,7 @@ pub(super) mod tests {
             reason: if outcome == Outcome::Held { String::new() } else { "not sustained".into() },
             takes: 0.0,
             client_bound: false,
+            data_wrong: false,
             per_s: level.min(2_000.0),
             failed_percent: 0.0,
             p50_us: Some(800.0),
@@ -220,6 +230,17 @@ pub(super) mod tests {
         let bound = StepRecord { client_bound: true, ..steps[1].clone() };
         let words = verdict(&max(Ended::Found, vec![steps[0].clone(), bound])).2;
         assert!(words.contains("the client, not the server"), "{words}");
+    }
+
+    #[test]
+    fn wrong_data_comes_before_all_else() {
+        let wrong = StepRecord { data_wrong: true, ..step(3_200.0, Outcome::Missed, false) };
+        let found = step(1_950.0, Outcome::Held, true);
+        let (colour, _, words) = verdict(&max(Ended::Found, vec![wrong.clone(), found]));
+        assert_eq!(colour, "bad");
+        assert!(words.starts_with("data was wrong in a step; sustained: 1,950/s"), "{words}");
+        let (_, _, words) = verdict(&max(Ended::NothingHolds, vec![wrong.clone(), wrong]));
+        assert!(words.starts_with("data was wrong in 2 steps; not even a rate of"), "{words}");
     }
 
     #[test]

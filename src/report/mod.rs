@@ -59,7 +59,7 @@ pub use openmetrics::expose;
 pub use picture::Picture;
 pub use sane::sane;
 pub use siege::{SIEGE_LOG_HEAD, SiegeHit, siege_figures, siege_log_line};
-pub use sizing::sizing_text;
+pub use sizing::{notes as sizing_notes, sizing_text};
 pub use sweep::{bulk_perf_dat, sweep_csv, sweep_text};
 pub use text::{SavedRow, one_line, saved_text, trend_text};
 pub use threshold::threshold_lines;

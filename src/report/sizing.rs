@@ -134,7 +134,7 @@ pub(super) fn arithmetic(it: &Sizing) -> Vec<String> {
 }
 
 /// What makes the answer less certain.
-pub(super) fn notes(it: &Sizing) -> Vec<String> {
+pub fn notes(it: &Sizing) -> Vec<String> {
     let (one, many) = (it.unit.word(1), it.unit.word(2));
     let mut notes = Vec::new();
     if it.verdict == Verdict::PoorFit {

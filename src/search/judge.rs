@@ -4,7 +4,7 @@ use super::certain::{Answers, Figure, NEVER_US};
 use super::walk::Outcome;
 use crate::op::OpKind;
 use crate::plan::{Comparison, Limit, Metric, Quantity, Statistic, Threshold};
-use crate::record::{Judgement, RunRecord, StageRecord, Unit, Verdict};
+use crate::record::{Judgement, RunRecord, RunResult, StageRecord, Unit, Verdict};
 use crate::statistics::{ALARMS, share_interval};
 use std::cmp::Ordering;
 
@@ -43,6 +43,10 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     let Some(stage) = record.main_stage() else {
         return of((Outcome::Missed, "nothing was measured".to_owned()));
     };
+    let result = record.result();
+    if result.exit_status == RunResult::DATA_WRONG {
+        return of((Outcome::Missed, result.reason.unwrap_or_else(|| "data wrong".to_owned())));
+    }
     // Times count from when an operation was due: what is kept to though the client was late, is
     // kept to. What is not may be the client's fault.
     let client = matches!(stage.verdict, Verdict::ClientBound { .. }) && kept_up(stage);
@@ -150,7 +154,7 @@ mod tests {
     use crate::measure::{FailedTimes, Histogram, KindInterval};
     use crate::op::Failure;
     use crate::record::fixture::{record, stage};
-    use crate::record::{Estimate, Estimates, Intervals};
+    use crate::record::{Estimate, Estimates, Intervals, ResultKind};
     use std::collections::BTreeMap;
 
     /// A run of reads that all took `us` microseconds, which must stay below 20 ms.
@@ -308,6 +312,17 @@ mod tests {
         let (outcome, reason) = told(5_000, lagging, None);
         assert_eq!((outcome, reason.as_str()), (Outcome::Missed, "not sustained"));
         assert_eq!(self::outcome(5_000, Verdict::Closed, None), Outcome::Held);
+    }
+
+    #[test]
+    fn where_data_is_wrong_nothing_holds() {
+        let (mut record, slo) = run(1_000, Verdict::Sustained, None);
+        assert_eq!(judge(&record, &[slo]).outcome, Outcome::Held);
+        let reason = "data wrong: 2 lost, of 450 documents".to_owned();
+        let (kind, exit_status) = (ResultKind::Failed, RunResult::DATA_WRONG);
+        record.result = Some(RunResult { kind, exit_status, reason: Some(reason.clone()) });
+        let Judged { outcome, reason: why, .. } = judge(&record, &[slo]);
+        assert_eq!((outcome, why), (Outcome::Missed, reason));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::springload::{Finished, Run, springload};
 use serde_json::Value;
-use springload::embedded::{Delay, Faults, Options, StandIn, bind};
+use springload::embedded::{Delay, Fault, Faults, Lie, Occurrence, Options, StandIn, bind};
 use std::path::Path;
 
 fn server(faults: Faults) -> StandIn {
@@ -80,6 +80,49 @@ fn a_dead_server_ends_the_search_at_once() {
 }
 
 #[test]
+fn wrong_data_is_no_success_at_any_rate() {
+    let fault = Fault::Lie(Lie::WrongBody);
+    let named = vec![Occurrence { fault, fraction: 0.2, from_ns: 0, until_ns: None }];
+    let server = server(Faults { named, ..Faults::default() });
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = server.url();
+    let words = [&url, "--verify", "--mix", "read=1", "-c", "4", "--from", "100", "--to", "100"];
+    let run = max(folder.path(), &words);
+    assert_eq!(run.code, 6, "{}", run.stderr);
+    let found = found(folder.path(), &run);
+    let first = &found["steps"][0];
+    assert_eq!((&first["outcome"], &first["data_wrong"]), (&"missed".into(), &true.into()));
+    assert!(first["reason"].as_str().expect("words").starts_with("data wrong: "), "{first:#}");
+    let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
+    assert!(page.contains("data was wrong in "));
+}
+
+#[test]
+fn a_step_that_cannot_be_saved_ends_the_search() {
+    let server = server(Faults::default());
+    let url = server.url();
+    let words = ["max", &url, "--docs", "20", "-d", "5s", "--repeat", "1", "--format", "json"];
+    let run = Run::of(&[&words[..], &["--from", "20", "--to", "20"]].concat()).start();
+    let place = run.output().join("steps/000");
+    // A file is put in the place of the step's folder, unless a second is just being saved there.
+    let put = || {
+        let there = server.counters().requests > 2;
+        there && std::fs::remove_dir_all(&place).and_then(|()| std::fs::write(&place, "x")).is_ok()
+    };
+    // A minute at most.
+    assert!((0..3_000).any(|_| put() || {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        false
+    }));
+    let run = run.finish();
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("steps/000/run.json: "), "{}", run.stderr);
+    let kept = std::fs::read_to_string(run.output().join("max.json")).expect("a file");
+    let kept: Value = serde_json::from_str(&kept).expect("JSON");
+    assert_eq!((&kept["ended"], &kept["steps"]), (&"failed".into(), &Value::Array(vec![])));
+}
+
+#[test]
 fn what_was_tried_before_an_interruption_is_kept_and_goes_on() {
     let server = server(Faults::default());
     let url = server.url();
@@ -129,6 +172,9 @@ fn what_cannot_be_searched_is_refused() {
     refused(&["--from", "0"], "--from: ");
     refused(&["--from", "10", "--to", "5"], "--from: ");
     refused(&["--slo", "p99 = 5"], "has none of >, >=, <, <=");
+    for slo in ["throughput > 300", "p99 > 20ms", "read.throughput >= 5"] {
+        refused(&["--slo", slo], " holds sooner at more load, and a search goes by what does not");
+    }
     let strange = "--slo: no step measures the operations of";
     refused(&["--slo", "scan.p99 < 1s"], &format!("{strange} scan.p99 < 1s"));
     refused(&["--slo", "bulk_insert.p99 < 1s"], &format!("{strange} bulk_insert.p99 < 1s"));

@@ -169,6 +169,14 @@ fn in_own_words(error: String, native: bool) -> String {
 }
 
 impl Measured {
+    /// The record, which is in the run's folder.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub(in crate::cli) fn saved(self) -> io::Result<RunRecord> {
+        self.unsaved.map_or(Ok(self.record), Err)
+    }
+
     /// Prints the dialect's report, and what else the user must know. The exit status follows from
     /// the record, and from whether everything could be written.
     pub(in crate::cli) fn report(

@@ -8,7 +8,7 @@ use crate::cli::look;
 use crate::cli::verb::max;
 use crate::plan::{self, Invalid, Threshold};
 use crate::report::{
-    Picture, cleaned, shown, sizing_page, sizing_picture, sizing_text, terminal_json,
+    Picture, cleaned, shown, sizing_notes, sizing_page, sizing_picture, sizing_text, terminal_json,
 };
 use crate::search::{Ended, MaxRecord};
 use crate::sizing::{Asked, Measured, Sizing, Unit, Verdict, size};
@@ -248,7 +248,8 @@ impl SizeFormat {
             Self::Svg => sizing_picture(plain, Picture::Svg),
             Self::Png => sizing_picture(plain, Picture::Png),
             Self::Json => {
-                let text = serde_json::to_string_pretty(sizing).expect("plain data");
+                let sizing = Sizing { notes: sizing_notes(sizing), ..sizing.clone() };
+                let text = serde_json::to_string_pretty(&sizing).expect("plain data");
                 terminal_json(text + "\n").into_bytes()
             }
         }

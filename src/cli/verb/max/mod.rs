@@ -22,7 +22,7 @@ use crate::engine::StopReason;
 use crate::files;
 use crate::fleet::Fleet;
 use crate::op::OpKind;
-use crate::plan::{self, FleetPlan, Invalid, Limit, Plan, StageWork as _, Threshold};
+use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, StageWork as _, Threshold};
 use crate::report::{
     Picture, cleaned, max_page, max_picture, max_text, sane, shown, step_words, terminal_json,
 };
@@ -39,6 +39,8 @@ use words::Words;
 /// The version of the layout of `max.json`.
 const SCHEMA_VERSION: u32 = 1;
 const FILE: &str = KIND.file;
+/// What `--duration` is here.
+const LENGTH: &str = "Length of the shortest step [default: 3s]";
 /// The flags that are not those of a run.
 const OWN: [&str; 12] = [
     "slo", "search", "from", "to", "searches", "output", "label", "format", "quiet", "duration",
@@ -47,6 +49,10 @@ const OWN: [&str; 12] = [
 
 /// `springload max`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("duration", |it| it.help(LENGTH).long_help(format!("{LENGTH}. Longer ones show \
+    more, such as a compaction"))))]
+#[command(mut_arg("rate", |it| it.hide(true)), mut_arg("ops", |it| it.hide(true)))]
+#[command(mut_arg("stages", |it| it.hide(true)))]
 pub(in crate::cli) struct Max {
     #[command(flatten)]
     settings: crate::cli::verb::run::Settings,
@@ -61,15 +67,15 @@ pub(in crate::cli) struct Max {
     /// What to search for
     #[arg(long, value_enum, value_name = "WHAT", default_value = "rate")]
     search: What,
-    /// The first level to try
+    /// The first level to try; of connections, 1
     ///
-    /// The first rate or number of connections to try
+    /// The first rate or number of connections to try; of connections, the default is 1
     #[arg(long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value = "100", default_value_if("search", "connections", "1"))]
     from: u64,
-    /// The highest level to try
+    /// The highest level to try; of connections, 1k
     ///
-    /// The highest rate or number of connections to try
+    /// The highest rate or number of connections to try; of connections, the default is 1k
     #[arg(long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value = "1M", default_value_if("search", "connections", "1k"))]
     to: u64,
@@ -170,7 +176,7 @@ impl Verb for Max {
             "max localhost:5984 --slo 'p99 < 50ms' --from 1k -d 30s",
         ),
         (
-            "How many users a list of URLs bears",
+            "How many users of a list of URLs a server can take",
             "max --slo 'p99 < 50ms' --search connections -- http -f urls.txt",
         ),
     ];
@@ -223,6 +229,12 @@ fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
         let problem = "there is nothing to try, or too much";
         let cure = "give --from 1 or more, --to more than that, and --repeat 1 to 100";
         return Err(vec![Invalid::new("--from", problem, cure)]);
+    }
+    let least = |it: &&Threshold| matches!(it.comparison, Comparison::Above | Comparison::AtLeast);
+    if let Some(slo) = args.slo.iter().find(least) {
+        let problem =
+            format!("{slo} holds sooner at more load, and a search goes by what does not");
+        return Err(vec![Invalid::new("--slo", problem, "give what must stay below a limit")]);
     }
     if args.slo.iter().any(|it| matches!(it.limit, Limit::Baseline(_))) {
         let problem = "a search has no baseline";
@@ -351,6 +363,7 @@ impl Ready {
         };
         self.max.conclude(&self.walk, ended);
         let exit = exit.unwrap_or(match ended {
+            _ if self.max.data_wrong() > 0 => Exit::DataWrong,
             Ended::Found if self.max.client_bound() => Exit::Untrustworthy,
             Ended::Found => Exit::Passed,
             _ => Exit::Threshold,
@@ -404,7 +417,8 @@ impl Ready {
                 let folder = Folder::make(file.parent(), "").map_err(failed)?;
                 let bench = Bench::new(folder, ending.clone());
                 let output = OutputArgs::bare(None, true);
-                measure(&plan, &bench, &output, &mut Silent, fleet)?.record
+                let measured = measure(&plan, &bench, &output, &mut Silent, fleet)?;
+                measured.saved().map_err(failed)?
             }
             Way::Other(words) => {
                 let record = words.measure((ask, length_s), &file, ending)?;

@@ -50,12 +50,7 @@ impl Steps {
             let problem = "a step needs some time";
             return Err(vec![Invalid::new("--duration", problem, "give 1s or more")]);
         }
-        let mut thresholds: Vec<Threshold> = slo.iter().copied().map(requirement).collect();
-        let errors = |it: &Threshold| matches!(it.metric, Metric::Errors | Metric::Class(_));
-        if !thresholds.iter().any(errors) {
-            thresholds.extend(ERRORS.parse::<Threshold>());
-        }
-        Ok(Self { way, thresholds, length_ns })
+        Ok(Self { way, thresholds: thresholds(slo), length_ns })
     }
 
     /// What each step runs, without level, length and passwords.
@@ -70,6 +65,17 @@ impl Steps {
     pub(super) fn length_s(&self, ask: Ask) -> f64 {
         self.length_ns as f64 * f64::from(ask.lengths) / 1e9
     }
+}
+
+/// What makes a step miss: the opposite of `slo`, and too many errors, unless it says itself how
+/// many of all operations may fail.
+fn thresholds(slo: &[Threshold]) -> Vec<Threshold> {
+    let mut thresholds: Vec<Threshold> = slo.iter().copied().map(requirement).collect();
+    let errors = |it: &Threshold| it.kind.is_none() && matches!(it.metric, Metric::Errors);
+    if !thresholds.iter().any(errors) {
+        thresholds.extend(ERRORS.parse::<Threshold>());
+    }
+    thresholds
 }
 
 impl Plans {
@@ -120,5 +126,23 @@ impl Plans {
         let words: Vec<String> = self.words.iter().cloned().chain([level, length]).collect();
         let shown: Vec<&String> = self.shown.iter().collect();
         plan_of((&words, "springload run"), (&self.targets, &shown, &self.headers), |_| {})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_limited_unless_all_of_them_have_a_limit() {
+        let of = |slo: &str| {
+            let all = thresholds(&[slo.parse().expect("an slo")]);
+            all.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(of("p99 < 20ms"), ["all.p99 >= 20ms", "all.err > 1%"]);
+        assert_eq!(of("err < 5%"), ["all.err >= 5%"]);
+        // Of some of them it says nothing about the others.
+        assert_eq!(of("timeout < 1%"), ["all.timeout >= 1%", "all.err > 1%"]);
+        assert_eq!(of("read.err < 1%"), ["read.err >= 1%", "all.err > 1%"]);
     }
 }
