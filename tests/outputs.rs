@@ -23,8 +23,8 @@ fn run(folder: &Path, more: &[&str]) -> Output {
     springload(&fixed).args(more).arg("--output").arg(folder).output().expect("springload starts")
 }
 
-/// Checks that a run kept to what it must. A busy machine makes it untrustworthy, which is no matter
-/// here.
+/// Checks that a run kept to what it must. A busy machine makes it untrustworthy, which is no
+/// matter here.
 fn kept(output: &Output) {
     assert!(matches!(output.status.code(), Some(0 | 5)), "{}", text(&output.stderr));
 }

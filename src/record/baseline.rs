@@ -24,8 +24,8 @@ pub struct Regression {
     pub unit: Unit,
     /// What was measured; `null`: too little.
     pub value: Option<f64>,
-    /// The baseline's: of several runs the geometric mean, of shares the arithmetic one; `null`: its
-    /// runs have none.
+    /// The baseline's: of several runs the geometric mean, of shares the arithmetic one; `null`:
+    /// its runs have none.
     pub baseline: Option<f64>,
     /// How many of the baseline's runs have the figure.
     pub runs: usize,
