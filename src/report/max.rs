@@ -24,14 +24,18 @@ fn verdict_on_rates(max: &MaxRecord) -> (&'static str, char, String) {
         (Ended::Found, Some(_)) => {
             let words = format!("sustained: {}", found(max));
             if max.client_bound() {
-                let why = "; the client, not the server, is the limit: the server may bear more";
+                let why = "; the client, not the server, is the limit: the server may handle more";
                 ("fair", '!', words + why)
             } else if max.scattered() {
                 let why =
                     "; they disagree: longer steps (-d), or more of them (--repeat), tell more";
                 ("fair", '!', words + why)
             } else if max.open_ended() {
-                ("good", '✓', words + "; nothing above was tried (--to): the server may bear more")
+                (
+                    "good",
+                    '✓',
+                    words + "; nothing above was tried (--to): the server may handle more",
+                )
             } else {
                 ("good", '✓', words)
             }
@@ -223,7 +227,7 @@ pub(super) mod tests {
         assert_eq!(step_words(&steps[1], Searched::Rate), line);
         let to_the_end = max(Ended::Found, vec![step(1_950.0, Outcome::Held, true)]);
         let (_, mark, words) = verdict(&to_the_end);
-        assert!(mark == '✓' && words.ends_with("(--to): the server may bear more"), "{words}");
+        assert!(mark == '✓' && words.ends_with("(--to): the server may handle more"), "{words}");
         let apart = MaxRecord { high: Some(2_500.0), ..max(Ended::Found, steps.clone()) };
         let (_, mark, words) = verdict(&apart);
         assert!(mark == '!' && words.contains("; they disagree: longer steps"), "{words}");

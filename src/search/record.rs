@@ -242,7 +242,7 @@ impl MaxRecord {
     }
 
     /// Whether nothing above what was found was tried and did not hold: `--to` ended the searches,
-    /// and the server may bear more.
+    /// and the server may handle more.
     pub fn open_ended(&self) -> bool {
         let most = match self.searched {
             Searched::Rate => self.sustained_per_s,

@@ -116,6 +116,7 @@ fn figures_words(it: &Comparison) -> String {
                 _ if it.a.len() < 2 && it.b.len() < 2 => {
                     "measure each side four times or more, by turns: springload ab".to_owned()
                 }
+                Some(1) => "about one more run of each side would decide".to_owned(),
                 Some(more) if more > 999 => "more than 999 more runs of each side".to_owned(),
                 Some(more) => format!("about {more} more runs of each side would decide"),
                 None => "some figures are missing".to_owned(),
