@@ -29,11 +29,8 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
             Invalid::new(flag, problem, "name a folder with runs")
         };
         walk(name, name, DEPTH, &mut found).map_err(top)?;
-        // A link, such as to the latest run, makes no second run of it.
-        let mut seen = BTreeSet::new();
-        let own = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
         found.sort();
-        found.retain(|(_, file)| seen.insert(own(file)));
+        once(&mut found);
         return Ok(found);
     }
     let label = name.to_string_lossy();
@@ -54,6 +51,13 @@ pub(super) fn find(name: &Path, flag: &'static str) -> Result<Found, Invalid> {
         Invalid::new(flag, problem, cure)
     })?;
     Ok(vec![(name.display().to_string(), file)])
+}
+
+/// Leaves out what is there already: a link, such as to the latest run, makes no second run of it.
+pub(super) fn once(found: &mut Found) {
+    let mut seen = BTreeSet::new();
+    let own = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    found.retain(|(_, file)| seen.insert(own(file)));
 }
 
 /// The record in `file`.

@@ -8,8 +8,8 @@ mod text;
 pub use beforehand::beforehand_text;
 pub use junit::comparison_junit;
 pub use markdown::comparison_markdown;
-pub(super) use text::how_far;
 pub use text::{comparison_text, verdict_words};
+pub(super) use text::{doubt, how_far};
 
 use super::number::decimal;
 use super::threshold::number;

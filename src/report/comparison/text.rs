@@ -72,14 +72,18 @@ fn reading_words(it: &Comparison, progress: &Progress) -> String {
 
 /// The verdict on all in one sentence, after why it may be worth nothing.
 pub fn verdict_words(it: &Comparison) -> String {
-    let doubt = match it.data_wrong() {
+    format!("{}{}", doubt(it), figures_words(it))
+}
+
+/// Why figures may be worth nothing, to be followed by what they say.
+pub fn doubt(it: &Comparison) -> &'static str {
+    match it.data_wrong() {
         [true, true] => "data was wrong on both sides; ",
         [true, false] => "data was wrong in A; ",
         [false, true] => "data was wrong in B; ",
         [false, false] if !it.trustworthy() => "not to be trusted: ",
         [false, false] => "",
-    };
-    format!("{doubt}{}", figures_words(it))
+    }
 }
 
 /// What the figures say.

@@ -3,13 +3,13 @@
 
 use super::escape::Html;
 use super::forest::forest;
-use super::parts::{list, reproduce};
+use super::parts::{headline, list, reproduce};
 use super::{Data, Page, facts};
 use crate::compare::{Compared, Comparison};
 use crate::record::{RunRecord, Standing};
 use crate::report::comparison::{
-    called, change, how_far, interval, interval_head, machine, notes, settings, value, verdict,
-    verdict_words, which,
+    called, change, doubt, how_far, interval, interval_head, machine, notes, settings, value,
+    verdict, verdict_words, which,
 };
 
 /// The page of a comparison, with a run of each side to draw.
@@ -39,18 +39,17 @@ pub fn comparison_page(it: &Comparison, drawn: &[RunRecord]) -> String {
 /// The verdict, what must be known before it is believed, and the plot.
 fn result(it: &Comparison) -> Html {
     let (colour, mark) = match it.verdict {
-        _ if it.data_wrong().contains(&true) => ("bad", "✗"),
-        _ if it.progress.is_some() => ("none", "…"),
-        _ if !it.trustworthy() => ("fair", "?"),
-        Standing::Better => ("good", "✓"),
-        Standing::Worse => ("bad", "✗"),
-        Standing::Same => ("good", "="),
-        Standing::CannotTell => ("fair", "?"),
+        _ if it.data_wrong().contains(&true) => ("bad", '✗'),
+        _ if it.progress.is_some() => ("none", '…'),
+        _ if !it.trustworthy() => ("fair", '?'),
+        Standing::Better => ("good", '✓'),
+        Standing::Worse => ("bad", '✗'),
+        Standing::Same => ("good", '='),
+        Standing::CannotTell => ("fair", '?'),
     };
-    let mut line = Html::tag("span class=\"mark\" aria-hidden=\"true\"", mark);
-    let words = it.progress.as_ref().map_or_else(|| verdict_words(it), how_far);
-    line.push(&Html::tag("strong", words));
-    let mut inside = Html::element(&format!("p class=\"headline {colour}\""), &line);
+    let early = it.progress.as_ref().map(|far| format!("{}{}", doubt(it), how_far(far)));
+    let words = early.unwrap_or_else(|| verdict_words(it));
+    let mut inside = headline((colour, mark, words));
     inside.push(&list("warnings", notes(it).iter().map(|note| Html::tag("li", note)).collect()));
     if let Some(plot) = forest(&it.comparisons, it.delta_percent) {
         inside.push(&plot);

@@ -3,12 +3,11 @@
 
 use super::kept;
 use crate::cli::pipeline::folder::RUNS;
-use crate::cli::verb::found::{Found, find, record};
+use crate::cli::verb::found::{Found, find, once, record};
 use crate::plan::{Baseline, Plan, Quantity};
 use crate::record::Unit;
 use crate::report::beforehand_text;
 use crate::trend::{LEAST_TO_VARY, Point, Trend};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -50,14 +49,11 @@ pub(super) fn told(
 fn candidates(folder: Option<&Path>) -> Vec<PathBuf> {
     let places = [Some(Path::new(RUNS)), folder].into_iter().flatten();
     let found = places.filter(|it| it.is_dir()).filter_map(|it| find(it, "--output").ok());
-    let found: Found = found.flatten().collect();
+    let mut found: Found = found.flatten().collect();
     // The comparison's folder may be among the others.
-    let mut seen = BTreeSet::new();
-    let own = |file: &PathBuf| seen.insert(file.canonicalize().unwrap_or_else(|_| file.clone()));
-    let files = found.into_iter().map(|(_, file)| file).filter(own);
-    let files: Vec<PathBuf> = files.filter(|file| !kept::is_of_b(file)).collect();
+    once(&mut found);
+    let files = found.into_iter().map(|(_, file)| file).filter(|file| !kept::is_of_b(file));
     let mut files: Vec<(SystemTime, PathBuf)> = files
-        .into_iter()
         .filter_map(|file| Some((file.metadata().and_then(|it| it.modified()).ok()?, file)))
         .collect();
     files.sort_by(|one, other| other.cmp(one));
