@@ -133,6 +133,11 @@ pub(super) fn doubts(a: &[Run], b: &[Run]) -> Vec<String> {
                 (bad, all) => format!("{bad} of the {all} runs of {name}, the first: {words}"),
             });
         }
+        // Where that is allowed, a run passes with part of its load.
+        let mut passed = side.iter().filter(|run| run.result.exit_status == 0);
+        if let Some(lost) = passed.find_map(|run| run.agents_lost.as_ref()) {
+            notes.push(format!("a run of {name} had less load than asked for: {lost}"));
+        }
     }
     notes
 }

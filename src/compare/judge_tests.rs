@@ -14,6 +14,7 @@ fn run(at: usize, values: &[(Quantity, Result<f64, &str>)]) -> Run {
     let result = RunResult { kind: ResultKind::Passed, exit_status: 0, reason: None };
     Run {
         name: format!("run {at}"),
+        agents_lost: None,
         label: None,
         started_at: format!("2026-01-01T00:00:{at:02}Z"),
         result,
@@ -272,10 +273,16 @@ fn what_differs_is_told() {
         exit_status: 5,
         reason: Some("client-bound".to_owned()),
     };
-    let it = compare(a, b, &Asked::default());
+    let it = compare(a.clone(), b, &Asked::default());
     assert!(it.notes[0].contains("the runs of B are not alike"), "{:?}", it.notes);
     assert!(it.notes[1].starts_with("one of the 2 runs of B: "), "{:?}", it.notes);
     assert!(!it.trustworthy());
+    // A run that may lose agents passes without their load.
+    let mut b = a.clone();
+    b[1].agents_lost = Some("agent 1 was killed".to_owned());
+    let it = compare(a, b, &Asked::default());
+    let told = "a run of B had less load than asked for: agent 1 was killed".to_owned();
+    assert!(it.notes.contains(&told) && !it.trustworthy(), "{:?}", it.notes);
 }
 
 #[test]

@@ -182,10 +182,11 @@ impl Comparison {
         self.gated().filter_map(|it| it.more_runs).max()
     }
 
-    /// Whether all runs can be trusted, and found the data right.
+    /// Whether all runs can be trusted, had all their load, and found the data right.
     pub fn trustworthy(&self) -> bool {
         let bad = [RunResult::UNTRUSTWORTHY, RunResult::DATA_WRONG];
-        !self.a.iter().chain(&self.b).any(|run| bad.contains(&run.result.exit_status))
+        let is_bad = |run: &Run| bad.contains(&run.result.exit_status) || run.agents_lost.is_some();
+        !self.a.iter().chain(&self.b).any(is_bad)
     }
 
     /// Whether a run of A, and one of B, found data to be wrong.

@@ -19,6 +19,9 @@ pub struct Run {
     pub started_at: String,
     /// Its result.
     pub result: RunResult,
+    /// Which of its agents were lost, and why, so that there was less load than asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents_lost: Option<String>,
     /// The server's name and version.
     pub server: String,
     /// The processor, the number of cores and the system of the machine that measured.
@@ -50,6 +53,7 @@ impl Run {
             label: record.plan.label.clone(),
             started_at: record.started_at.clone(),
             result: record.result(),
+            agents_lost: record.lost_words(),
             server: record.server_words(),
             machine: record.environment.words(),
             springload: record.environment.springload.clone(),

@@ -90,6 +90,21 @@ impl RunRecord {
         self.plan.fleet.is_some_and(|fleet| fleet.allow_lost)
             && self.agents.iter().any(|agent| agent.lost.is_none())
     }
+
+    /// The agents that were lost, and why, whether or not that is allowed.
+    pub fn lost_words(&self) -> Option<String> {
+        let losses = losses(self);
+        let told = losses.iter().take(MOST_TOLD).map(|(_, agents)| loss(self, agents));
+        let mut told: Vec<String> = told.collect();
+        let more: usize = losses.iter().skip(MOST_TOLD).map(|(_, agents)| agents.len()).sum();
+        if more > 0 {
+            told.push(format!("{more} more were lost"));
+        }
+        // Whoever ended the run so knows best.
+        let ended = self.ended.as_ref().filter(|it| told.is_empty() && it.by == EndedBy::Agents);
+        told.extend(ended.map(|it| it.message.clone()));
+        Some(told.join("; ")).filter(|words| !words.is_empty())
+    }
 }
 
 /// Numbers of agents in words: `3, 5–9 and 12`. They must be in order.
@@ -183,21 +198,6 @@ fn loss(record: &RunRecord, agents: &[&AgentRecord]) -> String {
         }
     };
     words
-}
-
-/// All losses in one sentence; `None`: no agent was lost.
-pub(super) fn lost_words(record: &RunRecord) -> Option<String> {
-    let losses = losses(record);
-    let told = losses.iter().take(MOST_TOLD).map(|(_, agents)| loss(record, agents));
-    let mut told: Vec<String> = told.collect();
-    let more: usize = losses.iter().skip(MOST_TOLD).map(|(_, agents)| agents.len()).sum();
-    if more > 0 {
-        told.push(format!("{more} more were lost"));
-    }
-    // Whoever ended the run so knows best.
-    let ended = record.ended.as_ref().filter(|it| told.is_empty() && it.by == EndedBy::Agents);
-    told.extend(ended.map(|it| it.message.clone()));
-    Some(told.join("; ")).filter(|words| !words.is_empty())
 }
 
 /// Warnings about agents of the whole run.

@@ -1,7 +1,7 @@
 //! The result of a run, worded the same in every report, and its exit status.
 
 use super::warning::DATA_WRONG;
-use super::{Code, RunRecord, StageRecord, Unit, Verdict, Warning, fleet};
+use super::{Code, RunRecord, StageRecord, Unit, Verdict, Warning};
 use crate::measure::failure_words;
 use crate::op::Failure;
 use crate::plan::{Metric, StageWork as _};
@@ -170,7 +170,7 @@ fn unusable(record: &RunRecord) -> Option<Found<'_>> {
         let why = stage.failures();
         let reason = format!("{missing} of {records} records were not loaded: {why}");
         let reason = reason.trim_end_matches(": ").to_owned();
-        let lost = fleet::lost_words(record).map_or_else(String::new, |lost| format!("; {lost}"));
+        let lost = record.lost_words().map_or_else(String::new, |lost| format!("; {lost}"));
         let cause = Cause::NotLoaded(stage, missing, records);
         return Some((cause, RunResult::failed(3, reason + &lost)));
     }
@@ -214,7 +214,7 @@ fn audit_incomplete(record: &RunRecord) -> Option<Found<'_>> {
 
 /// Comes before thresholds, which say little if the numbers cannot be trusted.
 fn not_trustworthy(record: &RunRecord) -> Option<Found<'_>> {
-    let lost = fleet::lost_words(record).filter(|_| !record.allows_losses());
+    let lost = record.lost_words().filter(|_| !record.allows_losses());
     let doubtful = doubtful(record);
     let cause = match &doubtful {
         Some((stage, _)) if lost.is_none() => Cause::Doubtful(stage),

@@ -4,7 +4,7 @@ use super::certain::{Answers, Figure, NEVER_US};
 use super::walk::Outcome;
 use crate::op::OpKind;
 use crate::plan::{Comparison, Limit, Metric, Quantity, Statistic, Threshold};
-use crate::record::{Judgement, RunRecord, RunResult, StageRecord, Unit, Verdict};
+use crate::record::{Code, Judgement, RunRecord, RunResult, StageRecord, Unit, Verdict};
 use crate::statistics::{ALARMS, share_interval};
 use std::cmp::Ordering;
 
@@ -66,9 +66,17 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     let told = match (first(Outcome::Missed), first(Outcome::Undecided)) {
         (Some(_), _) if client => (Outcome::Undecided, CLIENT.to_owned()),
         (Some(it), _) | (None, Some(it)) => (it.outcome, it.reason.clone()),
-        (None, None) => (Outcome::Held, String::new()),
+        // What was not looked for may be lost.
+        (None, None) => unaudited(record)
+            .map_or((Outcome::Held, String::new()), |why| (Outcome::Undecided, why.to_owned())),
     };
     Judged { takes, ..of(told) }
+}
+
+/// Why the audit of a run does not tell whether its data is right.
+fn unaudited(record: &RunRecord) -> Option<&str> {
+    let found = record.warnings.iter().find(|it| it.code == Code::AuditIncomplete);
+    found.map(|it| it.message.as_str())
 }
 
 /// Whether all but a hundredth of what was due was served.
@@ -323,6 +331,21 @@ mod tests {
         record.result = Some(RunResult { kind, exit_status, reason: Some(reason.clone()) });
         let Judged { outcome, reason: why, .. } = judge(&record, &[slo]);
         assert_eq!((outcome, why), (Outcome::Missed, reason));
+    }
+
+    #[test]
+    fn where_not_all_data_was_looked_at_nothing_holds_for_sure() {
+        let (mut record, slo) = run(1_000, Verdict::Sustained, None);
+        record.journal_broken = Some("disk full".to_owned());
+        record.refresh_warnings();
+        let Judged { outcome, reason, .. } = judge(&record, &[slo]);
+        let why = "audit incomplete: not every write could be noted: disk full";
+        assert_eq!((outcome, reason.as_str()), (Outcome::Undecided, why));
+        // What is too slow is so with any data.
+        let (mut slow, slo) = run(50_000, Verdict::Sustained, None);
+        slow.journal_broken = record.journal_broken;
+        slow.refresh_warnings();
+        assert_eq!(judge(&slow, &[slo]).outcome, Outcome::Missed);
     }
 
     #[test]

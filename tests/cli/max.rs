@@ -169,6 +169,8 @@ fn what_cannot_be_searched_is_refused() {
     refused(&["--rate", "5"], "--rate: is what is searched for");
     refused(&["--search", "connections", "-c", "5"], "--connections: is what is searched for");
     refused(&["--ops", "5"], "--ops: would end a step");
+    refused(&["--agents", "2", "--allow-lost"], "--allow-lost: would try less than the level");
+    refused(&["--", "http", "--allow-lost"], "--allow-lost: would try less than the level");
     refused(&["--from", "0"], "--from: ");
     refused(&["--from", "10", "--to", "5"], "--from: ");
     refused(&["--slo", "p99 = 5"], "has none of >, >=, <, <=");
@@ -312,24 +314,23 @@ fn what_another_verb_says_against_it_ends_the_search() {
     }
 }
 
-/// A search by `http` whose first step is under way, for a minute.
-fn under_way(server: &StandIn) -> crate::springload::Running {
-    let url = server.url();
-    let words = ["max", "-o", "out", "--slo", "p99 < 60s", "-d", "60s", "-q", "--format=json"];
-    let run = Run::bare(&[&words[..], &["--from", "5", "--", "http", &url]].concat()).start();
+/// A search whose first step is under way.
+fn under_way(server: &StandIn, words: &[&str]) -> crate::springload::Running {
+    let own = ["max", "-o", "out", "--slo", "p99 < 60s", "-q", "--format=json", "--from", "10"];
+    let run = Run::bare(&[&own[..], words].concat()).start();
     for _ in 0..3_000 {
-        if server.counters().requests > 2 {
+        if server.counters().requests > 30 {
             return run;
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    panic!("nothing was requested");
+    panic!("hardly anything was requested");
 }
 
 #[test]
 fn an_interruption_ends_the_step_of_another_verb_too() {
     let server = server(Faults::default());
-    let run = under_way(&server);
+    let run = under_way(&server, &["-d", "60s", "--", "http", &server.url()]);
     run.interrupt();
     let run = run.finish();
     // The step was not waited for.
@@ -340,18 +341,42 @@ fn an_interruption_ends_the_step_of_another_verb_too() {
     assert_eq!((run.code, &found["ended"]), (130, &"stopped".into()), "{}", run.stderr);
 }
 
+/// Kills the last process that the run has started.
+#[cfg(target_os = "linux")]
+fn kill_a_child(run: &crate::springload::Running) {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", run.id())).expect("its threads");
+    let children = tasks.filter_map(|task| {
+        std::fs::read_to_string(task.expect("a thread").path().join("children")).ok()
+    });
+    let children: String = children.collect();
+    let child = children.split_whitespace().next_back().and_then(|id| id.parse().ok());
+    let child = child.and_then(rustix::process::Pid::from_raw).expect("a child");
+    rustix::process::kill_process(child, rustix::process::Signal::KILL).expect("it runs");
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_step_that_is_killed_fails_the_search() {
     let server = server(Faults::default());
-    let run = under_way(&server);
-    let children = format!("/proc/{0}/task/{0}/children", run.id());
-    let child = std::fs::read_to_string(children).expect("its children");
-    let child = child.trim().parse().ok().and_then(rustix::process::Pid::from_raw);
-    let child = child.expect("one child");
-    rustix::process::kill_process(child, rustix::process::Signal::KILL).expect("it runs");
+    let run = under_way(&server, &["-d", "60s", "--", "http", &server.url()]);
+    kill_a_child(&run);
     let run = run.finish();
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("left no record: signal: 9"), "{}", run.stderr);
     assert_eq!(found(&run.output(), &run)["ended"], "failed");
+}
+
+/// Without it there is less load than the level says, in this step and in all that follow.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_lost_agent_ends_the_search_and_says_nothing_of_the_server() {
+    let server = server(Faults::default());
+    let words = ["-d", "8s", "--docs", "20", "--agents", "2", &server.url()];
+    let run = under_way(&server, &words);
+    kill_a_child(&run);
+    let run = run.finish();
+    assert_eq!(run.code, 5, "{}", run.stderr);
+    assert!(run.stderr.contains("killed by signal 9"), "{}", run.stderr);
+    let found = found(&run.output(), &run);
+    assert_eq!((&found["ended"], &found["steps"]), (&"failed".into(), &Value::Array(vec![])));
 }

@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 use steps::{Plans, Steps, Way};
-use words::Words;
+use words::{LESS, Words};
 
 /// The version of the layout of `max.json`.
 const SCHEMA_VERSION: u32 = 1;
@@ -52,7 +52,7 @@ const OWN: [&str; 12] = [
 #[command(mut_arg("duration", |it| it.help(LENGTH).long_help(format!("{LENGTH}. Longer ones show \
     more, such as a compaction"))))]
 #[command(mut_arg("rate", |it| it.hide(true)), mut_arg("ops", |it| it.hide(true)))]
-#[command(mut_arg("stages", |it| it.hide(true)))]
+#[command(mut_arg("stages", |it| it.hide(true)), mut_arg("allow_lost", |it| it.hide(true)))]
 pub(in crate::cli) struct Max {
     #[command(flatten)]
     settings: crate::cli::verb::run::Settings,
@@ -219,27 +219,35 @@ struct Ready {
     steps: Steps,
 }
 
+/// Refuses what no search can be made of.
+fn bounded(args: &Max) -> Result<(), Vec<Invalid>> {
+    let wrong = |flag, problem: &str, cure: &str| Err(vec![Invalid::new(flag, problem, cure)]);
+    if args.from == 0 || args.to < args.from || args.searches == 0 || args.searches > 100 {
+        let cure = "give --from 1 or more, --to more than that, and --repeat 1 to 100";
+        return wrong("--from", "there is nothing to try, or too much", cure);
+    }
+    let least = |it: &&Threshold| matches!(it.comparison, Comparison::Above | Comparison::AtLeast);
+    if let Some(slo) = args.slo.iter().find(least) {
+        let problem =
+            format!("{slo} holds sooner at more load, and a search goes by what does not");
+        return wrong("--slo", &problem, "give what must stay below a limit");
+    }
+    if args.slo.iter().any(|it| matches!(it.limit, Limit::Baseline(_))) {
+        return wrong("--slo", "a search has no baseline", "give a value, such as 20ms");
+    }
+    if args.agents.allow_lost {
+        return wrong("--allow-lost", LESS, "leave it out");
+    }
+    Ok(())
+}
+
 /// Checks what can be told before anything is started.
 fn prepare(args: &Max, call: &Call<'_>) -> Result<Ready, Vec<Invalid>> {
     let searched = match args.search {
         What::Rate => Searched::Rate,
         What::Connections => Searched::Connections,
     };
-    if args.from == 0 || args.to < args.from || args.searches == 0 || args.searches > 100 {
-        let problem = "there is nothing to try, or too much";
-        let cure = "give --from 1 or more, --to more than that, and --repeat 1 to 100";
-        return Err(vec![Invalid::new("--from", problem, cure)]);
-    }
-    let least = |it: &&Threshold| matches!(it.comparison, Comparison::Above | Comparison::AtLeast);
-    if let Some(slo) = args.slo.iter().find(least) {
-        let problem =
-            format!("{slo} holds sooner at more load, and a search goes by what does not");
-        return Err(vec![Invalid::new("--slo", problem, "give what must stay below a limit")]);
-    }
-    if args.slo.iter().any(|it| matches!(it.limit, Limit::Baseline(_))) {
-        let problem = "a search has no baseline";
-        return Err(vec![Invalid::new("--slo", problem, "give a value, such as 20ms")]);
-    }
+    bounded(args)?;
     let seed = args.settings.client.seed();
     let within =
         Within { from: args.from as f64, to: args.to as f64, searches: args.searches as u32, seed };
@@ -428,6 +436,11 @@ impl Ready {
         };
         if ending.reason() == Some(StopReason::Interrupted) {
             return Err(Exit::Interrupted);
+        }
+        // They do not come back, and what the others did says nothing about this level or another.
+        if let Some(lost) = record.lost_words() {
+            eprintln!("error: {lost}");
+            return Err(Exit::Untrustworthy);
         }
         if self.max.target.is_none() && !record.server.stand_in {
             self.max.target = Some(record.server.url.clone()).filter(|url| !url.is_empty());

@@ -59,11 +59,15 @@ const SEARCHABLE: [Searchable; 4] = [
     },
 ];
 
-/// What belongs before the words, in any verb.
-const OUTSIDE: [(&[&str], &str, &str); 3] = [
+/// Why no step goes on without an agent.
+pub(super) const LESS: &str = "would try less than the level";
+
+/// What belongs before the words, or to no step, in any verb.
+const OUTSIDE: [(&[&str], &str, &str); 4] = [
     (&["--output", "-o"], "each step has a folder of its own", "give -o before --"),
     (&["--fail-if"], "does not end a search", "give --slo before --"),
     (&["--dry-run"], "measures nothing", "leave it out"),
+    (&["--allow-lost"], LESS, "leave it out"),
 ];
 
 /// The words of a command line, and who carries it out.
