@@ -8,13 +8,9 @@ use std::ffi::OsString;
 /// The arguments as one line, with passwords in URLs masked.
 pub(super) fn command_line(arguments: &[OsString]) -> String {
     let words = arguments.iter().skip(1).enumerate().map(|(place, argument)| {
-        let before = arguments[place].to_string_lossy();
-        let word = without_secrets_after(&before, &argument.to_string_lossy());
-        let plain = !word.is_empty()
-            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:@,+*%[]".contains(c));
-        if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+        without_secrets_after(&arguments[place].to_string_lossy(), &argument.to_string_lossy())
     });
-    std::iter::once("springload".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    plan::command_line(std::iter::once("springload".to_owned()).chain(words))
 }
 
 /// A word of the command line without its secrets, after the word `before`.

@@ -1,6 +1,7 @@
 //! What is not the same on both sides, and what differs within one.
 
 use super::{Differs, Run};
+use crate::plan::{self, command_line};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -72,11 +73,13 @@ fn plans(a: &[Run], b: &[Run]) -> Vec<Differs> {
 fn words(run: &Run) -> Vec<String> {
     let mut flags: Vec<String> = Vec::new();
     let mut open = false;
-    for word in run.command.split_whitespace() {
+    // Lines of older records may not have quoted all that needs it.
+    let plain = || run.command.split_whitespace().map(str::to_owned).collect();
+    for word in plan::words(&run.command).unwrap_or_else(|_| plain()) {
         let is_flag = word.starts_with('-') && word.len() > 1;
         match flags.last_mut().filter(|_| open && !is_flag) {
-            Some(flag) => *flag = format!("{flag} {word}"),
-            None => flags.push(word.to_owned()),
+            Some(flag) => *flag = format!("{flag} {}", command_line([&word])),
+            None => flags.push(command_line([&word])),
         }
         open = is_flag && !word.contains('=');
     }

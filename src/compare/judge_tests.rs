@@ -262,6 +262,12 @@ fn what_differs_is_told() {
         words,
         [["command", "--batch 100", "--batch=1000"], ["server", "couchdb 3.5.0", "couchdb 3.4.0"]]
     );
+    // A value may have spaces; what makes a run fail is no difference.
+    for run in &mut b {
+        run.command = "springload run --fail-if 'p99 > 5ms' --label='a b' --id 'a b'".to_owned();
+    }
+    let told = compare(a.clone(), b.clone(), &Asked::default()).differs;
+    assert_eq!([&*told[0].a, &*told[0].b], ["--batch 100", "--id 'a b'"]);
     // Where the command lines say nothing, the plans do.
     for run in &mut b {
         run.command.clone_from(&a[0].command);

@@ -16,6 +16,7 @@ mod stage;
 mod threshold;
 mod units;
 mod urls;
+mod words;
 mod ycsb_measurement;
 
 pub use crate::driver::{
@@ -37,6 +38,7 @@ pub use stage::StagePlan;
 pub use threshold::{Comparison, Limit, Threshold, ThresholdError};
 pub use units::{count, duration_ns, label, mix, rate, size};
 pub use urls::{METHODS, UrlSource, expand, within};
+pub use words::{command_line, words};
 pub use ycsb_measurement::{
     ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
 };

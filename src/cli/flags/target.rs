@@ -32,7 +32,8 @@ impl TargetArgs {
 pub(in crate::cli) fn addresses() -> String {
     let own = "The address of a server, such as http://host:port, or of a database on it \
                [default: the embedded stand-in]. Several are nodes of one CouchDB cluster, over \
-               which connections are spread. Addresses begin with:\n";
+               which connections are spread. 'http://host:port?q=8&n=1' makes the database with \
+               eight shards and one copy. Addresses begin with:\n";
     // Without a scheme of its own, what a driver is sent has verbs of its own.
     let targets = CARDS.iter().filter(|card| card.name == card.address || !card.schemes.is_empty());
     let lines = targets.map(|card| {

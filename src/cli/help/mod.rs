@@ -230,20 +230,12 @@ mod tests {
     use std::collections::BTreeMap;
     use std::ffi::OsString;
 
-    /// The words of a line, as a shell reads them.
+    /// The words of an example.
     fn words(line: &str) -> Vec<OsString> {
-        let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
         // What follows is for the shell.
         let line = line.strip_suffix(" > plan.toml").unwrap_or(line);
-        for c in format!("springload {line} ").chars() {
-            match c {
-                '\'' => quoted = !quoted,
-                ' ' if !quoted => words.extend(Some(std::mem::take(&mut word).into())),
-                c => word.push(c),
-            }
-        }
-        assert!(!quoted, "{line}");
-        words
+        let words = crate::plan::words(&format!("springload {line}")).unwrap();
+        words.into_iter().map(OsString::from).collect()
     }
 
     fn help(verb: &Entry, flag: &str) -> String {

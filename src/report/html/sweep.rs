@@ -6,7 +6,7 @@ use super::facts;
 use super::parts;
 use super::parts::{grid, headline, list};
 use super::{Data, Page};
-use crate::plan::stage_title;
+use crate::plan::{command_line, stage_title};
 use crate::report::chart::{OfKind, Stage, of_sweep};
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::sweep::{SLOPES, slopes};
@@ -282,15 +282,5 @@ fn command(sweep: &SweepRecord) -> String {
     words.extend(definition.common.iter().cloned());
     words.extend((definition.repeat > 1).then(|| format!("--repeat={}", definition.repeat)));
     words.extend(definition.by_size.then(|| "--x=docs".to_owned()));
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// Quotes a word for a shell (POSIX, Shell Command Language, 2.2.2).
-fn quoted(word: &str) -> String {
-    let plain = |sign: char| sign.is_ascii_alphanumeric() || "-_./:=,@%+".contains(sign);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
+    command_line(words)
 }

@@ -8,10 +8,9 @@ use crate::cli::refusal::mistake;
 use crate::cli::secrets::strike_password;
 use crate::cli::verb::other::Other;
 use crate::cli::verb::run::Settings;
-use crate::cli::verb::shell::words;
 use crate::cli::verb::sweep::{flags, given, plan_of};
 use crate::files;
-use crate::plan::{Invalid, Plan};
+use crate::plan::{Invalid, Plan, command_line, words};
 use crate::record::RunRecord;
 use crate::report::read_json;
 use clap::FromArgMatches as _;
@@ -93,7 +92,10 @@ impl Side {
     /// The command of its runs, without passwords.
     pub(super) fn command(&self) -> String {
         match &self.program {
-            Some(program) => format!("{} run {}", program.display(), self.words.join(" ")),
+            Some(program) => {
+                let own = [program.display().to_string(), "run".to_owned()];
+                command_line(own.iter().chain(&self.words))
+            }
             None => self.plan.command.clone(),
         }
     }

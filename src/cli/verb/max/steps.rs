@@ -3,7 +3,7 @@
 
 use super::words::Words;
 use crate::cli::verb::sweep::{given, plan_of};
-use crate::plan::{Invalid, Metric, Plan, Threshold};
+use crate::plan::{Invalid, Metric, Plan, Threshold, command_line};
 use crate::search::{Ask, Searched, requirement};
 use clap::ArgMatches;
 
@@ -113,7 +113,7 @@ impl Plans {
     /// What each step runs, without level, length and passwords.
     fn command(&self) -> String {
         let words = self.shown.iter().chain(&self.words).map(String::as_str);
-        std::iter::once("springload run").chain(words).collect::<Vec<_>>().join(" ")
+        command_line(["springload", "run"].into_iter().chain(words))
     }
 
     /// The plan of a step of such a length.

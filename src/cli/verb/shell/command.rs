@@ -1,6 +1,7 @@
 //! Parses the shell's commands. Does not know what they do.
 
 use crate::op::OpKind;
+use crate::plan::words;
 
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,33 +123,6 @@ fn name_and_value(pair: &str) -> Option<(String, String)> {
     let (name, value) = pair.split_once('=')?;
     let field = !name.is_empty() && !name.starts_with('_');
     field.then(|| (name.to_owned(), value.to_owned()))
-}
-
-/// Splits at white space. Single and double quotes keep words together; a backslash escapes the
-/// next character, except inside single quotes.
-pub(in crate::cli::verb) fn words(line: &str) -> Result<Vec<String>, String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        match (c, quote) {
-            (c, Some(open)) if c == open => quote = None,
-            ('\'' | '"', None) => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            ('\\', None | Some('"')) => {
-                let next = chars.next().ok_or("a backslash at the end of the line")?;
-                word.get_or_insert_default().push(next);
-            }
-            (c, None) if c.is_whitespace() => words.extend(word.take()),
-            (c, _) => word.get_or_insert_default().push(c),
-        }
-    }
-    if quote.is_some() {
-        return Err("a quote is not closed".to_owned());
-    }
-    words.extend(word);
-    Ok(words)
 }
 
 #[cfg(test)]

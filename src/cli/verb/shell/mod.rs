@@ -4,7 +4,6 @@ mod command;
 mod store;
 mod task;
 
-pub(in crate::cli::verb) use command::words;
 
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};

@@ -6,7 +6,7 @@ use crate::cli::flags::client::DEFAULT_SEED;
 use crate::cli::pipeline::descriptors::suffice;
 use crate::cli::refusal::mistake;
 use crate::cli::verb::run::{DEFAULT_CONNECTIONS, DEFAULT_DOCS, Settings, default_batch, spec_of};
-use crate::plan::{Invalid, Plan, PlanSpec, check, count};
+use crate::plan::{Invalid, Plan, PlanSpec, check, command_line, count};
 use crate::sweep::{Axis, Definition, Setting, SweepRecord, matrix};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
@@ -237,11 +237,8 @@ pub(in crate::cli::verb) fn plan_of(
             let (problem, cure) = mistake(&error, Some("run"));
             vec![Invalid::new(flag, problem, cure)]
         })?;
-    let command = std::iter::once("springload run")
-        .chain(shown.iter().map(|it| it.as_str()))
-        .chain(words.iter().map(String::as_str))
-        .collect::<Vec<_>>()
-        .join(" ");
+    let line = shown.iter().map(|it| it.as_str()).chain(words.iter().map(String::as_str));
+    let command = command_line(["springload", "run"].into_iter().chain(line));
     let (mut spec, mut mistakes) = spec_of(parsed, &command, &[]);
     spec.headers = headers.to_vec();
     more(&mut spec);

@@ -1,0 +1,101 @@
+//! Command lines: their words, quoted for a shell and read as a shell reads them. POSIX, Shell
+//! Command Language, 2.2, has the rules.
+
+use std::borrow::Cow;
+
+/// The line that a shell splits into these words. Of a flag the value alone is quoted:
+/// `--slo='p99 < 5ms'`.
+pub fn command_line(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let of = |word: &str| match word.split_once('=') {
+        Some((name, value)) if name.starts_with('-') && is_plain(name) && !value.is_empty() => {
+            format!("{name}={}", quoted(value))
+        }
+        _ => quoted(word).into_owned(),
+    };
+    words.into_iter().map(|word| of(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether no shell reads anything into these characters. What stands for a secret has to be
+/// replaced anyway.
+fn is_plain(word: &str) -> bool {
+    let plain = |sign: char| sign.is_ascii_alphanumeric() || "-_=./:@,+%".contains(sign);
+    word.replace("***", "").chars().all(plain)
+}
+
+fn quoted(word: &str) -> Cow<'_, str> {
+    if !word.is_empty() && is_plain(word) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''")).into()
+}
+
+/// Splits a line at white space. Single and double quotes keep words together; a backslash escapes
+/// the next character, except inside single quotes.
+///
+/// # Errors
+/// If a quote is not closed, or nothing follows a backslash.
+pub fn words(line: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            ('\\', None | Some('"')) => {
+                let next = chars.next().ok_or("a backslash at the end of the line")?;
+                word.get_or_insert_default().push(next);
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err("a quote is not closed".to_owned());
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::process::Command;
+
+    #[test]
+    fn only_what_a_shell_would_change_is_quoted() {
+        for (word, line) in [
+            ("http://ann@host:5984/db", "http://ann@host:5984/db"),
+            ("localhost:5984?q=8&n=1", "'localhost:5984?q=8&n=1'"),
+            ("--slo=p99 < 5ms", "--slo='p99 < 5ms'"),
+            ("--mix=read=2,update=1", "--mix=read=2,update=1"),
+            ("--label=", "--label="),
+            ("", "''"),
+            ("it's", r"'it'\''s'"),
+            ("*.json", "'*.json'"),
+            ("http://ann:***@host:5984", "http://ann:***@host:5984"),
+        ] {
+            assert_eq!(command_line([word]), line);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_shell_and_we_read_the_words_that_were_written(
+            all in prop::collection::vec("[ -~\t\né]{0,12}|--[a-z]{1,5}=[ -~]{0,8}", 0..6)
+        ) {
+            let line = command_line(&all);
+            prop_assert_eq!(&words(&line).unwrap(), &all);
+            let script = format!("for word in {line}; do printf '%s\\0' \"$word\"; done");
+            let told = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
+            let told = String::from_utf8(told).unwrap();
+            let told: Vec<_> = told.split_terminator('\0').map(str::to_owned).collect();
+            prop_assert_eq!(told, all);
+        }
+    }
+}
