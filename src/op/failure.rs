@@ -214,7 +214,8 @@ impl Reason {
     }
 }
 
-/// A word without the credentials of a URL or a session.
+/// A word without the credentials of a URL or a session, or a JSON Web Token: three parts in
+/// base64url with dots between them, the first of which is an object (RFC 7519).
 fn without_secrets(word: &str) -> String {
     let mut clean = word.to_owned();
     if let Some(start) = clean.find("://").map(|at| at + 3) {
@@ -226,6 +227,13 @@ fn without_secrets(word: &str) -> String {
     if let Some(start) = clean.find("AuthSession=").map(|at| at + "AuthSession=".len()) {
         let end = clean[start..].find(';').map_or(clean.len(), |at| start + at);
         clean.replace_range(start..end, "…");
+    }
+    if let Some(start) = clean.find("eyJ") {
+        let part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let end = clean[start..].find(|c| !part(c)).map_or(clean.len(), |at| start + at);
+        if clean[start..end].matches('.').count() >= 2 {
+            clean.replace_range(start..end, "…");
+        }
     }
     clean
 }
@@ -246,6 +254,10 @@ mod tests {
         assert_eq!(clean("at http://ann:se@cret@host/x now"), "at http://…@host/x now");
         assert_eq!(clean("Authorization: Basic YTpi, ok"), "Authorization: Basic … ok");
         assert_eq!(clean("Cookie: AuthSession=YTpi; x"), "Cookie: AuthSession=…; x");
+        // The example of RFC 7519, 3.1, shortened; without its signature it is none.
+        let token = "eyJ0eXAiOiJKV1QifQ.eyJpc3MiOiJqb2UifQ.dBjftJeZ4CVP-mB92K_";
+        assert_eq!(clean(&format!("bad token={token}\"")), "bad token=…\"");
+        assert_eq!(clean("eyJ0eXAiOiJKV1QifQ"), "eyJ0eXAiOiJKV1QifQ");
         assert_eq!(clean(&"ü".repeat(200)), "ü".repeat(200));
         assert_eq!(clean(&"ü".repeat(201)), format!("{}…", "ü".repeat(199)));
         assert_eq!(clean(&"word ".repeat(1_000)).chars().count(), 200);

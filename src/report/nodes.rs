@@ -44,8 +44,7 @@ pub(super) fn rows(stage: &StageRecord) -> Option<Vec<Row>> {
 
 /// How long a node was gone, in words.
 fn gone(node: &NodeSummary, stage: &StageRecord) -> String {
-    let gone_s: f64 = node.unreachable.iter().map(|it| lasted_s(it, stage)).sum();
-    if node.unreachable.is_empty() { "-".to_owned() } else { length(gone_s) }
+    if node.unreachable.is_empty() { "-".to_owned() } else { length(gone_s(node, stage)) }
 }
 
 /// How long it lasted, in seconds: at most to the end of the stage.
@@ -56,6 +55,11 @@ pub(super) fn lasted_s(it: &Unreachable, stage: &StageRecord) -> f64 {
 /// The address of a node without its scheme.
 pub(super) fn host(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, host)| host)
+}
+
+/// How long a node was gone, in seconds.
+pub(super) fn gone_s(node: &NodeSummary, stage: &StageRecord) -> f64 {
+    node.unreachable.iter().map(|it| lasted_s(it, stage)).sum()
 }
 
 /// What became of the connections of a node that was gone.

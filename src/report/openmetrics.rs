@@ -2,8 +2,9 @@
 //! those of a running one. Both are the same families, from the same functions.
 
 use super::exposition::{Exposition, Family, Kind, Writer};
+use super::nodes::gone_s;
 use super::{Format, Render};
-use crate::measure::{Latency, OperationSummary};
+use crate::measure::{Latency, NodeSummary, OperationSummary};
 use crate::record::{AgentStage, ClientRecord, LoadRecord, RunRecord, Running, StageRecord};
 use std::borrow::Cow;
 
@@ -52,6 +53,7 @@ pub fn expose(record: &RunRecord, running: Option<&Running>, dialect: Exposition
     counts(&stages, &mut out);
     times(&stages, &mut out);
     load(&stages, &mut out);
+    nodes(record, &mut out);
     agents(record, &mut out);
     judgements(record, &mut out);
     out.finish()
@@ -163,7 +165,8 @@ fn times(stages: &[Stage<'_>], out: &mut Writer) {
         for stage in stages {
             for operation in stage.operations {
                 if let Some(latency) = latency(operation) {
-                    summary(stage.name, operation, &latency, out);
+                    let kind = operation.kind.name();
+                    summary([("stage", stage.name), ("kind", kind)], &latency, out);
                 }
             }
         }
@@ -180,19 +183,18 @@ fn times(stages: &[Stage<'_>], out: &mut Writer) {
     }
 }
 
-fn summary(stage: &str, operation: &OperationSummary, latency: &Latency, out: &mut Writer) {
+fn summary([stage, part]: [(&str, &str); 2], latency: &Latency, out: &mut Writer) {
     let histogram = &latency.histogram;
-    let (stage, kind) = (("stage", stage), ("kind", operation.kind.name()));
     for (percentile, quantile) in PERCENTILES {
         if histogram.earns(percentile) {
             let value = seconds(histogram.percentile(percentile) as f64);
-            out.sample(&[stage, kind, ("quantile", quantile)], value);
+            out.sample(&[stage, part, ("quantile", quantile)], value);
         }
     }
     let count = histogram.len();
     let sum = if count == 0 { 0.0 } else { histogram.mean() * count as f64 };
-    out.sample_of("_sum", &[stage, kind], seconds(sum));
-    out.sample_of("_count", &[stage, kind], count);
+    out.sample_of("_sum", &[stage, part], seconds(sum));
+    out.sample_of("_count", &[stage, part], count);
 }
 
 /// Nanoseconds as seconds, without more digits than a histogram has.
@@ -232,6 +234,41 @@ fn load(stages: &[Stage<'_>], out: &mut Writer) {
     of_client(counter("springload_client_cpu_seconds", "seconds", help), |client| client.cpu_s);
     let help = "The share of the stage that the busiest load thread was computing.";
     of_client(gauge("springload_client_busy_ratio", "ratio", help), |client| client.busiest_thread);
+}
+
+/// What each node did in the stages that have ended, if there are several.
+fn nodes(record: &RunRecord, out: &mut Writer) {
+    let all = || {
+        let stages = record.stages.iter();
+        stages.flat_map(|stage| stage.nodes.iter().map(move |node| (stage, node)))
+    };
+    let help = "Documents operated on at a node, by result: ok or a failure class.";
+    out.family(counter("springload_node_operations", "", help));
+    for (stage, node) in all() {
+        let mut sample = |result, count| {
+            out.sample(&[("stage", &stage.name), ("node", &node.url), ("result", result)], count);
+        };
+        sample("ok", node.ok);
+        node.failures.iter().for_each(|(class, count)| sample(class.name(), *count));
+    }
+    let mut each = |family: Family, value: &dyn Fn(&StageRecord, &NodeSummary) -> f64| {
+        out.family(family);
+        for (stage, node) in all() {
+            out.sample(&[("stage", &stage.name), ("node", &node.url)], value(stage, node));
+        }
+    };
+    let help = "Completed requests to a node, successful or not.";
+    each(counter("springload_node_requests", "", help), &|_, it| it.requests as f64);
+    let help = "Documents that a node has accepted without a quorum of nodes.";
+    each(counter("springload_node_accepted", "", help), &|_, it| it.accepted as f64);
+    let help = "How long a node was gone.";
+    each(gauge("springload_node_gone_seconds", "seconds", help), &|stage, it| gone_s(it, stage));
+    let help = "Time of a node's successful requests, from when they were due to the last byte.";
+    let name = "springload_node_response_seconds";
+    out.family(Family { name, kind: Kind::Summary, unit: "seconds", help });
+    for (stage, node) in all() {
+        summary([("stage", &stage.name), ("node", &node.url)], &node.response, out);
+    }
 }
 
 /// What each agent did in the stages that have ended.

@@ -1,6 +1,8 @@
 //! Expositions against a strict reading of their grammar.
 
 use super::*;
+use crate::measure::Unreachable;
+use crate::op::Failure;
 use crate::record::fixture;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -123,5 +125,51 @@ fn a_running_stage_tells_only_what_is_known() {
     for absent in ["result=\"unfinished\"", "springload_client", "springload_trustworthy"] {
         let found = samples.keys().find(|key| key.contains(absent) && key.contains("\"crud\""));
         assert_eq!(found, None, "{absent}");
+    }
+}
+
+#[test]
+fn each_node_has_its_counts_and_times() {
+    let mut record = fixture::record(&[]);
+    let crud = record.stages.last_mut().expect("a stage");
+    let (kind, response) = (crud.operations[0].kind, crud.operations[0].response.clone());
+    let gone = [(1.0, Some(3.5)), (crud.elapsed_s - 0.5, None)].map(|(from_s, to_s)| Unreachable {
+        from_s,
+        to_s,
+        moved: 2,
+        returned: 2,
+    });
+    crud.nodes = vec![NodeSummary {
+        url: "http://a:5984".to_owned(),
+        connections: 2,
+        requests: 10,
+        ok: 8,
+        accepted: 1,
+        failures: BTreeMap::from([(Failure::Timeout, 2)]),
+        throughput_per_s: 1.0,
+        away_s: 0.0,
+        unreachable: gone.to_vec(),
+        service: Latency::default(),
+        response,
+    }];
+    let samples =
+        parse(&expose(&record, None, Exposition::OpenMetrics), Exposition::OpenMetrics);
+    let of = |name: &str, more: &str| {
+        samples[&format!("springload_node_{name}{{stage=\"crud\",node=\"http://a:5984\"{more}}}")]
+    };
+    let counts = [
+        of("operations_total", ",result=\"ok\""),
+        of("operations_total", ",result=\"timeout\""),
+        of("requests_total", ""),
+        of("accepted_total", ""),
+        of("gone_seconds", ""),
+    ];
+    for (found, wanted) in counts.into_iter().zip([8.0, 2.0, 10.0, 1.0, 3.0]) {
+        assert!((found - wanted).abs() < 1e-9, "{counts:?}");
+    }
+    // Its times are those of the kind they were taken from.
+    for (name, more) in [("response_seconds", ",quantile=\"0.5\""), ("response_seconds_sum", "")] {
+        let all = format!("springload_{name}{{stage=\"crud\",kind=\"{kind}\"{more}}}");
+        assert_eq!(of(name, more).to_bits(), samples[&all].to_bits());
     }
 }

@@ -213,7 +213,7 @@ impl MaxRecord {
         if !same {
             return Err("has another search");
         }
-        (self.target, self.steps) = (kept.target, kept.steps);
+        (self.target, self.nodes, self.steps) = (kept.target, kept.nodes, kept.steps);
         Ok(())
     }
 

@@ -212,12 +212,17 @@ fn ycsb(url: &str) -> Vec<String> {
 
 #[test]
 fn other_verbs_are_searched_by_their_own_command_lines() {
-    let server = server(Faults { capacity: Some(300.0), ..Faults::default() });
-    let url = server.url();
+    let faults = Faults { capacity: Some(300.0), ..Faults::default() };
+    let listeners = (0..2).map(|_| bind("127.0.0.1:0").expect("a free port")).collect();
+    let server = StandIn::start_nodes(listeners, Options { faults, ..Options::default() });
+    let server = server.expect("it starts");
+    let [url, other] = &server.urls()[..] else { panic!("two nodes") };
+    let (url, other) = (url.clone(), other.clone());
     let ycsb = ycsb(&url);
     let ycsb: Vec<&str> = ycsb.iter().map(String::as_str).collect();
     let rate = ["--slo", "p90 < 40ms", "--from", "200", "--to", "800"];
-    for words in [&["http", &url][..], &["springload", "burst", &url, "-c", "4"], &ycsb] {
+    let burst = ["springload", "burst", &url, &other, "-c", "4"];
+    for (words, nodes) in [(&["http", &url][..], 1), (&burst, 2), (&ycsb, 1)] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let run = with(folder.path(), &rate, words);
         assert!(matches!(run.code, 0 | 4 | 5), "{words:?}: {}: {}", run.code, run.stderr);
@@ -228,6 +233,7 @@ fn other_verbs_are_searched_by_their_own_command_lines() {
         let begins = format!("springload {verb} ");
         assert!(found["step_command"].as_str().expect("words").starts_with(&begins), "{found:#}");
         assert!(found["command"].as_str().expect("words").contains(" -- "), "{found:#}");
+        assert_eq!(found["nodes"], nodes, "{words:?}");
         assert!(found["target"].as_str().expect("an address").contains("127.0.0.1:"), "{found:#}");
         for step in found["steps"].as_array().expect("steps") {
             let file = folder.path().join(step["run"].as_str().expect("a path"));

@@ -77,9 +77,9 @@ fn the_figures_are_sieges() {
     // The server sets the pace: both tools wait for it almost all of the time.
     let url = format!("{}/slow/50", server.url);
     let (users, reps) = (format!("-c{USERS}"), format!("-r{REPS}"));
-    // A machine that is busy with other things may disturb one of the runs.
+    // A machine that is busy with other things may disturb some of the runs.
     let mut differs = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..10 {
         let Some(siege) = real_siege(home.path(), &url) else { return };
         let finished = measure(["siege", "-b", "-j", &users, &reps, &url]).passed();
         let ours: Value = serde_json::from_str(&finished.stdout).expect("JSON");

@@ -444,6 +444,7 @@ impl Ready {
         }
         if self.max.target.is_none() && !record.server.stand_in {
             self.max.target = Some(record.server.url.clone()).filter(|url| !url.is_empty());
+            self.max.nodes = record.plan.target.nodes().len().max(1) as u64;
         }
         let judged = judge(&record, &self.steps.thresholds);
         let (outcome, takes) = (judged.outcome, judged.takes);
