@@ -124,10 +124,11 @@ pub(super) fn arithmetic(it: &Sizing) -> Vec<String> {
         lines.push(carries(step.size, step.per_s) + more);
     }
     if let Some(low) = it.low {
-        let high = it.high.map_or_else(|| "no number at all".to_owned(), grouped);
+        let from = grouped(low);
         lines.push(match it.high {
             Some(high) if high == low => "however the searches vary, that is the answer".to_owned(),
-            _ => format!("as the searches vary: {} to {high} {many}", grouped(low)),
+            Some(high) => format!("as the searches vary: {from} to {} {many}", grouped(high)),
+            None => format!("as the searches vary: {from} {many} or more, or no number of them"),
         });
     }
     lines
@@ -232,6 +233,9 @@ mod tests {
             "{far}"
         );
         assert!(far.contains("beyond twice the largest"), "{far}");
+        // By Amdahl's law of these two, no more than 1,000/s.
+        let near = sizing(980.0, 0, &[(1, 284.0), (3, 542.0)]);
+        assert!(near.contains(" nodes or more, or no number of them\n"), "{near}");
     }
 
     #[test]
