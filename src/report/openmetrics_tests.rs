@@ -152,8 +152,7 @@ fn each_node_has_its_counts_and_times() {
         service: Latency::default(),
         response,
     }];
-    let samples =
-        parse(&expose(&record, None, Exposition::OpenMetrics), Exposition::OpenMetrics);
+    let samples = parse(&expose(&record, None, Exposition::OpenMetrics), Exposition::OpenMetrics);
     let of = |name: &str, more: &str| {
         samples[&format!("springload_node_{name}{{stage=\"crud\",node=\"http://a:5984\"{more}}}")]
     };

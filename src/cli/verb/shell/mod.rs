@@ -4,7 +4,6 @@ mod command;
 mod store;
 mod task;
 
-
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::credentials::{CredentialArgs, named};
