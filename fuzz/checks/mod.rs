@@ -3,7 +3,8 @@
 
 use springload::cli::read;
 use springload::plan::{
-    HttpFlags, HttpLoad, HttpPlan, HttpSpec, MeasurementPlan, TlsOptions, UrlSource, check_http,
+    self, HttpFlags, HttpLoad, HttpPlan, HttpSpec, MeasurementPlan, TlsOptions, UrlSource,
+    check_http,
 };
 use springload::properties::Properties;
 use springload::workload::UrlOrder;
@@ -30,6 +31,20 @@ pub fn sweep_json(text: &str) {
     for report in read::sweep(text) {
         plain("a sweep", &report);
     }
+}
+
+/// A `max.json`: shown in every format, and turned into a number of nodes.
+pub fn max_json(text: &str) {
+    for report in read::max(text) {
+        plain("a search", &report);
+    }
+}
+
+/// A line that a shell would read: what is quoted is read as it was.
+pub fn words(text: &str) {
+    let Ok(all) = plan::words(text) else { return };
+    assert_eq!(plan::words(&plan::command_line(&all)).as_ref(), Ok(&all));
+    plan::flags(text);
 }
 
 /// A file of URLs. Other files that it names are left out: they would be read.

@@ -141,13 +141,24 @@ fn grammar() -> Command {
 #[cfg(feature = "internals")]
 pub mod read {
     use super::dialect::siege;
-    use super::verb::sweep;
+    use super::verb::{max, size, sweep};
     use super::{VERBS, grammar, refusal};
     use std::ffi::OsString;
 
     /// The reports of a `sweep.json`; none if it is refused.
     pub fn sweep(text: &str) -> Vec<Vec<u8>> {
         sweep::parse(text).map_or_else(|_| Vec::new(), |sweep| sweep::reports(&sweep))
+    }
+
+    /// The reports of a `max.json`, and of what it means for a number of nodes; none if it is
+    /// refused.
+    pub fn max(text: &str) -> Vec<Vec<u8>> {
+        let Ok(search) = max::parse(text) else { return Vec::new() };
+        let mut reports = max::reports(&search);
+        if !search.found_per_s.is_empty() {
+            reports.extend([1.0, 20e3].into_iter().flat_map(|rate| size::reports(&search, rate)));
+        }
+        reports
     }
 
     /// What is wrong with a siegerc.

@@ -1,7 +1,7 @@
 //! What is not the same on both sides, and what differs within one.
 
 use super::{Differs, Run};
-use crate::plan::{self, command_line};
+use crate::plan::flags;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -69,20 +69,9 @@ fn plans(a: &[Run], b: &[Run]) -> Vec<Differs> {
     all
 }
 
-/// The words of a command line, each flag with its value.
+/// What the command line of a run asks for.
 fn words(run: &Run) -> Vec<String> {
-    let mut flags: Vec<String> = Vec::new();
-    let mut open = false;
-    // Lines of older records may not have quoted all that needs it.
-    let plain = || run.command.split_whitespace().map(str::to_owned).collect();
-    for word in plan::words(&run.command).unwrap_or_else(|_| plain()) {
-        let is_flag = word.starts_with('-') && word.len() > 1;
-        match flags.last_mut().filter(|_| open && !is_flag) {
-            Some(flag) => *flag = format!("{flag} {}", command_line([&word])),
-            None => flags.push(command_line([&word])),
-        }
-        open = is_flag && !word.contains('=');
-    }
+    let mut flags = flags(&run.command);
     let idle = |flag: &String| IDLE.iter().any(|name| flag.split([' ', '=']).next() == Some(name));
     flags.retain(|flag| !idle(flag));
     flags

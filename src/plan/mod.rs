@@ -38,7 +38,7 @@ pub use stage::StagePlan;
 pub use threshold::{Comparison, Limit, Threshold, ThresholdError};
 pub use units::{count, duration_ns, label, mix, rate, size};
 pub use urls::{METHODS, UrlSource, expand, within};
-pub use words::{command_line, words};
+pub use words::{command_line, flags, words};
 pub use ycsb_measurement::{
     ErrorLatency, Exporter, MeasuredInterval, MeasurementPlan, MeasurementType,
 };

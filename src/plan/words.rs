@@ -59,6 +59,22 @@ pub fn words(line: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
+/// The words of a line, each flag with its value.
+pub fn flags(line: &str) -> Vec<String> {
+    // Lines of older records may not have quoted all that needs it.
+    let plain = || line.split_whitespace().map(str::to_owned).collect();
+    let (mut flags, mut open) = (Vec::<String>::new(), false);
+    for word in words(line).unwrap_or_else(|_| plain()) {
+        let is_flag = word.starts_with('-') && word.len() > 1;
+        match flags.last_mut().filter(|_| open && !is_flag) {
+            Some(flag) => *flag = format!("{flag} {}", command_line([&word])),
+            None => flags.push(command_line([&word])),
+        }
+        open = is_flag && !word.contains('=');
+    }
+    flags
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +96,15 @@ mod tests {
         ] {
             assert_eq!(command_line([word]), line);
         }
+    }
+
+    #[test]
+    fn a_flag_has_its_value_and_what_is_quoted_is_one() {
+        let line = "springload http a b -c 5 --label='a b' -f 'my urls' -k";
+        let wanted =
+            ["springload", "http", "a", "b", "-c 5", "--label='a b'", "-f 'my urls'", "-k"];
+        assert_eq!(flags(line), wanted);
+        assert_eq!(flags("run --fail-if=it's -c 5"), ["run", "--fail-if='it'\\''s'", "-c 5"]);
     }
 
     proptest! {

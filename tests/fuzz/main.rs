@@ -104,6 +104,16 @@ fn sweeps() {
 }
 
 #[test]
+fn searches() {
+    pass_of_texts("max_json", checks::max_json);
+}
+
+#[test]
+fn words() {
+    pass_of_texts("words", checks::words);
+}
+
+#[test]
 fn lists_of_urls() {
     pass_of_texts("url_file", checks::url_file);
 }

@@ -6,7 +6,7 @@ use crate::cli::exit::Exit;
 use crate::cli::flags::place::{own_format, write_to};
 use crate::cli::look;
 use crate::cli::verb::max;
-use crate::plan::{self, Invalid, Threshold};
+use crate::plan::{self, Invalid, Threshold, flags};
 use crate::report::{
     Picture, cleaned, shown, sizing_notes, sizing_page, sizing_picture, sizing_text, terminal_json,
 };
@@ -140,14 +140,8 @@ impl Size {
             searches.push((from, read(&from.what)?));
         }
         let slo = self.slo_of(&searches)?;
-        let measured = searches.iter().map(|(from, max)| Measured {
-            client_bound: max.client_bound(),
-            open_ended: max.open_ended(),
-            ..Measured::new(
-                from.size.unwrap_or(max.nodes),
-                max.found_per_s.clone(),
-                from.what.display().to_string(),
-            )
+        let measured = searches.iter().map(|(from, max)| {
+            measured(max, from.size.unwrap_or(max.nodes), from.what.display().to_string())
         });
         let asked = Asked { rate_per_s: self.rate, spare, unit, slo };
         let sizing = size(&asked, measured.collect())
@@ -194,6 +188,25 @@ impl Size {
     }
 }
 
+/// What the search `max` with so many nodes or shards has found.
+fn measured(max: &MaxRecord, size: u64, from: String) -> Measured {
+    Measured {
+        client_bound: max.client_bound(),
+        open_ended: max.open_ended(),
+        ..Measured::new(size, max.found_per_s.clone(), from)
+    }
+}
+
+/// The reports of what a search means for so many operations per second, as text.
+#[cfg(feature = "internals")]
+pub(in crate::cli) fn reports(max: &MaxRecord, rate_per_s: f64) -> Vec<Vec<u8>> {
+    let asked = Asked { rate_per_s, spare: 1, unit: Unit::Nodes, slo: max.slo.clone() };
+    let measured = vec![measured(max, max.nodes, max.command.clone())];
+    let Ok(sizing) = size(&asked, measured) else { return Vec::new() };
+    let all = SizeFormat::value_variants().iter().filter(|&&it| it != SizeFormat::Png);
+    all.map(|format| format.render(&sizing)).collect()
+}
+
 /// The search that `name` means, if it has found something.
 fn read(name: &Path) -> Result<MaxRecord, Invalid> {
     let wrong = |problem: String, cure: &str| Invalid::new("--from", problem, cure);
@@ -214,8 +227,7 @@ fn read(name: &Path) -> Result<MaxRecord, Invalid> {
 /// In what the commands of searches differ, besides their servers: all else should be the same.
 fn differences(searches: &[(&From, MaxRecord)]) -> Vec<String> {
     let flags = |max: &MaxRecord| -> Vec<String> {
-        let words = max.step_command.split_whitespace();
-        words.skip(2).filter(|word| word.starts_with('-')).map(str::to_owned).collect()
+        flags(&max.step_command).into_iter().filter(|word| word.starts_with('-')).collect()
     };
     let Some((first, max)) = searches.first() else { return Vec::new() };
     let wanted = flags(max);

@@ -1,6 +1,7 @@
 //! Searches among what is saved.
 
-use super::{MaxFormat, SCHEMA_VERSION, parse, read};
+use super::format::MaxFormat;
+use super::{SCHEMA_VERSION, parse, read};
 use crate::cli::verb::kinds::{Kind, Several, began, broken, formats, host, pill, text_of};
 use crate::report::max_pill;
 use crate::search::MaxRecord;

@@ -1,5 +1,6 @@
 //! `springload max`: the most that a server sustains while it keeps to what it must.
 
+mod format;
 mod kind;
 mod steps;
 mod words;
@@ -23,12 +24,13 @@ use crate::files;
 use crate::fleet::Fleet;
 use crate::op::OpKind;
 use crate::plan::{self, Comparison, FleetPlan, Invalid, Limit, Plan, StageWork as _, Threshold};
-use crate::report::{
-    Picture, cleaned, max_page, max_picture, max_text, sane, shown, step_words, terminal_json,
-};
+use crate::report::{sane, shown, step_words};
 use crate::search::{Ask, Ended, MaxRecord, Outcome, Searched, StepRecord, Walk, Within, judge};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command, ValueEnum};
+use format::MaxFormat;
+#[cfg(feature = "internals")]
+pub(in crate::cli) use format::reports;
 pub(in crate::cli::verb) use kind::KIND;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,38 +120,6 @@ enum What {
     Connections,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum MaxFormat {
-    /// Text for people
-    Text,
-    /// max.json as it is
-    Json,
-    /// One page with charts
-    Html,
-    /// The charts as SVG
-    Svg,
-    /// The charts as PNG
-    Png,
-}
-
-impl MaxFormat {
-    fn render(self, max: &MaxRecord) -> Vec<u8> {
-        // What cannot be stored was not read from a file, and is our own.
-        let cleaned = (self != Self::Json).then(|| cleaned(max).ok().flatten()).flatten();
-        let max = cleaned.as_ref().unwrap_or(max);
-        match self {
-            Self::Text => max_text(max).into_bytes(),
-            Self::Html => max_page(max).into_bytes(),
-            Self::Svg => max_picture(max, Picture::Svg),
-            Self::Png => max_picture(max, Picture::Png),
-            Self::Json => {
-                let text = serde_json::to_string_pretty(max).expect("plain data");
-                terminal_json(text + "\n").into_bytes()
-            }
-        }
-    }
-}
-
 impl Verb for Max {
     const NAME: &'static str = "max";
     const ABOUT: &'static str = "Find the highest rate that keeps to limits of latency and errors";
@@ -201,7 +171,7 @@ pub(in crate::cli) fn read(file: &Path) -> Result<MaxRecord, String> {
 ///
 /// # Errors
 /// What is wrong with it.
-fn parse(text: &str) -> Result<MaxRecord, String> {
+pub(in crate::cli) fn parse(text: &str) -> Result<MaxRecord, String> {
     let max = sane(text).and_then(|()| serde_json::from_str::<MaxRecord>(text));
     let max = max.map_err(|error| error.to_string())?;
     if max.schema_version != SCHEMA_VERSION {

@@ -1,0 +1,8 @@
+//! See `words` in `checks`.
+#![no_main]
+
+#[allow(dead_code, reason = "each target uses its own part of it")]
+#[path = "../checks/mod.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|text: &str| checks::words(text));
