@@ -35,7 +35,7 @@ fuzz:
 	@for target in $$(cargo +nightly fuzz list); do \
 	    mkdir -p fuzz/corpus/$$target && \
 	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
-	        -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 || exit 1; \
+	        -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 || exit 1; \
 	done
 
 # Changes the code here and there, and lists the changes that the library's tests do not notice;
