@@ -407,9 +407,9 @@ impl Ready {
         if ending.reason() == Some(StopReason::Interrupted) {
             return Err(Exit::Interrupted);
         }
-        // They do not come back, and what the others did says nothing about this level or another.
+        // What the others did says nothing about this level.
         if let Some(lost) = record.lost_words() {
-            eprintln!("error: {lost}");
+            eprintln!("error: {}", shown(&lost, look::ascii()));
             return Err(Exit::Untrustworthy);
         }
         if self.max.target.is_none() && !record.server.stand_in {
