@@ -286,9 +286,16 @@ fn what_differs_is_told() {
     // A run that may lose agents passes without their load.
     let mut b = a.clone();
     b[1].agents_lost = Some("agent 1 was killed".to_owned());
-    let it = compare(a, b, &Asked::default());
+    let it = compare(a.clone(), b.clone(), &Asked::default());
     let told = "a run of B had less load than asked for: agent 1 was killed".to_owned();
     assert!(it.notes.contains(&told) && !it.trustworthy(), "{:?}", it.notes);
+    // So does one that fails for another reason, but not one whose reason it is.
+    for (reason, wanted) in [("client-bound", true), ("degraded: agent 1 was killed", false)] {
+        let (kind, reason) = (ResultKind::NotTrustworthy, Some(reason.to_owned()));
+        b[1].result = RunResult { kind, exit_status: 5, reason };
+        let it = compare(a.clone(), b.clone(), &Asked::default());
+        assert_eq!(it.notes.contains(&told), wanted, "{:?}", it.notes);
+    }
 }
 
 #[test]
