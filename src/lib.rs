@@ -38,9 +38,9 @@ macro_rules! rooms {
 }
 
 rooms! {
-    cli clock compare cores driver embedded engine files fleet generate http1 journal measure
-    mistake net op plan properties record report run schema search selftest sizing statistics sweep
-    trend workload
+    account cli clock compare cores driver embedded engine files fleet generate http1 journal
+    measure mistake net op plan properties record report run schema search selftest sizing
+    statistics sweep trend workload
 }
 mod library;
 

@@ -665,6 +665,27 @@ fn globs(file: &File) -> Vec<String> {
     ban(file, &file.shipped, &["::*", "{*"], "name what is imported")
 }
 
+/// What no state is called, from ARCHITECTURE.md.
+fn wrong_names(document: &str) -> Vec<String> {
+    let rows = rows(section(document, "Names of states"));
+    rows.iter().flat_map(|(_, never)| never.split(", ").map(str::to_owned)).collect()
+}
+
+fn misnames(file: &File, names: &[String]) -> Vec<String> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    ban(file, &file.text, &names, "ARCHITECTURE.md, *Names of states*, has its name")
+}
+
+#[test]
+fn states_have_one_name() {
+    let names = wrong_names(&architecture());
+    assert!(names.len() >= 12, "{names:?}");
+    let told = |file: &File| file.in_src() || file.path.starts_with("docs/");
+    check(|file| told(file) || file.path == "README.md", |file| misnames(file, &names));
+    let file = File::new("docs/a.md", "The result not valid,\nand a downtime of 3 s.");
+    assert_eq!(misnames(&file, &names).len(), 2);
+}
+
 #[test]
 fn there_are_no_stubs_and_no_ignored_tests() {
     check(|file| is_rust(&file.path), stubs);

@@ -70,6 +70,7 @@ pub fn url_file(text: &str) {
         threads: Some(1),
         seed: 1,
         timeout_ns: 1_000_000_000,
+        give_up_ns: None,
         max_answer: 1_000_000,
         once: false,
         operations: Some(1),

@@ -11,6 +11,9 @@ use std::os::unix::fs::FileExt as _;
 pub struct Scheduled {
     /// Time on the run queue: ready to run, without a processor.
     pub waited_ns: Option<Nanos>,
+    /// How often it was given a processor.
+    #[serde(default)]
+    pub turns: Option<u64>,
     /// How often the thread was preempted.
     pub preempted: Option<u64>,
 }
@@ -21,6 +24,7 @@ impl Scheduled {
         let part = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Self {
             waited_ns: part(self.waited_ns, before.waited_ns),
+            turns: part(self.turns, before.turns),
             preempted: part(self.preempted, before.preempted),
         }
     }
@@ -58,8 +62,10 @@ impl Scheduler {
             let length = file.as_ref()?.read_at(&mut buffer, 0).ok()?;
             Some(String::from_utf8_lossy(&buffer[..length]).into_owned())
         };
+        let (waited_ns, turns) = text(&self.schedstat).and_then(|text| waited(&text)).unzip();
         Scheduled {
-            waited_ns: text(&self.schedstat).and_then(|text| waited(&text)),
+            waited_ns,
+            turns,
             preempted: text(&self.status).and_then(|text| preempted(&text)),
         }
     }
@@ -71,14 +77,14 @@ impl Scheduler {
     }
 }
 
-/// The second number of `schedstat`: nanoseconds on the run queue. All zero on a kernel without
-/// these statistics.
+/// The second and third numbers of `schedstat`: nanoseconds on the run queue, and turns on a
+/// processor. All zero on a kernel without these statistics.
 #[cfg(target_os = "linux")]
-fn waited(schedstat: &str) -> Option<Nanos> {
+fn waited(schedstat: &str) -> Option<(Nanos, u64)> {
     let numbers: Vec<u64> =
         schedstat.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
-    let [_, waited, slices, ..] = numbers[..] else { return None };
-    (slices > 0).then_some(waited)
+    let [_, waited, turns, ..] = numbers[..] else { return None };
+    (turns > 0).then_some((waited, turns))
 }
 
 /// `nonvoluntary_ctxt_switches` of `status`.
@@ -96,7 +102,7 @@ mod tests {
 
     #[test]
     fn it_reads_what_linux_writes_and_nothing_else() {
-        assert_eq!(waited("81234 23120 17\n"), Some(23_120));
+        assert_eq!(waited("81234 23120 17\n"), Some((23_120, 17)));
         assert_eq!(waited("0 0 0\n"), None);
         assert_eq!(waited("81234 x 17\n"), None);
         assert_eq!(waited(""), None);
@@ -107,8 +113,9 @@ mod tests {
 
     #[test]
     fn what_is_not_told_stays_unknown() {
-        let told = Scheduled { waited_ns: Some(9), preempted: None };
-        let before = Scheduled { waited_ns: Some(4), preempted: Some(1) };
-        assert_eq!(told.since(&before), Scheduled { waited_ns: Some(5), preempted: None });
+        let told = Scheduled { waited_ns: Some(9), turns: Some(7), preempted: None };
+        let before = Scheduled { waited_ns: Some(4), turns: Some(5), preempted: Some(1) };
+        let since = Scheduled { waited_ns: Some(5), turns: Some(2), preempted: None };
+        assert_eq!(told.since(&before), since);
     }
 }

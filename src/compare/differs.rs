@@ -103,7 +103,7 @@ fn leaves_in(path: String, value: &Value, leaves: &mut BTreeSet<(String, String)
     }
 }
 
-/// What must be known before the figures: runs that are not alike or not to be trusted.
+/// What must be known before the figures: runs that are not alike or not trustworthy.
 pub(super) fn doubts(a: &[Run], b: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, side) in [("A", a), ("B", b)] {

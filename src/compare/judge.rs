@@ -3,7 +3,9 @@
 use super::{Compared, Comparison, Points, Run, SCHEMA_VERSION, differs};
 use crate::plan::Quantity;
 use crate::record::{Standing, Unit};
-use crate::statistics::{Bounds, Difference, Layout, Sample, difference_interval, holm, mean};
+use crate::statistics::{
+    Bounds, Difference, Layout, Sample, difference_interval, holm_levels, mean,
+};
 
 /// Shares that differ by less than this are the same, in percentage points.
 const SAME_POINTS: f64 = 0.1;
@@ -184,6 +186,7 @@ fn figure(
         b: b_mean,
         low: None,
         high: None,
+        alarms: None,
         within_low: within.map(|it| it.low.exp()),
         within_high: within.map(|it| it.high.exp()),
         chance: difference.map(|it| it.chance()),
@@ -224,31 +227,38 @@ fn gate(figures: &mut [Figure], gated: &[Quantity]) {
 /// probability that was asked for, not in each.
 fn judge(mut figures: Vec<&mut Figure>, asked: &Asked) {
     let p: Vec<f64> = figures.iter().filter_map(|it| it.compared.chance).collect();
-    let mut clear = holm(&p, asked.alarms).into_iter();
+    let mut levels = holm_levels(&p, asked.alarms).into_iter();
     for figure in &mut figures {
         let Some(difference) = figure.difference else { continue };
-        let is_clear = clear.next().unwrap_or(false);
-        settle(figure, &difference, is_clear, asked);
+        let level = levels.next().unwrap_or(0.0);
+        settle(figure, &difference, level, asked);
     }
 }
 
-/// The interval and the verdict of one figure.
-fn settle(figure: &mut Figure, difference: &Difference, is_clear: bool, asked: &Asked) {
+/// The verdict on one figure, and the interval that it is read from. `level` is that of the test
+/// whether there is a difference, beside the other figures.
+///
+/// For the same, no figure has to be chosen among others, and the wider interval is not needed:
+/// noise passes for the same in none more often than it would in one alone.
+fn settle(figure: &mut Figure, difference: &Difference, level: f64, asked: &Asked) {
     let Figure { quantity, compared, .. } = figure;
-    let half = difference.half_width(asked.alarms);
-    let (low, high) = (difference.mean - half, difference.mean + half);
     let is_share = compared.unit == Unit::Percent;
     let same = if is_share { SAME_POINTS } else { asked.delta.ln_1p() };
     let middle = difference.mean;
+    let is_same = middle.abs() + difference.half_width(asked.alarms) <= same;
+    let alarms = if is_same { asked.alarms } else { level };
+    let half = difference.half_width(alarms);
+    let (low, high) = (middle - half, middle + half);
+    compared.alarms = Some(alarms);
     if is_share {
         compared.points = Some(Points { difference: middle, low: Some(low), high: Some(high) });
     } else {
         compared.ratio = Some(middle.exp());
         (compared.low, compared.high) = (Some(low.exp()), Some(high.exp()));
     }
-    compared.verdict = if -same <= low && high <= same {
+    compared.verdict = if is_same {
         Standing::Same
-    } else if is_clear {
+    } else if low > 0.0 || high < 0.0 {
         let better = (middle > 0.0) == quantity.metric.is_better_high();
         if better { Standing::Better } else { Standing::Worse }
     } else {

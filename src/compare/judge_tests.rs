@@ -1,6 +1,7 @@
 //! Verdicts on runs whose figures are known.
 
 use super::*;
+use crate::generate::{mix, unit};
 use crate::plan::{Metric, Span, Statistic};
 use crate::record::{ResultKind, RunResult, Standing};
 use std::collections::BTreeMap;
@@ -149,6 +150,48 @@ fn the_verdict_rests_on_what_is_gated_alone() {
     assert_eq!(compare(a.clone(), b.clone(), &Asked::default()).verdict, Standing::Worse);
     assert_eq!(compare(a.clone(), b.clone(), &gated(THROUGHPUT)).verdict, Standing::Same);
     assert_eq!(compare(a, b, &gated(P99)).verdict, Standing::Worse);
+}
+
+#[test]
+fn an_interval_says_what_the_verdict_says() {
+    let quantities: Vec<Quantity> =
+        ["throughput", "p50", "p99", "p99.9"].map(|it| it.parse().unwrap()).to_vec();
+    let mut seen = BTreeMap::new();
+    for trial in 0..120_u64 {
+        // Figures that vary by some percent, some of which differ by some.
+        let noise = |side: u64, at: usize, nth: usize| {
+            let seed = mix(trial, side * 100 + at as u64, nth as u64);
+            1.0 + (unit(seed) - 0.5) * if nth == 3 { 0.005 } else { 0.1 }
+        };
+        let side = |side: u64| -> Vec<Run> {
+            let run = |at: usize| {
+                let differs = |nth: usize| side as f64 * 0.04 * unit(mix(trial, 7, nth as u64));
+                let value = |nth: usize| (1.0 + differs(nth)) * noise(side, at, nth);
+                let values = (0..4).map(|nth| (quantities[nth], Ok(100.0 * value(nth))));
+                run(at * 2 + (side as usize + at) % 2, &values.collect::<Vec<_>>())
+            };
+            (0..6).map(run).collect()
+        };
+        let gated = Asked { gated: quantities.clone(), ..Asked::default() };
+        for it in compare(side(0), side(1), &gated).comparisons {
+            let (low, high) = (it.low.unwrap(), it.high.unwrap());
+            let told = if 1.0 / 1.03 <= low && high <= 1.03 {
+                "same"
+            } else if 1.0 < low || high < 1.0 {
+                "differs"
+            } else {
+                "open"
+            };
+            let verdict = match it.verdict {
+                Standing::Same => "same",
+                Standing::Better | Standing::Worse => "differs",
+                Standing::CannotTell => "open",
+            };
+            assert_eq!(told, verdict, "{trial}: {it:?}");
+            *seen.entry(told).or_insert(0) += 1;
+        }
+    }
+    assert!(seen.len() == 3 && seen.values().all(|count| *count > 20), "{seen:?}");
 }
 
 /// So many times as much, where chance alone gives such a difference once in 25 to 50 times.

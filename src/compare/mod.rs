@@ -34,7 +34,7 @@ pub struct Comparison {
     pub layout: Layout,
     /// Changes of less than this count as the same, in percent.
     pub delta_percent: f64,
-    /// The probability that an interval misses the truth.
+    /// The probability with which intervals miss the truth, at most.
     pub alarms: f64,
     /// What is not the same on both sides.
     pub differs: Vec<Differs>,
@@ -99,6 +99,10 @@ pub struct Compared {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
+    /// The probability with which that interval misses the truth: less than asked for where the
+    /// verdict on several figures takes a wider one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alarms: Option<f64>,
     /// The lower end of the ratio's interval within the runs, if there is one on each side: how
     /// certain the ratio of these two is, which says nothing about how runs differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]

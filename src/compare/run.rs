@@ -65,13 +65,11 @@ impl Run {
     }
 }
 
-/// The usual quantities of all requests, and of each kind if there are several.
+/// The usual quantities of all requests, and of each kind, unless that is all requests.
 fn usual(record: &RunRecord) -> Vec<Quantity> {
-    let own = record.kinds().into_iter().map(Some);
-    let mut kinds: Vec<Option<OpKind>> = std::iter::once(None).chain(own).collect();
-    if kinds.len() == 2 {
-        kinds.pop();
-    }
+    let only = record.only_kind();
+    let own = record.kinds().into_iter().filter(|kind| only != Some(*kind)).map(Some);
+    let kinds: Vec<Option<OpKind>> = std::iter::once(None).chain(own).collect();
     let of = |kind: Option<OpKind>| Metric::USUAL.map(|metric| Quantity { kind, metric });
     kinds.into_iter().flat_map(of).collect()
 }

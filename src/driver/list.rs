@@ -326,6 +326,19 @@ macro_rules! drivers {
                 }
             }
 
+            /// Asks on new connections whether the server is there; `None`: the driver cannot.
+            ///
+            /// # Errors
+            /// Why there was no answer within `timeout_ns`.
+            pub async fn answers(&self, timeout_ns: u64) -> Option<Result<(), Failure>> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(target) => target.answers(timeout_ns).await,
+                    )*
+                }
+            }
+
             /// The exact number of documents in the database, if the driver can tell.
             pub async fn documents(&self) -> Option<u64> {
                 match self {

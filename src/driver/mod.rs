@@ -34,8 +34,8 @@ pub use hbase::{NewTable, SplitsAsked};
 pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, mask, strike_secret};
 pub use list::WithTarget;
 pub use plan::{
-    Auth, Card, DriverPlan, Echo, Existing, GIVE_PASSWORD, LOG_IN, ONLY_TABLE, Opening, Planned,
-    ServerFacts, Size, TargetAsked, TargetError, with_scheme,
+    Auth, Card, DriverPlan, Echo, Existing, GIVE_PASSWORD, LOG_IN, ONLY_TABLE, OWN_SERVERS,
+    Opening, Planned, ServerFacts, Size, TargetAsked, TargetError, with_scheme,
 };
 pub use prober::{Prober, Stored};
 pub use secrets::{is_secret, strike_secrets, with_bodies, with_secrets};
@@ -84,8 +84,8 @@ impl Outcome {
 
     /// Whether the server was silent throughout, even when asked whether a write was carried out.
     pub const fn is_silence(&self) -> bool {
-        use Failure::{Connect, Reset, Timeout, Unanswered};
-        matches!(self.result, Err(Connect | Reset | Timeout | Unanswered))
+        use Failure::{Connect, Reset, Timeout, Unanswered, Unreachable};
+        matches!(self.result, Err(Connect | Unreachable | Reset | Timeout | Unanswered))
             && self.wire.carried_out + self.wire.not_carried_out == 0
     }
 }
@@ -110,6 +110,15 @@ pub trait Target: Clone + Send + 'static {
     /// Asks for the size of the database, on a separate connection.
     fn size(&self) -> impl Future<Output = Option<Size>> {
         async { None }
+    }
+
+    /// Asks on new connections whether the server is there: any answer will do. `None`: the driver
+    /// cannot ask.
+    ///
+    /// # Errors
+    /// Why there was no answer within `timeout_ns`.
+    fn answers(&self, _timeout_ns: Nanos) -> impl Future<Output = Option<Result<(), Failure>>> {
+        async { self.size().await.map(|_| Ok(())) }
     }
 
     /// The exact number of documents in the database, asked for on a separate connection; `None`:
@@ -179,6 +188,11 @@ pub trait Session {
     /// returns when it began to connect. A failure shows in the next operation.
     fn ready(&mut self) -> impl Future<Output = Option<Nanos>>;
 
+    /// Whether it is connected, as far as that is known before an operation.
+    fn is_open(&self) -> bool {
+        true
+    }
+
     /// Before `op` is due, encodes as much as possible of what was written with `pen`.
     fn prepare(&mut self, _op: &Op, _pen: &mut Self::Pen) {}
 
@@ -247,8 +261,8 @@ mod tests {
             Outcome { wire, ..Outcome::of(result) }.is_silence()
         };
         for class in Failure::ALL {
-            use Failure::{Connect, Reset, Timeout, Unanswered};
-            let silent = matches!(class, Connect | Reset | Timeout | Unanswered);
+            use Failure::{Connect, Reset, Timeout, Unanswered, Unreachable};
+            let silent = matches!(class, Connect | Unreachable | Reset | Timeout | Unanswered);
             assert_eq!(silence(Err(class), 0, 0), silent, "{class}");
         }
         assert!(!silence(Ok(Reply::default()), 0, 0));

@@ -320,6 +320,9 @@ pub trait Planned: Debug {
 /// Receives the printed line of each operation, on all threads.
 pub type Echo = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
+/// How the names of springload's own servers begin, such as `springload stand-in`.
+pub const OWN_SERVERS: &str = "springload ";
+
 /// What a driver needs to know of a run to open its target.
 #[derive(Clone, Default)]
 pub struct Opening {

@@ -2,7 +2,6 @@
 
 use super::drive::Shared;
 use super::heartbeat::BEAT_NS;
-use crate::measure::{PAUSE_NS, Pause};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,14 +12,11 @@ pub(super) async fn beat(shared: Rc<Shared>) {
     loop {
         due = (due + BEAT_NS).max(clock.now());
         let wake_at = if clock.now() < end { due.min(end) } else { due };
+        shared.watch.next_beat.set(wake_at);
         tokio::time::sleep(Duration::from_nanos(wake_at.saturating_sub(clock.now()))).await;
         let now = clock.now();
+        shared.watch.look(now);
         let mut heartbeat = shared.watch.heartbeat.borrow_mut();
-        let late = now.saturating_sub(wake_at) >= PAUSE_NS;
-        if late && wake_at < end {
-            heartbeat.loss.pauses.add(wake_at, now.min(end));
-            shared.watch.pause.set(Pause { from: wake_at, to: now });
-        }
         if now >= end && heartbeat.at_end.is_none() {
             heartbeat.at_end = Some(heartbeat.used(now));
         }

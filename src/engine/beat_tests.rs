@@ -20,7 +20,7 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
     let start = clock.now();
     let end = start + length_ms * MS;
     let stop = Arc::<Stop>::default();
-    let share = Share { shard: (0, 1), own: 1, all: 1, operations: None };
+    let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
     let of = (clock, stop.clone());
     Rc::new(Shared {
         clock,
@@ -31,6 +31,7 @@ fn shared(length_ms: Nanos, sink: Sender<Interval>) -> Rc<Shared> {
         watch: Watch::new((start, end), true, (Arc::new(Pulse::new(1)), 0)),
         stop,
         patience: Arc::new(Patience::new(SECOND_NS)),
+        doubt: crate::engine::doubt::Doubt::default(),
         fill: None,
         journal: None,
     })
@@ -91,19 +92,84 @@ async fn a_pause_is_noted_from_the_beat_that_was_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stands_still_after_the_end_is_nobodys_loss() {
+async fn a_pause_goes_on_across_the_end_and_counts_until_then() {
     let over_the_end = async {
         sleep(90).await;
         stall(60).await;
         sleep(100).await;
         stall(500).await;
     };
-    assert_eq!(pauses(115, over_the_end).await, [(100.0, 15.0)]);
-    let after = async {
-        sleep(130).await;
-        stall(500).await;
-    };
-    assert_eq!(pauses(115, after).await, []);
+    let (sink, _source) = channel();
+    let shared = shared(115, sink);
+    tokio::select! {
+        () = over_the_end => {}
+        () = beat(shared.clone()) => unreachable!("it beats for ever"),
+    }
+    let (start, clock) = (shared.start, shared.clock);
+    // Due when it stood still over the end, and when it had long come back.
+    shared.watch.left_over([start + 60 * MS, start + 110 * MS].into_iter());
+    let loss = Rc::into_inner(shared).unwrap().watch.finish(clock).loss;
+    let spans = loss.pauses.longest(start, 9);
+    assert_eq!(spans.len(), 2, "{spans:?}");
+    assert!((spans[0].from_s - 0.1).abs() < 1e-3 && spans[0].length_s > 0.049, "{spans:?}");
+    assert!(spans[1].length_s > 0.4, "what was in flight waited to be read");
+    assert_eq!(loss.paused_ns, 15 * MS);
+    assert_eq!(loss.unsent, 0, "the last pause began after the end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_falls_due_in_a_pause_over_the_end_is_left_by_the_client() {
+    let (sink, _source) = channel();
+    let shared = shared(1_000, sink);
+    let start = shared.start;
+    tokio::select! {
+        () = async {
+            sleep(985).await;
+            stall(3_000).await;
+        } => {}
+        () = beat(shared.clone()) => unreachable!("it beats for ever"),
+    }
+    shared.watch.left_over([900, 975, 985, 999].map(|ms| start + ms * MS).into_iter());
+    let clock = shared.clock;
+    let watched = Rc::into_inner(shared).unwrap().watch.finish(clock);
+    // It was last seen alive at the beat at 980 ms.
+    assert_eq!(watched.loss.unsent, 2);
+    let mut expected = crate::measure::Backlog::new(start, 1_000 * MS);
+    expected.add(start + 900 * MS, Nanos::MAX);
+    expected.add(start + 975 * MS, Nanos::MAX);
+    assert_eq!(watched.backlog, Some(expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_lay_unread_in_a_pause_was_held_up() {
+    let (sink, _source) = channel();
+    let shared = shared(10_000, sink);
+    let (start, watch) = (shared.start, &shared.watch);
+    let timing =
+        |from_ms, to_ms| crate::measure::Timing::between(start + from_ms * MS, start + to_ms * MS);
+    tokio::select! {
+        () = async {
+            sleep(110).await;
+            tokio::time::advance(Duration::from_millis(300)).await;
+            // Before the beat has noted that it was late.
+            assert_eq!(watch.held(0, &timing(105, 410), false), 305 * MS);
+            assert_eq!(watch.held(0, &timing(105, 410), true), 0, "the kernel knows better");
+            // Whoever has been read begins another one; the next has lain there as long.
+            let began = start + 410 * MS;
+            watch.begin(&Ticket { intended: began, began, idle_ns: 0, awaited: false });
+            assert_eq!(watch.held(0, &timing(105, 410), false), 305 * MS);
+            sleep(1).await;
+            assert_eq!(watch.held(0, &timing(90, 412), false), 310 * MS, "from the beat on");
+            assert_eq!(watch.held(0, &timing(90, 425), false), 0, "it came later");
+            assert_eq!(watch.held(0, &timing(411, 412), false), 0, "asked after it");
+            assert_eq!(watch.held(MS - 1, &timing(420, 421), false), 0, "too little to tell");
+            assert_eq!(watch.held(9 * MS, &timing(416, 426), false), 9 * MS);
+        } => {}
+        () = beat(shared.clone()) => unreachable!("it beats for ever"),
+    }
+    let clock = shared.clock;
+    let loss = Rc::into_inner(shared).unwrap().watch.finish(clock).loss;
+    assert_eq!((loss.held, loss.held_ns), (4, (305 + 305 + 310 + 9) * MS));
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,17 +191,18 @@ async fn a_pause_makes_late_what_was_due_in_it_and_no_more() {
             stall(300).await;
         } => {}
     }
-    for (intended_ms, began_ms) in [(200, 420), (50, 420), (415, 500), (50, 60)] {
+    for (intended_ms, began_ms) in [(200, 420), (50, 420), (415, 430), (50, 60)] {
         shared.watch.begin(&ticket(intended_ms, began_ms, false));
     }
     // A connection was free: it is this side's fault, pause or no pause.
-    shared.watch.begin(&ticket(600, 607, true));
-    shared.watch.begin(&ticket(600, 600, true));
+    shared.watch.begin(&ticket(420, 427, true));
+    shared.watch.begin(&ticket(420, 420, true));
     let clock = shared.clock;
     let late = Rc::into_inner(shared).unwrap().watch.finish(clock).loss.late;
     assert_eq!(late.len(), 6);
     let mut expected = crate::measure::Histogram::default();
-    for ms in [210, 290, 0, 0, 7, 0] {
+    // It was last seen at the beat before the one that it missed.
+    for ms in [210, 310, 0, 0, 7, 0] {
         expected.record(ms * MS);
     }
     assert_eq!(late, expected);

@@ -1,12 +1,13 @@
 //! The hot loop: every operation of every workload on every target goes through here.
 
+use super::doubt::Doubt;
 use super::stop::{Patience, Stop, StopReason};
 use super::tickets::{Ticket, Tickets};
 use super::watch::Watch;
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::journal::{Act, Entry, Fate, Writer};
-use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Timing};
+use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Spell, Timing};
 use crate::op::{Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
 use crate::workload::{Check, Workload};
 use std::cell::{Cell, RefCell};
@@ -25,6 +26,7 @@ pub(super) struct Shared {
     pub(super) watch: Watch,
     pub(super) stop: Arc<Stop>,
     pub(super) patience: Arc<Patience>,
+    pub(super) doubt: Doubt,
     /// The log of documents inserted in bulk, if one is kept.
     pub(super) fill: Option<RefCell<FillLog>>,
     /// Where writes are noted, if they are.
@@ -38,12 +40,27 @@ impl Shared {
         issued.set(issued.get() + u64::from(documents));
     }
 
-    /// Counts an operation that begins, and how late it is by the client's fault.
-    fn begin(&self, op: &Op, ticket: &Ticket) {
+    /// Counts an operation that begins. Returns how late it is by the client's fault.
+    fn begin(&self, op: &Op, ticket: &Ticket) -> Nanos {
         self.issue(op.kind, op.documents);
-        if op.part != Part::Last {
-            self.watch.begin(ticket);
+        if op.part == Part::Last { 0 } else { self.watch.begin(ticket) }
+    }
+
+    /// Notes for how long the client held up a request that ended so.
+    #[inline]
+    fn held(&self, (kind, ok): (OpKind, bool), late_ns: Nanos, timing: &Timing, noted: bool) {
+        let held_ns = self.watch.held(late_ns, timing, noted);
+        if held_ns > 0 && ok {
+            self.recorder.borrow_mut().hold(kind, timing, held_ns);
         }
+    }
+
+    /// A connection that was there `since` then begins nothing more.
+    fn leave(&self, since: Nanos, spell: &mut Option<Spell>, times: &mut ConnectionTimes) {
+        let now = self.clock.now();
+        self.watch.leave(spell, now, times);
+        times.close(now.saturating_sub(since));
+        times.ended_ns = now.saturating_sub(self.start);
     }
 
     /// Checks whether the server is still there.
@@ -51,7 +68,7 @@ impl Shared {
     fn heed(&self, outcome: &Outcome) {
         match outcome.result {
             Err(Failure::Authentication) => self.stop.raise(StopReason::Authentication),
-            Err(_) if outcome.is_silence() => self.refused(),
+            Err(failure) if outcome.is_silence() || failure.by_client() => self.refused(failure),
             _ => self.patience.answered(),
         }
     }
@@ -112,11 +129,11 @@ impl Shared {
         self.recorder.borrow_mut().record(&Sample::single(kind, timing, result));
     }
 
-    /// No connection, or no answer: gives up if nothing has come for too long.
-    fn refused(&self) {
-        if self.patience.failed(self.clock.now()) {
-            self.stop.raise(StopReason::Unreachable);
-        }
+    /// No connection, or no answer: has the server asked if nothing has come for too long.
+    #[cold]
+    fn refused(&self, failure: Failure) {
+        let asks = self.patience.failed(self.clock.now());
+        self.doubt.raise(failure, asks);
     }
 }
 
@@ -125,12 +142,14 @@ impl Shared {
 pub(super) struct Prepared<P> {
     pen: P,
     op: Option<Op>,
+    /// When the connection was open, if that was after the start.
+    pub(super) since: Option<Nanos>,
 }
 
 impl<P: Pen> Prepared<P> {
     pub(super) fn new(workload: &mut impl Workload, mut pen: P) -> Self {
         let op = workload.next(&mut pen);
-        Self { pen, op }
+        Self { pen, op, since: None }
     }
 }
 
@@ -147,8 +166,9 @@ pub(super) async fn drive<S: Session, W: Workload>(
     first: &mut Prepared<S::Pen>,
 ) -> (ConnectionTimes, FirstSent) {
     let mut times = ConnectionTimes::default();
-    let Prepared { pen, op: next } = first;
-    let mut last_done = shared.start;
+    let Prepared { pen, op: next, since } = first;
+    let since = since.unwrap_or(shared.start);
+    let mut last_done = since;
     let (mut whole, mut first_sent, mut spell) = (None, None, None);
     shared.announce(next.as_ref());
     while let Some(op) = next.take() {
@@ -166,7 +186,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
             shared.withdraw(&op);
             break;
         };
-        shared.begin(&op, &ticket);
+        let late_ns = shared.begin(&op, &ticket);
         times.idle_ns += ticket.idle_ns;
         let one_request = op.part == Part::Whole && session.is_one_request(&op);
         if !one_request {
@@ -181,6 +201,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         if !record(shared, &mut times, (&op, &outcome), session, &timing) {
             tell(shared, &op, &outcome, session);
         }
+        shared.held((op.kind, outcome.result.is_ok()), late_ns, &timing, probe.noted());
         last_done = timing.done;
         times.noted_answers += u64::from(probe.noted());
         shared.tickets.expect(one_request && probe.can_wait(), timing.done);
@@ -188,13 +209,13 @@ pub(super) async fn drive<S: Session, W: Workload>(
         shared.watch.ended(ended, (ticket.began, &timing), (&mut spell, &mut times));
         shared.checked(check, timing.done, workload);
         match op.part {
-            Part::Whole => shared.tickets.done(timing.done),
+            Part::Whole => shared.tickets.done(connection, timing.done),
             Part::First => {
                 shared.issue(OpKind::ReadModifyWrite, 1);
                 whole = Some((timing, outcome.result));
             }
             Part::Last => {
-                shared.tickets.done(timing.done);
+                shared.tickets.done(connection, timing.done);
                 if let Some((first, result)) = whole.take() {
                     let result = result.and(outcome.result);
                     shared.note(OpKind::ReadModifyWrite, result, &first.until(&timing));
@@ -211,9 +232,7 @@ pub(super) async fn drive<S: Session, W: Workload>(
         *next = workload.next(pen);
         shared.announce(next.as_ref());
     }
-    let now = shared.clock.now();
-    shared.watch.leave(&mut spell, now, &mut times);
-    times.close(now.saturating_sub(shared.start));
+    shared.leave(since, &mut spell, &mut times);
     (times, first_sent)
 }
 
@@ -316,6 +335,7 @@ fn record(
     recorder.record(&sample);
     if let Some(node) = session.node() {
         recorder.record_node(node, &sample);
+        shared.watch.ended_at(node, outcome.result.err(), timing);
     }
     ok == u64::from(op.documents)
 }

@@ -3,7 +3,9 @@
 //! Pace, stop, workload, session and recorder are arguments. Knows no database by name.
 
 mod beat;
+mod doubt;
 mod drive;
+mod growth;
 mod heartbeat;
 mod pace;
 mod pauses;
@@ -12,6 +14,7 @@ mod share;
 mod start;
 mod stop;
 mod tickets;
+mod usage;
 mod watch;
 
 pub use pace::{Arrivals, DEFAULT_SLACK_NS, Pace, Schedule, Segment};

@@ -2,7 +2,9 @@
 //! flag and the common start.
 
 use super::beat::beat;
+use super::doubt::{Doubt, doubt};
 use super::drive::{Prepared, Shared, drive};
+use super::growth::Growth;
 use super::pace::Pace;
 use super::share::Share;
 use super::start::{Place, Start};
@@ -24,6 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 /// The task of a shard.
 #[derive(Clone, Debug)]
@@ -32,7 +35,8 @@ pub struct ShardPlan {
     pub shard: (usize, usize),
     /// The clock of the run.
     pub clock: Clock,
-    /// The connections of all shards.
+    /// The connections of all shards that are open from the start. Lanes of later ones are for
+    /// connections that an open loop may open.
     pub connections: usize,
     /// The number of operations of this shard's connections, if there is one.
     pub operations: Option<u64>,
@@ -118,6 +122,19 @@ pub struct LaneResult<W> {
     pub first_late_ns: Option<Nanos>,
     /// It was not connected in time for the common start.
     pub late: bool,
+    /// It was never opened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unopened: bool,
+}
+
+impl<W> LaneResult<W> {
+    /// A connection that was never opened.
+    pub(super) fn unopened(lane: Lane<W>) -> Self {
+        let Lane { connection, workload } = lane;
+        let (times, first_sent_ns, first_late_ns) = (ConnectionTimes::default(), None, None);
+        let (late, unopened) = (false, true);
+        Self { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
+    }
 }
 
 /// The result of a shard, besides the intervals it has sent.
@@ -148,6 +165,7 @@ impl<W> ShardResult<W> {
         self.watched.outage.convert((from, to));
         self.watched.silences.convert((from, to));
         self.watched.loss.pauses.convert((from, to));
+        self.watched.loss.holding.convert((from, to));
         self.nodes.iter_mut().for_each(|node| node.convert((from, to)));
     }
 
@@ -156,12 +174,14 @@ impl<W> ShardResult<W> {
         let Self { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes } = self;
         let mut workloads = Vec::with_capacity(lanes.len());
         let part = |lane: LaneResult<W>| {
-            let LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late } =
-                lane;
+            let LaneResult { connection, workload, times, first_sent_ns, .. } = lane;
+            let LaneResult { first_late_ns, late, unopened, .. } = lane;
             workloads.push((connection, workload));
-            LaneResult { connection, workload: (), times, first_sent_ns, first_late_ns, late }
+            let workload = ();
+            LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
         };
-        let lanes = lanes.into_iter().map(part).collect();
+        // Of connections that were never opened there is nothing to tell.
+        let lanes = lanes.into_iter().map(part).filter(|lane| !lane.unopened).collect();
         let measured =
             ShardResult { lanes, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes };
         (measured, workloads)
@@ -212,6 +232,7 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
 ) -> io::Result<ShardResult<W>> {
     let context = context(plan);
     let sweep = tokio::task::spawn_local(context.clone().sweep());
+    let spare = lanes.split_off(lanes.partition_point(|it| it.connection < plan.connections));
     let opened = target.shard(context).await?;
     let (sessions, firsts) = open(plan, &opened, &mut lanes).await?;
     let start = place.wait(plan.clock);
@@ -220,12 +241,7 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
     let stop = (plan.clock, plan.stop.clone());
     let window_end = plan.window_ns.map_or(Nanos::MAX, |length| start + length);
     let open = matches!(plan.pace, Pace::Open { .. });
-    let share = Share {
-        shard: plan.shard,
-        own: lanes.len(),
-        all: plan.connections,
-        operations: plan.operations,
-    };
+    let share = share(plan, lanes.len(), spare.len());
     let shared = Rc::new(Shared {
         clock: plan.clock,
         start,
@@ -235,14 +251,14 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
         watch: Watch::new((start, window_end), open, (plan.pulse.clone(), plan.shard.0)),
         stop: plan.stop.clone(),
         patience: plan.patience.clone(),
+        doubt: Doubt::default(),
         fill: plan.fill_chunk.map(|chunk| RefCell::new(FillLog::new(chunk))),
-        journal: plan
-            .journal
-            .as_ref()
-            .map(|(it, stage)| RefCell::new(it.writer(*stage, plan.shard.0))),
+        journal: plan.journal.as_ref().map(|(it, stage)| it.writer(*stage, plan.shard.0).into()),
     });
     let pacer = tokio::task::spawn_local(pace(shared.clone()));
     let ticker = tokio::task::spawn_local(beat(shared.clone()));
+    let asker = tokio::task::spawn_local(erased(doubt(shared.clone(), target.clone())));
+    let mut growth = Growth::new((plan, &opened), shared.clone(), (lanes.len(), spare));
     let tasks: Vec<_> = lanes
         .into_iter()
         .zip(firsts)
@@ -253,28 +269,56 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
         })
         .map(tokio::task::spawn_local)
         .collect();
-    let mut done = Vec::with_capacity(tasks.len());
-    for task in tasks {
-        done.push(task.await?);
-    }
+    let mut done = tokio::select! {
+        biased;
+        done = ended(tasks) => done?,
+        () = growth.run() => Vec::new(),
+    };
+    done.extend(growth.finish().await?);
     let elapsed_ns = plan.clock.now() - start;
     let cpu_ns = thread_cpu_ns() - cpu_before;
     pacer.abort();
     sweep.abort();
     ticker.abort();
-    let _ = ticker.await;
+    asker.abort();
+    let _ = (ticker.await, asker.await);
     if let Ok(paced) = pacer.await {
         paced?;
     }
     let issued = shared.issued.each_ref().map(Cell::get);
     let load = shared.tickets.counts();
+    let pool = shared.tickets.pool();
     shared.recorder.borrow_mut().finish();
+    shared.watch.look(plan.clock.now());
     shared.watch.left_over(shared.tickets.left_over().into_iter());
     let fill = shared.fill.as_ref().map(RefCell::take).unwrap_or_default();
     let shared = Rc::into_inner(shared).ok_or_else(|| io::Error::other("a task is left"))?;
-    let watched = shared.watch.finish(plan.clock);
-    let nodes = opened.nodes();
+    let mut watched = Watched { pool, ..shared.watch.finish(plan.clock) };
+    let nodes = nodes(opened.nodes(), &mut watched);
     Ok(ShardResult { lanes: done, issued, load, watched, fill, elapsed_ns, cpu_ns, nodes })
+}
+
+/// The part of a shard with so many connections, and so many that may be opened later.
+const fn share(plan: &ShardPlan, open: usize, spare: usize) -> Share {
+    let &ShardPlan { shard, connections: all, operations, .. } = plan;
+    Share { shard, own: open + spare, open, all, operations }
+}
+
+/// All that is known of the nodes.
+fn nodes(mut nodes: Vec<NodeLog>, watched: &mut Watched) -> Vec<NodeLog> {
+    for (node, silences) in nodes.iter_mut().zip(watched.nodes.drain(..)) {
+        node.silences = Some(silences);
+    }
+    nodes
+}
+
+/// The results of connections once all of them have ended.
+async fn ended<W>(tasks: Vec<JoinHandle<LaneResult<W>>>) -> io::Result<Vec<LaneResult<W>>> {
+    let mut done = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        done.push(task.await?);
+    }
+    Ok(done)
 }
 
 async fn pace(shared: Rc<Shared>) -> io::Result<()> {
@@ -285,7 +329,7 @@ async fn pace(shared: Rc<Shared>) -> io::Result<()> {
     clippy::manual_async_fn,
     reason = "the future of an `async fn` would hold its arguments a second time"
 )]
-fn run_lane<S: Session, W: Workload>(
+pub(super) fn run_lane<S: Session, W: Workload>(
     shared: Rc<Shared>,
     seat: usize,
     mut lane: Lane<W>,
@@ -302,7 +346,8 @@ fn run_lane<S: Session, W: Workload>(
         let first_late_ns =
             first_sent.map(|(sent, due)| since(if paced { due } else { shared.start }, sent));
         let Lane { connection, workload } = lane;
-        LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late }
+        let unopened = false;
+        LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
     }
 }
 

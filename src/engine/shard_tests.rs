@@ -1,7 +1,11 @@
 //! The engine on paused time: pace, stop, drain and timeout, against servers that are functions.
 
+#[path = "doubt_tests.rs"]
+mod doubt;
 #[path = "fake_tests.rs"]
 mod fake;
+#[path = "pool_tests.rs"]
+mod pool;
 
 use super::*;
 use crate::clock::SECOND_NS;
@@ -32,6 +36,7 @@ impl Workload for Reads {
 struct Run {
     totals: Totals,
     load: LoadCounts,
+    pool: Option<crate::measure::PoolLog>,
     elapsed_s: f64,
     /// Of each lane: whether it was late, and when its first request was sent.
     starts: Vec<(bool, Option<Nanos>)>,
@@ -73,12 +78,23 @@ async fn run_workloads<T: Target, W: Workload + 'static>(
 
 async fn run_on<T: Target, W: Workload + 'static>(
     clock: Clock,
-    (server, pace): (T, Pace),
+    load: (T, Pace),
     (lanes, ops): (Vec<Lane<W>>, u64),
     seconds: Option<u64>,
     stop: Arc<Stop>,
 ) -> Run {
     let connections = lanes.len();
+    run_from(connections, clock, load, (lanes, ops), (seconds, stop)).await
+}
+
+/// The same with so many connections at first.
+async fn run_from<T: Target, W: Workload + 'static>(
+    connections: usize,
+    clock: Clock,
+    (server, pace): (T, Pace),
+    (lanes, ops): (Vec<Lane<W>>, u64),
+    (seconds, stop): (Option<u64>, Arc<Stop>),
+) -> Run {
     let (sink, source) = channel();
     let plan = ShardPlan {
         shard: (0, 1),
@@ -126,7 +142,7 @@ async fn run_on<T: Target, W: Workload + 'static>(
     );
     let starts = result.lanes.iter().map(|lane| (lane.late, lane.first_sent_ns)).collect();
     let elapsed_s = result.elapsed_ns as f64 / SECOND_NS as f64;
-    Run { totals, load: result.load, elapsed_s, starts }
+    Run { totals, load: result.load, pool: result.watched.pool, elapsed_s, starts }
 }
 
 fn within(value: Option<f64>, expected_us: f64, share: f64) {

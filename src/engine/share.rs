@@ -9,9 +9,11 @@ pub(super) const STOP_CHECK_NS: Nanos = SECOND_NS / 10;
 pub(super) struct Share {
     /// The shard's number, and how many there are.
     pub(super) shard: (usize, usize),
-    /// Its connections.
+    /// Its connections, with those that may be opened yet.
     pub(super) own: usize,
-    /// The connections of all shards.
+    /// How many of these are open from the start.
+    pub(super) open: usize,
+    /// The connections of all shards that are open from the start.
     pub(super) all: usize,
     /// The operations of its connections, where they are counted.
     pub(super) operations: Option<u64>,

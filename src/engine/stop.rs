@@ -1,8 +1,9 @@
 //! The stop flag, shared by all shards and those who stop them, and the patience with a server.
 
-use crate::clock::Nanos;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::op::Failure;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Why no more operations are begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,10 +14,30 @@ pub enum StopReason {
     Interrupted = 1,
     /// The server refuses the credentials; continuing could lock the user out.
     Authentication = 2,
-    /// The server did not answer for as long as an operation may take.
-    Unreachable = 3,
+    /// This machine has had no ports or files left for so long.
+    Starved = 3,
+    /// The server answered when it was asked on new connections, but no operation for so long.
+    Unserved = 4,
+    /// The server has not answered for so long.
+    Unreachable = 5,
     /// The user asked twice: exit at once.
-    Aborted = 4,
+    Aborted = 6,
+}
+
+impl StopReason {
+    const ALL: [Self; 6] = [
+        Self::Interrupted,
+        Self::Authentication,
+        Self::Starved,
+        Self::Unserved,
+        Self::Unreachable,
+        Self::Aborted,
+    ];
+
+    /// Whether there were no answers for so long that it was given up.
+    pub const fn gave_up(self) -> bool {
+        matches!(self, Self::Starved | Self::Unserved | Self::Unreachable)
+    }
 }
 
 /// A flag that is raised once; a more urgent reason replaces a lesser one.
@@ -34,27 +55,42 @@ impl Stop {
     pub fn reason(&self) -> Option<StopReason> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
-            1 => Some(StopReason::Interrupted),
-            2 => Some(StopReason::Authentication),
-            3 => Some(StopReason::Unreachable),
-            _ => Some(StopReason::Aborted),
+            raised => StopReason::ALL.into_iter().find(|reason| *reason as u8 == raised),
         }
+    }
+
+    /// Goes on after all, if it was given up: returns why. What the user asks for stays.
+    pub fn resume(&self) -> Option<StopReason> {
+        let reason = self.reason().filter(|reason| reason.gave_up())?;
+        let lowered = (reason as u8, 0);
+        let order = (Ordering::Relaxed, Ordering::Relaxed);
+        self.0.compare_exchange(lowered.0, lowered.1, order.0, order.1).is_ok().then_some(reason)
     }
 }
 
+/// Asked on new connections this often in a row, the server may answer while no operation is
+/// answered: after that it is given up all the same.
+const MOST_ASKED: u32 = 10;
+
 /// How long the server may be silent before it counts as gone. Shared by all shards of a stage: a
-/// failing connection means nothing while another one gets answers.
+/// failing connection means nothing while another one gets answers. The last word is with the
+/// server, which is asked on new connections.
 #[derive(Debug)]
 pub struct Patience {
     longest_ns: Nanos,
     /// When the first operation failed since the last answer; 0: none has.
     since: AtomicU64,
+    /// Somebody is asking the server.
+    asking: AtomicBool,
+    /// How often it has answered since an operation was answered.
+    asked: AtomicU32,
 }
 
 impl Patience {
     /// Patience for `longest_ns` nanoseconds.
     pub const fn new(longest_ns: Nanos) -> Self {
-        Self { longest_ns, since: AtomicU64::new(0) }
+        let (since, asking) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { longest_ns, since, asking, asked: AtomicU32::new(0) }
     }
 
     /// An answer came. Writes only after a failure, so that threads do not disturb each other.
@@ -62,13 +98,59 @@ impl Patience {
     pub(super) fn answered(&self) {
         if self.since.load(Ordering::Relaxed) != 0 {
             self.since.store(0, Ordering::Relaxed);
+            self.asked.store(0, Ordering::Relaxed);
         }
     }
 
-    /// An operation failed at `now` without an answer. Returns whether to give up.
+    /// An operation failed at `now` without an answer. Returns whether to ask the server.
     #[cold]
     pub(super) fn failed(&self, now: Nanos) -> bool {
-        let first = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
-        first.is_err_and(|since| now.saturating_sub(since) > self.longest_ns)
+        let _ = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        self.is_over(now)
+    }
+
+    fn is_over(&self, now: Nanos) -> bool {
+        let since = self.since.load(Ordering::Relaxed);
+        since != 0 && now.saturating_sub(since) > self.longest_ns
+    }
+
+    /// How long the server may take to answer when it is asked.
+    pub(super) fn answer_ns(&self) -> Nanos {
+        self.longest_ns.clamp(SECOND_NS, 5 * SECOND_NS)
+    }
+
+    /// Whether to ask the server at `now`: one of the shards does.
+    pub(super) fn ask(&self, now: Nanos) -> bool {
+        self.is_over(now) && !self.asking.swap(true, Ordering::Relaxed)
+    }
+
+    /// The server was asked, and answered or not by `now`; `None`: it cannot be asked. `failure` is
+    /// how the last operation failed. Returns why to give up, if it is time.
+    pub(super) fn told(
+        &self,
+        answer: Option<Result<(), Failure>>,
+        failure: Failure,
+        now: Nanos,
+    ) -> Option<StopReason> {
+        let why = match answer {
+            // An operation was answered meanwhile.
+            _ if !self.is_over(now) => None,
+            Some(Ok(())) if self.asked.fetch_add(1, Ordering::Relaxed) + 1 < MOST_ASKED => {
+                self.since.store(now, Ordering::Relaxed);
+                None
+            }
+            Some(Ok(())) => Some(StopReason::Unserved),
+            answer => {
+                let failure = answer.and_then(Result::err).unwrap_or(failure);
+                let own = failure.by_client();
+                Some(if own { StopReason::Starved } else { StopReason::Unreachable })
+            }
+        };
+        self.asking.store(false, Ordering::Relaxed);
+        why
     }
 }
+
+#[cfg(test)]
+#[path = "stop_tests.rs"]
+mod tests;

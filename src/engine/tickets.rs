@@ -3,12 +3,14 @@
 //! In a closed loop that is at once. In an open loop, due operations wait in a queue; those beyond
 //! the limit are dropped and counted.
 
+use super::growth::Need;
 use super::pace::Pace;
 use super::pauses::Pauses;
 use super::share::{STOP_CHECK_NS, Share};
 use super::stop::Stop;
+use super::usage::Usage;
 use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper};
-use crate::measure::OLDEST_NOTE_NS;
+use crate::measure::{OLDEST_NOTE_NS, PoolLog};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -85,6 +87,7 @@ struct Queue {
     pacer: Option<Waker>,
     /// Until when the shard does not nap; unlimited until an answer could have waited.
     awake_until: Nanos,
+    usage: Usage,
 }
 
 #[derive(Default)]
@@ -111,7 +114,7 @@ impl Tickets {
         let queue = match pace {
             Pace::Closed { .. } | Pace::Thinking { .. } => None,
             Pace::Open { schedule, max_in_flight, slack_ns } => {
-                let Share { shard: (shard, shards), own, all, operations } = share;
+                let Share { shard: (shard, shards), own, open, all, operations } = share;
                 let of = (shard as u64, shards as u64);
                 let mut queue = Queue {
                     start,
@@ -126,6 +129,7 @@ impl Tickets {
                     seats: (0..own).map(|_| Seat::default()).collect(),
                     pacer: None,
                     awake_until: Nanos::MAX,
+                    usage: Usage::new(start, (open, own)),
                 };
                 queue.step();
                 Some(RefCell::new(queue))
@@ -184,7 +188,7 @@ impl Tickets {
             }
             None if self.over(now) || queue.borrow().left == 0 => return None,
             None => {
-                let due = wait(queue, connection).await?;
+                let due = wait(queue, connection, now).await?;
                 // Until the operation was due, the connection was idle; after that it was late.
                 (due, Some(self.clock.now()))
             }
@@ -192,6 +196,7 @@ impl Tickets {
         self.count(|counts| counts.begun += 1);
         let idle_ns = if waited.is_some() { intended.saturating_sub(free) } else { 0 };
         let began = waited.unwrap_or(now).max(intended);
+        queue.borrow_mut().begin(connection, began);
         Some(Ticket { intended, began, idle_ns, awaited })
     }
 
@@ -246,19 +251,20 @@ impl Tickets {
         }
     }
 
-    /// An operation that was begun ended at `done`.
+    /// The operation that connection number `connection` of this shard had begun ended at `done`.
     #[inline]
-    pub fn done(&self, done: Nanos) {
+    pub fn done(&self, connection: usize, done: Nanos) {
         if let Some(queue) = &self.queue {
-            self.done_in(queue, done);
+            self.done_in(queue, connection, done);
         }
     }
 
-    fn done_in(&self, queue: &RefCell<Queue>, done: Nanos) {
+    fn done_in(&self, queue: &RefCell<Queue>, connection: usize, done: Nanos) {
         let mut queue = queue.borrow_mut();
         // Operations due before then saw one more in flight.
         self.fill(&mut queue, done);
         queue.in_flight -= 1;
+        queue.usage.end(connection, done);
     }
 
     fn count(&self, change: impl FnOnce(&mut LoadCounts)) {
@@ -306,10 +312,10 @@ impl Tickets {
             let (wake_at, short) = {
                 let mut queue = queue.borrow_mut();
                 self.fill(&mut queue, now);
-                queue.grant();
+                queue.grant(now);
                 // Connections stop waiting once no more operations will be due.
                 if self.over(now) || (queue.left == 0 && queue.due.is_empty()) {
-                    queue.close();
+                    queue.close(now.min(self.end));
                     return Ok(());
                 }
                 let wake_at = queue.wake_at(now).min(now + STOP_CHECK_NS).min(self.end);
@@ -345,6 +351,60 @@ impl Tickets {
             .map_or_else(Vec::new, |queue| queue.borrow().due.iter().copied().collect())
     }
 
+    /// Whether nothing more is to be begun.
+    pub(super) fn ended(&self) -> bool {
+        let spent = |queue: &RefCell<Queue>| {
+            let queue = queue.borrow();
+            queue.left == 0 && queue.due.is_empty()
+        };
+        self.over(self.clock.now()) || self.queue.as_ref().is_some_and(spent)
+    }
+
+    /// What connections are needed for; nothing, in a closed loop.
+    pub(super) fn need(&self) -> Need {
+        let Some(queue) = &self.queue else { return Need::default() };
+        let mut queue = queue.borrow_mut();
+        self.fill(&mut queue, self.clock.now());
+        queue.usage.need(queue.due.len() as u64)
+    }
+
+    /// Waits until so many connections are in use that there should be more.
+    pub(super) async fn crowded(&self) {
+        let mut watching = false;
+        poll_fn(|context| {
+            let Some(queue) = &self.queue else { return Poll::Pending };
+            let usage = &mut queue.borrow_mut().usage;
+            if watching && usage.called() {
+                return Poll::Ready(());
+            }
+            watching = true;
+            usage.watch(context.waker());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// A connection is being opened.
+    pub(super) fn opening(&self) {
+        if let Some(queue) = &self.queue {
+            queue.borrow_mut().usage.opening();
+        }
+    }
+
+    /// A connection that was being opened is open, or cannot be; from when to when it was tried.
+    pub(super) fn opened(&self, is_open: bool, times: (Nanos, Nanos)) {
+        if let Some(queue) = &self.queue {
+            queue.borrow_mut().usage.opened(is_open, times);
+        }
+    }
+
+    /// How the connections were used in an open loop, once the stage is over.
+    pub(super) fn pool(&self) -> Option<PoolLog> {
+        let mut queue = self.queue.as_ref()?.borrow_mut();
+        queue.usage.close(self.clock.now().min(self.end));
+        Some(queue.usage.log())
+    }
+
     /// What happened to the operations, once the stage is over.
     pub fn counts(&self) -> LoadCounts {
         let mut counts = self.counts.get();
@@ -356,7 +416,7 @@ impl Tickets {
 }
 
 /// Waits for the pacer. `None`: the stage is over.
-async fn wait(queue: &RefCell<Queue>, connection: usize) -> Option<Nanos> {
+async fn wait(queue: &RefCell<Queue>, connection: usize, now: Nanos) -> Option<Nanos> {
     let mut queued = false;
     poll_fn(|context| {
         let mut queue = queue.borrow_mut();
@@ -369,10 +429,11 @@ async fn wait(queue: &RefCell<Queue>, connection: usize) -> Option<Nanos> {
         if !queued {
             queued = true;
             queue.waiting.push_back(connection);
-            if queue.waiting.len() == 1
-                && let Some(pacer) = queue.pacer.take()
-            {
-                pacer.wake();
+            if queue.waiting.len() == 1 {
+                queue.usage.free(now);
+                if let Some(pacer) = queue.pacer.take() {
+                    pacer.wake();
+                }
             }
         }
         Poll::Pending
@@ -400,16 +461,25 @@ impl Queue {
     }
 
     /// Assigns due operations to waiting connections.
-    fn grant(&mut self) {
+    fn grant(&mut self, now: Nanos) {
         while !self.due.is_empty()
             && let Some(connection) = self.waiting.pop_front()
         {
             self.call(connection, true);
+            if self.waiting.is_empty() {
+                self.usage.none_free(now);
+            }
         }
     }
 
-    /// Wakes all waiting connections, as the stage is over.
-    fn close(&mut self) {
+    /// A connection begins an operation.
+    fn begin(&mut self, connection: usize, began: Nanos) {
+        self.usage.begin(connection, began, self.waiting.is_empty());
+    }
+
+    /// Wakes all waiting connections, as the stage is over from `now` on.
+    fn close(&mut self, now: Nanos) {
+        self.usage.close(now);
         while let Some(connection) = self.waiting.pop_front() {
             self.call(connection, false);
         }
@@ -437,7 +507,7 @@ mod tests {
         let segments = vec![Segment { length_ns: 2 * SECOND_NS, from: 1.0, to: 1.0 }];
         let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
         let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
-        let share = Share { shard: (0, 1), own: 1, all: 1, operations: None };
+        let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
         for (end, offered) in [(SECOND_NS, 1), (SECOND_NS + 1, 2)] {
             // Due at 0 and, exactly, after one second.
             let of = (Clock::system(), Arc::default());
@@ -463,7 +533,7 @@ mod tests {
     async fn a_sleep_is_cut_where_the_stage_may_end() {
         let clock = Clock::virtual_time();
         let (now, stop) = (clock.now(), Arc::<Stop>::default());
-        let share = Share { shard: (0, 1), own: 1, all: 1, operations: None };
+        let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
         let pace = Pace::Closed { think_ns: 0 };
         let until = |end| Tickets::new((clock, stop.clone()), &pace, share, (now, end));
         let tickets = until(now + SECOND_NS);
@@ -485,7 +555,7 @@ mod tests {
         let segments = vec![Segment { length_ns: SECOND_NS, from: 1_000.0, to: 1_000.0 }];
         let schedule = Schedule { segments, arrivals: Arrivals::Constant, seed: 1 };
         let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
-        let share = Share { shard: (0, 1), own: 1, all: 1, operations: None };
+        let share = Share { shard: (0, 1), own: 1, open: 1, all: 1, operations: None };
         let of = (Clock::system(), Arc::default());
         let tickets = Tickets::new(of, &pace, share, (0, SECOND_NS));
         let naps = |now| {
@@ -515,14 +585,14 @@ mod tests {
         let pace = Pace::Open { schedule, max_in_flight: 10, slack_ns: 0 };
         for (operations, end_s, taken, home_s) in [(Some(2), 9, 2, 1), (None, 3, 3, 3)] {
             let start = clock.now();
-            let share = Share { shard: (0, 1), own: 2, all: 2, operations };
+            let share = Share { shard: (0, 1), own: 2, open: 2, all: 2, operations };
             let of = (clock, Arc::default());
             let tickets = Tickets::new(of, &pace, share, (start, start + end_s * SECOND_NS));
             let connection = async |connection| {
                 let mut taken = 0;
                 while tickets.take(connection, start, None).await.is_some() {
                     taken += 1;
-                    tickets.done(clock.now());
+                    tickets.done(connection, clock.now());
                 }
                 (taken, (clock.now() - start) / SECOND_NS)
             };

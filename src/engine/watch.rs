@@ -1,12 +1,12 @@
 //! What a shard watches besides recording operations: whether it is late by its own fault, its
 //! backlog, whether anything succeeds, and whether the server answers.
 
-use super::heartbeat::Heartbeat;
+use super::heartbeat::{BEAT_NS, Heartbeat};
 use super::tickets::Ticket;
 use crate::clock::Nanos;
 use crate::measure::{
-    Answers, Backlog, ConnectionTimes, Histogram, OutageLog, Pause, Pulse, Silences, Spell,
-    ThreadLoss, Timing,
+    Answers, Backlog, ConnectionTimes, HELD_NS, Histogram, NodeAnswers, OutageLog, PAUSE_NS, Pause,
+    PoolLog, Pulse, Silences, Spans, Spell, ThreadLoss, Timing,
 };
 use crate::op::{Failure, Part};
 use serde::{Deserialize, Serialize};
@@ -19,10 +19,20 @@ pub(super) struct Watch {
     pub(super) heartbeat: RefCell<Heartbeat>,
     /// The last pause of the thread.
     pub(super) pause: Cell<Pause>,
+    /// When the next beat is due: a thread that is late for it is in a pause.
+    pub(super) next_beat: Cell<Nanos>,
+    /// When the thread last began an operation: it was no pause before then.
+    alive: Cell<Nanos>,
+    held: Cell<(u64, Nanos)>,
+    holding: RefCell<Spans>,
+    unsent: Cell<u64>,
     /// When operations stop being begun.
     pub(super) end: Nanos,
     open: Option<Open>,
+    start: Nanos,
     answers: Answers,
+    /// By the number of the node, if there are several.
+    nodes: RefCell<Vec<NodeAnswers>>,
     outage: RefCell<OutageLog>,
     pulse: Arc<Pulse>,
     shard: usize,
@@ -34,7 +44,7 @@ struct Open {
     late: RefCell<Histogram>,
     /// Operations that were not late by the client's fault, and are counted nowhere else.
     on_time: Cell<u64>,
-    backlog: Cell<Backlog>,
+    backlog: RefCell<Backlog>,
 }
 
 /// What a watch has seen.
@@ -47,8 +57,14 @@ pub struct Watched {
     /// When it got no answer for long.
     #[serde(default)]
     pub silences: Silences,
+    /// The same of each node, if there are several; moved to what else is known of them.
+    #[serde(skip)]
+    pub nodes: Vec<Silences>,
     /// The backlog, in an open loop.
     pub backlog: Option<Backlog>,
+    /// How the connections were used, in an open loop.
+    #[serde(default)]
+    pub pool: Option<PoolLog>,
 }
 
 impl Watch {
@@ -62,24 +78,33 @@ impl Watch {
         let open = open.then(|| Open {
             late: RefCell::default(),
             on_time: Cell::default(),
-            backlog: Cell::new(Backlog::new(start, end.saturating_sub(start))),
+            backlog: RefCell::new(Backlog::new(start, end.saturating_sub(start))),
         });
         Self {
             heartbeat: RefCell::new(Heartbeat::new(start)),
             pause: Cell::default(),
+            next_beat: Cell::new(Nanos::MAX),
+            alive: Cell::new(start),
+            held: Cell::default(),
+            holding: RefCell::default(),
+            unsent: Cell::default(),
             end,
             open,
+            start,
             answers: Answers::new(start),
+            nodes: RefCell::default(),
             outage: RefCell::default(),
             pulse,
             shard,
         }
     }
 
-    /// An operation begins: notes how late it is by the client's fault.
+    /// An operation begins: notes, and returns, how late it is by the client's fault.
     #[inline]
-    pub(super) fn begin(&self, ticket: &Ticket) {
-        let Some(open) = &self.open else { return };
+    pub(super) fn begin(&self, ticket: &Ticket) -> Nanos {
+        self.look(ticket.began);
+        self.alive.set(ticket.began);
+        let Some(open) = &self.open else { return 0 };
         let late_ns = if ticket.awaited {
             ticket.began - ticket.intended
         } else {
@@ -90,6 +115,51 @@ impl Watch {
         } else {
             open.late.borrow_mut().record(late_ns);
         }
+        late_ns
+    }
+
+    /// Notes the pause from which the thread comes at `now`, if it does and its beat has not noted
+    /// that yet.
+    #[inline]
+    pub(super) fn look(&self, now: Nanos) {
+        if now >= self.next_beat.get().saturating_add(PAUSE_NS) {
+            self.came_back(now);
+        }
+    }
+
+    /// The thread has begun nothing since it was last seen alive, at most a beat before the one
+    /// that it missed.
+    #[cold]
+    fn came_back(&self, now: Nanos) {
+        let due = self.next_beat.replace(Nanos::MAX);
+        let from = self.alive.get().max(due.saturating_sub(BEAT_NS)).min(now);
+        self.pause.set(Pause { from, to: now });
+        self.heartbeat.borrow_mut().loss.pauses.add(due, now);
+    }
+
+    /// For how long the client held up a request that it began `late_ns` late, or whose answer it
+    /// may have left unread in a pause; `noted`: the kernel noted when it came. What is shorter
+    /// than [`HELD_NS`] is 0.
+    #[inline]
+    pub(super) fn held(&self, late_ns: Nanos, timing: &Timing, noted: bool) -> Nanos {
+        let mut unread_ns = 0;
+        if !noted {
+            self.look(timing.done);
+            unread_ns = self.pause.get().holds(timing.done - timing.service_ns, timing.done);
+        }
+        if late_ns + unread_ns < HELD_NS { 0 } else { self.hold(late_ns, unread_ns, timing) }
+    }
+
+    #[cold]
+    fn hold(&self, late_ns: Nanos, unread_ns: Nanos, timing: &Timing) -> Nanos {
+        let held_ns = (late_ns + unread_ns).min(timing.response_ns);
+        let (count, sum) = self.held.get();
+        self.held.set((count + 1, sum + held_ns));
+        let began = timing.done.saturating_sub(timing.response_ns - timing.lag_ns);
+        let mut holding = self.holding.borrow_mut();
+        holding.add(began.saturating_sub(late_ns), began);
+        holding.add(timing.done.saturating_sub(unread_ns), timing.done);
+        held_ns
     }
 
     /// A request that was begun at `began` has ended. In a healthy closed loop there is little to
@@ -111,6 +181,18 @@ impl Watch {
         self.note(ended, times, connection);
     }
 
+    /// A request to this node, one of several, has ended.
+    #[inline]
+    pub(super) fn ended_at(&self, node: usize, failure: Option<Failure>, timing: &Timing) {
+        let mut nodes = self.nodes.borrow_mut();
+        while nodes.len() <= node {
+            nodes.push(NodeAnswers::new(self.start));
+        }
+        if failure.is_none_or(|failure| !failure.unconnected()) {
+            nodes[node].add(timing, failure.is_none_or(Failure::answered));
+        }
+    }
+
     fn note(
         &self,
         (part, failure): (Part, Option<Failure>),
@@ -120,9 +202,8 @@ impl Watch {
         self.heed(failure, (began, timing.done), connection);
         // The last part of an operation was due when the first one was.
         if let (Some(open), Part::Whole | Part::First) = (&self.open, part) {
-            let mut backlog = open.backlog.get();
-            backlog.add(timing.done.saturating_sub(timing.response_ns), timing.done);
-            open.backlog.set(backlog);
+            let due = timing.done.saturating_sub(timing.response_ns);
+            open.backlog.borrow_mut().add(due, timing.done);
         }
     }
 
@@ -135,9 +216,11 @@ impl Watch {
         (spell, times): (&mut Option<Spell>, &mut ConnectionTimes),
     ) {
         match failure {
-            Some(failure) if failure.by_server() => {
+            // It says nothing about the server.
+            Some(failure) if failure.by_client() => {}
+            Some(failure) if failure.unserved() => {
                 let mut log = self.outage.borrow_mut();
-                log.failed(&self.pulse, spell, (began, failure.answered()));
+                log.failed(&self.pulse, spell, ((began, done), failure.answered()));
             }
             _ => {
                 let of = (&*self.pulse, self.shard);
@@ -149,15 +232,20 @@ impl Watch {
     /// A connection begins nothing more.
     pub(super) fn leave(&self, spell: &mut Option<Spell>, now: Nanos, times: &mut ConnectionTimes) {
         let until = now.min(self.end);
-        times.down_ns += self.outage.borrow_mut().end(&self.pulse, spell, until);
+        times.down_ns += self.outage.borrow_mut().leave(&self.pulse, spell, until);
     }
 
-    /// Operations that were due at these times and will never begin.
+    /// Operations that were due at these times and will never begin. Where the thread came back
+    /// from a pause after the end, what fell due in it waited for the client.
     pub(super) fn left_over(&self, due: impl Iterator<Item = Nanos>) {
-        if let Some(open) = &self.open {
-            let mut backlog = open.backlog.get();
-            due.for_each(|due| backlog.add(due, Nanos::MAX));
-            open.backlog.set(backlog);
+        let Some(open) = &self.open else { return };
+        let Pause { from, to } = self.pause.get();
+        for due in due {
+            if due >= from && to >= self.end {
+                self.unsent.set(self.unsent.get() + 1);
+            } else {
+                open.backlog.borrow_mut().add(due, Nanos::MAX);
+            }
         }
     }
 
@@ -169,9 +257,16 @@ impl Watch {
             late.record_many(0, open.on_time.get());
             loss.late = late;
         }
+        let mut window = Spans::default();
+        window.add(0, self.end);
+        loss.paused_ns = loss.pauses.common(&window).total_ns();
+        (loss.held, loss.held_ns) = self.held.get();
+        (loss.holding, loss.unsent) = (self.holding.into_inner(), self.unsent.get());
         let silences = self.answers.finish(&loss.pauses);
-        let backlog = self.open.map(|open| open.backlog.get());
-        Watched { loss, outage: self.outage.into_inner(), silences, backlog }
+        let nodes = self.nodes.into_inner();
+        let nodes = nodes.iter().map(|node| node.finish(&loss.pauses)).collect();
+        let backlog = self.open.map(|open| open.backlog.into_inner());
+        Watched { loss, outage: self.outage.into_inner(), silences, nodes, backlog, pool: None }
     }
 }
 

@@ -12,7 +12,7 @@ fn watch(open: bool) -> (Watch, Arc<Pulse>) {
 }
 
 fn outage(watched: &Watched) -> Outage {
-    watched.outage.finish(0)
+    watched.outage.finish(0, &watched.outage.spans(0))
 }
 
 #[test]
@@ -21,6 +21,8 @@ fn failures_by_the_servers_fault_alone_put_a_connection_down() {
         (Failure::Reset, 500),
         (Failure::Connect, 500),
         (Failure::ServerError, 500),
+        (Failure::Unreachable, 500),
+        (Failure::Local, 0),
         (Failure::NotFound, 0),
         (Failure::Conflict, 0),
     ] {
@@ -45,8 +47,38 @@ fn failures_by_the_servers_fault_alone_put_a_connection_down() {
 }
 
 #[test]
+fn what_this_machine_lacks_does_not_end_an_outage() {
+    let (watch, _pulse) = watch(false);
+    let (mut spell, mut times) = (None, ConnectionTimes::default());
+    for (result, from_ms, to_ms) in [
+        (None, 0, 100),
+        (Some(Failure::Reset), 100, 200),
+        (Some(Failure::Local), 200, 300),
+        (Some(Failure::NotFound), 600, 700),
+    ] {
+        let timing = Timing::between(from_ms * MS, to_ms * MS);
+        watch.ended((Part::Whole, result), (from_ms * MS, &timing), (&mut spell, &mut times));
+    }
+    assert_eq!(times.down_ns, 500 * MS);
+}
+
+#[test]
+fn a_node_that_refuses_connections_is_not_silent() {
+    for (failure, silent) in [(Failure::Timeout, 1), (Failure::Connect, 0), (Failure::Local, 0)] {
+        let (watch, _pulse) = watch(false);
+        watch.ended_at(2, None, &Timing::between(0, 10 * MS));
+        watch.ended_at(2, Some(failure), &Timing::between(10 * MS, 2_000 * MS));
+        watch.ended_at(2, None, &Timing::between(2_000 * MS, 2_010 * MS));
+        let nodes = watch.finish(Clock::system()).nodes;
+        let told: Vec<_> = nodes.iter().map(|node| node.finish(0).len()).collect();
+        assert_eq!(told, [0, 0, silent], "{failure}");
+    }
+}
+
+#[test]
 fn a_connection_that_leaves_is_down_until_then_and_not_beyond_the_end() {
-    for (left_ms, down_ms) in [(3_000, 2_000), (20_000, 7_000)] {
+    // Whoever waits longer than it takes to try again does not wait for the server.
+    for (left_ms, down_ms) in [(1_500, 500), (3_000, 1_200), (20_000, 1_200)] {
         let (watch, _pulse) = watch(false);
         let (mut spell, mut times) = (None, ConnectionTimes::default());
         let timing = Timing::between(1_000 * MS, 1_100 * MS);

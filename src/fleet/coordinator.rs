@@ -19,6 +19,8 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 /// How long agents are given to leave.
 const LEAVING_NS: Nanos = 4 * SECOND_NS;
+/// For how long after a pause of the coordinator the loss of an agent is its own doing.
+const AFTER_NS: Nanos = 2 * SILENCE_NS;
 /// How long an answer to a ping may take.
 const PING_NS: Nanos = SECOND_NS;
 
@@ -34,6 +36,8 @@ pub struct Fleet {
     clock: Clock,
     /// When messages were last looked for.
     looked: Nanos,
+    /// When this process last came back from standing still for long, and for how long it did.
+    stood_still: Option<(Nanos, Nanos)>,
     pinged: u64,
     /// Events that came while the answer to a ping was awaited.
     kept: VecDeque<Event>,
@@ -115,6 +119,7 @@ impl Fleet {
             members: vec![Member::default(); agents],
             clock,
             looked: clock.now(),
+            stood_still: None,
             pinged: 0,
             kept: VecDeque::new(),
             closed: None,
@@ -152,6 +157,9 @@ impl Fleet {
         let now = self.clock.now();
         if now.saturating_sub(self.looked) > SECOND_NS {
             // Nobody listened: silence of that time says nothing about agents.
+            if now.saturating_sub(self.looked) >= SILENCE_NS {
+                self.stood_still = Some((now, now - self.looked));
+            }
             self.members.iter_mut().for_each(|member| member.heard = now);
         }
         let waiting = self.inbox.try_recv();
@@ -232,6 +240,15 @@ impl Fleet {
 
     fn lose(&mut self, agent: usize, why: String) -> Option<Event> {
         let member = self.members.get_mut(agent).filter(|member| member.lost.is_none())?;
+        // Agents leave a coordinator that says nothing for so long.
+        let just = |at: &Nanos| self.clock.now().saturating_sub(*at) < AFTER_NS;
+        let why = match self.stood_still.filter(|(at, _)| just(at)) {
+            Some((_, ns)) => {
+                let seconds = ns as f64 / SECOND_NS as f64;
+                format!("the coordinator itself stood still for {seconds:.1} s ({why})")
+            }
+            None => why,
+        };
         member.lost = Some(why.clone());
         Some(Event::Lost(agent, why))
     }

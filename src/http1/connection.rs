@@ -317,7 +317,7 @@ impl Connection {
             }
             connecting.as_mut().poll(context).map_err(|error| {
                 trouble = Some(Box::new(Trouble::of(&error)));
-                Failure::Connect
+                Failure::of_connect(&error)
             })
         })
         .await;

@@ -15,7 +15,7 @@ pub fn of(connection: &Connection) -> Option<Reason> {
         Some(status) => {
             Some(Reason::new(Some(status), &said(connection.head(), connection.body())))
         }
-        None => connection.trouble().map(|trouble| Reason::new(None, &trouble.problem)),
+        None => connection.trouble().map(|trouble| Reason::new(None, &trouble.reason())),
     }
 }
 

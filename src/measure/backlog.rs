@@ -1,79 +1,100 @@
-//! The mean backlog of an open loop (operations waiting or in flight) over two windows of its
+//! The mean backlog of an open loop (operations waiting or in flight) over the windows of its
 //! schedule. If it grows, the server does not keep up, whether operations wait for a connection or,
 //! with enough connections, for the server.
 
 use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// The windows of a schedule. Means over windows, not moments, so that bursts of arrivals and
+/// single slow answers have little weight.
+const WINDOWS: usize = 16;
+/// The windows that are compared: around the middle, and at the end. The first are the run's
+/// beginning.
+const EARLY: Range<usize> = 6..10;
+const LATE: Range<usize> = 12..16;
+/// Growth within so many standard deviations of what windows scatter is chance.
+const CHANCE: f64 = 4.0;
 
 /// Sums up the time that operations were waiting or in flight in each window.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
-    windows: [Window; 2],
-}
-
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Window {
-    from: Nanos,
-    to: Nanos,
-    sum_ns: u128,
-}
-
-impl Window {
-    fn add(&mut self, due: Nanos, done: Nanos) {
-        let (from, to) = (due.max(self.from), done.min(self.to));
-        self.sum_ns += u128::from(to.saturating_sub(from));
-    }
-
-    fn mean(&self) -> f64 {
-        self.sum_ns as f64 / (self.to - self.from).max(1) as f64
-    }
+    start: Nanos,
+    /// The length of a window; 0: the schedule has no end.
+    width: Nanos,
+    sums_ns: [u128; WINDOWS],
 }
 
 impl Backlog {
-    /// The windows, in eighths of the schedule. Means over windows, not moments, so that bursts of
-    /// arrivals and single slow answers have little weight.
-    pub const WINDOWS: [(u64, u64); 2] = [(3, 5), (6, 8)];
+    /// The windows whose rates matter, as shares of the schedule.
+    pub const WINDOWS: [(f64, f64); 2] = [share(EARLY), share(LATE)];
 
     /// The backlog of a schedule of `length_ns` that begins at `start`.
     pub fn new(start: Nanos, length_ns: Nanos) -> Self {
-        let window = |(from, to): (u64, u64)| Window {
-            from: start + length_ns / 8 * from,
-            to: start + length_ns / 8 * to,
-            sum_ns: 0,
-        };
-        Self { windows: Self::WINDOWS.map(window) }
+        Self { start, width: length_ns / WINDOWS as Nanos, ..Self::default() }
     }
 
     /// Adds an operation that was due at one time and done at another.
     #[inline]
     pub fn add(&mut self, due: Nanos, done: Nanos) {
-        for window in &mut self.windows {
-            if due < window.to && done > window.from {
-                window.add(due, done);
+        let (from, to) = (due.saturating_sub(self.start), done.saturating_sub(self.start));
+        let Some(first) = from.checked_div(self.width).map(|at| at as usize) else { return };
+        if to <= self.width.saturating_mul(first as Nanos + 1) {
+            if let Some(sum) = self.sums_ns.get_mut(first) {
+                *sum += u128::from(to - from.min(to));
             }
+            return;
+        }
+        for (at, sum) in self.sums_ns.iter_mut().enumerate().skip(first) {
+            let begin = self.width * at as Nanos;
+            if begin >= to {
+                break;
+            }
+            *sum += u128::from(to.min(begin + self.width) - from.max(begin));
         }
     }
 
     /// Adds another shard's backlog.
     pub fn merge(&mut self, other: &Self) {
-        for (sum, part) in self.windows.iter_mut().zip(other.windows) {
-            (sum.from, sum.to) = (part.from, part.to);
-            sum.sum_ns += part.sum_ns;
+        (self.start, self.width) = (other.start, other.width);
+        for (sum, part) in self.sums_ns.iter_mut().zip(other.sums_ns) {
+            *sum += part;
         }
     }
 
     /// By how many operations the backlog has grown from the middle of the schedule to its end, and
     /// the time between, in seconds. `rates` has the mean rates of both windows: by Little's law,
-    /// proportionally more is in flight at a higher rate. Growth within chance, four standard
-    /// deviations of a Poisson count of that size, is left out.
-    pub fn growth(&self, rates: [f64; 2]) -> (f64, f64) {
-        let [early, late] = self.windows.map(|window| window.mean());
+    /// proportionally more is in flight at a higher rate. Growth that may be chance is left out:
+    /// what windows scatter around a straight line and, where arrivals are `random`, two standard
+    /// deviations of a Poisson count of that size.
+    pub fn growth(&self, rates: [f64; 2], random: bool) -> (f64, f64) {
+        let means = self.sums_ns.map(|sum| sum as f64 / self.width.max(1) as f64);
+        let mean = |of: Range<usize>| means[of.clone()].iter().sum::<f64>() / of.len() as f64;
+        let (early, late) = (mean(EARLY), mean(LATE));
         let rise = if rates[0] > 0.0 { (rates[1] / rates[0]).max(1.0) } else { 1.0 };
-        let [from, to] = self.windows.map(|it| f64::midpoint(it.from as f64, it.to as f64));
         let grown = late - early * rise;
-        let chance = 4.0 * (late + early).max(1.0).sqrt();
-        (if grown > chance { grown } else { 0.0 }, (to - from) / SECOND_NS as f64)
+        let arrivals = if random { 2.0 * (late + early).sqrt() } else { 0.0 };
+        let chance = (CHANCE * scatter(&means[EARLY.start..LATE.end])).max(arrivals).max(1.0);
+        let apart = (LATE.start - EARLY.start) as Nanos * self.width;
+        (if grown > chance { grown } else { 0.0 }, apart as f64 / SECOND_NS as f64)
     }
+}
+
+/// The share of the schedule that windows cover.
+const fn share(of: Range<usize>) -> (f64, f64) {
+    (of.start as f64 / WINDOWS as f64, of.end as f64 / WINDOWS as f64)
+}
+
+/// The standard deviation of `values` around the straight line through them (least squares).
+fn scatter(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let middle = (count - 1.0) / 2.0;
+    let mean = values.iter().sum::<f64>() / count;
+    let at = |n: usize| n as f64 - middle;
+    let squares: f64 = (0..values.len()).map(|n| at(n).powi(2)).sum();
+    let slope = values.iter().enumerate().map(|(n, it)| at(n) * it).sum::<f64>() / squares;
+    let rest = values.iter().enumerate().map(|(n, it)| (it - mean - slope * at(n)).powi(2));
+    (rest.sum::<f64>() / (count - 2.0)).sqrt()
 }
 
 #[cfg(test)]
@@ -88,7 +109,7 @@ mod tests {
         for n in 0..5_000 {
             backlog.add(7 + n * MS, 7 + (n + taken_ms(n)) * MS);
         }
-        let (grown, in_s) = backlog.growth([1_000.0; 2]);
+        let (grown, in_s) = backlog.growth([1_000.0; 2], false);
         grown / in_s
     }
 
@@ -110,51 +131,78 @@ mod tests {
     fn a_rate_that_doubles_may_double_what_is_under_way() {
         let mut backlog = Backlog::new(0, 8_000 * MS);
         for n in 0..8_000 {
-            backlog.add(n * MS, (n + if n < 5_500 { 400 } else { 800 }) * MS);
+            backlog.add(n * MS, (n + 400 + n.saturating_sub(3_000) * 2 / 25) * MS);
         }
-        assert!(backlog.growth([1_000.0, 1_000.0]).0 > 0.0);
-        assert!(backlog.growth([1_000.0, 2_000.0]).0 < 1e-9);
+        assert!(backlog.growth([1_000.0, 1_000.0], false).0 > 0.0);
+        assert!(backlog.growth([1_000.0, 2_000.0], false).0 < 1e-9);
     }
 
     #[test]
-    fn shards_add_up_and_chance_grows_with_what_is_under_way() {
-        let half = |from: u64, count: u64| {
-            let mut backlog = Backlog::new(9_000 * MS, 8_000 * MS);
-            // So many in the first window, and some more in the second.
-            for n in 0..count {
-                backlog.add(12_000 * MS, 14_000 * MS);
-                backlog.add(15_000 * MS, 17_000 * MS + n);
-            }
-            for _ in 0..from {
-                backlog.add(15_000 * MS, 17_000 * MS);
+    fn shards_add_up() {
+        let half = |length_ms: u64| {
+            let mut backlog = Backlog::new(9_000 * MS, 16_000 * MS);
+            // One more in each window than in the one before.
+            for window in 0..16 {
+                let from = 9_000 + window * 1_000;
+                (0..window).for_each(|_| backlog.add(from * MS, (from + length_ms) * MS));
             }
             backlog
         };
-        let sum = |more: u64, count: u64| {
-            let mut sum = Backlog::default();
-            sum.merge(&half(more, count));
-            sum.merge(&half(0, count));
-            sum.growth([1.0; 2])
-        };
-        let (grown, in_s) = sum(70, 50);
-        assert!((grown - 70.0).abs() < 1e-9 && (in_s - 3.0).abs() < 1e-9, "{grown} in {in_s} s");
-        // Four standard deviations of 100 and 130 are 61, of 0 and 30 are 22.
-        assert!(sum(30, 50).0 < 1e-9);
-        assert!((sum(30, 0).0 - 30.0).abs() < 1e-9);
+        let mut sum = Backlog::default();
+        sum.merge(&half(1_000));
+        sum.merge(&half(500));
+        let (grown, in_s) = sum.growth([1.0; 2], false);
+        assert!((grown - 9.0).abs() < 1e-9 && (in_s - 6.0).abs() < 1e-9, "{grown} in {in_s} s");
+    }
+
+    /// A server with one queue that serves 500/s, each in the same time, for 15 s.
+    fn queue(rate: f64, random: bool, seed: u64) -> f64 {
+        let mut backlog = Backlog::new(0, 15 * SECOND_NS);
+        let (mut due, mut free, mut state) = (0.0_f64, 0.0_f64, seed);
+        while due < 15.0 {
+            free = free.max(due) + 0.002;
+            backlog.add((due * 1e9) as Nanos, (free * 1e9) as Nanos);
+            // xorshift64*: G. Marsaglia, "Xorshift RNGs", 2003, and S. Vigna, 2016.
+            state ^= state >> 12;
+            state ^= state << 25;
+            state ^= state >> 27;
+            let uniform = (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / 2f64.powi(53);
+            due += if random { -(1.0 - uniform).ln() / rate } else { 1.0 / rate };
+        }
+        let (grown, in_s) = backlog.growth([rate; 2], random);
+        grown / in_s
+    }
+
+    #[test]
+    fn two_percent_too_much_is_seen_at_a_constant_rate() {
+        // 4·√ of what is under way, 130 and 75, would be 57, as much as it has grown.
+        assert!((queue(510.0, false, 1) - 10.0).abs() < 0.5, "{}", queue(510.0, false, 1));
+        assert!((queue(505.0, false, 1) - 5.0).abs() < 0.5, "{}", queue(505.0, false, 1));
+        assert!(queue(500.0, false, 1) < 1e-9);
+    }
+
+    #[test]
+    fn chance_is_seldom_taken_for_growth_nor_growth_for_chance() {
+        let seen = |rate: f64| (1..=200).filter(|seed| queue(rate, true, *seed) > 2.5).count();
+        assert!(seen(350.0) <= 2, "{} of 200", seen(350.0));
+        assert!(seen(450.0) <= 10, "{} of 200 at 90 %", seen(450.0));
+        assert!(seen(600.0) >= 198, "{} of 200 at 120 %", seen(600.0));
     }
 
     #[test]
     fn what_touches_no_window_is_in_none() {
-        let mut backlog = Backlog::new(0, 8_000 * MS);
-        for (due, done) in [(0, 3_000), (5_000, 6_000), (8_000, 9_000)] {
-            for _ in 0..100 {
-                backlog.add(due * MS, done * MS);
-            }
-        }
-        assert!(backlog.growth([1.0; 2]).0 < 1e-9);
-        for _ in 0..100 {
-            backlog.add(0, 9_000 * MS);
-        }
-        assert!(backlog.growth([1.0; 2]).0 < 1e-9, "in both alike");
+        let mut backlog = Backlog::new(16_000 * MS, 8_000 * MS);
+        backlog.add(30_000 * MS, 40_000 * MS);
+        backlog.add(9_000 * MS, 16_000 * MS);
+        assert_eq!(backlog.sums_ns, [0; WINDOWS]);
+        backlog.add(23_900 * MS, Nanos::MAX);
+        backlog.add(15_000 * MS, 16_300 * MS);
+        let mut sums = [0; WINDOWS];
+        sums[15] = u128::from(100 * MS);
+        sums[0] = u128::from(300 * MS);
+        assert_eq!(backlog.sums_ns, sums);
+        let mut endless = Backlog::new(0, Nanos::MAX - 5);
+        endless.add(3, 9);
+        Backlog::new(0, 3).add(1, 2);
     }
 }

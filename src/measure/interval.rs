@@ -34,6 +34,15 @@ pub struct RawRow {
     pub response_ns: Nanos,
 }
 
+/// Response times of requests that the client held up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeldTimes {
+    /// As they were measured.
+    pub measured: Histogram,
+    /// Without the time for which they were held up.
+    pub without: Histogram,
+}
+
 impl FailedTimes<Kept> {
     /// Adds what was measured in other seconds.
     pub(super) fn join(&mut self, other: &Self) {
@@ -103,6 +112,9 @@ pub struct KindInterval {
     /// Times of requests that failed as a whole, per class.
     #[serde(skip_serializing_if = "is_default")]
     pub failed_times: BTreeMap<Failure, FailedTimes<Histogram>>,
+    /// Times of successful requests that the client held up, if there are any.
+    #[serde(skip_serializing_if = "is_default")]
+    pub held: Option<Box<HeldTimes>>,
 }
 
 impl KindInterval {
@@ -143,6 +155,19 @@ impl KindInterval {
             sum.service.merge(&times.service);
             sum.response.merge(&times.response);
         }
+        if let Some(held) = &other.held {
+            let sum = self.held.get_or_insert_default();
+            sum.measured.merge(&held.measured);
+            sum.without.merge(&held.without);
+        }
+    }
+
+    /// Of a request that succeeded after `response_ns`, the client held it up for `held_ns`.
+    #[cold]
+    pub(super) fn hold(&mut self, response_ns: Nanos, held_ns: Nanos) {
+        let held = self.held.get_or_insert_default();
+        held.measured.record(response_ns);
+        held.without.record(response_ns.saturating_sub(held_ns));
     }
 
     /// Adds the times of a request that succeeded. In a closed loop the response time equals the
@@ -317,6 +342,7 @@ mod tests {
             response: times(&[n * 3_000]),
             lag: times(&[n * 4_000]),
             failed_times: BTreeMap::from([(Failure::Timeout, failed)]),
+            held: Some(Box::new(HeldTimes { measured: times(&[n * 9]), without: times(&[n]) })),
         }
     }
 
@@ -395,6 +421,7 @@ mod tests {
             response: both(3_000),
             lag: both(4_000),
             failed_times: BTreeMap::from([(Failure::Timeout, failed)]),
+            held: Some(Box::new(HeldTimes { measured: both(9), without: both(1) })),
         };
         assert_eq!(sum, expected);
         let wire = Wire { requests: Some(5), ..Wire::default() };

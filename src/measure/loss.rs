@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 /// A thread that is this late was paused.
 pub const PAUSE_NS: Nanos = 5_000_000;
+/// After a pause, a thread has read what came meanwhile in this time.
+pub const READING_NS: Nanos = 5_000_000;
+/// An operation that the client held up for less is not counted as held up.
+pub const HELD_NS: Nanos = 1_000_000;
 
 /// The time that one load thread used and lost during the time of the stage.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -17,10 +21,24 @@ pub struct ThreadLoss {
     pub cpu_ns: Nanos,
     /// The scheduler's accounts of the thread.
     pub scheduled: Scheduled,
-    /// When it was paused for [`PAUSE_NS`] or more, for any reason.
+    /// When it was paused for [`PAUSE_NS`] or more, for any reason, also after that time.
     pub pauses: Spans,
+    /// How much of that lies in the time of the stage.
+    pub paused_ns: Nanos,
     /// How late operations of an open loop were begun through its fault.
     pub late: Histogram,
+    /// Operations that it held up for [`HELD_NS`] or more: begun late, or answered and not read.
+    #[serde(default)]
+    pub held: u64,
+    /// How long it held them up, over all of them.
+    #[serde(default)]
+    pub held_ns: Nanos,
+    /// The pauses in which it did.
+    #[serde(default)]
+    pub holding: Spans,
+    /// Operations that fell due in a pause from which it returned when the stage was over.
+    #[serde(default)]
+    pub unsent: u64,
 }
 
 impl ThreadLoss {
@@ -36,7 +54,7 @@ impl ThreadLoss {
 
     /// The share of the time in which it was paused, 0 to 1.
     pub fn paused(&self) -> f64 {
-        self.share(self.pauses.total_ns())
+        self.share(self.paused_ns)
     }
 
     fn share(&self, ns: Nanos) -> f64 {
@@ -59,6 +77,16 @@ impl Pause {
     pub fn delays(&self, intended: Nanos, began: Nanos) -> Nanos {
         if intended >= self.to || began < self.to { 0 } else { self.to - intended.max(self.from) }
     }
+
+    /// For how long the answer to a request that was sent at `sent` may have lain unread in this
+    /// pause, if it was read at `done`: the most that is possible.
+    #[inline]
+    pub fn holds(&self, sent: Nanos, done: Nanos) -> Nanos {
+        if done < self.to || done > self.to.saturating_add(READING_NS) {
+            return 0;
+        }
+        self.to.saturating_sub(sent.max(self.from))
+    }
 }
 
 #[cfg(test)]
@@ -76,11 +104,22 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_holds_what_is_read_as_soon_as_it_is_over() {
+        let pause = Pause { from: 100, to: 200 };
+        assert_eq!(pause.holds(150, 200), 50, "sent in it");
+        assert_eq!(pause.holds(40, 200 + READING_NS), 100, "under way when it began");
+        assert_eq!(pause.holds(40, 201 + READING_NS), 0, "the answer came later");
+        assert_eq!(pause.holds(40, 199), 0, "read before it was over");
+        assert_eq!(pause.holds(205, 210), 0, "sent after it");
+        assert_eq!(Pause::default().holds(0, 5), 0);
+    }
+
+    #[test]
     fn shares_are_of_the_time_watched() {
         let mut loss = ThreadLoss { watched_ns: 1_000, cpu_ns: 250, ..ThreadLoss::default() };
         loss.scheduled.waited_ns = Some(500);
         assert!((loss.busy() - 0.25).abs() < 1e-9 && (loss.waited().unwrap() - 0.5).abs() < 1e-9);
-        loss.pauses.add(5_000, 5_100);
+        loss.paused_ns = 100;
         assert!((loss.paused() - 0.1).abs() < 1e-9);
         loss.cpu_ns = 5_000;
         assert!((loss.busy() - 1.0).abs() < 1e-9, "never more than all of it");

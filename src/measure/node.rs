@@ -2,6 +2,8 @@
 
 use super::histogram::Histogram;
 use super::recorder::Sample;
+use super::silence::Silences;
+use super::spans::Span;
 use super::summary::Latency;
 use crate::clock::{Nanos, SECOND_NS};
 use crate::op::Failure;
@@ -91,6 +93,9 @@ pub struct NodeLog {
     pub away_ns: Nanos,
     /// When it was taken for gone, in order.
     pub absences: Vec<Absence>,
+    /// When it answered nothing on any connection; `None`: nothing was asked of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silences: Option<Silences>,
 }
 
 impl NodeLog {
@@ -132,9 +137,13 @@ impl NodeLog {
             absence.from = converted(absence.from);
             absence.to = absence.to.map(converted);
         }
+        if let Some(silences) = &mut self.silences {
+            silences.convert((from, to));
+        }
     }
 
-    /// Adds what another shard knows of the same node. Times that overlap are one.
+    /// Adds what another shard knows of the same node. Times that overlap are one, which ends when
+    /// the first of them found the node again: it was there from then on.
     pub fn merge(&mut self, other: &Self) {
         self.connections += other.connections;
         self.away_ns += other.away_ns;
@@ -145,13 +154,31 @@ impl NodeLog {
             let last = self.absences.last_mut();
             match last.filter(|last| last.to.is_none_or(|to| next.from <= to)) {
                 Some(last) => {
-                    last.to = last.to.zip(next.to).map(|(one, two)| one.max(two));
+                    last.to = last.to.into_iter().chain(next.to).min();
                     last.moved += next.moved;
                     last.returned += next.returned;
                 }
                 None => self.absences.push(next),
             }
         }
+        if let Some(theirs) = &other.silences {
+            let common = |ours: Silences| ours.common(theirs);
+            self.silences = Some(self.silences.take().map_or_else(|| theirs.clone(), common));
+        }
+    }
+
+    /// The silences of a stage that began at `start`. One in which the node was found again, when
+    /// asked for that alone, ended then.
+    fn silences(&self, start: Nanos) -> Vec<Span> {
+        let seconds = |ns: Nanos| ns as f64 / SECOND_NS as f64;
+        let mut spans =
+            self.silences.as_ref().map_or_else(Vec::new, |silences| silences.finish(start));
+        for span in &mut spans {
+            let found = self.absences.iter().filter_map(|it| it.to);
+            let found = found.map(|at| seconds(at.saturating_sub(start)) - span.from_s);
+            span.length_s = found.filter(|&it| it > 0.0).fold(span.length_s, f64::min);
+        }
+        spans
     }
 }
 
@@ -191,6 +218,10 @@ pub struct NodeSummary {
     /// When it was taken for gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreachable: Vec<Unreachable>,
+    /// When operations were in flight to it and it answered nothing on any of its connections, for
+    /// 0.1 s or more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silences: Vec<Span>,
     /// From send to the last byte of the answer, of requests that succeeded at least in part.
     pub service: Latency,
     /// From the intended start to the last byte of the answer, of the same.
@@ -228,6 +259,7 @@ impl NodeSummary {
                     returned: it.returned,
                 })
                 .collect(),
+            silences: log.silences(start),
             service: Latency::new(part.service.clone()),
             response: Latency::new(part.response.clone()),
         }
@@ -242,7 +274,7 @@ impl NodeSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Interval, Recorder, Timing};
+    use crate::measure::{Interval, NodeAnswers, Recorder, Spans, Timing};
     use crate::op::{OpKind, Reply};
 
     fn absence(from: Nanos, to: Option<Nanos>, moved: u64) -> Absence {
@@ -299,17 +331,81 @@ mod tests {
             connections: 2,
             away_ns: 5,
             absences: absences.to_vec(),
+            silences: None,
         };
         let mut one = log(&[absence(10, Some(20), 2), absence(40, Some(50), 2)]);
         one.merge(&log(&[absence(12, Some(25), 4), absence(60, None, 2)]));
         assert_eq!(
             one.absences,
-            [absence(10, Some(25), 6), absence(40, Some(50), 2), absence(60, None, 2)]
+            [absence(10, Some(20), 6), absence(40, Some(50), 2), absence(60, None, 2)]
         );
         assert_eq!((one.connections, one.away_ns), (4, 10));
         one.merge(&log(&[absence(45, None, 2)]));
-        assert_eq!(one.absences.len(), 2, "one that has no end goes on over the next");
-        assert_eq!(one.absences[1], absence(40, None, 6));
+        // One connection has not looked again before the end: the node was there all the same.
+        assert_eq!(
+            one.absences[1..],
+            [absence(40, Some(50), 4), absence(60, None, 2)],
+            "{:?}",
+            one.absences
+        );
+        one.merge(&log(&[absence(70, None, 2)]));
+        assert_eq!(one.absences.len(), 3, "nobody has found it");
+        assert_eq!(one.absences[2], absence(60, None, 4));
+    }
+
+    /// The answers of a node, as sent and answered in milliseconds; `false`: never answered.
+    fn silent(operations: &[(u64, u64, bool)]) -> NodeLog {
+        const MS: Nanos = 1_000_000;
+        let answers = NodeAnswers::new(0);
+        for &(sent, done, answered) in operations {
+            answers.add(&Timing::between(sent * MS, done * MS), answered);
+        }
+        let silences = Some(answers.finish(&Spans::default()));
+        NodeLog { silences, ..NodeLog::default() }
+    }
+
+    /// Begin and length of its silences, in milliseconds.
+    fn told(log: &NodeLog) -> Vec<(u64, u64)> {
+        let ms = |s: f64| (s * 1e3).round() as u64;
+        log.silences(0).iter().map(|it| (ms(it.from_s), ms(it.length_s))).collect()
+    }
+
+    #[test]
+    fn a_node_is_silent_while_what_was_sent_to_it_waits() {
+        let frozen = silent(&[(0, 10, true), (11, 4_000, true), (12, 4_001, true)]);
+        assert_eq!(told(&frozen), [(11, 3_989)]);
+        // Nothing was asked of it.
+        assert_eq!(told(&silent(&[(0, 10, true), (4_000, 4_010, true)])), []);
+        // What it never answered waited, too.
+        let lost = silent(&[(0, 10, true), (11, 2_011, false), (4_000, 4_010, true)]);
+        assert_eq!(told(&lost), [(11, 3_999)]);
+        let dead = silent(&[(0, 10, true), (11, 2_011, false)]);
+        assert_eq!(told(&dead), [(11, 2_000)], "as far as is known");
+        assert_eq!(told(&silent(&[(0, 10, true), (11, 12, false), (900, 901, true)])), []);
+        // One connection hung, others were served.
+        let hung: Vec<_> = (0..200).map(|n| (n * 10, n * 10 + 10, true)).collect();
+        let hung = [hung, vec![(5, 2_005, false), (2_500, 2_501, true)]].concat();
+        assert_eq!(told(&silent(&hung)), []);
+    }
+
+    #[test]
+    fn a_node_is_silent_when_it_is_to_all_shards_and_until_it_is_found() {
+        let mut one = silent(&[(0, 10, true), (11, 2_011, false), (4_500, 4_510, true)]);
+        one.merge(&silent(&[(0, 100, true), (101, 2_101, false), (4_000, 4_100, true)]));
+        assert_eq!(told(&one), [(100, 4_000)]);
+        let found = Absence { from: 2_011_000_000, to: Some(3_000_000_000), moved: 1, returned: 1 };
+        one.absences = vec![found];
+        assert_eq!(told(&one), [(100, 2_900)]);
+        one.absences[0].to = Some(50_000_000);
+        assert_eq!(told(&one), [(100, 4_000)], "that was another time");
+        let mut none = NodeLog::default();
+        none.merge(&one);
+        assert_eq!(none.silences, one.silences, "a shard that did not ask knows nothing");
+        one.merge(&NodeLog::default());
+        assert_eq!(none.silences, one.silences);
+        let busy: Vec<_> = (0..500).map(|n| (n * 10, n * 10 + 10, true)).collect();
+        one.merge(&silent(&busy));
+        assert_eq!(told(&one), [], "it answered another shard");
     }
 
     #[test]

@@ -1,20 +1,28 @@
-//! Outages: time in which operations failed by the server's fault, or connections waited to retry,
-//! and no successful operation was in flight.
+//! Outages: time in which operations failed by the server's fault, one after the other, with no
+//! success between them.
 //!
 //! In a closed loop, failures make the load back off, so counts of failed operations say little
 //! about how long a server was away. A slow server is not away: the time of a successful operation
-//! counts as served, however long it takes.
+//! counts as served, however long it takes. Nor does one failure make an outage of the time in
+//! which nothing was asked.
 
 use super::spans::{Span, Spans};
 use super::{Histogram, Latency};
 use crate::clock::{Nanos, SECOND_NS};
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Shorter times without success are just gaps between two operations.
 const LEAST_NS: Nanos = 10_000_000;
+/// So many gaps between two operations without success are no chance: of a server that fails one
+/// operation in ten, four in a row fail once in 10,000.
+const GAPS: u64 = 3;
 /// The most outages to list.
-const MOST_LISTED: usize = 100;
+const MOST_LISTED: usize = Span::MOST_LISTED;
+/// For how long after a failure its connection may wait before it tries again: the longest pause
+/// of `net::rest_after`, and some time to connect. Nothing is known of a server that is asked
+/// later.
+const RETRY_NS: Nanos = 1_100_000_000;
 
 /// What the shards of a stage share: whether any connection fails, and since when none has
 /// succeeded. Read on the hot path, but written there only to a cache line of the shard's own.
@@ -22,6 +30,9 @@ const MOST_LISTED: usize = 100;
 pub struct Pulse {
     /// Failing connections, over all shards.
     down: AtomicU32,
+    /// When the last failure of any shard ended, and whether it was not the first in a row.
+    last_failure: AtomicU64,
+    several: AtomicBool,
     shards: Box<[LastOk]>,
 }
 
@@ -33,7 +44,9 @@ struct LastOk(AtomicU64);
 impl Pulse {
     /// The shared state of this many shards.
     pub fn new(shards: usize) -> Self {
-        Self { down: AtomicU32::new(0), shards: (0..shards).map(|_| LastOk::default()).collect() }
+        let shards = (0..shards).map(|_| LastOk::default()).collect();
+        let (down, last_failure, several) = Default::default();
+        Self { down, last_failure, several, shards }
     }
 
     /// Whether any connection is failing.
@@ -52,15 +65,30 @@ impl Pulse {
     fn last_ok(&self) -> Nanos {
         self.shards.iter().map(|shard| shard.0.load(Ordering::Relaxed)).max().unwrap_or(0)
     }
+
+    /// An operation failed at `done`. Returns when the one before it did, if none has succeeded
+    /// since.
+    fn fails(&self, done: Nanos) -> Option<Nanos> {
+        let before = self.last_failure.fetch_max(done, Ordering::Relaxed);
+        let goes_on = before > 0 && before >= self.last_ok();
+        self.several.store(goes_on, Ordering::Relaxed);
+        goes_on.then_some(before)
+    }
+
+    /// Ends the failures in a row: returns when the last of several ended.
+    fn recovers(&self) -> Option<Nanos> {
+        let several = self.several.swap(false, Ordering::Relaxed);
+        several.then(|| self.last_failure.load(Ordering::Relaxed))
+    }
 }
 
-/// Since when a connection has failed.
+/// The failures of one connection since it last succeeded.
 #[derive(Clone, Copy, Debug)]
 pub struct Spell {
     /// When the first operation that failed was begun.
     began: Nanos,
-    /// The same, or when any operation last succeeded before the failure was known.
-    alone: Nanos,
+    /// When the last one ended.
+    last: Nanos,
 }
 
 /// The outages that one shard has seen; after merging, that all have seen.
@@ -96,33 +124,53 @@ impl OutageLog {
         (began, done): (Nanos, Nanos),
     ) -> Nanos {
         self.served.add(began, done);
-        self.end(pulse, spell, began)
+        self.until_retried(pulse, began);
+        Self::end(&mut self.waits, pulse, spell, began)
     }
 
-    /// An operation begun at `began` failed by the server's fault; `answered`: the server did
-    /// answer.
+    /// An operation failed by the server's fault; `answered`: the server did answer.
     #[cold]
     pub fn failed(
         &mut self,
         pulse: &Pulse,
         spell: &mut Option<Spell>,
-        (began, answered): (Nanos, bool),
+        ((began, done), answered): ((Nanos, Nanos), bool),
     ) {
         self.answered |= answered;
+        // Successes before the first failure were not tracked.
+        let alone = began.max(pulse.last_ok());
+        self.down.add(pulse.fails(done).map_or(alone, |before| before.min(alone)), done);
         if spell.is_none() {
-            // Successes before this were not tracked.
-            *spell = Some(Spell { began, alone: began.max(pulse.last_ok()) });
             pulse.down.fetch_add(1, Ordering::Relaxed);
+        }
+        *spell = Some(Spell { began: spell.map_or(began, |it| it.began), last: done });
+    }
+
+    /// After several failures, the pause before the next try is part of the outage.
+    fn until_retried(&mut self, pulse: &Pulse, until: Nanos) {
+        if let Some(last) = pulse.recovers()
+            && until <= last + RETRY_NS
+        {
+            self.down.add(last, until);
         }
     }
 
-    /// Ends the `spell` of a connection, if any, at `until`. Returns its length.
-    pub fn end(&mut self, pulse: &Pulse, spell: &mut Option<Spell>, until: Nanos) -> Nanos {
-        let Some(Spell { began, alone }) = spell.take() else { return 0 };
+    /// A connection begins nothing more at `until`. Returns how long its failures lasted.
+    pub fn leave(&mut self, pulse: &Pulse, spell: &mut Option<Spell>, until: Nanos) -> Nanos {
+        if spell.is_some() {
+            self.until_retried(pulse, until);
+        }
+        Self::end(&mut self.waits, pulse, spell, until)
+    }
+
+    /// Ends the `spell` of a connection, if any, with what succeeded, or left, at `until`. Returns
+    /// its length.
+    fn end(waits: &mut Histogram, pulse: &Pulse, spell: &mut Option<Spell>, until: Nanos) -> Nanos {
+        let Some(Spell { began, last }) = spell.take() else { return 0 };
         pulse.down.fetch_sub(1, Ordering::Relaxed);
-        self.down.add(alone, until);
-        let waited_ns = until.saturating_sub(began);
-        self.waits.record(waited_ns);
+        // What came later did not wait for the server, but for its turn.
+        let waited_ns = until.min(last + RETRY_NS).saturating_sub(began);
+        waits.record(waited_ns);
         waited_ns
     }
 
@@ -150,9 +198,15 @@ impl OutageLog {
         self.served.convert((from, to));
     }
 
-    /// The outages of a stage that began at `start`.
-    pub fn finish(&self, start: Nanos) -> Outage {
-        let spans = self.down.without(&self.served).of_at_least(LEAST_NS);
+    /// When operations failed and none succeeded. Where an operation succeeds every `gap_ns`, two
+    /// that fail in a row may do so by chance.
+    pub fn spans(&self, gap_ns: Nanos) -> Spans {
+        let least_ns = LEAST_NS.max(gap_ns.saturating_mul(GAPS));
+        self.down.without(&self.served).of_at_least(least_ns)
+    }
+
+    /// The outages of a stage that began at `start`: the server was away for `spans`.
+    pub fn finish(&self, start: Nanos, spans: &Spans) -> Outage {
         Outage {
             total_s: spans.total_ns() as f64 / SECOND_NS as f64,
             spans: spans.longest(start, MOST_LISTED),
@@ -202,6 +256,10 @@ mod tests {
         spells: [Option<Spell>; 2],
     }
 
+    fn finish(log: &OutageLog) -> Outage {
+        log.finish(0, &log.spans(0))
+    }
+
     impl Bed {
         fn new() -> Self {
             let logs = [RefCell::default(), RefCell::default()];
@@ -215,18 +273,23 @@ mod tests {
         }
 
         fn failed(&mut self, of: usize, began_ms: u64) {
+            self.failed_until(of, began_ms, began_ms);
+        }
+
+        fn failed_until(&mut self, of: usize, began_ms: u64, done_ms: u64) {
             let mut log = self.logs[of].borrow_mut();
-            log.failed(&self.pulse, &mut self.spells[of], (began_ms * MS, false));
+            let times = (began_ms * MS, done_ms * MS);
+            log.failed(&self.pulse, &mut self.spells[of], (times, false));
         }
 
         fn finish(&mut self, end_ms: u64) -> Outage {
             let mut all = OutageLog::default();
             for (log, spell) in self.logs.iter().zip(&mut self.spells) {
-                log.borrow_mut().end(&self.pulse, spell, end_ms * MS);
+                log.borrow_mut().leave(&self.pulse, spell, end_ms * MS);
                 all.merge(&log.borrow());
             }
             assert_eq!(self.pulse.down.load(Ordering::Relaxed), 0);
-            all.finish(0)
+            finish(&all)
         }
     }
 
@@ -242,11 +305,11 @@ mod tests {
         };
         let mut cut_off = log(&[(1_000, 5_000)]);
         cut_off.join(&OutageLog::default());
-        let outage = cut_off.finish(0);
+        let outage = finish(&cut_off);
         assert!(outage.total_s < 1e-9 && outage.waits.is_some_and(|it| it.samples == 1));
         let mut both = log(&[(1_000, 5_000)]);
         both.join(&log(&[(4_000, 9_000)]));
-        assert!((both.finish(0).total_s - 1.0).abs() < 1e-6);
+        assert!((finish(&both).total_s - 1.0).abs() < 1e-6);
     }
 
     #[test]
@@ -256,18 +319,62 @@ mod tests {
         bed.ok(1, 3_950, 4_010);
         bed.failed(0, 4_000);
         bed.failed(1, 4_010);
-        bed.failed(0, 5_000);
-        assert_eq!(bed.ok(0, 18_100, 18_120), 14_100, "what this connection lived through");
-        bed.ok(1, 18_110, 18_130);
+        for second in 5..18 {
+            bed.failed(0, second * 1_000);
+        }
+        assert_eq!(bed.ok(0, 17_100, 17_120), 13_100, "what this connection lived through");
+        bed.ok(1, 17_110, 17_130);
         let outage = bed.finish(20_000);
         assert_eq!(outage.spans.len(), 1);
         assert_eq!(outage.longest(), Some(outage.spans[0]));
         assert!(!outage.is_none() && Outage::default().is_none());
-        assert!((outage.total_s - 14.09).abs() < 1e-6, "{outage:?}");
+        assert!((outage.total_s - 13.09).abs() < 1e-6, "{outage:?}");
         assert!((outage.spans[0].from_s - 4.01).abs() < 1e-6);
         let waits = outage.waits.unwrap();
         assert_eq!(waits.samples, 2);
-        assert!(waits.max_us > 14.0e6);
+        assert!(waits.max_us > 13.0e6);
+    }
+
+    #[test]
+    fn one_failure_is_no_outage_of_the_time_in_which_nothing_was_asked() {
+        let mut bed = Bed::new();
+        bed.ok(0, 0, 10);
+        bed.failed_until(0, 500, 505);
+        // Its own next turn comes late; so does the other connection's.
+        bed.ok(1, 1_000, 1_010);
+        assert_eq!(bed.ok(0, 3_000, 3_010), 1_105);
+        bed.failed_until(0, 3_500, 3_505);
+        let outage = bed.finish(9_000);
+        assert!(outage.total_s < 1e-9 && outage.waits.is_some(), "{outage:?}");
+    }
+
+    #[test]
+    fn failures_in_a_row_last_from_the_first_to_the_last() {
+        let mut bed = Bed::new();
+        bed.ok(0, 0, 10);
+        bed.failed_until(0, 500, 505);
+        bed.failed_until(1, 900, 905);
+        // Nobody waited so long to try again.
+        bed.ok(1, 5_000, 5_010);
+        assert!((bed.finish(9_000).total_s - 0.405).abs() < 1e-6);
+    }
+
+    #[test]
+    fn two_in_a_row_are_no_outage_where_few_are_asked() {
+        let mut log = OutageLog::default();
+        log.down.add(500 * MS, 905 * MS);
+        let total_s = |gap_ms: u64| log.spans(gap_ms * MS).total_ns() as f64 / 1e9;
+        assert!((total_s(135) - 0.405).abs() < 1e-6, "three gaps are none by chance");
+        assert!(total_s(136) < 1e-9);
+    }
+
+    #[test]
+    fn a_time_out_lasts_until_it_is_over() {
+        let mut bed = Bed::new();
+        bed.ok(0, 0, 10);
+        bed.failed_until(0, 500, 30_500);
+        bed.ok(0, 30_500, 30_510);
+        assert!((bed.finish(40_000).total_s - 30.0).abs() < 1e-6);
     }
 
     #[test]
@@ -311,7 +418,7 @@ mod tests {
             let mut bed = Bed::new();
             for (of, answered) in answers.into_iter().enumerate() {
                 let mut log = bed.logs[of].borrow_mut();
-                log.failed(&bed.pulse, &mut bed.spells[of], (MS, answered));
+                log.failed(&bed.pulse, &mut bed.spells[of], ((MS, MS), answered));
             }
             assert_eq!(bed.finish(100).answered, answers != [false, false]);
         }
@@ -321,7 +428,9 @@ mod tests {
     fn one_that_never_ends_lasts_to_the_end_of_the_stage() {
         let mut bed = Bed::new();
         bed.ok(0, 0, 10);
-        bed.failed(0, 10);
+        for ms in [10, 1_000, 2_000] {
+            bed.failed(0, ms);
+        }
         let outage = bed.finish(3_010);
         assert!((outage.total_s - 3.0).abs() < 1e-6 && !outage.answered, "{outage:?}");
     }

@@ -128,6 +128,12 @@ impl Recorder {
         self.interval.node_mut(node).add(sample, drained);
     }
 
+    /// Of the request that was just recorded, the client held it up for `held_ns`.
+    #[cold]
+    pub fn hold(&mut self, kind: OpKind, timing: &Timing, held_ns: Nanos) {
+        self.interval.kind_mut(kind).hold(timing.response_ns, held_ns);
+    }
+
     /// Keeps the reason of the first failure of a kind and class; `reason` is called only if there
     /// is none yet.
     #[cold]

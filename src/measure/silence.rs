@@ -4,6 +4,7 @@
 //! was waiting in each. The server was silent where all shards had a gap and one of them waited. A
 //! shard without work has a gap, too, but waits for nothing.
 
+use super::loss::READING_NS;
 use super::probe::Timing;
 use super::spans::{Span, Spans};
 use crate::clock::{Nanos, SECOND_NS};
@@ -15,9 +16,7 @@ const LEAST_NS: Nanos = 100_000_000;
 /// The most gaps that a shard keeps: the longest.
 const MOST_KEPT: usize = 1_000;
 /// The most silences to list.
-const MOST_LISTED: usize = 100;
-/// After a pause, a thread has read what came meanwhile in this time.
-const READING_NS: Nanos = 5_000_000;
+const MOST_LISTED: usize = Span::MOST_LISTED;
 /// The end of a gap that no answer ended. Sums with it stay in range.
 const NEVER: Nanos = Nanos::MAX / 2;
 
@@ -36,6 +35,15 @@ struct Gap {
 pub struct Answers {
     last: Cell<Nanos>,
     gaps: RefCell<Vec<Gap>>,
+}
+
+/// The answers of one of several nodes to one shard. Here an operation counts from when it was
+/// sent: while it was waiting for a connection, this node was not asked.
+#[derive(Debug)]
+pub struct NodeAnswers {
+    answers: Answers,
+    /// From when to when operations were in flight that were never answered; since the last answer.
+    lost: Cell<Option<(Nanos, Nanos)>>,
 }
 
 /// The gaps between the answers of one shard; after merging, those that all have in common.
@@ -94,6 +102,46 @@ impl Answers {
     }
 }
 
+impl NodeAnswers {
+    /// No answers yet in a stage that begins at `start`.
+    pub fn new(start: Nanos) -> Self {
+        Self { answers: Answers::new(start), lost: Cell::default() }
+    }
+
+    /// An operation that was sent to the node has ended, `answered` or not.
+    pub fn add(&self, timing: &Timing, answered: bool) {
+        let (sent, done) = (timing.done.saturating_sub(timing.service_ns), timing.done);
+        if !answered {
+            // What fails at once was refused: nobody waited.
+            if done - sent >= LEAST_NS {
+                let (from, to) = self.lost.get().unwrap_or((sent, done));
+                self.lost.set(Some((from.min(sent), to.max(done))));
+            }
+            return;
+        }
+        let last = self.answers.last.get();
+        self.answers.add(&Timing::between(sent, done));
+        if let Some((since, until)) = self.lost.take() {
+            let mut gaps = self.answers.gaps.borrow_mut();
+            let waited = |gap: &&mut Gap| gap.from >= last && until >= gap.from + LEAST_NS;
+            if let Some(gap) = gaps.last_mut().filter(waited) {
+                gap.due = gap.due.min(since.max(gap.from));
+            }
+        }
+    }
+
+    /// The gaps, as those of [`Answers::finish`].
+    pub fn finish(&self, pauses: &Spans) -> Silences {
+        let mut silences = self.answers.finish(pauses);
+        if let (Some((since, until)), Some(open)) = (self.lost.get(), silences.gaps.pop()) {
+            let (from, to) = (open.from, until.max(open.from));
+            silences.gaps.push(Gap { from, to, due: since.clamp(from, to) });
+            silences.gaps.push(Gap { from: to, ..open });
+        }
+        silences
+    }
+}
+
 impl Silences {
     /// What these gaps and those of another shard have in common.
     #[must_use]
@@ -121,6 +169,15 @@ impl Silences {
                 *time = to.saturating_add(*time).saturating_sub(from);
             }
         }
+    }
+
+    /// Silences of at least `least_ns`.
+    pub fn of_at_least(&self, least_ns: Nanos) -> Spans {
+        let mut spans = Spans::default();
+        for gap in self.gaps.iter().filter(|gap| gap.to - gap.due >= least_ns.max(LEAST_NS)) {
+            spans.add(gap.due, gap.to);
+        }
+        spans
     }
 
     /// The longest silences of a stage that began at `start`, in order.

@@ -17,6 +17,11 @@ pub struct Span {
     pub length_s: f64,
 }
 
+impl Span {
+    /// The most spans of one kind that a stage's record lists: the longest.
+    pub const MOST_LISTED: usize = 100;
+}
+
 /// Spans of time on the clock of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spans {

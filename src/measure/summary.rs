@@ -104,6 +104,10 @@ pub struct OperationSummary {
     pub service: Latency,
     /// From the intended start to the last byte of the answer, of the same.
     pub response: Latency,
+    /// The same without the time for which springload itself held them up, if it did for a
+    /// millisecond or more: the real times lie between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_without_client: Option<Latency>,
     /// From the intended start to the real one, of all requests.
     pub lag: Latency,
     /// Documents returned by scans.
@@ -191,6 +195,11 @@ impl OperationSummary {
             findings: part.findings.clone(),
             service: Latency::new(part.service.clone()),
             response: Latency::new(part.response.clone()),
+            response_without_client: part.held.as_deref().map(|held| {
+                let mut without = part.response.without(&held.measured);
+                without.merge(&held.without);
+                Latency::new(without)
+            }),
             lag: Latency::new(part.lag.clone()),
             rows: part.rows,
             per_row: part.per_row.as_deref().map(|times| Latency::new(times.clone())),

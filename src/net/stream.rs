@@ -3,6 +3,7 @@
 use super::endpoint::Endpoint;
 use super::timestamps::Timestamps;
 use crate::clock::Nanos;
+use crate::op::Failure;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::io;
 use std::pin::Pin;
@@ -46,9 +47,11 @@ impl Stream {
     /// when answers arrive.
     ///
     /// # Errors
-    /// The last address's error, if none answers.
+    /// If none answers: the error of the last address that the server had a part in, or else of the
+    /// last one.
     pub async fn connect(endpoint: &Endpoint, failed: u32, noting: bool) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        let mut known = false;
         let count = endpoint.addresses.len();
         for address in endpoint.addresses.iter().cycle().skip(failed as usize).take(count) {
             match TcpStream::connect(address).await {
@@ -59,7 +62,15 @@ impl Stream {
                     }
                     return Self::secure(stream, endpoint).await;
                 }
-                Err(error) => last = error,
+                Err(error) => {
+                    // A machine without IPv6 has no address for that of a server, which says
+                    // nothing if the server refuses at the other.
+                    let by_server = Failure::of_connect(&error) == Failure::Connect;
+                    if by_server || !known {
+                        last = error;
+                    }
+                    known |= by_server;
+                }
             }
         }
         Err(last)

@@ -2,6 +2,8 @@
 
 use super::Stream;
 use super::endpoint::{Endpoint, TlsOptions, tls_config};
+use crate::op::Failure;
+use rustix::io::Errno;
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -20,12 +22,23 @@ pub struct Trouble {
     pub problem: String,
     /// What to do.
     pub cure: String,
+    /// It is springload's own machine that lacks something.
+    pub own: bool,
 }
 
 impl Trouble {
     /// A problem and its cure.
     pub fn new(problem: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { problem: problem.into(), cure: cure.into() }
+        Self { problem: problem.into(), cure: cure.into(), own: false }
+    }
+
+    /// The reason to record for an operation. It has the cure only where that is one for the
+    /// machine whose user reads it.
+    pub fn reason(&self) -> String {
+        match self {
+            Self { problem, cure, own: true } => format!("{problem}: {cure}"),
+            Self { problem, .. } => problem.clone(),
+        }
     }
 
     /// What the error of a connection means.
@@ -34,12 +47,17 @@ impl Trouble {
         if let Some(error) = inner {
             return of_tls(error);
         }
+        if Failure::of_connect(error).by_client() {
+            return of_own(error);
+        }
         match error.kind() {
             io::ErrorKind::ConnectionRefused => {
                 let cure = "start a server there, or check host and port";
                 Self::new("connection refused: nothing listens there", cure)
             }
-            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+            io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::NetworkDown => {
                 Self::new("there is no way to that host", "check the address and the network")
             }
             io::ErrorKind::TimedOut => Self::timed_out(),
@@ -51,11 +69,30 @@ impl Trouble {
         }
     }
 
+    /// The class and the reason of an operation that failed because there was no connection.
+    pub fn refused(error: &io::Error) -> (Failure, String) {
+        (Failure::of_connect(error), Self::of(error).reason())
+    }
+
     /// Nothing came in time.
     pub fn timed_out() -> Self {
         let cure = "check host and port and what is in between, or give a longer --timeout";
         Self::new("no answer within the timeout", cure)
     }
+}
+
+/// What springload's own machine has too little of.
+fn of_own(error: &io::Error) -> Trouble {
+    let (what, cure) = match Errno::from_io_error(error) {
+        Some(Errno::ADDRNOTAVAIL) => {
+            ("local ports", "widen net.ipv4.ip_local_port_range, or reconnect less")
+        }
+        Some(Errno::MFILE) => ("open files", "raise ulimit -n, or use fewer connections"),
+        Some(Errno::NFILE) => ("open files", "raise fs.file-max, or use fewer connections"),
+        _ => ("memory for sockets", "use fewer connections"),
+    };
+    let problem = format!("springload's machine ran out of {what}");
+    Trouble { own: true, ..Trouble::new(problem, cure) }
 }
 
 fn of_tls(error: &TlsError) -> Trouble {
@@ -147,6 +184,40 @@ async fn speaks_tls(endpoint: &Endpoint) -> bool {
         Err(error) => {
             let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
             matches!(inner, Some(TlsError::AlertReceived(_) | TlsError::PeerIncompatible(_)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_this_machine_lacks_is_told_with_its_cure() {
+        let refused = |errno: Errno| Trouble::refused(&io::Error::from(errno));
+        for (errno, words) in [
+            (
+                Errno::ADDRNOTAVAIL,
+                "springload's machine ran out of local ports: widen net.ipv4.ip_local_port_range, \
+                 or reconnect less",
+            ),
+            (
+                Errno::MFILE,
+                "springload's machine ran out of open files: raise ulimit -n, or use fewer \
+                 connections",
+            ),
+            (
+                Errno::NOBUFS,
+                "springload's machine ran out of memory for sockets: use fewer connections",
+            ),
+        ] {
+            assert_eq!(refused(errno), (Failure::Local, words.to_owned()));
+        }
+        let there = "connection refused: nothing listens there".to_owned();
+        assert_eq!(refused(Errno::CONNREFUSED), (Failure::Connect, there));
+        for errno in [Errno::NETUNREACH, Errno::HOSTUNREACH, Errno::NETDOWN] {
+            let way = "there is no way to that host".to_owned();
+            assert_eq!(refused(errno), (Failure::Unreachable, way));
         }
     }
 }

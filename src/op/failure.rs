@@ -1,8 +1,10 @@
 //! What can go wrong with an operation, and the reason that is given.
 
 use super::steers;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::io;
 
 /// Why an operation, or one document of a bulk operation, did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -29,6 +31,10 @@ pub enum Failure {
     Timeout,
     /// No connection could be made.
     Connect,
+    /// There is no way to the server: a network, or its host, cannot be reached. Nothing was sent.
+    Unreachable,
+    /// This machine had no port, file or memory left for a connection. Nothing was sent.
+    Local,
     /// The peer closed or reset the connection before the complete answer.
     Reset,
     /// A request that may have changed something got no complete answer, so it is not known whether
@@ -58,8 +64,30 @@ impl Failure {
     pub const fn answered(self) -> bool {
         !matches!(
             self,
-            Self::Connect | Self::Timeout | Self::Reset | Self::Unanswered | Self::Protocol
+            Self::Connect
+                | Self::Unreachable
+                | Self::Local
+                | Self::Timeout
+                | Self::Reset
+                | Self::Unanswered
+                | Self::Protocol
         )
+    }
+
+    /// Whether nothing was sent because there was no connection.
+    pub const fn unconnected(self) -> bool {
+        matches!(self, Self::Connect | Self::Unreachable | Self::Local)
+    }
+
+    /// The class of a connection that failed with `error`.
+    pub fn of_connect(error: &io::Error) -> Self {
+        match Errno::from_io_error(error) {
+            Some(
+                Errno::ADDRNOTAVAIL | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM,
+            ) => Self::Local,
+            Some(Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN) => Self::Unreachable,
+            _ => Self::Connect,
+        }
     }
 
     /// Whether the request has certainly changed nothing.
@@ -69,6 +97,8 @@ impl Failure {
             Self::Authentication
                 | Self::Conflict
                 | Self::Connect
+                | Self::Unreachable
+                | Self::Local
                 | Self::NotFound
                 | Self::PreconditionFailed
                 | Self::Rejected
@@ -92,7 +122,7 @@ impl Failure {
     }
 
     /// Every class, in report order.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Conflict,
         Self::NotFound,
         Self::PreconditionFailed,
@@ -103,6 +133,8 @@ impl Failure {
         Self::ServerError,
         Self::Timeout,
         Self::Connect,
+        Self::Unreachable,
+        Self::Local,
         Self::Reset,
         Self::Unanswered,
         Self::Protocol,
@@ -130,6 +162,8 @@ impl Failure {
             Self::ServerError => "server_error",
             Self::Timeout => "timeout",
             Self::Connect => "connect",
+            Self::Unreachable => "unreachable",
+            Self::Local => "local",
             Self::Reset => "reset",
             Self::Unanswered => "unanswered",
             Self::Protocol => "protocol",
@@ -145,7 +179,25 @@ impl Failure {
 
     /// The name in words, such as `not found`.
     pub fn words(self) -> String {
-        self.name().replace('_', " ")
+        match self {
+            Self::Local => "out of ports or files".to_owned(),
+            _ => self.name().replace('_', " "),
+        }
+    }
+
+    /// Whether the machine that springload runs on is at fault.
+    pub const fn by_client(self) -> bool {
+        matches!(self, Self::Local)
+    }
+
+    /// Whether the network is at fault, or the server's host, which cannot be told apart.
+    pub const fn by_network(self) -> bool {
+        matches!(self, Self::Unreachable)
+    }
+
+    /// Whether the server did not serve the request, by its own fault or the network's.
+    pub const fn unserved(self) -> bool {
+        self.by_server() || self.by_network()
     }
 
     /// Whether the server is at fault, not the request.
@@ -245,6 +297,37 @@ mod tests {
     #[test]
     fn the_table_follows_the_enum_order() {
         assert!(Failure::ALL.iter().enumerate().all(|(i, class)| class.index() == i));
+    }
+
+    #[test]
+    fn the_system_says_whose_fault_it_is_that_there_is_no_connection() {
+        let class = |errno: Errno| Failure::of_connect(&io::Error::from(errno));
+        for errno in [Errno::ADDRNOTAVAIL, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
+        {
+            assert_eq!(class(errno), Failure::Local, "{errno}");
+        }
+        for errno in [Errno::NETUNREACH, Errno::HOSTUNREACH, Errno::NETDOWN] {
+            assert_eq!(class(errno), Failure::Unreachable, "{errno}");
+        }
+        for errno in [Errno::CONNREFUSED, Errno::CONNRESET, Errno::TIMEDOUT, Errno::ACCESS] {
+            assert_eq!(class(errno), Failure::Connect, "{errno}");
+        }
+        // As where an address has no name: the system was not asked.
+        let own = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        assert_eq!(Failure::of_connect(&own), Failure::Connect);
+    }
+
+    #[test]
+    fn every_failure_is_at_most_one_party_s() {
+        for class in Failure::ALL {
+            let parties = [class.by_client(), class.by_server(), class.by_network()];
+            assert!(parties.iter().filter(|it| **it).count() <= 1, "{class}");
+            assert!(!class.unconnected() || class.refuses() && !class.answered(), "{class}");
+        }
+        assert!(Failure::Local.by_client() && !Failure::Local.unserved());
+        assert!(Failure::Unreachable.by_network() && Failure::Unreachable.unserved());
+        assert!(Failure::Connect.by_server() && Failure::Connect.unserved());
+        assert!(!Failure::Conflict.unserved());
     }
 
     #[test]

@@ -82,8 +82,10 @@ impl Plan {
             Pace::Open { schedule, .. } => schedule.segments.len(),
             _ => 0,
         };
+        let beyond_all = |most: usize| most as u64 > MOST_CONNECTIONS;
         let beyond = [
             (self.connections as u64 > MOST_CONNECTIONS, "connections"),
+            (self.most_connections.is_some_and(beyond_all), "most_connections"),
             (self.threads as u64 > MOST_CONNECTIONS, "threads"),
             (self.stages.len() > MOST_STAGES, "stages"),
             (self.stages.iter().any(|it| segments(it) > MOST_STAGES), "segments of a load"),
@@ -95,9 +97,12 @@ impl Plan {
         let connections = self.connections as u64;
         let numbers = [
             Flagged::new("connections", connections).out_of_range(1, MOST_CONNECTIONS),
+            Flagged::new("most_connections", self.most_connections.unwrap_or(1) as u64)
+                .out_of_range(1, MOST_CONNECTIONS),
             Flagged::new("threads", self.threads as u64)
                 .out_of_range(1, MOST_THREADS.min(connections).max(1)),
             Flagged::new("timeout_ns", self.timeout_ns).out_of_range(1, YEAR_NS),
+            Flagged::new("give_up_ns", self.give_up_ns.unwrap_or(1)).out_of_range(1, YEAR_NS),
             check_max_answer(self.max_answer),
             Flagged::new("fill.wait_for_server_ns", self.fill.wait_for_server_ns.unwrap_or(0))
                 .out_of_range(0, YEAR_NS),

@@ -63,6 +63,7 @@ fn of_list() -> Plan {
         threads: Some(2),
         seed: 1,
         timeout_ns: 5,
+        give_up_ns: None,
         max_answer: 5,
         once: false,
         operations: Some(50),

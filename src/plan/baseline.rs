@@ -126,7 +126,7 @@ impl Plan {
     pub fn essence(&self) -> BTreeMap<String, Value> {
         let plan = serde_json::to_value(self).unwrap_or_default();
         let mut members: BTreeMap<String, Value> = serde_json::from_value(plan).unwrap_or_default();
-        for name in ["command", "label", "seed", "thresholds", "baseline"] {
+        for name in ["command", "label", "seed", "thresholds", "noise", "baseline"] {
             members.remove(name);
         }
         members.values_mut().for_each(without_seeds);

@@ -2,8 +2,10 @@
 
 use super::http;
 use super::load::{
-    check_length, check_load, check_max_answer, check_threads, pace, staged, thresholds,
+    check_give_up, check_length, check_load, check_max_answer, check_threads, most_connections,
+    pace, staged, thresholds,
 };
+use super::noise::Noise;
 use super::planned::{MOST_CONNECTIONS, MOST_THREADS, Plan};
 use super::schemas::SchemaPlan;
 use super::spec::{LoadSpec, PlanSpec};
@@ -38,6 +40,8 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
     let connections = spec.connections.value.clamp(1, MOST_CONNECTIONS) as usize;
     let stages = stages(spec);
     let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
+    let at_first = connections as u64;
+    let most_connections = most_connections(&spec.load, at_first, &stages, &mut mistakes);
     if mistakes.is_empty() {
         spec.work.check_shares(connections, &mut mistakes);
     }
@@ -69,10 +73,12 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         label: None,
         target,
         connections,
+        most_connections,
         threads: threads.clamp(1, connections),
         seed: spec.seed,
         ids: spec.ids.clone(),
         timeout_ns: spec.timeout_ns,
+        give_up_ns: spec.give_up_ns,
         max_answer: spec.max_answer,
         schemas,
         stages,
@@ -81,6 +87,7 @@ pub fn check(spec: &PlanSpec) -> Result<Plan, Vec<Invalid>> {
         audit: spec.audit,
         probe: spec.probe.clone(),
         thresholds,
+        noise: Noise::default(),
         baseline: None,
         http: spec.http.clone(),
         ycsb: spec.measurement.clone(),
@@ -130,6 +137,7 @@ fn check_ranges(spec: &PlanSpec, mistakes: &mut Vec<Invalid>) {
     if spec.timeout_ns == 0 {
         mistakes.push(Invalid::new("--timeout", "must be above 0", "give for example 30s"));
     }
+    mistakes.extend(check_give_up(spec.give_up_ns));
     if spec.schemas.iter().any(|(_, _, weight)| *weight == 0) {
         let cure = "give WEIGHT:FILE with a weight of 1 or more";
         mistakes.push(Invalid::new("--schema", "the weight is 0", cure));

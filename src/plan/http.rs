@@ -1,8 +1,10 @@
 //! A run of plain HTTP requests: its specification, and the plan made from it.
 
 use super::load::{
-    check_length, check_load, check_max_answer, check_threads, pace, staged, thresholds,
+    check_give_up, check_length, check_load, check_max_answer, check_threads, most_connections,
+    pace, staged, thresholds,
 };
+use super::noise::Noise;
 use super::planned::{FillPlan, MOST_CONNECTIONS, Plan};
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
@@ -77,6 +79,8 @@ pub struct HttpSpec {
     pub seed: u64,
     /// The timeout of one request.
     pub timeout_ns: Nanos,
+    /// How long the servers may be silent; `None`: 30 s, or the timeout if that is longer.
+    pub give_up_ns: Option<Nanos>,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
     /// Each user makes as many requests as the list has, whatever `operations` says.
@@ -136,19 +140,13 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         }
     }
     mistakes.append(&mut reader.mistakes);
-    if spec.urls.is_empty() {
-        let cure = "give a URL, or -f FILE with one per line";
-        mistakes.push(Invalid::new("URL", "there are no requests", cure));
-    }
-    if http.log_in.iter().filter_map(|it| it.body.as_ref()).any(|body| body.schema.is_some()) {
-        let cure = "write the body out, or name a file with it";
-        mistakes.push(Invalid::new("login-url", "a login cannot be made from a schema", cure));
-    }
-    for header in &http.headers {
-        mistakes.extend(check_header(header));
-    }
+    check_list(spec, &http, &mut mistakes);
     let stages = stages(spec, http.requests.len() as u64);
     let thresholds = thresholds(&spec.thresholds, &stages, &mut mistakes);
+    let most_connections = match &spec.load {
+        HttpLoad::Steady(load) => most_connections(load, users, &stages, &mut mistakes),
+        HttpLoad::Thinking(_) => None,
+    };
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
@@ -160,10 +158,12 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         label: None,
         target,
         connections: users as usize,
+        most_connections,
         threads: threads.clamp(1, users as usize),
         seed: spec.seed,
         ids: Ids::Sequential,
         timeout_ns: spec.timeout_ns,
+        give_up_ns: spec.give_up_ns,
         max_answer: spec.max_answer,
         schemas: reader.schemas,
         stages,
@@ -172,11 +172,25 @@ pub fn check_http_as(spec: &HttpSpec, who: &mut Requester<'_>) -> Result<Plan, V
         audit: false,
         probe: None,
         thresholds,
+        noise: Noise::default(),
         baseline: None,
         http: Some(http),
         ycsb: None,
         fleet: None,
     })
+}
+
+/// Refuses a list without requests, a login that cannot be made, and headers that are none.
+fn check_list(spec: &HttpSpec, list: &HttpPlan, mistakes: &mut Vec<Invalid>) {
+    if spec.urls.is_empty() {
+        let cure = "give a URL, or -f FILE with one per line";
+        mistakes.push(Invalid::new("URL", "there are no requests", cure));
+    }
+    if list.log_in.iter().filter_map(|it| it.body.as_ref()).any(|body| body.schema.is_some()) {
+        let cure = "write the body out, or name a file with it";
+        mistakes.push(Invalid::new("login-url", "a login cannot be made from a schema", cure));
+    }
+    mistakes.extend(list.headers.iter().filter_map(|header| check_header(header)));
 }
 
 /// The servers of `list`.
@@ -228,6 +242,7 @@ pub(super) fn restored_target(stored: &TargetPlan, list: &HttpPlan) -> TargetPla
 
 fn check_times(spec: &HttpSpec, mistakes: &mut Vec<Invalid>) {
     mistakes.extend(check_max_answer(spec.max_answer));
+    mistakes.extend(check_give_up(spec.give_up_ns));
     if spec.timeout_ns == 0 {
         mistakes.push(Invalid::new("--timeout", "must be above 0", "give for example 30s"));
     }

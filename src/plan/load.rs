@@ -1,5 +1,6 @@
 //! What all runs have in common: pacing, thresholds, limits.
 
+use super::planned::MOST_CONNECTIONS;
 use super::spec::LoadSpec;
 use super::stage::StagePlan;
 use super::threshold::Threshold;
@@ -53,6 +54,21 @@ pub(super) fn check_load(load: &LoadSpec, mistakes: &mut Vec<Invalid>) {
     }
 }
 
+/// How many connections the stages may open, if that is more than there are at first. Less is
+/// refused.
+pub(super) fn most_connections(
+    load: &LoadSpec,
+    connections: u64,
+    stages: &[StagePlan],
+    mistakes: &mut Vec<Invalid>,
+) -> Option<usize> {
+    let LoadSpec::Open { most_connections: Some(most), .. } = *load else { return None };
+    let asked = Flagged::new("--max-connections", most);
+    mistakes.extend(asked.out_of_range(connections, MOST_CONNECTIONS));
+    let grows = |it: &StagePlan| matches!(it.pace, Pace::Open { .. }) && it.work.grows();
+    (most > connections && stages.iter().any(grows)).then_some(most as usize)
+}
+
 /// The requested stages, each with its pace.
 pub(super) fn staged(
     steps: Vec<Step>,
@@ -76,7 +92,7 @@ pub(super) fn staged(
 pub(super) fn pace(load: &LoadSpec, seed: u64) -> (Pace, Option<u64>) {
     match load {
         LoadSpec::Closed { think_ns } => (Pace::Closed { think_ns: *think_ns }, None),
-        LoadSpec::Open { segments, arrivals, max_in_flight, slack_ns } => {
+        LoadSpec::Open { segments, arrivals, max_in_flight, slack_ns, .. } => {
             let open_end = segments.iter().any(|segment| segment.length_ns == 0);
             let mut segments = segments.clone();
             for segment in &mut segments {
@@ -119,6 +135,12 @@ pub(super) fn thresholds(
         }
     }
     thresholds
+}
+
+/// Refuses to give up at once.
+pub(super) fn check_give_up(give_up_ns: Option<u64>) -> Option<Invalid> {
+    let cure = "give for example 1m";
+    (give_up_ns == Some(0)).then(|| Invalid::new("--give-up", "must be above 0", cure))
 }
 
 /// Refuses a limit of 0 for answers.

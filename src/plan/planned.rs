@@ -2,21 +2,27 @@
 
 use super::baseline::Baseline;
 use super::fleet::FleetPlan;
+use super::noise::Noise;
 use super::probe::ProbePlan;
 use super::schemas::SchemaPlan;
 use super::stage::StagePlan;
 use super::threshold::Threshold;
 use super::ycsb_measurement::MeasurementPlan;
-use crate::clock::Nanos;
+use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::{HttpPlan, TargetPlan};
+use crate::engine::Pace;
 use crate::net::MAX_ANSWER;
 use crate::schema::Ids;
+use crate::workload::StageWork as _;
 use serde::{Deserialize, Serialize};
 
 /// CouchDB itself accepts up to 65,536 connections.
 pub(super) const MOST_CONNECTIONS: u64 = 65_536;
 /// More threads than processors of any machine.
 pub(super) const MOST_THREADS: u64 = 256;
+
+/// How long a server may be silent, unless the timeout is longer.
+const GIVE_UP_NS: Nanos = 30 * SECOND_NS;
 
 /// A run that has been checked. Serialises without any password.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +36,9 @@ pub struct Plan {
     pub target: TargetPlan,
     /// How many connections are used at once.
     pub connections: usize,
+    /// How many an open loop may have opened in the end, if they are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_connections: Option<usize>,
     /// How many threads share them.
     pub threads: usize,
     /// The seed of documents, operations and gaps.
@@ -39,6 +48,10 @@ pub struct Plan {
     pub ids: Ids,
     /// The timeout of one operation, in nanoseconds.
     pub timeout_ns: Nanos,
+    /// How long the server may be silent before the run is given up, in nanoseconds; `None`: 30 s,
+    /// or the timeout if that is longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub give_up_ns: Option<Nanos>,
     /// The largest answer that is read, in bytes as received.
     #[serde(default = "max_answer", skip_serializing_if = "is_max_answer")]
     pub max_answer: u64,
@@ -61,6 +74,9 @@ pub struct Plan {
     /// What makes the run fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
+    /// What becomes of the run if this machine is too busy.
+    #[serde(default, skip_serializing_if = "Noise::is_fail")]
+    pub noise: Noise,
     /// Earlier runs that the run is judged by, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
@@ -73,6 +89,21 @@ pub struct Plan {
     /// The agents that share the load, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetPlan>,
+}
+
+impl Plan {
+    /// How long the server may be silent before the run is given up, in nanoseconds.
+    pub fn patience_ns(&self) -> Nanos {
+        let asked = self.fill.wait_for_server_ns.or(self.give_up_ns);
+        asked.unwrap_or_else(|| self.timeout_ns.max(GIVE_UP_NS))
+    }
+
+    /// How many connections a stage may open besides those that it has at first.
+    pub fn spare(&self, stage: &StagePlan) -> usize {
+        let grows = matches!(stage.pace, Pace::Open { .. }) && stage.work.grows();
+        let most = self.most_connections.filter(|_| grows).unwrap_or(0);
+        most.saturating_sub(self.connections)
+    }
 }
 
 const fn max_answer() -> u64 {
@@ -88,7 +119,7 @@ const fn is_max_answer(bytes: &u64) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FillPlan {
     /// How long to wait for a server that has gone away, in nanoseconds; batches without an answer
-    /// are resent. `None`: the timeout of one operation, and nothing is resent.
+    /// are resent. `None`: until it is given up, and nothing is resent.
     pub wait_for_server_ns: Option<Nanos>,
     /// Record the rate as a function of the size of the database, and ask for that size.
     pub growth: bool,

@@ -14,13 +14,13 @@ const METRICS: &str = "p50, p90, p95, p99, p99.9, mean, max (after service. or l
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Quantity {
-    /// The kind of operations; `None` for all kinds together.
+    /// The kind of operations; `None` for all kinds of what the run is about.
     pub kind: Option<OpKind>,
     /// What of them.
     pub metric: Metric,
 }
 
-/// What is judged of operations, over all measured stages together.
+/// What is judged of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// A time per request.

@@ -33,6 +33,8 @@ pub enum LoadSpec {
         max_in_flight: Option<u64>,
         /// Operations due within this time of each other may begin together.
         slack_ns: Nanos,
+        /// How many connections may be opened as they are needed; `None`: those that there are.
+        most_connections: Option<u64>,
     },
 }
 
@@ -76,6 +78,8 @@ pub struct PlanSpec {
     pub ids: Ids,
     /// The timeout of one operation.
     pub timeout_ns: Nanos,
+    /// How long the server may be silent; `None`: 30 s, or the timeout if that is longer.
+    pub give_up_ns: Option<Nanos>,
     /// The largest answer that is read, in bytes.
     pub max_answer: u64,
     /// Schemas with weights, and the flag each was given with; if empty, the built-in one.
@@ -126,6 +130,7 @@ impl PlanSpec {
             seed: 1,
             ids: Ids::Sequential,
             timeout_ns: 30 * SECOND_NS,
+            give_up_ns: None,
             max_answer: MAX_ANSWER,
             schemas: Vec::new(),
             work,

@@ -1,6 +1,6 @@
 //! What each agent contributed to a run on several machines, or in several processes.
 
-use crate::measure::is_default;
+use crate::measure::{Span, is_default};
 use serde::{Deserialize, Serialize};
 
 /// One agent of a run.
@@ -59,11 +59,33 @@ pub struct AgentStage {
     pub cpu_s: f64,
     /// The share of the time that its busiest thread was computing, 0 to 1; 0 if it was lost.
     pub busiest_thread: f64,
+    /// What it lost of its own time; absent if it was lost, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<AgentClient>,
     /// It was lost before the end of the stage: these are only the seconds that it reported.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lost: bool,
     /// Second by second.
     pub series: Vec<AgentSecond>,
+}
+
+/// What one agent lost of its own time in a stage. Shares are of the thread that lost most, 0 to 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentClient {
+    /// The share of the time that a thread was ready to run but had no processor.
+    pub waited_thread: f64,
+    /// The share of the time that a thread was paused.
+    pub paused_thread: f64,
+    /// How late it began operations by its own fault, in microseconds: the 99th percentile; `null`
+    /// in a closed loop.
+    pub late_p99_us: Option<f64>,
+    /// Requests that it held up for a millisecond or more.
+    pub held: u64,
+    /// For how long, in seconds over all of them.
+    pub held_s: f64,
+    /// Its longest pauses, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<Span>,
 }
 
 /// One second of one agent, or several of a long stage.

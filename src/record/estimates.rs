@@ -1,16 +1,13 @@
 //! How far the figures of a stage can be relied on: intervals, the end of the warm-up, and what
 //! rises or falls. From the series alone.
 
-use crate::generate::{Stream, mix};
 use crate::measure::{Growth, Histogram, Series, SeriesRow, is_default};
 use crate::op::OpKind;
-use crate::statistics::{
-    Beginning, Bounded, Bounds, Fit, Seen, Slope, beginning, mean, mean_interval,
-};
+use crate::statistics::{Beginning, Bounds, Fit, Seen, Slope, beginning, mean, mean_interval};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The fewest steps of which anything but intervals is told.
+/// The fewest steps of which anything is told.
 const FEWEST_STEPS: usize = 20;
 /// The least change over a stage that counts as one, as a share.
 const LEAST_CHANGE: f64 = 0.01;
@@ -65,9 +62,9 @@ pub enum Estimate {
         /// Its upper end.
         high: f64,
     },
-    /// The stage is too short against its memory.
+    /// The stage is too short.
     TooShort {
-        /// About how many seconds are needed, at least.
+        /// How many seconds are needed.
         needed_s: u32,
     },
 }
@@ -114,12 +111,7 @@ struct Steps {
 impl Estimates {
     /// Of a stage that began operations for `measured_s` seconds. `None`: not even a second is
     /// complete, or nothing succeeded.
-    pub fn of(
-        series: &Series,
-        measured_s: f64,
-        growth: Option<&Growth>,
-        seed: u64,
-    ) -> Option<Self> {
+    pub fn of(series: &Series, measured_s: f64, growth: Option<&Growth>) -> Option<Self> {
         let longest = series.rows.iter().map(|row| row.seconds).max()?;
         let step_s = SeriesRow::length_s(longest);
         // The last answer may be counted a little early.
@@ -133,10 +125,7 @@ impl Estimates {
         if count == 0 || all.rates.iter().all(|rate| *rate <= 0.0) {
             return None;
         }
-        let draws = |of: usize| Stream::new(mix(seed, 0x0e57, of as u64), 0);
-        let operation = |kind: OpKind| {
-            (kind, steps(&|other| other == kind).intervals(&mut draws(kind.index() + 1)))
-        };
+        let operation = |kind: OpKind| (kind, steps(&|other| other == kind).intervals());
         let medians = all.medians();
         let begins = if count < FEWEST_STEPS {
             Vec::new()
@@ -157,7 +146,7 @@ impl Estimates {
         Some(Self {
             over_s: step_s.saturating_mul(count as u32),
             step_s,
-            all: all.intervals(&mut draws(0)),
+            all: all.intervals(),
             operations: kinds.into_iter().map(operation).collect(),
             steady_from_s: from.map(|step| step as u32 * step_s),
             unsettled,
@@ -183,37 +172,32 @@ impl Steps {
         Self { step_s, rates, times }
     }
 
-    fn intervals(&self, draws: &mut Stream) -> Intervals {
+    fn intervals(&self) -> Intervals {
         if self.rates.iter().all(|rate| *rate <= 0.0) {
             return Intervals::default();
         }
         let mut whole = Histogram::default();
         self.times.iter().for_each(|step| whole.merge(step));
-        let seen = Seen::new(&self.times.iter().map(Histogram::counts).collect::<Vec<_>>());
-        let throughput = mean_interval(&self.rates, draws);
-        let mut quantile = |percent: f64| {
-            let bounded = seen.quantile_interval(percent / 100.0, draws);
-            bounded.filter(|_| whole.earns(percent)).map(|it| self.estimate(it, 1e3))
+        let times: Vec<_> = self.times.iter().map(Histogram::counts).collect();
+        let seen = Seen::new(&times);
+        let quantile = |percent: f64| {
+            let bounds = || seen.as_ref()?.quantile_interval(percent / 100.0);
+            whole.earns(percent).then(|| self.estimate(bounds(), 1e3))?
         };
-        let (p50_us, p99_us) = (quantile(50.0), quantile(99.0));
-        let throughput_per_s = throughput.map(|it| self.estimate(it, 1.0));
-        Intervals { throughput_per_s, p50_us, p99_us }
+        let throughput_per_s = self.estimate(mean_interval(&self.rates), 1.0);
+        Intervals { throughput_per_s, p50_us: quantile(50.0), p99_us: quantile(99.0) }
     }
 
-    fn estimate(&self, bounded: Bounded, unit: f64) -> Estimate {
-        // Two decimals, as all times have.
-        let rounded = |value: f64| (value / unit * 100.0).round() / 100.0;
-        match bounded {
-            Bounded::Within(Bounds { low, high }) => {
-                Estimate::Interval { low: rounded(low), high: rounded(high) }
-            }
-            Bounded::TooShort(steps) => {
-                // A quarter more: a short stage shows too little of its memory.
-                let seconds = u32::try_from(steps * 5 / 4).unwrap_or(u32::MAX / 10);
-                let needed_s = seconds.saturating_mul(self.step_s).div_ceil(10).saturating_mul(10);
-                Estimate::TooShort { needed_s }
-            }
+    /// Of rates and times, which are never below 0.
+    fn estimate(&self, bounds: Option<Bounds>, unit: f64) -> Option<Estimate> {
+        if self.rates.len() < FEWEST_STEPS {
+            let needed_s = self.step_s.saturating_mul(FEWEST_STEPS as u32);
+            return Some(Estimate::TooShort { needed_s });
         }
+        // Two decimals, as all times have.
+        let rounded = |value: f64| (value.max(0.0) / unit * 100.0).round() / 100.0;
+        let Bounds { low, high } = bounds?;
+        Some(Estimate::Interval { low: rounded(low), high: rounded(high) })
     }
 
     /// The median of each step, in nanoseconds; where nothing ended, that of the step before.

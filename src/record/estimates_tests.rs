@@ -1,6 +1,7 @@
 //! Estimates of series made by hand.
 
 use super::*;
+use crate::generate::{mix, unit};
 use crate::measure::{Interval, KindInterval, SeriesLog, SizePoint};
 
 /// A second with `ok` reads of about `us` microseconds.
@@ -19,7 +20,7 @@ fn series(seconds: impl Iterator<Item = Interval>) -> Series {
 }
 
 fn of(series: &Series, measured_s: f64) -> Option<Estimates> {
-    Estimates::of(series, measured_s, None, 42)
+    Estimates::of(series, measured_s, None)
 }
 
 /// What chance adds to the number of a second.
@@ -48,7 +49,6 @@ fn a_steady_stage_has_narrow_intervals_per_kind_and_no_trend() {
     let (low, high) = bounds(estimates.all.p50_us);
     assert!(1_002.0 < low && low <= high && high < 1_008.0, "{low} {high}");
     assert_eq!(estimates.operations.keys().collect::<Vec<_>>(), [&OpKind::Read]);
-    assert_eq!(of(&series, 60.0).unwrap(), estimates, "the same seed, the same draws");
 }
 
 #[test]
@@ -65,10 +65,43 @@ fn the_last_second_counts_only_if_it_is_complete_and_an_empty_one_counts_as_none
 #[test]
 fn a_short_stage_says_how_long_it_must_be() {
     let estimates = of(&series((0..3).map(|at| reads(at, 1_000, 1_000))), 3.0).unwrap();
-    let short = Some(Estimate::TooShort { needed_s: 30 });
+    let short = Some(Estimate::TooShort { needed_s: 20 });
     let all = Intervals { throughput_per_s: short, p50_us: short, p99_us: short };
     assert_eq!((estimates.all, estimates.steady_from_s), (all, None));
     assert!(!estimates.unsettled && estimates.trends.is_empty());
+    // From 20 s on all have one, whatever their memory.
+    let slow = |at: u32| reads(at, 1_000 + 200 * u64::from(at / 10 % 2) + noise(at), 1_000);
+    let told = |seconds: u32| of(&series((0..seconds).map(slow)), f64::from(seconds)).unwrap().all;
+    assert_eq!(told(19), all);
+    for seconds in [20, 60, 300] {
+        let Intervals { throughput_per_s, p50_us, p99_us } = told(seconds);
+        let (low, high) = bounds(throughput_per_s);
+        assert!(low < 1_105.0 && 1_105.0 < high, "{seconds} s: {low} {high}");
+        bounds(p50_us);
+        bounds(p99_us);
+    }
+}
+
+#[test]
+fn an_interval_of_a_stage_that_remembers_covers_the_truth() {
+    // Neighbouring seconds correlate by 0.8: most such stages had no interval once, and those that
+    // had one missed the truth in a third of all cases.
+    let covers = |trial: u64| {
+        let mut level = 0.0;
+        let mut next = |at: u32| {
+            // Twelve uniform numbers less their mean: nearly normal, with variance 1.
+            let drawn = |nth: u64| unit(mix(trial, u64::from(at), nth));
+            let news = (0..12).map(drawn).sum::<f64>() - 6.0;
+            level = if at == 0 { news } else { 0.8 * level + 0.6 * news };
+            reads(at, (1_000.0 + 100.0 * level).round() as u64, 1_000)
+        };
+        let series = series((0..60).map(&mut next));
+        let (low, high) = bounds(of(&series, 60.0).unwrap().all.throughput_per_s);
+        low <= 1_000.0 && 1_000.0 <= high
+    };
+    let covered = (0..40).filter(|trial| covers(*trial)).count();
+    // 94 % do, as docs/load-shapes.md has it.
+    assert!(covered >= 34, "{covered} of 40");
 }
 
 #[test]
@@ -93,10 +126,8 @@ fn a_stall_makes_the_interval_wide() {
     let stalled =
         |at: u32| if at % 20 == 10 { reads(at, 60, 900_000) } else { reads(at, 100, 1_000) };
     let estimates = of(&series((0..60).map(stalled)), 60.0).unwrap();
-    match estimates.all.p99_us {
-        Some(Estimate::Interval { low, high }) => assert!(high > 100.0 * low, "{low} {high}"),
-        other => assert!(matches!(other, Some(Estimate::TooShort { .. })), "{other:?}"),
-    }
+    let (low, high) = bounds(estimates.all.p99_us);
+    assert!(high > 100.0 * low, "{low} {high}");
 }
 
 #[test]
@@ -105,7 +136,8 @@ fn a_long_stage_is_taken_in_longer_steps() {
     let estimates = of(&series, 1_500.4).unwrap();
     assert_eq!((estimates.over_s, estimates.step_s), (1_500, 10));
     let (low, high) = bounds(estimates.all.throughput_per_s);
-    assert!(104.0 < low && low < 105.0 && 105.0 < high && high < 106.0, "{low} {high}");
+    // What chance adds has a mean of 5, and of these steps one of 5.12.
+    assert!(104.5 < low && low < 105.12 && 105.12 < high && high < 105.7, "{low} {high}");
 }
 
 #[test]
@@ -128,7 +160,7 @@ fn a_warm_up_is_marked_and_a_fill_that_slows_down_has_a_slope() {
     let size = |at_s, bytes| SizePoint { at_s, file_bytes: Some(bytes), ..SizePoint::default() };
     let sizes = vec![size(0.0, 1_000_000_000), size(100.0, 3_000_000_000)];
     let growth = Growth { sizes, ..Growth::default() };
-    let estimates = Estimates::of(&series, 100.0, Some(&growth), 42).unwrap();
+    let estimates = Estimates::of(&series, 100.0, Some(&growth)).unwrap();
     let [Trend { percent, per: Per::Gb, .. }] = estimates.trends[..] else {
         panic!("{:?}", estimates.trends)
     };
@@ -142,7 +174,7 @@ fn growth_of_little_is_none_and_so_is_a_change_of_little() {
     let size = |at_s, bytes| SizePoint { at_s, file_bytes: Some(bytes), ..SizePoint::default() };
     let sizes = vec![size(0.0, 1_000_000_000), size(100.0, 1_050_000_000)];
     let growth = Growth { sizes, ..Growth::default() };
-    let estimates = Estimates::of(&slowing, 100.0, Some(&growth), 42).unwrap();
+    let estimates = Estimates::of(&slowing, 100.0, Some(&growth)).unwrap();
     assert!(matches!(estimates.trends[..], [Trend { per: Per::Minute, .. }]), "{estimates:?}");
     // Half a percent in all, as clear as it is.
     let little = |at: u32| reads(at, 100_000 - u64::from(at) * 5, 1_000);

@@ -34,6 +34,7 @@ pub(crate) fn stage(name: &str, parts: Vec<(u32, OpKind, KindInterval)>) -> Stag
         load: LoadRecord::default(),
         client,
         verdict: Verdict::Closed,
+        account: None,
         operations: totals.summarise(elapsed_s),
         connections: PhaseTable::default(),
         series: series.finish().0,
@@ -150,6 +151,7 @@ pub(crate) fn fleet(agents: usize) -> RunRecord {
         failed: 10,
         cpu_s: 1.5,
         busiest_thread: 0.15,
+        client: None,
         lost: false,
         series: (0..10).map(second).collect(),
     };

@@ -1,7 +1,9 @@
 //! What must be known of a run's agents before its numbers are trusted: which were lost, began
 //! late, were slow, or have a clock that is known too little.
 
-use super::{AgentRecord, AgentStage, Code, EndedBy, Lost, RunRecord, StageRecord, Warning};
+use super::{
+    AgentRecord, AgentStage, Code, EndedBy, Hindrance, Lost, RunRecord, StageRecord, Warning,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -292,10 +294,19 @@ fn slow<'a>(record: &'a RunRecord, stage: &StageRecord) -> (Vec<(&'a AgentRecord
     (rates, median)
 }
 
-/// The agent whose thread was the busiest: ` of agent 3`; empty without agents.
-pub(super) fn busiest(stage: &StageRecord) -> String {
-    let busiest = stage.agents.iter().max_by(|a, b| a.busiest_thread.total_cmp(&b.busiest_thread));
-    busiest.map_or_else(String::new, |agent| format!(", of agent {},", agent.index))
+/// The agent that was hindered most, by its own figures: ` on agent 3`; empty without agents.
+pub(super) fn guilty(stage: &StageRecord, by: Hindrance) -> String {
+    let lost = |agent: &AgentStage| -> f64 {
+        let Some(client) = &agent.client else { return agent.busiest_thread };
+        match by {
+            Hindrance::Unknown | Hindrance::Computed(_) => agent.busiest_thread,
+            Hindrance::Waited(_) => client.waited_thread,
+            Hindrance::Held(_) => client.held_s.max(client.waited_thread),
+            Hindrance::Late(_) => client.late_p99_us.unwrap_or(0.0),
+        }
+    };
+    let guilty = stage.agents.iter().max_by(|a, b| lost(a).total_cmp(&lost(b)));
+    guilty.map_or_else(String::new, |agent| format!(" on agent {}", agent.index))
 }
 
 #[cfg(test)]

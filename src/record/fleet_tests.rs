@@ -3,7 +3,7 @@
 use super::*;
 use crate::plan::FleetPlan;
 use crate::record::fixture::{fleet, lose};
-use crate::record::{AgentStarts, Ended, Lost, ResultKind, Verdict};
+use crate::record::{AgentClient, AgentStarts, Ended, Lost, ResultKind, Verdict};
 
 fn told(record: &RunRecord, code: Code) -> Vec<String> {
     let warnings = record.warnings.iter().filter(|it| it.code == code);
@@ -116,15 +116,41 @@ fn what_comes_before_a_lost_agent_does_so() {
     let result = lost(|it| crud(it).operations.iter_mut().for_each(|it| it.ok = 0));
     assert_eq!(result.exit_status, 3);
     let result = lost(|it| {
-        it.plan.thresholds = vec!["read.max > 1us".parse().unwrap()];
-        let (busiest_thread, late_p99_us) = (1.0, 0.0);
-        crud(it).verdict = Verdict::ClientBound { busiest_thread, late_p99_us };
+        let (busiest_thread, late_p99_us, by) = (1.0, 0.0, Hindrance::Computed(1.0));
+        crud(it).verdict = Verdict::ClientBound { busiest_thread, late_p99_us, by };
     });
     assert_eq!(result.exit_status, 5);
     let reason = result.reason.unwrap();
     assert!(reason.starts_with("degraded: agent 0 of 8 ("), "{reason}");
-    assert!(reason.contains("; mixed: client-bound, result not valid: "), "{reason}");
-    assert!(reason.contains("busiest thread, of agent 7, computed 100 %"), "{reason}");
+    let words = "; mixed: client-bound: springload on agent 7 computed 100 % of the time";
+    assert!(reason.contains(words), "{reason}");
+}
+
+#[test]
+fn the_agent_that_lost_most_is_named_by_its_own_figures() {
+    let client = |waited_thread, held_s, late_us| AgentClient {
+        waited_thread,
+        held_s,
+        late_p99_us: Some(late_us),
+        ..AgentClient::default()
+    };
+    let mut record = fleet(3);
+    let agents = &mut crud(&mut record).agents;
+    agents[0].client = Some(client(0.1, 0.2, 90_000.0));
+    agents[1].client = Some(client(0.4, 0.5, 2_000.0));
+    agents[2].client = Some(client(0.2, 9.0, 1_000.0));
+    agents[2].busiest_thread = 0.9;
+    let stage = crud(&mut record);
+    for (by, agent) in [
+        (Hindrance::Late(90_000.0), 0),
+        (Hindrance::Waited(0.4), 1),
+        (Hindrance::Held(0.3), 2),
+        (Hindrance::Computed(0.9), 2),
+    ] {
+        assert_eq!(guilty(stage, by), format!(" on agent {agent}"), "{by:?}");
+    }
+    stage.agents.clear();
+    assert_eq!(guilty(stage, Hindrance::Unknown), "");
 }
 
 #[test]

@@ -7,28 +7,36 @@ pub(crate) mod fixture;
 mod agents;
 mod baseline;
 mod begun;
+mod blame;
 mod environment;
 mod estimates;
+mod facts;
 mod fill;
 mod fleet;
+mod pool;
+mod rate;
 mod result;
+mod sure;
 mod threshold;
-mod verdict;
 mod visible;
 mod warning;
 mod within;
 
-pub use agents::{AgentRecord, AgentSecond, AgentStage, Lost};
+pub use agents::{AgentClient, AgentRecord, AgentSecond, AgentStage, Lost};
 pub use baseline::{Regression, Standing};
+pub use blame::bound_words;
 pub use environment::{Calibration, Environment};
 pub use estimates::{Estimate, Estimates, Intervals, Per, Trend, Trending};
 pub use fleet::{AgentStarts, numbers as agent_numbers};
+pub use pool::{HeldRecord, OpenedRecord, PoolRecord};
+pub use rate::too_short_for_a_rate;
 pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
 pub use threshold::{Judgement, Unit};
-pub use verdict::{Hindrance, Verdict};
 pub use warning::{Code, Warning, unanswered};
 
-use crate::driver::ServerFacts;
+pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_ns};
+
+use crate::driver::{OWN_SERVERS, ServerFacts};
 use crate::measure::{
     Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Slot, Span,
     Visibility, is_default,
@@ -122,6 +130,12 @@ impl ServerRecord {
         Self { url, name, version, stand_in, same_machine, database, created, ..Self::default() }
     }
 
+    /// What it is of springload's own servers, such as `stand-in`; `None`: none of them.
+    pub fn own(&self) -> Option<&str> {
+        let named = self.name.strip_prefix(OWN_SERVERS);
+        named.or(self.stand_in.then_some("stand-in"))
+    }
+
     /// What could not be done at the end of the run, in words.
     pub(crate) fn left_words(&self) -> Option<String> {
         let (why, database) = (self.left.as_ref()?, &self.database);
@@ -156,6 +170,10 @@ pub struct StageRecord {
     pub client: ClientRecord,
     /// Whether the numbers can be trusted.
     pub verdict: Verdict,
+    /// Whose fault it was: the client's, the server's, the network's or nobody's. Absent in older
+    /// records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
     /// When nothing succeeded.
     #[serde(default, skip_serializing_if = "Outage::is_none")]
     pub outage: Outage,
@@ -244,6 +262,9 @@ pub struct LoadRecord {
     pub dropped: u64,
     /// Requests still waiting when the stage ended.
     pub unsent: u64,
+    /// Of these, requests that fell due while springload was paused until then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unsent_by_client: u64,
     /// Requests due per second of the schedule.
     pub offered_per_s: f64,
     /// Requests completed per second of the schedule.
@@ -252,6 +273,9 @@ pub struct LoadRecord {
     /// its end; 0 if it could be chance.
     #[serde(default, skip_serializing_if = "is_default")]
     pub backlog_growth_per_s: f64,
+    /// How the connections of an open loop were used; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolRecord>,
 }
 
 /// The cost of springload itself in a stage, and the time that it lost.
@@ -323,6 +347,19 @@ impl StageRecord {
     /// Whether it only prepares what is measured.
     pub fn is_preparation(&self) -> bool {
         !self.purpose().is_measured()
+    }
+
+    /// How far its numbers can be relied on. Older records have only their verdict.
+    pub fn trust(&self) -> Trust {
+        self.account.as_ref().map_or_else(Trust::default, |account| account.trust)
+    }
+
+    /// What was missing in a time in which the server was away.
+    pub fn away_words(&self, away: Span) -> &'static str {
+        let end = |span: Span| span.from_s + span.length_s;
+        let common = |it: &Span| end(*it).min(end(away)) - it.from_s.max(away.from_s);
+        let silent = self.silences.iter().any(|it| common(it) >= away.length_s / 2.0);
+        if silent || !self.outage.answered { "no answer" } else { "nothing succeeded" }
     }
 
     /// The measurements of requests, without composite operations.

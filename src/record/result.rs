@@ -1,10 +1,10 @@
 //! The result of a run, worded the same in every report, and its exit status.
 
 use super::warning::DATA_WRONG;
-use super::{Code, RunRecord, StageRecord, Unit, Verdict, Warning};
+use super::{Code, Judgement, RunRecord, StageRecord, Unit, Verdict, Warning};
 use crate::measure::failure_words;
 use crate::op::Failure;
-use crate::plan::{Metric, StageWork as _};
+use crate::plan::{Metric, Noise, Purpose, Quantity, StageWork as _};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -137,9 +137,11 @@ fn found(record: &RunRecord) -> Option<Found<'_>> {
         .or_else(|| data_wrong(record))
         .or_else(|| audit_incomplete(record))
         .or_else(|| not_trustworthy(record))
+        .or_else(|| unsure(record))
         .or_else(|| threshold(record))
         .or_else(|| failures(record))
         .or_else(|| regression(record))
+        .or_else(|| left(record))
 }
 
 fn ended(record: &RunRecord) -> Option<Found<'_>> {
@@ -161,7 +163,7 @@ fn ended(record: &RunRecord) -> Option<Found<'_>> {
     Some((Cause::Ended(Some(ended)), RunResult { kind, exit_status, reason }))
 }
 
-/// Nothing succeeded, or the target could not be closed as it should.
+/// Nothing succeeded, or a load phase left records out.
 fn unusable(record: &RunRecord) -> Option<Found<'_>> {
     let none_ok = |stage: &&StageRecord| {
         !stage.operations.is_empty() && stage.operations.iter().all(|o| o.ok == 0)
@@ -174,11 +176,15 @@ fn unusable(record: &RunRecord) -> Option<Found<'_>> {
         let cause = Cause::NotLoaded(stage, missing, records);
         return Some((cause, RunResult::failed(3, reason + &lost)));
     }
-    if let Some(stage) = record.measured().find(none_ok) {
-        let reason =
-            format!("no operation of the {} stage succeeded: {}", stage.title(), stage.failures());
-        return Some((Cause::NoneOk(stage), RunResult::failed(3, reason)));
-    }
+    let stage = record.measured().find(none_ok)?;
+    let advice = record.fill_advice(stage).map_or_else(String::new, |it| format!("; {it}"));
+    let (title, why) = (stage.title(), stage.failures());
+    let reason = format!("no operation of the {title} stage succeeded: {why}{advice}");
+    Some((Cause::NoneOk(stage), RunResult::failed(3, reason)))
+}
+
+/// The target could not be closed as it should: a warning, unless nothing else is wrong.
+fn left(record: &RunRecord) -> Option<Found<'_>> {
     record.server.left_words().map(|words| (Cause::Left, RunResult::failed(3, words)))
 }
 
@@ -229,16 +235,27 @@ fn not_trustworthy(record: &RunRecord) -> Option<Found<'_>> {
 }
 
 /// Why the numbers of a stage cannot be trusted, other than by the loss of agents.
+///
+/// What springload itself has lost matters in the stage that the run is about, and where nothing
+/// was asked but its figures: limits are judged one by one.
 fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
-    let doubtful = |stage: &&StageRecord| {
-        !stage.verdict.trustworthy() && !matches!(stage.verdict, Verdict::AgentsLost { .. })
+    let asked = !record.plan.thresholds.is_empty();
+    let main = |stage: &StageRecord| {
+        record.main_stage().is_some_and(|it| std::ptr::eq(it, stage))
+            || stage.purpose() != Purpose::Fill
+    };
+    let doubtful = |stage: &&StageRecord| match stage.verdict {
+        Verdict::AgentsLost { .. } => false,
+        Verdict::ClientBound { .. } => {
+            main(stage) && record.plan.noise == Noise::Fail && (!asked || record.is_compared())
+        }
+        verdict => !verdict.trustworthy(),
     };
     let stage = record.measured().find(doubtful)?;
-    let why =
-        super::warning::of_verdict(stage).map_or("nothing was measured".to_owned(), |it| it.1);
+    let why = super::blame::of_verdict(stage).map_or("nothing was measured".to_owned(), |it| it.1);
     let mut reason = format!("{}: {why}", stage.title());
     // Other failures may be the cause, such as a deleted database.
-    let (failed, issued) = (record.unprovoked(stage, |class| !class.by_server()), stage.issued());
+    let (failed, issued) = (record.unprovoked(stage, |class| !class.unserved()), stage.issued());
     if failed as f64 > issued as f64 * FAILED {
         let words = stage.failures();
         let _ =
@@ -247,20 +264,43 @@ fn doubtful(record: &RunRecord) -> Option<(&StageRecord, String)> {
     Some((stage, reason))
 }
 
-fn threshold(record: &RunRecord) -> Option<Found<'_>> {
+/// The thresholds that are broken, except by comparison with a baseline: those for certain, or
+/// those that springload itself may have broken.
+fn broken(record: &RunRecord, by_client: bool) -> Option<String> {
     let broken = record.thresholds.iter().filter(|it| it.broken && !it.is_regression());
-    let broken: Vec<_> = broken.collect();
-    let first = broken.first()?;
-    let mut reason = first.expression.to_string();
-    if broken.len() > 1 {
-        reason = format!("{reason} and {} more", broken.len() - 1);
+    let all: Vec<_> = broken.filter(|it| it.by_client == by_client).collect();
+    let first = all.first()?.expression.to_string();
+    Some(match all.len() {
+        1 => first,
+        several => format!("{first} and {} more", several - 1),
+    })
+}
+
+/// Springload itself may have broken a threshold, and none is broken for certain.
+fn unsure(record: &RunRecord) -> Option<Found<'_>> {
+    let by_baseline = record.thresholds.iter().find(|it| it.is_regression() && it.by_client);
+    let words = broken(record, true).or_else(|| Some(by_baseline?.expression.to_string()));
+    let words = words.filter(|_| broken(record, false).is_none())?;
+    if record.plan.noise == Noise::Warn {
+        return None;
     }
+    let reason = Some(format!(
+        "{words}, but this may be springload's own doing: this machine was too busy; use a quieter \
+         one"
+    ));
+    let (kind, exit_status) = (ResultKind::NotTrustworthy, RunResult::UNTRUSTWORTHY);
+    Some((Cause::Threshold, RunResult { kind, exit_status, reason }))
+}
+
+fn threshold(record: &RunRecord) -> Option<Found<'_>> {
+    let reason = broken(record, false).or_else(|| broken(record, true))?;
     Some((Cause::Threshold, RunResult::failed(4, reason)))
 }
 
 /// The run is worse than its baseline, by a threshold or by more than is allowed.
 fn regression(record: &RunRecord) -> Option<Found<'_>> {
-    let by_threshold = record.thresholds.iter().filter(|it| it.is_regression());
+    let sure = |it: &&Judgement| !it.by_client || record.plan.noise == Noise::Warn;
+    let by_threshold = record.thresholds.iter().filter(|it| it.is_regression()).filter(sure);
     let by_threshold = by_threshold.map(|it| it.expression.to_string());
     let broken = record.regressions.iter().filter(|it| it.broken).map(|it| {
         let change = it.change.unwrap_or_default().abs();
@@ -282,15 +322,20 @@ fn regression(record: &RunRecord) -> Option<Found<'_>> {
 
 /// More operations failed than allowed, if the plan has no threshold for errors.
 fn failures(record: &RunRecord) -> Option<Found<'_>> {
-    let says_else = |threshold: &crate::plan::Threshold| threshold.metric == Metric::Errors;
-    if record.plan.thresholds.iter().any(says_else) {
-        return None;
-    }
-    let stage = record.measured().find(|stage| record.failing(stage))?;
+    let says_else = |stage: &StageRecord| {
+        let limits = record.plan.thresholds.iter().filter(|it| it.metric == Metric::Errors);
+        let mut limited = limits.flat_map(|it| record.stages_of(it.quantity()));
+        limited.any(|it| std::ptr::eq(it, stage))
+    };
+    let stage = record.measured().find(|stage| record.failing(stage) && !says_else(stage))?;
     let (failed, issued) = (record.unprovoked(stage, |_| true), stage.issued());
+    let all = Quantity { kind: None, metric: Metric::Errors };
+    let kind = stage.requests().find(|it| it.failed() > 0).map(|it| it.kind);
+    let main = record.stages_of(all).iter().any(|it| std::ptr::eq(*it, stage));
+    let limit = kind.filter(|_| !main).map_or("err".to_owned(), |kind| format!("{kind}.err"));
     let reason = format!(
-        "{failed} of {issued} operations of the {} stage failed: {}; --fail-if 'err > N%' allows \
-         more than 1 %",
+        "{failed} of {issued} operations of the {} stage failed: {}; --fail-if '{limit} > N%' \
+         allows more than 1 %",
         stage.title(),
         stage.failures(),
     );
@@ -319,6 +364,11 @@ impl RunRecord {
     /// What its result rests on, computed from the record; `None`: it passed.
     pub fn cause(&self) -> Option<Cause<'_>> {
         found(self).map(|(cause, _)| cause)
+    }
+
+    /// Whether it is judged by a baseline.
+    fn is_compared(&self) -> bool {
+        self.plan.baseline.as_ref().is_some_and(|it| it.max_regression_percent.is_some())
     }
 
     /// Whether more of a stage's operations failed than allowed.

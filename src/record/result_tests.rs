@@ -70,6 +70,68 @@ fn the_first_reason_counts() {
     }
 }
 
+/// What is left on the server is worth a warning, whatever else is wrong with the run.
+#[test]
+fn a_clean_up_that_failed_hides_nothing() {
+    type Change<'a> = Box<dyn Fn(&mut RunRecord) + 'a>;
+    let lost = Warning {
+        code: Code::DataWrong,
+        stage: Some("audit".to_owned()),
+        message: "data wrong: 13 lost, of 1200 documents looked for".to_owned(),
+    };
+    let degraded = Verdict::Degraded { failed_share: 0.2, outage_s: 0.0 };
+    let cases: [(u8, Change<'_>); 5] = [
+        (6, Box::new(|it| it.warnings.push(lost.clone()))),
+        (5, Box::new(|it| crud(it).verdict = degraded)),
+        (4, Box::new(|it| fail(it, Failure::NotFound, 300))),
+        (
+            4,
+            Box::new(|it| {
+                it.thresholds = fixture::record(&["read.max > 1us"]).thresholds;
+            }),
+        ),
+        (3, Box::new(|_| {})),
+    ];
+    for (status, change) in cases {
+        let mut record = record(|it| {
+            (it.server.created, it.server.left) = (true, Some("status 503".to_owned()));
+        });
+        change(&mut record);
+        let result = of(&record);
+        assert_eq!(result.exit_status, status, "{result:?}");
+        let told = result.reason.unwrap().contains("could not be removed");
+        assert_eq!(told, status == 3, "only where nothing else is wrong");
+        let warned = record.warnings.iter().any(|it| it.code == Code::NotRemoved);
+        assert!(warned, "{:?}", record.warnings);
+    }
+}
+
+/// A limit on what the run is about says nothing of the fill before it.
+#[test]
+fn the_fill_has_a_limit_of_its_own() {
+    let judged = |threshold: &str| {
+        let record = record(|record| {
+            record.plan.thresholds = vec![threshold.parse().expect("a threshold")];
+            let fill = &mut record.stages[0].operations[0];
+            fill.failures.insert(Failure::Timeout, 100);
+            fill.ok = fill.issued - 100;
+        });
+        (record.result().exit_status, record.result().reason.unwrap_or_default())
+    };
+    let (status, reason) = judged("err > 50%");
+    assert_eq!(status, 4, "{reason}");
+    assert!(reason.contains("--fail-if 'bulk_insert.err > N%' allows"), "{reason}");
+    assert_eq!(judged("bulk_insert.err > 50%").0, 0);
+    assert_eq!(judged("bulk_insert.err > 1%"), (4, "bulk_insert.err > 1%".to_owned()));
+    let (_, reason) = self::judged_main();
+    assert!(reason.contains("--fail-if 'err > N%' allows"), "{reason}");
+}
+
+fn judged_main() -> (u8, String) {
+    let result = record(|it| fail(it, Failure::NotFound, 300)).result();
+    (result.exit_status, result.reason.unwrap_or_default())
+}
+
 #[test]
 fn what_the_server_is_not_to_blame_for_is_told_beside_a_verdict() {
     let told = |class| {

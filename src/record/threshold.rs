@@ -1,8 +1,11 @@
-//! Judges the plan's thresholds once from the record, over all measured stages.
+//! Judges the plan's thresholds once from the record: by the stages that the run is about, unless a
+//! threshold names operations of others.
 
-use super::{RunRecord, StageRecord};
-use crate::measure::{Histogram, OperationSummary};
-use crate::plan::{Limit, Metric, Quantity, Span, Statistic, Threshold};
+use super::sure::other_bound;
+use super::{RunRecord, StageRecord, too_short_for_a_rate};
+use crate::measure::{Histogram, OperationSummary, is_default};
+use crate::op::OpKind;
+use crate::plan::{Limit, Metric, Purpose, Quantity, Span, Statistic, Threshold};
 use serde::{Deserialize, Serialize};
 
 /// The judgement of one threshold.
@@ -22,6 +25,9 @@ pub struct Judgement {
     /// Why it cannot be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Without what springload itself may have added, the value would have kept to the limit.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub by_client: bool,
 }
 
 /// The unit of a judged value.
@@ -73,8 +79,10 @@ pub(super) fn judge(record: &RunRecord) -> Vec<Judgement> {
             Err(problem) => (None, Some(problem)),
         };
         let broken = value.is_none_or(|value| threshold.comparison.holds(value, limit));
+        let by_client =
+            broken && value.is_some_and(|value| by_client(record, threshold, (value, limit)));
         let limit = matches!(threshold.limit, Limit::Baseline(_)).then_some(limit);
-        Judgement { expression: *threshold, value, unit, broken, limit, problem }
+        Judgement { expression: *threshold, value, unit, broken, limit, problem, by_client }
     };
     record.plan.thresholds.iter().map(one).collect()
 }
@@ -88,7 +96,21 @@ fn without_baseline(threshold: &Threshold) -> Judgement {
         broken: true,
         limit: None,
         problem: Some("the baseline has no such figure".to_owned()),
+        by_client: false,
     }
+}
+
+/// Whether a threshold that is broken by its measured value may be so by springload alone.
+fn by_client(record: &RunRecord, threshold: &Threshold, (value, limit): (f64, f64)) -> bool {
+    // Without a server springload itself is measured.
+    if !record.plan.target.card().server {
+        return false;
+    }
+    let quantity = threshold.quantity();
+    let stages = record.stages_of(quantity);
+    let operations = stages.iter().flat_map(|stage| stage.operations_of(quantity));
+    let other = other_bound(&stages, operations, (quantity.metric, value));
+    other.is_some_and(|other| !threshold.comparison.holds(other, limit))
 }
 
 impl Judgement {
@@ -112,7 +134,7 @@ impl Unit {
 }
 
 impl RunRecord {
-    /// The value of a quantity in its unit (`Unit::of`), over all measured stages.
+    /// The value of a quantity in its unit (`Unit::of`).
     ///
     /// # Errors
     /// Why there is none, such as too few samples.
@@ -121,26 +143,55 @@ impl RunRecord {
     }
 }
 
-/// The summaries that a quantity is of.
-fn operations(record: &RunRecord, quantity: Quantity) -> impl Iterator<Item = &OperationSummary> {
-    let stages = record.measured().flat_map(|stage| &stage.operations);
-    stages.filter(move |operation| concerns(quantity, operation))
+impl RunRecord {
+    /// The stages that a quantity is of: what the run is about, or for operations that do not occur
+    /// there, such as those of a fill, the other measured stages.
+    pub(super) fn stages_of(&self, quantity: Quantity) -> Vec<&StageRecord> {
+        let main = self.plan.stages.iter().any(|it| it.purpose() == Purpose::Main)
+            || self.stages.iter().any(|it| it.purpose() == Purpose::Main);
+        let (about, others): (Vec<_>, Vec<_>) =
+            self.measured().partition(|it| !main || it.purpose() == Purpose::Main);
+        let Some(kind) = quantity.kind else {
+            return about.into_iter().filter(|it| it.requests().next().is_some()).collect();
+        };
+        let has = |it: &&StageRecord| it.operations.iter().any(|it| it.kind == kind);
+        let stages = if about.iter().any(has) { about } else { others };
+        stages.into_iter().filter(has).collect()
+    }
+
+    /// The kind of all requests that the run is about; `None`: there are several.
+    pub fn only_kind(&self) -> Option<OpKind> {
+        let all = Quantity { kind: None, metric: Metric::Throughput };
+        let stages = self.stages_of(all);
+        let mut kinds = stages.iter().flat_map(|it| it.requests()).filter(|it| it.issued > 0);
+        let first = kinds.next()?.kind;
+        kinds.all(|it| it.kind == first).then_some(first)
+    }
 }
 
-/// Without a kind, a quantity is of all requests, each counted once.
-fn concerns(quantity: Quantity, operation: &OperationSummary) -> bool {
-    let kind = operation.kind;
-    quantity.kind.map_or_else(|| kind.is_request(), |wanted| wanted == kind)
+impl StageRecord {
+    /// The summaries that a quantity is of; without a kind those of all requests, each once.
+    pub(super) fn operations_of(
+        &self,
+        quantity: Quantity,
+    ) -> impl Iterator<Item = &OperationSummary> {
+        let own = move |it: &&OperationSummary| match quantity.kind {
+            None => it.kind.is_request(),
+            Some(kind) => it.kind == kind,
+        };
+        self.operations.iter().filter(own)
+    }
 }
 
 /// The measured value, a count as a share if that is asked for, or why there is none.
 fn value(record: &RunRecord, quantity: Quantity, as_share: bool) -> Result<f64, String> {
+    let stages = record.stages_of(quantity);
     let sum = |count: &dyn Fn(&OperationSummary) -> u64| -> u64 {
-        operations(record, quantity).map(count).sum()
+        stages.iter().flat_map(|stage| stage.operations_of(quantity)).map(count).sum()
     };
     let issued = sum(&|operation| operation.issued);
     match quantity.metric {
-        Metric::Time(span, statistic) => time_us(record, quantity, (span, statistic)),
+        Metric::Time(span, statistic) => time_us(&stages, quantity, (span, statistic)),
         Metric::Errors => share(sum(&OperationSummary::failed), issued, as_share),
         Metric::Class(class) => {
             let failed = sum(&|operation| operation.failures.get(&class).copied().unwrap_or(0));
@@ -148,22 +199,19 @@ fn value(record: &RunRecord, quantity: Quantity, as_share: bool) -> Result<f64, 
         }
         Metric::Unfinished => share(sum(&|operation| operation.unfinished), issued, as_share),
         Metric::Dropped => {
-            let dropped = record.measured().map(|stage| stage.load.dropped).sum();
-            let offered = record.measured().map(|stage| stage.load.offered).sum();
+            let dropped = stages.iter().map(|stage| stage.load.dropped).sum();
+            let offered = stages.iter().map(|stage| stage.load.offered).sum();
             share(dropped, offered, as_share)
         }
         Metric::Throughput => {
-            let concerned = |operation: &OperationSummary| concerns(quantity, operation);
-            let elapsed_s: f64 = record
-                .measured()
-                .filter(|stage| stage.operations.iter().any(concerned))
-                .map(StageRecord::rates_over_s)
-                .sum();
-            if elapsed_s > 0.0 {
-                Ok(sum(&|operation| operation.ok - operation.drained_ok) as f64 / elapsed_s)
-            } else {
-                Err("nothing was measured".to_owned())
+            let measured_s: f64 = stages.iter().map(|stage| stage.rates_over_s()).sum();
+            let ok = sum(&|operation| operation.ok - operation.drained_ok);
+            let all = sum(&|operation| operation.ok);
+            if measured_s <= 0.0 {
+                return Err("nothing was measured".to_owned());
             }
+            let problem = too_short_for_a_rate(ok, all, measured_s);
+            problem.map_or(Ok(ok as f64 / measured_s), Err)
         }
     }
 }
@@ -178,12 +226,13 @@ fn share(part: u64, all: u64, as_share: bool) -> Result<f64, String> {
 }
 
 fn time_us(
-    record: &RunRecord,
+    stages: &[&StageRecord],
     quantity: Quantity,
     (span, statistic): (Span, Statistic),
 ) -> Result<f64, String> {
+    let operations = || stages.iter().flat_map(|stage| stage.operations_of(quantity));
     let mut times = Histogram::default();
-    for operation in operations(record, quantity) {
+    for operation in operations() {
         let latency = match span {
             Span::Response => &operation.response,
             Span::Service => &operation.service,
@@ -195,9 +244,7 @@ fn time_us(
         return Err("nothing was measured".to_owned());
     }
     if let Some(percent) = percent(statistic) {
-        let sum = |count: fn(&OperationSummary) -> u64| -> u64 {
-            operations(record, quantity).map(count).sum()
-        };
+        let sum = |count: fn(&OperationSummary) -> u64| -> u64 { operations().map(count).sum() };
         let (lost, all) = (sum(OperationSummary::unanswered), sum(|it| it.requests));
         // Times are of successes. Requests without an answer have no time, so a percentile of all
         // requests may not exist.

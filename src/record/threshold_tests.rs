@@ -1,8 +1,9 @@
 //! Thresholds against a record whose values are known.
 
 use super::*;
-use crate::op::Failure;
-use crate::record::fixture::record;
+use crate::op::{Failure, OpKind};
+use crate::plan::{Purpose, StagePlan};
+use crate::record::fixture::{self, part, record};
 
 /// The value of an expression, and whether the run fails by it.
 fn judged(expression: &str) -> (Option<f64>, bool) {
@@ -33,10 +34,89 @@ fn values_are_those_of_the_measured_stages() {
     assert_eq!(whole("dropped > 0"), (100.0, true));
     assert_eq!(whole("dropped >= 4%"), (3.0, false));
     assert_eq!(whole("unfinished > 0"), (0.0, false));
-    // 2,000 of bulk and 3,065 of single documents in 5 s.
-    assert_eq!(whole("throughput < 1000"), (1_013.0, false));
+    // 3,065 single documents in 2.5 s: the 2,000 of the fill before them are not counted.
+    assert_eq!(whole("throughput < 1000"), (1_226.0, false));
     assert_eq!(whole("bulk_insert.throughput <= 800"), (800.0, true));
     assert_eq!(whole("err < 40"), (35.0, true));
+}
+
+/// The rate and the 99th percentile of a run's quantity, as whole numbers.
+fn rate_and_p99(record: &RunRecord, of: &str) -> (f64, f64) {
+    let value = |metric: &str| {
+        let quantity = format!("{of}{metric}").parse().expect("a quantity");
+        record.value_of(quantity).expect("it was measured").round()
+    };
+    (value("throughput"), value("p99"))
+}
+
+/// Makes the fill of the fixture fast, and as many requests as the load: they must not mix.
+fn with_a_fast_fill() -> RunRecord {
+    let mut record = record(&[]);
+    let fast = vec![(0, OpKind::BulkInsert, part(100_000, 0)), (1, OpKind::Update, part(2_000, 0))];
+    record.stages[0] = fixture::stage("bulk_insert", fast);
+    record
+}
+
+#[test]
+fn a_bare_metric_is_of_what_the_run_is_about() {
+    let record = with_a_fast_fill();
+    let main = record.main_stage().expect("the crud stage").merged();
+    let (rate, p99) = rate_and_p99(&record, "");
+    assert!((rate - main.throughput_per_s).abs() < 1.0, "{rate}");
+    assert!((p99 - main.response.p99_us.unwrap()).abs() < 1.0, "{p99}");
+    assert!((rate_and_p99(&record, "bulk_insert.").0 - 40_000.0).abs() < 1e-9);
+    // A kind that the fill has, too, is that of the load.
+    assert_eq!(record.value_of("update.throughput".parse().unwrap()), Ok(38.0));
+    let bare = ["throughput < 1000", "throughput < 2000", "bulk_insert.throughput < 2000"];
+    let mut judged = record;
+    judged.plan.thresholds = bare.map(|it| it.parse().unwrap()).to_vec();
+    judged.conclude();
+    let broken: Vec<bool> = judged.thresholds.iter().map(|it| it.broken).collect();
+    assert_eq!(broken, [false, true, false]);
+}
+
+#[test]
+fn a_run_that_only_fills_is_about_its_fill() {
+    let mut record = with_a_fast_fill();
+    record.stages.truncate(1);
+    assert!((rate_and_p99(&record, "").0 - 40_800.0).abs() < 1e-9);
+    // One that was to do more, and did not get there, has no such figure.
+    let main = StagePlan { name: "crud".to_owned(), ..stage_plan() };
+    record.plan.stages = vec![StagePlan { purpose: Some(Purpose::Fill), ..stage_plan() }, main];
+    let found = record.value_of("throughput".parse().unwrap());
+    assert_eq!(found, Err("nothing was measured".to_owned()));
+    assert_eq!(record.value_of("bulk_insert.throughput".parse().unwrap()), Ok(40_000.0));
+}
+
+/// A plan of a stage; only its name and purpose count here.
+fn stage_plan() -> StagePlan {
+    let stored = serde_json::json!({
+        "name": "bulk_insert", "workload": "bulk_insert", "documents": 1, "batch": 1,
+        "pace": { "loop": "closed", "think_ns": 0 }, "length_ns": null,
+    });
+    serde_json::from_value(stored).expect("a stage's plan")
+}
+
+#[test]
+fn the_only_kind_is_told_whatever_the_fill_did() {
+    let mut record = with_a_fast_fill();
+    assert_eq!(record.only_kind(), None, "reads and updates");
+    record.stages[2].operations.truncate(1);
+    assert_eq!(record.only_kind(), Some(OpKind::Read));
+    record.stages.truncate(1);
+    assert_eq!(record.only_kind(), None, "the fill of this one updates, too");
+    record.stages.clear();
+    assert_eq!(record.only_kind(), None);
+}
+
+#[test]
+fn several_bursts_are_judged_together() {
+    let mut record = with_a_fast_fill();
+    let burst = |name, count| fixture::stage(name, vec![(0, OpKind::Read, part(count, 0))]);
+    record.stages = vec![burst("burst_read", 5_000), burst("burst_read_2", 1_000)];
+    assert_eq!(rate_and_p99(&record, ""), (1_200.0, rate_and_p99(&record, "read.").1));
+    let last = record.stages[1].merged().response.p99_us.unwrap();
+    assert!(rate_and_p99(&record, "").1 > 2.0 * last, "the slow first burst counts");
 }
 
 #[test]

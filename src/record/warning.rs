@@ -1,12 +1,12 @@
 //! Warnings: what a reader must know before trusting the numbers. Derived once from the record.
 
 use super::begun::{LASTED, not_all_begun};
-use super::{ClientRecord, RunRecord, StageRecord, Verdict, fleet};
-use crate::measure::{OperationSummary, Outage, Span};
+use super::blame::{disturbed, of_verdict, outage_words, pause_words};
+use super::{RunRecord, ServerRecord, StageRecord, fleet};
+use crate::measure::OperationSummary;
 use crate::op::{Failure, Finding, OpKind};
 use crate::plan::Purpose;
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
 
 /// What a warning is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub enum Code {
     SameMachine,
     /// The client was the limit.
     ClientBound,
+    /// The client has changed the numbers a little.
+    Disturbed,
     /// Many operations failed by the server's fault, or nothing succeeded for a while.
     Degraded,
     /// Nothing succeeded for a while.
@@ -34,6 +36,8 @@ pub enum Code {
     AuditIncomplete,
     /// The server did not keep up.
     NotSustained,
+    /// There were too few connections.
+    BoundByConnections,
     /// Operations failed.
     Failures,
     /// Requests of a fill timed out.
@@ -90,14 +94,6 @@ pub struct Warning {
     pub message: String,
 }
 
-/// A pause of the client of this length, in seconds, is reported ...
-const LONG_PAUSE_S: f64 = 0.1;
-/// ... and so are shorter ones that add up to it and to this share of the time.
-const MUCH_PAUSED: f64 = 0.01;
-
-/// More threads help if one of them computes for this share of the time.
-const BUSY: f64 = 0.5;
-
 /// The share of the time between requests and their answers that may go by outside the binding.
 const MOST_OUTSIDE: f64 = 0.10;
 
@@ -116,12 +112,8 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
         Code::DebugBuild,
         "springload was built without optimisation; measure with cargo build --release",
     );
-    run(
-        record.server.stand_in,
-        Code::StandIn,
-        "the server is springload's own stand-in, in this process: \
-         these numbers say nothing about CouchDB",
-    );
+    let own = own_server(&record.server);
+    run(own.is_some(), Code::StandIn, &own.unwrap_or_default());
     run(
         record.server.same_machine && !record.server.stand_in,
         Code::SameMachine,
@@ -175,6 +167,15 @@ pub(super) fn all(record: &RunRecord) -> Vec<Warning> {
     warnings
 }
 
+/// What is said of springload's own servers; `None`: it is none of them.
+fn own_server(server: &ServerRecord) -> Option<String> {
+    let own = server.own()?;
+    let place = if server.stand_in { ", in this process" } else { "" };
+    Some(format!(
+        "the server is springload's own {own}{place}: these numbers say nothing about CouchDB"
+    ))
+}
+
 /// The first words of what tells how much is wrong.
 pub(super) const DATA_WRONG: &str = "data wrong: ";
 
@@ -212,11 +213,14 @@ fn of_stage(stage: &StageRecord, accepted: &str, warnings: &mut Vec<Warning>) {
     let mut add = |code, message| {
         warnings.push(Warning { code, stage: Some(stage.name.clone()), message });
     };
+    if let Some(words) = disturbed(stage).filter(|_| stage.purpose().is_measured()) {
+        add(Code::Disturbed, words);
+    }
     // The times of an audit are nobody's concern.
     if let Some((code, message)) = of_verdict(stage).filter(|_| stage.purpose() != Purpose::Audit) {
         add(code, message);
     }
-    if let Some(words) = outage_words(&stage.outage) {
+    if let Some(words) = outage_words(stage) {
         add(Code::Outage, words);
     }
     if let Some(words) = pause_words(stage) {
@@ -323,119 +327,10 @@ fn ran_dry(stage: &StageRecord, length_s: f64, warnings: &mut Vec<Warning>) {
     }
 }
 
-pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
-    Some(match stage.verdict {
-        Verdict::ClientBound { busiest_thread, late_p99_us } => (
-            Code::ClientBound,
-            format!(
-                "client-bound, result not valid: springload's busiest thread{} computed {:.0} % of \
-                 the time{}{}; use {}{}",
-                fleet::busiest(stage),
-                busiest_thread * 100.0,
-                kept_waiting(&stage.client),
-                begun_late(stage.load.open, late_p99_us),
-                if busiest_thread >= BUSY { "more --threads, " } else { "" },
-                if stage.agents.is_empty() {
-                    "a quieter machine, or another one"
-                } else {
-                    "quieter machines, or more of them"
-                },
-            ),
-        ),
-        Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => (
-            Code::NotSustained,
-            format!(
-                "not sustained: offered {offered_per_s:.0}/s, served {served_per_s:.0}/s, the \
-                 backlog grew by {backlog_per_s:.0}/s; response percentiles depend on the length \
-                 of the run"
-            ),
-        ),
-        Verdict::Degraded { failed_share, outage_s } => {
-            let percent = failed_share * 100.0;
-            let failed = format!("{percent:.1} % of the operations failed by the server's fault");
-            let mut words = format!("degraded: {failed}");
-            if outage_s > 0.0 {
-                words = format!("degraded: nothing succeeded for {outage_s:.1} s");
-                if percent >= 0.1 {
-                    let _ = write!(words, ", {failed}");
-                }
-                if !stage.load.open {
-                    words.push_str(
-                        "; a closed loop sends little during an outage, so counts and \
-                        percentiles understate it",
-                    );
-                }
-            }
-            (Code::Degraded, words)
-        }
-        // Lost agents have warnings of their own.
-        Verdict::AgentsLost { .. }
-        | Verdict::Empty
-        | Verdict::Sustained
-        | Verdict::Closed
-        | Verdict::TooShort => return None,
-    })
-}
-
-/// The share of the time that threads waited for a processor or were paused, if it is large.
-fn kept_waiting(client: &ClientRecord) -> String {
-    let waited = client.waited_thread;
-    let mut words = String::new();
-    if waited >= 0.05 {
-        let _ = write!(words, ", waited for a processor {:.0} %", waited * 100.0);
-    }
-    if client.paused_thread >= 0.01 {
-        let _ = write!(words, ", was paused {:.0} %", client.paused_thread * 100.0);
-    }
-    words
-}
-
-/// How late operations were begun, in an open loop.
-fn begun_late(open: bool, late_p99_us: f64) -> String {
-    if !open {
-        return String::new();
-    }
-    format!(" and began operations up to {:.1} ms late by its own fault (p99)", late_p99_us / 1e3)
-}
-
-/// Outages: the longest one, their number and their total length.
-pub(super) fn outage_words(outage: &Outage) -> Option<String> {
-    let longest = outage.longest()?;
-    let what = if outage.answered { "nothing succeeded" } else { "no answer" };
-    let mut words = format!("{what} {}", span_words(longest));
-    if outage.spans.len() > 1 {
-        let _ = write!(words, "; {} times, {:.1} s in total", outage.spans.len(), outage.total_s);
-    }
-    Some(words)
-}
-
-/// Pauses of the client, if they are long enough to report.
-fn pause_words(stage: &StageRecord) -> Option<String> {
-    let pauses = &stage.client.pauses;
-    let longest = pauses.iter().copied().max_by(|a, b| a.length_s.total_cmp(&b.length_s))?;
-    let paused_s = stage.client.paused_thread * stage.rates_over_s();
-    let much = longest.length_s >= LONG_PAUSE_S
-        || paused_s >= LONG_PAUSE_S && stage.client.paused_thread >= MUCH_PAUSED;
-    if much && longest.length_s < LONG_PAUSE_S {
-        let longest_ms = longest.length_s * 1e3;
-        return Some(format!(
-            "springload itself was paused for {paused_s:.1} s in total, up to {longest_ms:.0} ms at \
-             a time"
-        ));
-    }
-    much.then(|| format!("springload itself was paused {}", span_words(longest)))
-}
-
-fn span_words(span: Span) -> String {
-    if span.length_s < 0.1 {
-        return format!("for {:.0} ms from {:.1} s", span.length_s * 1e3, span.from_s);
-    }
-    format!("for {:.1} s from {:.1} s", span.length_s, span.from_s)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::{Account, Verdict};
     use crate::measure::{KindInterval, Wire};
     use crate::record::fixture;
 
@@ -450,18 +345,26 @@ mod tests {
         fixture::stage("crud", vec![(0, OpKind::Update, part)])
     }
 
+    /// The stand-in is named wherever it runs, and nothing else is taken for it.
     #[test]
-    fn words_about_a_client_fit_its_figures() {
-        let mut stage = stage([0; 4]);
-        let mut told = |busiest_thread| {
-            stage.verdict = Verdict::ClientBound { busiest_thread, late_p99_us: 0.0 };
-            of_verdict(&stage).unwrap().1
+    fn the_stand_in_is_told_by_its_name() {
+        let told = |name: &str, stand_in: bool| {
+            let mut record = fixture::record(&[]);
+            (record.server.name, record.server.stand_in) = (name.to_owned(), stand_in);
+            let found = all(&record).into_iter().find(|it| it.code == Code::StandIn);
+            found.map(|it| it.message)
         };
-        assert!(told(0.96).ends_with("; use more --threads, a quieter machine, or another one"));
-        assert!(told(0.01).ends_with("; use a quieter machine, or another one"));
-        let words = |length_s| span_words(Span { from_s: 0.81, length_s });
-        assert_eq!(words(0.038), "for 38 ms from 0.8 s");
-        assert_eq!(words(14.09), "for 14.1 s from 0.8 s");
+        let words = |what: &str| {
+            format!(
+                "the server is springload's own {what}: these numbers say nothing about CouchDB"
+            )
+        };
+        assert_eq!(told("couchdb", false), None);
+        assert_eq!(told("springload stand-in", false), Some(words("stand-in")));
+        assert_eq!(told("springload null responder", false), Some(words("null responder")));
+        let here = Some(words("stand-in, in this process"));
+        assert_eq!(told("springload stand-in", true), here);
+        assert_eq!(told("couchdb", true), here, "as older records have it");
     }
 
     #[test]
@@ -509,7 +412,8 @@ mod tests {
             ([0, 0, 0, 101], true),
             ([60, 0, 0, 60], true),
         ] {
-            let verdict = Verdict::of(&stage(counts), false);
+            let facts = stage(counts).facts();
+            let verdict = Verdict::of(&facts, &Account::of(&facts));
             assert_eq!(matches!(verdict, Verdict::Degraded { .. }), degraded, "{counts:?}");
         }
     }

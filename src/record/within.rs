@@ -1,58 +1,29 @@
 //! How certain a figure is within its run, by the intervals of the stages.
 
 use super::{Estimate, RunRecord, StageRecord};
-use crate::measure::OperationSummary;
-use crate::op::OpKind;
 use crate::plan::{Metric, Quantity, Span, Statistic};
 use crate::statistics::{Bounds, sum_interval};
-
-/// A stage with less than this share of the time adds little that could be uncertain, such as a
-/// fill of some milliseconds, which is too short for an interval.
-const LITTLE: f64 = 0.01;
-/// So few of all requests are no part of any percentile that has an interval.
-const FEW: f64 = 0.001;
 
 impl RunRecord {
     /// The 95 % interval of a quantity within the run, in its unit (`Unit::of`). It tells nothing
     /// of how runs vary. `None`: there is none, or a stage is too short for it.
     pub fn within(&self, quantity: Quantity) -> Option<Bounds> {
-        let concerns = |stage: &&StageRecord| own(stage, quantity).next().is_some();
-        let stages: Vec<&StageRecord> = self.measured().filter(concerns).collect();
-        match quantity.metric {
-            Metric::Throughput => rate(&stages, quantity),
-            Metric::Time(Span::Response, Statistic::Percentile(500 | 990)) => {
-                // A percentile over several stages does not follow from theirs.
-                let requests = |stage: &StageRecord| -> u64 {
-                    own(stage, quantity).map(|it| it.requests).sum()
-                };
-                let all: u64 = stages.iter().map(|stage| requests(stage)).sum();
-                let rest = |stage: &StageRecord| (all - requests(stage)) as f64;
-                let whole = stages.iter().find(|stage| rest(stage) <= FEW * all as f64)?;
-                whole.interval(quantity)
-            }
+        match (quantity.metric, &self.stages_of(quantity)[..]) {
+            (_, [stage]) => stage.interval(quantity),
+            (Metric::Throughput, stages) => rate(stages, quantity),
+            // A percentile over several stages does not follow from theirs.
             _ => None,
         }
     }
-}
-
-/// The operations of a stage that a quantity is of.
-fn own(stage: &StageRecord, quantity: Quantity) -> impl Iterator<Item = &OperationSummary> {
-    let has = move |kind: OpKind| quantity.kind.map_or_else(|| kind.is_request(), |it| it == kind);
-    stage.operations.iter().filter(move |it| has(it.kind))
 }
 
 /// The rate over several stages is the mean of theirs, weighted with the time that they took.
 fn rate(stages: &[&StageRecord], quantity: Quantity) -> Option<Bounds> {
     let all_s: f64 = stages.iter().map(|stage| stage.rates_over_s()).sum();
     let part = |stage: &&StageRecord| {
-        let seconds = stage.rates_over_s();
-        let plain = || {
-            let ok: u64 = own(stage, quantity).map(|it| it.ok - it.drained_ok).sum();
-            let rate = ok as f64 / seconds;
-            (seconds > 0.0 && seconds < LITTLE * all_s).then_some(Bounds { low: rate, high: rate })
-        };
-        let bounds = stage.interval(quantity).or_else(plain)?;
-        Some((seconds / all_s, f64::midpoint(bounds.low, bounds.high), bounds))
+        let bounds = stage.interval(quantity)?;
+        let weight = stage.rates_over_s() / all_s;
+        Some((weight, f64::midpoint(bounds.low, bounds.high), bounds))
     };
     let parts: Option<Vec<_>> = stages.iter().map(part).collect();
     parts.filter(|parts| !parts.is_empty() && all_s > 0.0).map(|parts| sum_interval(&parts))
@@ -83,6 +54,7 @@ impl StageRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::OpKind;
     use crate::record::{Estimates, Intervals, fixture};
     use std::collections::BTreeMap;
 
@@ -123,24 +95,28 @@ mod tests {
         assert_eq!(within(&record, "read.p99"), None);
     }
 
+    /// What comes before the load is no part of it.
     #[test]
-    fn of_several_stages_there_is_one_of_the_rate_alone() {
+    fn the_fill_has_intervals_of_its_own() {
         let mut record = fixture::record(&[]);
         let p99 = Some(Estimate::Interval { low: 1_000.0, high: 1_200.0 });
         record.stages[2].estimates = Some(estimates((90.0, 110.0), p99));
-        assert_eq!(within(&record, "throughput"), None, "the fill has none");
-        record.stages[0].estimates = Some(estimates((10.0, 10.0), p99));
+        assert_eq!(within(&record, "throughput"), Some((90.0, 110.0)));
+        assert_eq!(within(&record, "p99"), Some((1_000.0, 1_200.0)));
+        assert_eq!(within(&record, "bulk_insert.throughput"), None);
+    }
+
+    #[test]
+    fn of_several_bursts_there_is_one_of_the_rate_alone() {
+        let mut record = fixture::record(&[]);
+        let p99 = Some(Estimate::Interval { low: 1_000.0, high: 1_200.0 });
+        let mut second = record.stages[2].clone();
+        second.estimates = Some(estimates((10.0, 10.0), p99));
+        record.stages.push(second);
+        assert_eq!(within(&record, "throughput"), None, "the first has none");
+        record.stages[2].estimates = Some(estimates((90.0, 110.0), p99));
         // Both took as long.
         assert_eq!(within(&record, "throughput"), Some((50.0, 60.0)));
         assert_eq!(within(&record, "p99"), None);
-        // A fill of some milliseconds leaves nothing to be uncertain of.
-        let fill = &mut record.stages[0];
-        (fill.estimates, fill.elapsed_s, fill.measured_s) = (None, 0.02, 0.02);
-        let (low, high) = within(&record, "throughput").unwrap();
-        assert!((low - 2_225.0 / 2.52).abs() < 0.01, "2,000 documents and 90/s: {low}");
-        assert!((high - 2_275.0 / 2.52).abs() < 0.01, "{high}");
-        assert_eq!(within(&record, "p99"), None, "20 requests of 3,120 may be the slowest");
-        record.stages[0].operations[0].requests = 3;
-        assert_eq!(within(&record, "p99"), Some((1_000.0, 1_200.0)));
     }
 }

@@ -38,10 +38,10 @@ pub(super) fn parts(stage: &StageRecord) -> Vec<String> {
         let short = told.iter().filter_map(|it| Some((it.0.trim_end(), needed(it)?)));
         parts.extend(short.map(|(name, needed_s)| {
             let name = if name.is_empty() { "throughput" } else { name };
-            format!("{name} too short, about {needed_s} s needed")
+            format!("too short for a {name} interval: {needed_s} s needed")
         }));
     } else if let Some(needed_s) = longest {
-        parts.push(format!("too short for 95 % intervals: about {needed_s} s needed"));
+        parts.push(format!("too short for 95 % intervals: {needed_s} s needed"));
     }
     parts
 }
@@ -154,9 +154,9 @@ mod tests {
         let (rate, p50) = (interval(1_234.0, 1_301.0), interval(900.0, 950.0));
         let line = "95 %: 1,234–1,301/s · p50 0.900–0.950 ms · p99 4.00–4.40 ms";
         assert_eq!(words(rate, p50, interval(4_000.0, 4_400.0)), line);
-        let line = "95 %: 1,000/s · p99 too short, about 90 s needed";
+        let line = "95 %: 1,000/s · too short for a p99 interval: 90 s needed";
         assert_eq!(words(interval(1_000.0, 1_000.0), None, needed(90)), line);
-        let line = "too short for 95 % intervals: about 50 s needed";
+        let line = "too short for 95 % intervals: 50 s needed";
         assert_eq!(words(needed(30), needed(50), None), line);
         assert_eq!(words(None, None, None), "");
     }

@@ -2,11 +2,14 @@
 
 use super::failures::{Failed, failures};
 use super::number::{decimal, grouped, millis};
+use super::story::length;
 use super::threshold::requirements;
 use crate::measure::{Latency, Merged};
 use crate::op::OpKind;
 use crate::plan::Purpose;
-use crate::record::{Cause, EndedBy, Hindrance, ResultKind, RunRecord, StageRecord, Verdict};
+use crate::record::{
+    Cause, EndedBy, Hindrance, ResultKind, RunRecord, StageRecord, Verdict, bound_words,
+};
 
 /// The result of a run in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,12 +87,16 @@ fn figures_words(record: &RunRecord) -> String {
         return "nothing was measured".to_owned();
     };
     let all = stage.merged();
-    let parts = [Some(rate_words(stage, &all)), time_words(&all.response), Some(error_words(&all))];
+    let rate = stage.rate_problem().unwrap_or_else(|| rate_words(stage, &all));
+    let parts = [Some(rate), time_words(&all.response), Some(error_words(&all))];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// Such as `1,234 ops/s`; of a fill, `docs/s`.
+/// Such as `1,234 ops/s`; of a fill, `docs/s`; or that there is no rate.
 pub(in crate::report) fn rate_words(stage: &StageRecord, all: &Merged) -> String {
+    if stage.rate_problem().is_some() {
+        return "too short for a rate".to_owned();
+    }
     let per_s = all.throughput_per_s;
     let places = usize::from(per_s < 100.0);
     format!("{} {}/s", decimal(per_s, places), unit(stage))
@@ -197,7 +204,11 @@ fn of_stage(record: &RunRecord, stage: &StageRecord) -> String {
 fn doubt_words(stage: &StageRecord) -> Option<String> {
     Some(match stage.verdict {
         Verdict::Empty => "nothing was measured".to_owned(),
-        Verdict::ClientBound { .. } => match Hindrance::of(stage)? {
+        Verdict::ClientBound { busiest_thread, by, .. } => match by {
+            Hindrance::Unknown => format!(
+                "client-bound: springload's busiest thread computed {} of the time",
+                share_words(busiest_thread)
+            ),
             Hindrance::Computed(share) => format!(
                 "client-bound: springload's busiest thread computed {} of the time",
                 share_words(share)
@@ -207,8 +218,9 @@ fn doubt_words(stage: &StageRecord) -> Option<String> {
                  machine",
                 share_words(share)
             ),
-            Hindrance::Paused(share) => format!(
-                "client-bound: springload was paused {} of the time; use a quieter machine",
+            Hindrance::Held(share) => format!(
+                "client-bound: springload itself took {} of the response times; use a quieter \
+                 machine",
                 share_words(share)
             ),
             Hindrance::Late(us) => format!(
@@ -216,10 +228,12 @@ fn doubt_words(stage: &StageRecord) -> Option<String> {
                 millis(us)
             ),
         },
-        Verdict::Degraded { outage_s, .. } if outage_s > 0.0 => {
-            let from_s = stage.outage.longest().map(|it| decimal(it.from_s, 1));
+        Verdict::Degraded { outage_s, .. } if stage.verdict.is_outage() => {
+            let longest = stage.outage.longest();
+            let what = longest.map_or("nothing succeeded", |it| stage.away_words(it));
+            let from_s = longest.map(|it| decimal(it.from_s, 1));
             let from = from_s.map_or_else(String::new, |from| format!(" from {from} s on"));
-            format!("nothing succeeded for {} s{from}", decimal(outage_s, 1))
+            format!("{what} for {}{from}", length(outage_s))
         }
         Verdict::Degraded { failed_share, .. } => {
             let why = why(stage).map_or_else(String::new, |why| format!(": {why}"));
@@ -230,6 +244,7 @@ fn doubt_words(stage: &StageRecord) -> Option<String> {
             decimal(served_per_s, 0),
             decimal(offered_per_s, 0)
         ),
+        Verdict::BoundByConnections { connections, needed } => bound_words(connections, needed),
         _ => return None,
     })
 }

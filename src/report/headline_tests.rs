@@ -71,10 +71,15 @@ fn what_cannot_be_trusted_says_why() {
         line(&[], |it| {
             crud(it).verdict = verdict;
             let span = Span { from_s: 1.25, length_s: 0.8 };
-            crud(it).outage = Outage { total_s: 0.9, spans: vec![span], ..Outage::default() };
+            let answered = true;
+            crud(it).outage =
+                Outage { total_s: 0.9, spans: vec![span], answered, ..Outage::default() };
         })
     };
-    let client = |busiest_thread| Verdict::ClientBound { busiest_thread, late_p99_us: 1.0 };
+    let client = |busiest_thread| {
+        let by = Hindrance::Unknown;
+        Verdict::ClientBound { busiest_thread, late_p99_us: 1.0, by }
+    };
     for (verdict, words) in [
         (client(0.97), "client-bound: springload's busiest thread computed 97 % of the time"),
         (
@@ -94,22 +99,18 @@ fn what_cannot_be_trusted_says_why() {
         assert_eq!(told(verdict), format!("! NOT TRUSTWORTHY  {words}"));
     }
     // What the client was kept by, and what helps.
-    let of = |open, [occupied, waited, paused]: [f64; 3]| {
+    let of = |by| {
         line(&[], |it| {
-            let stage = crud(it);
-            stage.load.open = open;
-            let client = &mut stage.client;
-            (client.occupied_thread, client.waited_thread) = (occupied, waited);
-            client.paused_thread = paused;
-            stage.verdict = Verdict::ClientBound { busiest_thread: 0.3, late_p99_us: 12_345.0 };
+            let (busiest_thread, late_p99_us) = (0.3, 12_345.0);
+            crud(it).verdict = Verdict::ClientBound { busiest_thread, late_p99_us, by };
         })
     };
     for (told, words) in [
-        (of(false, [0.9, 0.6, 0.5]), "springload waited for a processor 60 % of the time"),
-        (of(false, [0.96, 0.4, 0.5]), "springload waited for a processor 40 % of the time"),
-        (of(false, [0.4, 0.1, 0.074]), "springload was paused 7.4 % of the time"),
-        (of(true, [0.4, 0.1, 0.5]), "springload began operations 12.3 ms late (p99)"),
-        (of(true, [0.6, 0.3, 0.5]), "springload's busiest thread computed 30 % of the time"),
+        (of(Hindrance::Waited(0.6)), "springload waited for a processor 60 % of the time"),
+        (of(Hindrance::Held(0.274)), "springload itself took 27 % of the response times"),
+        (of(Hindrance::Late(12_345.0)), "springload began operations 12.3 ms late (p99)"),
+        (of(Hindrance::Computed(0.96)), "springload's busiest thread computed 96 % of the time"),
+        (of(Hindrance::Unknown), "springload's busiest thread computed 30 % of the time"),
     ] {
         let cure = if words.contains("computed") { "" } else { "; use a quieter machine" };
         assert_eq!(told, format!("! NOT TRUSTWORTHY  client-bound: {words}{cure}"));
@@ -165,4 +166,69 @@ fn few_failures_are_never_none_and_many_never_all() {
     let expected = ["none", "<0.01 %", "0.10 %", "3.1 %", ">99.99 %", "100 %"]
         .map(|it| format!("{it} failed"));
     assert_eq!(words, expected);
+}
+
+/// A stage in which so much failed, and nothing succeeded for a while.
+fn degraded(failed_share: f64, outage_s: f64) -> (String, String) {
+    let record = record(&[], |it| {
+        fail(it, Failure::Connect, 2);
+        crud(it).verdict = Verdict::Degraded { failed_share, outage_s };
+        let span = Span { from_s: 1.25, length_s: outage_s };
+        let (total_s, spans, answered) = (outage_s, vec![span], true);
+        crud(it).outage = Outage { total_s, spans, answered, ..Outage::default() };
+    });
+    let reason = record.result().reason.expect("a reason");
+    (headline(&record).words, reason)
+}
+
+/// "nothing succeeded for 0.0 s" says nothing where most failed.
+#[test]
+fn what_failed_is_told_where_the_outage_was_a_moment() {
+    let (words, reason) = degraded(0.62, 0.03);
+    assert_eq!(words, "62 % failed by the server's fault: connection refused");
+    assert!(reason.contains("degraded: 62.0 % of the operations failed"), "{reason}");
+    let (words, reason) = degraded(0.01, 0.03);
+    assert_eq!(words, "nothing succeeded for 30 ms from 1.2 s on");
+    assert!(reason.contains("degraded: nothing succeeded for 30 ms"), "{reason}");
+    let (words, reason) = degraded(0.62, 1.5);
+    assert_eq!(words, "nothing succeeded for 1.5 s from 1.2 s on");
+    assert!(reason.contains("degraded: nothing succeeded for 1.5 s"), "{reason}");
+}
+
+/// One operation in a millisecond is no rate.
+#[test]
+fn a_rate_takes_time() {
+    let short = |ok: u64, measured_s: f64| {
+        let mut record = record(&["throughput < 100"], |_| {});
+        let crud = crud(&mut record);
+        (crud.elapsed_s, crud.measured_s) = (measured_s, measured_s);
+        crud.operations.truncate(1);
+        let reads = &mut crud.operations[0];
+        (reads.issued, reads.ok, reads.requests) = (ok, ok, ok);
+        reads.throughput_per_s = ok as f64 / measured_s;
+        record.conclude();
+        let problem = record.thresholds[0].problem.clone();
+        (headline(&record).words, problem, record.result().exit_status)
+    };
+    let (words, problem, status) = short(1, 0.001);
+    assert_eq!(problem.as_deref(), Some("too short for a rate: 1 success in 1 ms"));
+    assert_eq!(
+        (words.as_str(), status),
+        ("throughput cannot be judged: too short for a rate: 1 success in 1 ms", 4,)
+    );
+    // The time counts that was really measured.
+    assert_eq!(short(9, 0.99).1.as_deref(), Some("too short for a rate: 9 successes in 990 ms"));
+    assert_eq!(short(100, 0.009).1.as_deref(), Some("too short for a rate: 100 successes in 9 ms"));
+    for (ok, measured_s) in [(9, 1.0), (1, 5.0), (10, 0.01), (100, 0.5)] {
+        assert_eq!(short(ok, measured_s).1, None, "{ok} in {measured_s} s");
+    }
+    let mut none = record(&[], |_| {});
+    let crud = crud(&mut none);
+    (crud.measured_s, crud.elapsed_s) = (0.001, 0.001);
+    none.conclude();
+    let line = headline(&none).line();
+    assert!(
+        line.starts_with("✓ PASSED  too short for a rate: 3100 successes in 1 ms · "),
+        "{line}"
+    );
 }

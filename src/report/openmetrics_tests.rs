@@ -149,6 +149,7 @@ fn each_node_has_its_counts_and_times() {
         throughput_per_s: 1.0,
         away_s: 0.0,
         unreachable: gone.to_vec(),
+        silences: Vec::new(),
         service: Latency::default(),
         response,
     }];

@@ -7,13 +7,9 @@ use super::number::{decimal, grouped};
 use crate::measure::{SeriesRow, Span};
 use crate::op::Failure;
 use crate::plan::StageWork as _;
-use crate::record::{RunRecord, StageRecord, Verdict, agent_numbers};
+use crate::record::{RunRecord, StageRecord, Verdict, agent_numbers, silence_ns};
 use std::collections::BTreeMap;
 
-/// A silence stands out if it is longer than this many times the median service time. The next
-/// answer of a server that is as slow as usual comes much sooner: with one connection after once
-/// that time, with more of them after less.
-const SILENCE_TIMES: f64 = 5.0;
 /// Failures are an event if they fall into no more than this share of the seconds; else they are a
 /// rate.
 const SCATTERED: f64 = 0.5;
@@ -99,6 +95,7 @@ fn of_stage(record: &RunRecord, stage: &StageRecord) -> Vec<Event> {
     let mut events = outages(stage);
     events.extend(silences(stage));
     events.extend(gone(stage));
+    events.extend(silent_nodes(stage));
     events.extend(losses(record, stage));
     events.extend(failing(record, stage));
     events.extend(behind(record, stage));
@@ -115,22 +112,23 @@ fn of_span(span: &Span, kind: EventKind, words: String) -> Event {
 /// Outages with what failed in them.
 fn outages(stage: &StageRecord) -> Vec<Event> {
     let failed = failures(stage.requests());
-    let why = failed.iter().find(|it| it.class.by_server());
+    let why = failed.iter().find(|it| it.class.unserved());
     let why = why.map_or_else(String::new, |it| format!(": {}", it.why()));
-    let what = if stage.outage.answered { "nothing succeeded" } else { "no answer" };
-    let words = |span: &Span| format!("{what} for {}{why}", length(span.length_s));
+    let words =
+        |span: &Span| format!("{} for {}{why}", stage.away_words(*span), length(span.length_s));
     let spans = stage.outage.spans.iter();
     spans.map(|span| of_span(span, EventKind::Outage, words(span))).collect()
 }
 
 /// Silences that stand out and are no outages.
 fn silences(stage: &StageRecord) -> Vec<Event> {
-    let p50_s = stage.merged().service.p50_us.unwrap_or(0.0) / 1e6;
+    let connections = stage.connections.ended_s.len();
+    let usual_s = silence_ns(&stage.merged().service.histogram, connections) as f64 / 1e9;
     let end = |span: &Span| span.from_s + span.length_s;
     let told = |span: &&Span| {
         let outages = &stage.outage.spans;
         let apart = |it: &Span| end(it) <= span.from_s || end(span) <= it.from_s;
-        span.length_s > p50_s * SILENCE_TIMES && outages.iter().all(apart)
+        span.length_s > usual_s && outages.iter().all(apart)
     };
     let words = |span: &Span| format!("no answer for {}", length(span.length_s));
     let spans = stage.silences.iter().filter(told);
@@ -148,6 +146,31 @@ fn gone(stage: &StageRecord) -> Vec<Event> {
         words: nodes::words(node, it, stage),
     })
     .collect()
+}
+
+/// Silences of single nodes that stand out, unless all of them were silent.
+fn silent_nodes(stage: &StageRecord) -> Vec<Event> {
+    let all = || stage.silences.iter().chain(&stage.outage.spans);
+    let common_s = |one: &Span, two: &Span| {
+        let end = |it: &Span| it.from_s + it.length_s;
+        end(one).min(end(two)) - one.from_s.max(two.from_s)
+    };
+    let mut events = Vec::new();
+    for node in &stage.nodes {
+        let connections = node.connections as usize;
+        let usual_s = silence_ns(&node.service.histogram, connections) as f64 / 1e9;
+        let told = |span: &&Span| {
+            let own_s = span.length_s / 2.0;
+            span.length_s > usual_s && all().all(|it| common_s(it, span) < own_s)
+        };
+        for span in node.silences.iter().filter(told) {
+            let (host, length) = (nodes::host(&node.url), length(span.length_s));
+            let words =
+                format!("no answer from node {host} on any of its connections for {length}");
+            events.push(of_span(span, EventKind::NodeGone, words));
+        }
+    }
+    events
 }
 
 /// Losses of agents, those of one second and for one reason together.
@@ -256,7 +279,7 @@ fn behind(record: &RunRecord, stage: &StageRecord) -> Option<Event> {
 }
 
 /// The events of a stage as lines: of each kind the most important, and how many more there are.
-pub(super) fn lines(events: &[&Event], all: bool) -> Vec<String> {
+pub(super) fn lines(record: &RunRecord, events: &[&Event], all: bool) -> Vec<String> {
     if all {
         let mut in_order = events.to_vec();
         in_order.sort_by(|one, two| one.at_s.total_cmp(&two.at_s));
@@ -270,18 +293,39 @@ pub(super) fn lines(events: &[&Event], all: bool) -> Vec<String> {
         rest = others;
         let shown = if these.len() <= 2 { these.len() } else { 1 };
         lines.extend(these[..shown].iter().map(|it| it.line()));
-        let total_s: f64 = these.iter().filter_map(|it| it.length_s).sum();
         if let (Some(last), true) = (lines.last_mut(), these.len() > shown) {
             let more = grouped((these.len() - shown) as u64);
-            let total = if total_s > 0.0 {
-                format!(", {} in total", length(total_s))
-            } else {
-                String::new()
-            };
-            *last = format!("{last}, and {more} times more{total}");
+            let (at_least, total) = total_words(record, these);
+            *last = format!("{last}, and {at_least}{more} times more{total}");
         }
     }
     lines
+}
+
+/// How long events of one kind took in total, and whether there may be more of them: a stage keeps
+/// only its longest ones.
+fn total_words(record: &RunRecord, events: &[&Event]) -> (&'static str, String) {
+    let mut stages: Vec<usize> = events.iter().map(|it| it.stage).collect();
+    stages.sort_unstable();
+    stages.dedup();
+    let stages = || stages.iter().filter_map(|at| record.stages.get(*at));
+    let kind = events.first().map(|it| it.kind);
+    let kept = |stage: &StageRecord| match kind {
+        Some(EventKind::Outage) => stage.outage.spans.len(),
+        Some(EventKind::Silence) => stage.silences.len(),
+        Some(EventKind::Pause) => stage.client.pauses.len(),
+        _ => 0,
+    };
+    let is_cut = stages().any(|stage| kept(stage) >= Span::MOST_LISTED);
+    let told_s: f64 = events.iter().filter_map(|it| it.length_s).sum();
+    let (total_s, more) = match kind {
+        Some(EventKind::Outage) => (stages().map(|it| it.outage.total_s).sum(), ""),
+        _ if is_cut => (told_s, " or more"),
+        _ => (told_s, ""),
+    };
+    let at_least = if is_cut { "at least " } else { "" };
+    let total = (total_s > 0.0).then(|| format!(", {}{more} in total", length(total_s)));
+    (at_least, total.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::measure::{KindInterval, Outage, Series};
 use crate::op::{OpKind, Reason};
-use crate::record::fixture;
+use crate::record::{Code, fixture};
 
 /// A run of ten seconds with 100 reads in each, of which so many failed.
 fn run(failed: &[u64]) -> RunRecord {
@@ -53,7 +53,8 @@ fn an_outage_tells_of_its_silence_and_of_its_failures() {
     stage.outage = Outage { total_s: 2.2, spans: vec![span(3.1, 2.2)], ..Outage::default() };
     stage.silences = vec![span(3.1, 2.2)];
     assert_eq!(told(&record), ["3.1 s: no answer for 2.2 s: connection refused"]);
-    record.stages[0].outage.answered = true;
+    // It answered, if only with errors.
+    (record.stages[0].outage.answered, record.stages[0].silences) = (true, Vec::new());
     assert_eq!(told(&record), ["3.1 s: nothing succeeded for 2.2 s: connection refused"]);
 }
 
@@ -113,9 +114,32 @@ fn many_of_a_kind_take_one_line() {
         "0.0 s: no answer for 0.2 s, and 7 times more, 1.6 s in total",
         "1.0 s: springload itself stood still for 0.4 s",
     ];
-    assert_eq!(lines(&events, false), expected);
-    let all = lines(&events, true);
+    assert_eq!(lines(&record, &events, false), expected);
+    let all = lines(&record, &events, true);
     assert_eq!((all.len(), &all[2][..5]), (9, "1.0 s"), "all, in order of time");
+}
+
+/// Only the hundred longest are stored: what they add up to is not the total.
+#[test]
+fn the_total_of_outages_is_the_stored_one() {
+    let mut record = run(&[]);
+    let spans: Vec<Span> = (0..100).map(|n| span(f64::from(n) * 0.1, 0.02)).collect();
+    record.stages[0].outage = Outage { total_s: 7.5, spans, answered: true, waits: None };
+    record.conclude();
+    let events = story(&record);
+    let events: Vec<&Event> = events.iter().collect();
+    let told = lines(&record, &events, false);
+    let line = "0.0 s: nothing succeeded for 20 ms, and at least 99 times more, 7.5 s in total";
+    assert_eq!(told, [line]);
+    let warned = record.warnings.iter().find(|it| it.code == Code::Outage).expect("a warning");
+    assert!(warned.message.ends_with("; 100 times or more, 7.5 s in total"), "{warned:?}");
+    // Of silences no total is stored, only the longest.
+    record.stages[0].outage = Outage::default();
+    record.stages[0].silences = (0..100).map(|n| span(f64::from(n) * 0.1, 0.08)).collect();
+    let events = story(&record);
+    let events: Vec<&Event> = events.iter().collect();
+    let line = "0.0 s: no answer for 80 ms, and at least 99 times more, 8.0 s or more in total";
+    assert_eq!(lines(&record, &events, false), [line]);
 }
 
 #[test]

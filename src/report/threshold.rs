@@ -194,7 +194,7 @@ mod tests {
         let lines = [
             "✗ read max ≤ 1 ms: missed, 1.97 ms",
             "✓ read errors ≤ 5 %: met, 1 %",
-            "✓ throughput ≥ 1,000/s: met, 1,013.0/s",
+            "✓ throughput ≥ 1,000/s: met, 1,226.0/s",
             "✗ dropped ≤ 0: missed, 100",
             "✗ update p99 ≤ 1 s: cannot be judged: too few samples: 95 of at least 1000",
         ];

@@ -73,7 +73,7 @@ pub(super) fn standing(record: &RunRecord, stage: &StageRecord) -> Standing {
             Standing::Bad
         }
         _ if record.failing(stage) => Standing::Bad,
-        Verdict::NotSustained { .. } => Standing::Fair,
+        Verdict::NotSustained { .. } | Verdict::BoundByConnections { .. } => Standing::Fair,
         Verdict::Empty | Verdict::TooShort => Standing::Unknown,
         Verdict::Sustained | Verdict::Closed if !record.lost_by(stage).is_empty() => Standing::Fair,
         Verdict::Sustained | Verdict::Closed => Standing::Good,
@@ -102,9 +102,10 @@ fn words_of_verdict(record: &RunRecord, stage: &StageRecord) -> String {
 fn trusted_words(record: &RunRecord, stage: &StageRecord) -> &'static str {
     match stage.verdict {
         Verdict::Empty => "nothing measured",
-        Verdict::ClientBound { .. } => "client-bound, result not valid",
-        Verdict::Degraded { .. } | Verdict::AgentsLost { .. } => "degraded, result not valid",
+        Verdict::ClientBound { .. } => "client-bound",
+        Verdict::Degraded { .. } | Verdict::AgentsLost { .. } => "degraded",
         Verdict::NotSustained { .. } => "not sustained",
+        Verdict::BoundByConnections { .. } => "bound by its connections",
         Verdict::Sustained => "sustained",
         Verdict::TooShort => "too short to judge",
         Verdict::Closed if !record.plan.target.card().server => {

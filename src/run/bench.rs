@@ -6,6 +6,7 @@ use crate::engine::{Lane, Stop};
 use crate::journal::Journal;
 use crate::plan::{Plan, ProbePlan, Purpose, StagePlan};
 use crate::workload::StageWork as _;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// The part of a run that one process carries out.
@@ -37,6 +38,8 @@ pub(super) struct Bench<'a> {
     pub(super) part: Part,
     /// Where writes are noted, if they are.
     pub(super) journal: Option<Arc<Journal>>,
+    /// When the load was given up, if it was.
+    pub(super) gave_up: Cell<Option<Nanos>>,
 }
 
 impl Bench<'_> {
@@ -101,6 +104,6 @@ impl Bench<'_> {
 
     /// How long the server may be silent before it counts as gone.
     pub(super) fn patience_ns(&self) -> Nanos {
-        self.plan.fill.wait_for_server_ns.unwrap_or(self.plan.timeout_ns)
+        self.plan.patience_ns()
     }
 }

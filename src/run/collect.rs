@@ -1,19 +1,25 @@
 //! Makes the record of a stage from the results of its shards.
 
+use crate::account::{Account, Facts, Reading, ThreadFacts, silence_ns};
 use crate::clock::{Nanos, SECOND_NS};
 use crate::driver::Card;
-use crate::engine::{LaneResult, LoadCounts, Pace, ShardResult};
+use crate::engine::{Arrivals, LaneResult, LoadCounts, Pace, ShardResult};
 use crate::measure::{
-    Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, NodeLog, NodeSummary, OutageLog,
-    PhaseTable, Series, SeriesRow, Silences, SizePoint, Slot, ThreadLoss, Totals, Visibility,
+    Backlog, ConnectionTimes, FillLog, Growth, Hiccups, Histogram, Merged, NodeLog, NodeSummary,
+    Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Silences, SizePoint, Slot, Spans,
+    ThreadLoss, Totals, Visibility,
 };
 use crate::op::OpKind;
 use crate::plan::{Plan, StagePlan};
-use crate::record::{ClientRecord, Estimates, LoadRecord, StageRecord, StartRecord, Verdict};
+use crate::record::{
+    ClientRecord, Estimates, LoadRecord, PoolRecord, StageRecord, StartRecord, Verdict,
+};
 use crate::workload::StageWork as _;
 
 /// The maximum number of client pauses listed.
-const MOST_LISTED: usize = 100;
+const MOST_LISTED: usize = crate::measure::Span::MOST_LISTED;
+/// A closed loop asks nothing of a server that is silent: one that is so for so long was away.
+const SILENT_NS: Nanos = SECOND_NS;
 
 /// The results of all shards of a stage.
 pub(super) struct Collected {
@@ -29,6 +35,8 @@ pub(super) struct Collected {
     /// What is common to all shards; `None`: there are none yet.
     silences: Option<Silences>,
     backlog: Backlog,
+    /// `None`: a closed loop.
+    pool: Option<PoolLog>,
     fills: Vec<FillLog>,
     /// One for each node, if there are several.
     nodes: Vec<NodeLog>,
@@ -38,8 +46,6 @@ pub(super) struct Collected {
 pub(super) struct Frame<'a> {
     pub(super) plan: &'a StagePlan,
     pub(super) connections: usize,
-    /// The seed of the run.
-    pub(super) seed: u64,
     /// When the run and the stage began, on the clock of the run.
     pub(super) began: [Nanos; 2],
     /// How promptly this machine woke threads.
@@ -63,7 +69,6 @@ impl<'a> Frame<'a> {
         Self {
             plan: stage,
             connections: plan.connections,
-            seed: plan.seed,
             began: [0; 2],
             hiccups: Hiccups::default(),
             card: plan.target.card(),
@@ -89,6 +94,7 @@ impl Collected {
             outages: vec![OutageLog::default()],
             silences: None,
             backlog: Backlog::default(),
+            pool: None,
             fills: Vec::new(),
             nodes: Vec::new(),
         }
@@ -149,6 +155,9 @@ impl Collected {
         if let Some(backlog) = &shard.watched.backlog {
             self.backlog.merge(backlog);
         }
+        if let Some(pool) = &shard.watched.pool {
+            self.pool.get_or_insert_default().merge(pool);
+        }
         self.threads.push(shard.watched.loss);
         self.lanes.extend(shard.lanes);
         self.lanes.sort_by_key(|lane| lane.connection);
@@ -188,7 +197,8 @@ impl Collected {
             load: self.load(stage, (measured_s, frame.connections)),
             client: self.client((requests, &lag), start, &frame.hiccups),
             verdict: Verdict::Empty,
-            outage: self.outage().finish(start),
+            account: None,
+            outage: Outage::default(),
             silences: self.silences.as_ref().map_or_else(Vec::new, |it| it.finish(start)),
             connections: PhaseTable::new(&times, &self.totals.kinds(), frame.card.phases),
             operations,
@@ -203,12 +213,70 @@ impl Collected {
             nodes: self.nodes(frame.nodes, (start, measured_s)),
             start: stage.work.gathering().map(|_| start_record(&self.lanes)),
         };
-        record.verdict = Verdict::of(&record, !frame.card.server);
+        let outage = self.outage();
+        let facts = self.facts(&record, (&outage, start), &frame.hiccups, !frame.card.server);
+        record.outage = outage.finish(start, &facts.away);
+        let account = Account::of(&facts);
+        record.verdict = Verdict::of(&facts, &account);
+        record.account = Some(account);
         if !record.is_preparation() {
             let growth = record.growth.as_ref();
-            record.estimates = Estimates::of(&record.series, measured_s, growth, frame.seed);
+            record.estimates = Estimates::of(&record.series, measured_s, growth);
         }
         record
+    }
+
+    /// What is known of a stage, from which it is judged.
+    fn facts(
+        &self,
+        record: &StageRecord,
+        (outage, start): (&OutageLog, Nanos),
+        hiccups: &Hiccups,
+        without_server: bool,
+    ) -> Facts {
+        let mut holding = Spans::default();
+        self.threads.iter().for_each(|thread| holding.merge(&thread.holding));
+        let all = record.merged();
+        let gap_ns = (record.elapsed_s * 1e9) as Nanos / all.service.samples.max(1);
+        let mut away = outage.spans(if all.service.samples > 0 { gap_ns } else { 0 });
+        if let Some(silences) = self.silences.as_ref().filter(|_| !record.load.open) {
+            let least_ns = silence_ns(&all.service.histogram, self.lanes.len());
+            away.merge(&silences.of_at_least(least_ns.max(SILENT_NS)));
+        }
+        let facts = record.facts();
+        let lost = || self.thread_facts(facts.threads, &record.client, &all, hiccups);
+        // Without a server, what springload takes is what is measured.
+        let threads = if without_server { facts.threads } else { lost() };
+        let away = away.without(&holding);
+        Facts { without_server, start, away, holding, threads, ..facts }
+    }
+
+    /// What threads lost besides what `known` has.
+    fn thread_facts(
+        &self,
+        known: ThreadFacts,
+        client: &ClientRecord,
+        all: &Merged,
+        hiccups: &Hiccups,
+    ) -> ThreadFacts {
+        let sum = |part: fn(&ThreadLoss) -> u64| self.threads.iter().map(part).sum::<u64>() as f64;
+        let waited_ns = sum(|it| it.scheduled.waited_ns.unwrap_or(0));
+        let waited = waited_ns / sum(|it| it.watched_ns).max(1.0);
+        let per_turn_ns = waited_ns / sum(|it| it.scheduled.turns.unwrap_or(0)).max(1.0);
+        let late_ns = hiccups.late.percentile(99.0) as f64;
+        let service_ns = all.service.histogram.percentile(50.0) as f64;
+        // What the kernel has timed did not wait to be read.
+        let served = all.service.samples.max(1) as f64;
+        let read = (1.0 - client.noted_answers as f64 / served).max(0.0);
+        let share = read * waited * Reading::share(per_turn_ns.max(late_ns), service_ns);
+        ThreadFacts {
+            held: (sum(|it| it.held) as u64, sum(|it| it.held_ns) as Nanos),
+            reading_us: Reading {
+                mean: share * all.response.mean_us,
+                p99: if read > 0.01 { late_ns / 1e3 } else { 0.0 },
+            },
+            ..known
+        }
     }
 
     /// Each node by itself.
@@ -244,20 +312,21 @@ impl Collected {
             begun,
             dropped,
             unsent,
+            unsent_by_client: self.threads.iter().map(|thread| thread.unsent).sum(),
             offered_per_s: per_s(offered as f64),
             served_per_s: per_s(served as f64),
             backlog_growth_per_s: self.growth(stage, measured_s),
+            pool: self.pool.and_then(|log| PoolRecord::of(&log, peak_per_s(stage, measured_s))),
         }
     }
 
     /// The growth of the backlog, in operations per second.
     fn growth(&self, stage: &StagePlan, measured_s: f64) -> f64 {
         let Pace::Open { schedule, .. } = &stage.pace else { return 0.0 };
-        let due_by = |eighths: f64| {
-            schedule.due_by((measured_s * eighths / 8.0 * SECOND_NS as f64) as Nanos)
-        };
-        let rates = Backlog::WINDOWS.map(|(from, to)| due_by(to as f64) - due_by(from as f64));
-        let (grown, in_s) = self.backlog.growth(rates);
+        let due_by = |share: f64| schedule.due_by((measured_s * share * SECOND_NS as f64) as Nanos);
+        let rates = Backlog::WINDOWS.map(|(from, to)| due_by(to) - due_by(from));
+        let random = schedule.arrivals == Arrivals::Poisson;
+        let (grown, in_s) = self.backlog.growth(rates, random);
         if in_s > 0.0 { grown / in_s } else { 0.0 }
     }
 
@@ -300,6 +369,16 @@ impl Collected {
             noted_answers: self.lanes.iter().map(|lane| lane.times.noted_answers).sum(),
         }
     }
+}
+
+/// The highest rate of an open loop over an eighth of its time; 0 in a closed one.
+fn peak_per_s(stage: &StagePlan, measured_s: f64) -> f64 {
+    let due_by = |eighths: u32| {
+        let offset_s = measured_s * f64::from(eighths) / 8.0;
+        stage.pace.due_by((offset_s * SECOND_NS as f64) as Nanos).unwrap_or(0.0)
+    };
+    let rates = (0..8).map(|at| (due_by(at + 1) - due_by(at)) * 8.0 / measured_s);
+    rates.fold(0.0, f64::max)
 }
 
 fn seconds(ns: Nanos) -> f64 {

@@ -4,7 +4,7 @@
 use super::*;
 use crate::clock::Scheduled;
 use crate::engine::{Arrivals, Schedule, Segment, Watched};
-use crate::measure::{FillLog, Interval, SeriesLog, Spans};
+use crate::measure::{FillLog, Interval, SeriesLog};
 use crate::workload::{CrudOrder, Mix, MixedPlan, Purpose};
 
 const MS: Nanos = 1_000_000;
@@ -24,7 +24,8 @@ fn stage(pace: Pace, operations: Option<u64>, length_ns: Option<Nanos>) -> Stage
 fn lane(connection: usize, first_sent_ns: Option<Nanos>, late: bool) -> LaneResult<()> {
     let times = ConnectionTimes { noted_answers: 3, ..ConnectionTimes::default() };
     let first_late_ns = first_sent_ns;
-    LaneResult { connection, workload: (), times, first_sent_ns, first_late_ns, late }
+    let (workload, unopened) = ((), false);
+    LaneResult { connection, workload, times, first_sent_ns, first_late_ns, late, unopened }
 }
 
 /// A shard that began this many operations and ran this long.
@@ -61,7 +62,6 @@ fn frame(plan: &StagePlan) -> Frame<'_> {
     Frame {
         plan,
         connections: 2,
-        seed: 42,
         began: [SECOND_NS, 3 * SECOND_NS],
         hiccups: Hiccups::default(),
         card: crate::driver::CARDS[0],
@@ -186,8 +186,12 @@ fn the_client_is_told_by_its_worst_thread_and_by_sums() {
         let mut loss = ThreadLoss {
             watched_ns: SECOND_NS,
             cpu_ns: cpu_ms * MS,
-            scheduled: Scheduled { waited_ns: Some(waited_ms * MS), preempted: Some(cpu_ms) },
-            pauses: Spans::default(),
+            scheduled: Scheduled {
+                waited_ns: Some(waited_ms * MS),
+                turns: Some(1_000),
+                preempted: Some(cpu_ms),
+            },
+            paused_ns: paused_ms * MS,
             ..ThreadLoss::default()
         };
         loss.pauses.add(3 * SECOND_NS + 100 * MS, 3 * SECOND_NS + (100 + paused_ms) * MS);

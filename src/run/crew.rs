@@ -8,12 +8,14 @@ use super::visible::Visible;
 use super::{Observer, RunError, each_stage};
 use crate::clock::{Clock, Nanos, SECOND_NS};
 use crate::driver::with_secrets;
-use crate::engine::{Start, StopReason};
+use crate::engine::{ShardResult, Start, StopReason};
 use crate::fleet::{Assignment, Event, Fleet, Opened, StageEnd};
-use crate::measure::{Hiccups, Interval, SlotSums};
+use crate::measure::{Hiccups, Histogram, Interval, SlotSums, Spans, ThreadLoss};
 use crate::op::OpKind;
 use crate::plan::{Plan, StagePlan};
-use crate::record::{AgentRecord, AgentStage, Calibration, Lost, RunRecord, StageRecord};
+use crate::record::{
+    AgentClient, AgentRecord, AgentStage, Calibration, Lost, RunRecord, StageRecord,
+};
 use crate::workload::StageWork as _;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,6 +30,8 @@ const LEAD_EACH_NS: Nanos = 200_000;
 const PATIENCE_NS: Nanos = if cfg!(test) { 3 * SECOND_NS } else { 30 * SECOND_NS };
 /// Why an agent is lost that alone got no answers.
 const UNANSWERED: &str = "the server no longer answered it";
+/// The most pauses of an agent to list.
+const MOST_PAUSES: usize = 10;
 /// How often it is looked whether the user has stopped the run.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -179,7 +183,7 @@ impl<'a> Crew<'a> {
             if end.stopped == Some(StopReason::Authentication) {
                 bench.stop.raise(StopReason::Authentication);
             }
-            describe(&mut row, &end);
+            describe(&mut row, &end, moment);
             hiccups.late.merge(&end.hiccups.late);
             collected.add_process(end.shards);
             rows.push(row);
@@ -203,13 +207,15 @@ impl<'a> Crew<'a> {
     /// that it does not answer are lost; all that they measured is there.
     fn lose_unanswered(&mut self, parts: &mut [Share], bench: &Bench<'_>, stage: &StagePlan) {
         let ended = parts.iter().filter(|share| share.ended.is_some()).count();
-        let unanswered = parts.iter().filter(|share| share.unanswered().is_some()).count();
-        if unanswered == ended && unanswered > 0 {
-            bench.stop.raise(StopReason::Unreachable);
+        let unanswered: Vec<_> = parts.iter().filter_map(Share::unanswered).collect();
+        if unanswered.len() == ended && ended > 0 {
+            for (_, reason) in unanswered {
+                bench.stop.raise(reason);
+            }
             return;
         }
         for share in parts {
-            if let Some(at) = share.unanswered() {
+            if let Some((at, _)) = share.unanswered() {
                 share.row.lost = true;
                 self.fleet.give_up(share.row.index, UNANSWERED);
                 self.lose((share.row.index, UNANSWERED.to_owned()), Some(stage), at);
@@ -294,13 +300,33 @@ fn both(one: &Opened, other: &Opened) -> Opened {
 }
 
 /// Adds what an agent said at the end of a stage.
-fn describe(row: &mut AgentStage, end: &StageEnd) {
+fn describe(row: &mut AgentStage, end: &StageEnd, moment: Nanos) {
     let lanes = end.shards.iter().flat_map(|shard| &shard.lanes);
     let first = lanes.filter_map(|lane| lane.first_late_ns).min();
     row.start_us = first.map(|ns| ns as f64 / 1e3);
     row.cpu_s = end.shards.iter().map(|shard| shard.cpu_ns).sum::<Nanos>() as f64 / 1e9;
     let busy = end.shards.iter().map(|shard| shard.watched.loss.busy());
     row.busiest_thread = busy.fold(0.0, f64::max);
+    row.client = Some(client(&end.shards, moment));
+}
+
+/// What the threads of an agent lost of their time in a stage that began at `moment`.
+fn client(shards: &[ShardResult<()>], moment: Nanos) -> AgentClient {
+    let threads = || shards.iter().map(|shard| &shard.watched.loss);
+    let most = |share: fn(&ThreadLoss) -> f64| threads().map(share).fold(0.0, f64::max);
+    let (mut late, mut pauses) = (Histogram::default(), Spans::default());
+    for thread in threads() {
+        late.merge(&thread.late);
+        pauses.merge(&thread.pauses);
+    }
+    AgentClient {
+        waited_thread: most(|thread| thread.waited().unwrap_or(0.0)),
+        paused_thread: most(ThreadLoss::paused),
+        late_p99_us: (!late.is_empty()).then(|| late.percentile(99.0) as f64 / 1e3),
+        held: threads().map(|thread| thread.held).sum(),
+        held_s: threads().map(|thread| thread.held_ns).sum::<Nanos>() as f64 / 1e9,
+        pauses: pauses.longest(moment, MOST_PAUSES),
+    }
 }
 
 /// One agent's part of a stage, as far as it is known.
@@ -387,10 +413,10 @@ impl<'a, 'b, 'c> Shares<'a, 'b, 'c> {
 }
 
 impl Share {
-    /// When it ended because the server no longer answered it, if it did.
-    fn unanswered(&self) -> Option<Nanos> {
+    /// When and why it gave up, because the server no longer answered it, if it did.
+    fn unanswered(&self) -> Option<(Nanos, StopReason)> {
         let (at, end) = self.ended.as_ref()?;
-        (end.stopped == Some(StopReason::Unreachable)).then_some(*at)
+        Some((*at, end.stopped.filter(|reason| reason.gave_up())?))
     }
 
     fn count(&mut self, interval: &Interval) {

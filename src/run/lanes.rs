@@ -39,6 +39,7 @@ impl Connections {
         let cx = LaneContext {
             seed: plan.seed,
             connections: plan.connections,
+            spare: plan.spare(stage),
             agent: bench.part.agent as u64,
             sharing: open.then(|| bench.shards(stage)),
             documents: self.documents.clone(),

@@ -120,5 +120,6 @@ fn gather_ns(stage: &StagePlan) -> Nanos {
 
 /// The number of operations for these connections, if they are counted.
 fn counted<W>(stage: &StagePlan, lanes: &[Lane<W>], connections: usize) -> Option<u64> {
-    lanes.iter().map(|lane| stage.work.operations(lane.connection, connections)).sum()
+    let first = lanes.iter().filter(|lane| lane.connection < connections);
+    first.map(|lane| stage.work.operations(lane.connection, connections)).sum()
 }

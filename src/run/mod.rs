@@ -39,6 +39,7 @@ use crate::workload::StageWork as _;
 use bench::{Bench, Part};
 use crew::Crew;
 use lanes::{Alone, Connections};
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -163,7 +164,9 @@ pub fn run_with(
     let given = observer.journal().filter(|_| plan.audit);
     let own = (plan.audit && given.is_none()).then(temporary).transpose()?;
     let journal = given.or_else(|| own.clone());
-    let bench = Bench { plan, target: &target, stop, began, began_wall, pinned, part, journal };
+    let gave_up = Cell::default();
+    let bench =
+        Bench { plan, target: &target, stop, began, began_wall, pinned, part, journal, gave_up };
     let result = match fleet {
         None => stages(&bench, documents, &mut record, observer),
         Some(fleet) => {
@@ -171,7 +174,8 @@ pub fn run_with(
             Crew::new(fleet, began).run(&bench, given, &mut record, observer)
         }
     };
-    let at_s = (Clock::system().now() - began) as f64 / SECOND_NS as f64;
+    let at = bench.gave_up.get().unwrap_or_else(|| Clock::system().now());
+    let at_s = (at - began) as f64 / SECOND_NS as f64;
     if stop.reason() != Some(StopReason::Aborted) {
         let advice = record.stages.last().and_then(|stage| record.fill_advice(stage));
         let ended = ended((result.err(), stop.reason()), at_s, advice);
@@ -287,13 +291,20 @@ fn ended(
                  before it locks the user out"
             ),
         ),
-        (None, Some(StopReason::Unreachable)) => (
-            EndedBy::Unreachable,
-            format!(
-                "the server no longer answers; gave up after {at_s:.1} s{}",
-                advice.map_or_else(String::new, |it| format!("; {it}"))
-            ),
+        (None, Some(StopReason::Starved)) => (
+            EndedBy::Springload,
+            format!("springload's machine ran out of ports or files; gave up after {at_s:.1} s"),
         ),
+        (None, Some(reason)) if reason.gave_up() => {
+            let what = match reason {
+                StopReason::Unserved => {
+                    "no operation is answered any more, though the server is there"
+                }
+                _ => "the server no longer answers",
+            };
+            let advice = advice.map_or_else(String::new, |it| format!("; {it}"));
+            (EndedBy::Unreachable, format!("{what}; gave up after {at_s:.1} s{advice}"))
+        }
         (None, Some(_)) => (EndedBy::User, format!("stopped by the user after {at_s:.1} s")),
         (None, None) => return None,
     };
@@ -320,8 +331,19 @@ fn each_stage(
     observer: &mut dyn Observer,
     mut run: impl FnMut(usize, &mut RunRecord, &mut dyn Observer) -> Result<StageRecord, RunError>,
 ) -> Result<(), RunError> {
-    let mut first = None;
+    let (mut first, mut given_up) = (None, None);
     for (number, stage) in bench.plan.stages.iter().enumerate() {
+        // What was written until then can still be looked for.
+        if bench.stop.reason().is_some_and(StopReason::gave_up) {
+            bench.gave_up.set(bench.gave_up.get().or_else(|| Some(Clock::system().now())));
+            if !stage.work.audits() {
+                continue;
+            }
+            given_up = bench.stop.resume();
+            if !is_back(bench, observer)? {
+                break;
+            }
+        }
         let now = Clock::system().now();
         if let Some(gathering) = stage.work.gathering() {
             let moment = first.get_or_insert(now).saturating_add(gathering.not_before_ns);
@@ -335,7 +357,32 @@ fn each_stage(
         record.add(stage);
         observer.keep(record);
     }
+    if let Some(reason) = given_up {
+        bench.stop.raise(reason);
+    }
     Ok(())
+}
+
+/// Waits for a server that was given up, as long as it may be silent. Returns whether it answers,
+/// or cannot be asked.
+fn is_back(bench: &Bench<'_>, observer: &mut dyn Observer) -> Result<bool, RunError> {
+    observer.news("the server was given up; waiting for it to audit what was written");
+    let (clock, patience_ns) = (Clock::system(), bench.plan.patience_ns());
+    let until = clock.now().saturating_add(patience_ns);
+    let asking = async {
+        loop {
+            let left_ns = until.saturating_sub(clock.now());
+            let answer = bench.target.answers(left_ns.clamp(SECOND_NS / 10, SECOND_NS)).await;
+            if answer.is_none_or(|answer| answer.is_ok()) {
+                return Ok(true);
+            }
+            if clock.now() >= until || bench.stop.reason().is_some() {
+                return Ok(false);
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    block_on(bench.stop, asking)
 }
 
 /// Waits until `moment`, or until the user asks to stop.

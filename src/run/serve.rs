@@ -11,6 +11,7 @@ use crate::fleet::{Agent, Assignment, Opened, Order, StageEnd};
 use crate::measure::Interval;
 use crate::plan::{Plan, SchemaPlan, StagePlan};
 use crate::workload::{Runner, Workload};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -99,6 +100,7 @@ fn carry_out(agent: &Agent, assignment: &Assignment) -> Result<Order, RunError> 
         pinned: false,
         part,
         journal: None,
+        gave_up: Cell::default(),
     };
     let mut connections = Connections::new(&bench, documents)?;
     let last = loop {

@@ -4,12 +4,12 @@ use super::certain::{Answers, Figure, NEVER_US};
 use super::walk::Outcome;
 use crate::op::OpKind;
 use crate::plan::{Comparison, Limit, Metric, Quantity, Statistic, Threshold};
-use crate::record::{Code, Judgement, RunRecord, RunResult, StageRecord, Unit, Verdict};
+use crate::record::{
+    Code, Judgement, RunRecord, RunResult, StageRecord, Unit, Verdict, bound_words,
+};
 use crate::statistics::{ALARMS, share_interval};
 use std::cmp::Ordering;
 
-/// The share of what was due that may be left over, as in the verdict.
-const LEFT_OVER: f64 = 0.005;
 /// Why a step is missed that says nothing about the server.
 const CLIENT: &str = "the client, not the server, is the limit";
 
@@ -49,22 +49,31 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
     }
     // Times count from when an operation was due: what is kept to though the client was late, is
     // kept to. What is not may be the client's fault.
-    let client = matches!(stage.verdict, Verdict::ClientBound { .. }) && kept_up(stage);
+    let client = matches!(stage.verdict, Verdict::ClientBound { .. }) && stage.load.is_sustained();
     if !client && !stage.verdict.trustworthy() {
         return of(match stage.verdict {
             // The next time it may not be: a longer step shows.
             Verdict::ClientBound { .. } => (Outcome::Undecided, CLIENT.to_owned()),
+            Verdict::BoundByConnections { connections, needed } => {
+                (Outcome::Undecided, bound_words(connections, needed))
+            }
             verdict => (Outcome::Missed, verdict.name().replace('_', " ")),
         });
     }
     let mut own = RunRecord { stages: vec![stage.clone()], ..record.clone() };
     own.plan.thresholds = thresholds.to_vec();
     own.conclude();
-    let all: Vec<Judged> = own.thresholds.iter().map(|it| one(it, stage)).collect();
+    // What is missed even without what the client may have added is missed.
+    let sure = |it: &Judgement| match one(it, stage) {
+        Judged { outcome: Outcome::Missed, takes, .. } if client && it.by_client => {
+            Judged { takes, ..of((Outcome::Undecided, CLIENT.to_owned())) }
+        }
+        judged => judged,
+    };
+    let all: Vec<Judged> = own.thresholds.iter().map(sure).collect();
     let takes = all.iter().map(|it| it.takes).fold(0.0, f64::max);
     let first = |outcome: Outcome| all.iter().find(|it| it.outcome == outcome);
     let told = match (first(Outcome::Missed), first(Outcome::Undecided)) {
-        (Some(_), _) if client => (Outcome::Undecided, CLIENT.to_owned()),
         (Some(it), _) | (None, Some(it)) => (it.outcome, it.reason.clone()),
         // What was not looked for may be lost.
         (None, None) => unaudited(record)
@@ -77,14 +86,6 @@ pub fn judge(record: &RunRecord, thresholds: &[Threshold]) -> Judged {
 fn unaudited(record: &RunRecord) -> Option<&str> {
     let found = record.warnings.iter().find(|it| it.code == Code::AuditIncomplete);
     found.map(|it| it.message.as_str())
-}
-
-/// Whether all but a hundredth of what was due was served.
-fn kept_up(stage: &StageRecord) -> bool {
-    let load = &stage.load;
-    let left = (load.dropped + load.unsent) as f64;
-    left <= load.offered as f64 * LEFT_OVER
-        && load.backlog_growth_per_s <= load.offered_per_s * LEFT_OVER
 }
 
 /// Judges one figure.
@@ -350,10 +351,19 @@ mod tests {
 
     #[test]
     fn what_is_missed_where_the_client_is_the_limit_is_undecided() {
-        let client = Verdict::ClientBound { busiest_thread: 0.99, late_p99_us: 9_000.0 };
+        let by = crate::record::Hindrance::Late(9_000.0);
+        let client = Verdict::ClientBound { busiest_thread: 0.99, late_p99_us: 9_000.0, by };
         let (outcome, reason) = told(50_000, client, None);
         assert_eq!((outcome, reason.as_str()), (Outcome::Undecided, CLIENT));
         assert_eq!(self::outcome(5_000, client, None), Outcome::Held, "though it was late");
+    }
+
+    #[test]
+    fn what_too_few_connections_carried_says_nothing_about_the_server() {
+        let few = Verdict::BoundByConnections { connections: 50, needed: 110 };
+        let (outcome, reason) = told(5_000, few, None);
+        let words = "bound by 50 connections; about 110 needed (-c 110)";
+        assert_eq!((outcome, reason.as_str()), (Outcome::Undecided, words));
     }
 
     #[test]

@@ -9,5 +9,5 @@ mod record;
 mod walk;
 
 pub use judge::{Judged, judge, requirement};
-pub use record::{Ended, MaxRecord, Searched, StepRecord};
+pub use record::{Ended, MaxRecord, Searched, StepRecord, middle_rate};
 pub use walk::{Ask, Outcome, Walk, Within};

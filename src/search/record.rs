@@ -4,7 +4,6 @@ use super::judge::Judged;
 use super::walk::{Ask, Outcome, Walk};
 use crate::plan::Threshold;
 use crate::record::{RunRecord, RunResult, Verdict};
-use crate::statistics::median;
 use serde::{Deserialize, Serialize};
 
 /// The ratio of the greatest to the least of the searches beyond which they disagree: each is good
@@ -55,7 +54,7 @@ pub struct StepRecord {
     /// depend on how many there are.
     #[serde(default)]
     pub takes: f64,
-    /// The client was the limit, not the server.
+    /// The client, or the number of its connections, was the limit, not the server.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub client_bound: bool,
     /// Data was found to be wrong or lost.
@@ -112,8 +111,8 @@ pub struct MaxRecord {
     pub length_s: f64,
     /// How it ended.
     pub ended: Ended,
-    /// The highest rate that holds, in documents per second: the median of all searches. Of
-    /// connections: the rate that they got.
+    /// The highest rate that holds, in documents per second: the median of all searches, of an even
+    /// number the lower middle one. Of connections: the rate that they got.
     pub sustained_per_s: Option<f64>,
     /// The least of all searches.
     pub low: Option<f64>,
@@ -122,11 +121,23 @@ pub struct MaxRecord {
     /// What each complete search has found, in documents per second.
     #[serde(default)]
     pub found_per_s: Vec<f64>,
-    /// The highest number of connections that holds: the median of all searches.
+    /// The highest number of connections that holds: the median of all searches, as of rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<f64>,
     /// What was tried, in order.
     pub steps: Vec<StepRecord>,
+}
+
+/// The middle one of what searches have found, each a level and its rate; of an even number the
+/// lower one, because a rate between two has not held.
+fn middle(mut found: Vec<(f64, f64)>) -> Option<(f64, f64)> {
+    found.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    found.get(found.len().checked_sub(1)? / 2).copied()
+}
+
+/// Of rates, the middle one of them in the same sense.
+pub fn middle_rate(found_per_s: &[f64]) -> Option<f64> {
+    middle(found_per_s.iter().map(|rate| (*rate, *rate)).collect()).map(|(_, rate)| rate)
 }
 
 /// Records of the first layout name no number of nodes.
@@ -144,7 +155,10 @@ impl StepRecord {
     ) -> Self {
         let stage = record.main_stage();
         let all = stage.map(crate::record::StageRecord::merged);
-        let client_bound = |verdict: Verdict| matches!(verdict, Verdict::ClientBound { .. });
+        // Its connections are the client's, too.
+        let client_bound = |verdict: Verdict| {
+            matches!(verdict, Verdict::ClientBound { .. } | Verdict::BoundByConnections { .. })
+        };
         Self {
             search,
             level,
@@ -175,14 +189,18 @@ impl MaxRecord {
                 found.map(|it| it.per_s)
             }
         };
-        self.found_per_s = (1..).zip(walk.found()).filter_map(rate_of).collect();
+        // What each search has found: the level, and its rate.
+        let of_search = |(search, level): (u32, &f64)| Some((*level, rate_of((search, level))?));
+        let found: Vec<(f64, f64)> = (1..).zip(walk.found()).filter_map(of_search).collect();
+        let middle = middle(found.clone());
+        self.found_per_s = found.into_iter().map(|(_, rate)| rate).collect();
         self.ended = ended;
         let found = || self.found_per_s.iter().copied();
-        self.sustained_per_s = median(found());
+        self.sustained_per_s = middle.map(|(_, rate)| rate);
         self.low = found().min_by(f64::total_cmp);
         self.high = found().max_by(f64::total_cmp);
-        let levels = walk.found().iter().copied();
-        self.connections = median(levels).filter(|_| self.searched == Searched::Connections);
+        let of_connections = self.searched == Searched::Connections;
+        self.connections = middle.map(|(level, _)| level).filter(|_| of_connections);
     }
 
     /// Goes on with a search that was not complete and asked for the same: takes its steps.

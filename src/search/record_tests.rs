@@ -52,6 +52,22 @@ fn bound(step: StepRecord) -> StepRecord {
 }
 
 #[test]
+fn connections_that_are_too_few_are_the_clients_limit() {
+    use crate::record::fixture;
+    let step = |verdict: Verdict| {
+        let mut record = fixture::record(&[]);
+        record.stages.last_mut().unwrap().verdict = verdict;
+        let ask = Ask { search: 1, level: 9.0, lengths: 1, confirms: false };
+        let judged = Judged { outcome: Outcome::Undecided, reason: String::new(), takes: 0.0 };
+        StepRecord::of(&record, ask, (3.0, String::new()), judged).client_bound
+    };
+    assert!(step(Verdict::BoundByConnections { connections: 50, needed: 110 }));
+    let by = crate::record::Hindrance::Unknown;
+    assert!(step(Verdict::ClientBound { busiest_thread: 0.9, late_p99_us: 0.0, by }));
+    assert!(!step(Verdict::Sustained));
+}
+
+#[test]
 fn the_client_is_the_limit_where_the_least_level_that_does_not_hold_says_so() {
     let (held, missed, open) = (Outcome::Held, Outcome::Missed, Outcome::Undecided);
     let is_bound = |steps: Vec<StepRecord>| max(Searched::Rate, steps).client_bound();
@@ -94,6 +110,38 @@ fn what_is_found_is_the_median_with_the_least_and_the_greatest() {
     let told = [it.low, it.sustained_per_s, it.high].map(Option::unwrap_or_default);
     assert_eq!(told.to_vec(), sorted);
     assert_eq!(it.connections, None);
+}
+
+#[test]
+fn of_an_even_number_the_lower_middle_one_counts_for_it_has_held() {
+    let found = |levels: &[f64]| {
+        let mut it = max(Searched::Rate, Vec::new());
+        it.conclude(&walked(levels), Ended::Found);
+        (it.found_per_s.clone(), it.sustained_per_s.unwrap(), it.scattered())
+    };
+    let (all, sustained, scattered) = found(&[50.0, 700.0]);
+    assert!(all.contains(&sustained) && scattered, "{all:?}: {sustained}");
+    assert!((sustained - all[0].min(all[1])).abs() < 1e-9);
+    let (all, sustained, scattered) = found(&[1_000.0, 1_020.0, 1_010.0, 1_015.0]);
+    let mut sorted = all.clone();
+    sorted.sort_by(f64::total_cmp);
+    assert_eq!((sustained, scattered), (sorted[1], false), "{all:?}");
+}
+
+#[test]
+fn connections_are_told_with_their_own_rate() {
+    let walk = walked(&[16.0, 40.0]);
+    // More connections got less done.
+    let steps = [(1, 900.0), (2, 700.0)].map(|(search, per_s)| StepRecord {
+        search,
+        confirms: true,
+        per_s,
+        ..step(walk.found()[search as usize - 1], 9.0, Outcome::Held)
+    });
+    let mut it = max(Searched::Connections, steps.to_vec());
+    it.conclude(&walk, Ended::Found);
+    assert_eq!((it.connections, it.sustained_per_s), (Some(walk.found()[0]), Some(900.0)));
+    assert!(it.scattered(), "16 and 40 connections are far apart");
 }
 
 #[test]

@@ -12,6 +12,9 @@ const LONGER: u32 = 4;
 const CONFIRMS: u32 = 3;
 /// How many lengths a step may have, unless it is that of a winner.
 const MOST_LENGTHS: u32 = 40;
+/// A miss after which so many steps held and none was missed may have been that of a server that
+/// was not warm yet: it is tried again.
+const HELD_SINCE: u32 = 2;
 /// More steps than any search needs.
 const MOST_STEPS: u32 = 50;
 
@@ -53,16 +56,26 @@ pub struct Ask {
     pub confirms: bool,
 }
 
+/// A level that was missed.
+#[derive(Clone, Copy, Debug)]
+struct Miss {
+    level: f64,
+    /// How many steps of the search have held since.
+    held_since: u32,
+    /// It is believed: it was tried for longer.
+    sure: bool,
+}
+
 /// One search after the other.
 #[derive(Clone, Debug)]
 pub struct Walk {
     within: Within,
     found: Vec<f64>,
     hopeless: bool,
-    /// Levels that held, each with the lengths of the step that showed it, and the least that was
-    /// missed, in this search.
+    /// Levels that held, each with the lengths of the step that showed it, in this search.
     held: Vec<(f64, u32)>,
-    missed: Option<f64>,
+    /// Those that were missed, in the order of the steps.
+    missed: Vec<Miss>,
     factor: f64,
     steps: u32,
     /// How many lengths a step at level 1 takes to have answers enough to tell anything; higher
@@ -80,7 +93,7 @@ impl Walk {
             found: Vec::new(),
             hopeless: false,
             held: Vec::new(),
-            missed: None,
+            missed: Vec::new(),
             factor: 2.0,
             steps: 0,
             takes: 0.0,
@@ -115,10 +128,16 @@ impl Walk {
                 return;
             }
             Outcome::Held if confirms => return self.end(level),
-            Outcome::Held => self.held.push((level, lengths)),
+            Outcome::Held => {
+                self.missed.retain(|miss| miss.level > level);
+                self.missed.iter_mut().for_each(|miss| miss.held_since += 1);
+                self.held.push((level, lengths));
+            }
             // What cannot be shown to hold in so long a time is not promised.
             Outcome::Missed | Outcome::Undecided => {
-                self.missed = Some(self.missed.map_or(level, |it| it.min(level)));
+                self.missed.retain(|miss| miss.level > level);
+                let sure = confirms || outcome == Outcome::Undecided;
+                self.missed.push(Miss { level, held_since: 0, sure });
                 self.held.retain(|(held, _)| *held < level);
             }
         }
@@ -137,7 +156,8 @@ impl Walk {
     /// The next level, or the winner once more.
     fn choose(&mut self) {
         let low = self.held.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0));
-        let next = match (low, self.missed) {
+        let miss = self.missed.iter().copied().min_by(|a, b| a.level.total_cmp(&b.level));
+        let next = match (low, miss.map(|it| it.level)) {
             (None, None) => Some(self.within.from),
             (Some((low, _)), None) if low >= self.within.to => None,
             (Some((low, _)), None) => Some((low * self.factor).min(self.within.to)),
@@ -146,7 +166,9 @@ impl Walk {
                 return;
             }
             (None, Some(high)) => Some((high / self.factor).min(high - 1.0)),
-            (Some((low, _)), Some(high)) if high / low <= PRECISION || high - low <= 1.0 => None,
+            (Some((low, _)), Some(high)) if high / low <= PRECISION || high - low <= 1.0 => {
+                miss.filter(|it| !it.sure && it.held_since >= HELD_SINCE).map(|it| it.level)
+            }
             (Some((low, _)), Some(high)) => Some((low * high).sqrt()),
         };
         let search = self.ask.search;
@@ -170,7 +192,7 @@ impl Walk {
         let search = self.found.len() as u32 + 1;
         let mut draws = Stream::new(mix(self.within.seed, 0x5ea7, u64::from(search)), 0);
         let from = self.found[0] * (0.75 + 0.2 * unit(draws.draw()));
-        (self.held, self.missed, self.steps, self.factor) = (Vec::new(), None, 0, 1.25);
+        (self.held, self.missed, self.steps, self.factor) = (Vec::new(), Vec::new(), 0, 1.25);
         let level = from.round().max(1.0);
         self.ask = Ask { search, level, lengths: self.least(level), confirms: false };
     }
@@ -311,6 +333,53 @@ mod tests {
             let quarter = (from as f64 * 1.25).round() as u64;
             assert!((750..950).contains(&from) && next == quarter.min(1_000), "{second:?}");
         }
+    }
+
+    /// Walks with a server that sustains 700, but misses everything up to its `cold` th step.
+    fn from_cold(cold: usize) -> (f64, Vec<Ask>) {
+        let mut walk = Walk::new(Within { searches: 1, ..WITHIN });
+        let mut asked = Vec::new();
+        while let Some(ask) = walk.next() {
+            asked.push(ask);
+            let holds = ask.level <= 700.0 && asked.len() > cold;
+            walk.tell(if holds { Outcome::Held } else { Outcome::Missed }, 0.0);
+        }
+        (walk.found().first().copied().unwrap_or_default(), asked)
+    }
+
+    #[test]
+    fn an_early_miss_is_tried_again_when_the_server_is_warm() {
+        let (warm, steps) = from_cold(0);
+        assert!((665.0..=700.0).contains(&warm), "{warm}");
+        for cold in 1..=4 {
+            let (found, asked) = from_cold(cold);
+            assert!((665.0..=700.0).contains(&found), "{cold}: {found}, {asked:?}");
+            assert!(asked.len() < 40, "{cold}: {}", asked.len());
+        }
+        // Nothing is tried again where misses and holds agree.
+        let mut levels: Vec<u64> =
+            steps.iter().filter(|it| !it.confirms).map(|it| it.level as u64).collect();
+        let all = levels.len();
+        levels.sort_unstable();
+        levels.dedup();
+        assert_eq!(levels.len(), all, "{steps:?}");
+    }
+
+    #[test]
+    fn a_miss_that_is_missed_again_is_believed() {
+        use Outcome::{Held, Missed, Undecided};
+        let close = Within { from: 100.0, to: 1e6, searches: 1, seed: 1 };
+        // Held from 50 up to 96, and 100 once more.
+        let outcomes = [Missed, Held, Held, Held, Held, Held];
+        let cold = asked(close, &outcomes);
+        assert_eq!(cold.last(), Some(&(100, 1, false)), "{cold:?}");
+        let again = asked(close, &[&outcomes[..], &[Missed]].concat());
+        assert_eq!(again.last(), Some(&(96, 3, true)), "{again:?}");
+        // What stayed undecided was tried for long already.
+        let open = [&[Undecided; 3][..], &outcomes[1..]].concat();
+        assert_eq!(asked(close, &open).last(), Some(&(96, 3, true)));
+        let held = asked(close, &[&outcomes[..], &[Held]].concat());
+        assert_eq!(held.last(), Some(&(200, 1, false)), "{held:?}");
     }
 
     #[test]

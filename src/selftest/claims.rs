@@ -118,7 +118,7 @@ pub const fn claims() -> [Claim; 12] {
         Claim::timed(
             "T10 client bound",
             (noise::STARVED, shapes::client_bound),
-            "a starved client calls its own result not valid",
+            "a starved client says that it is",
         ),
         Claim::counted(
             "T11 timeouts",

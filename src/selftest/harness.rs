@@ -84,6 +84,7 @@ impl Load {
                     arrivals,
                     max_in_flight: None,
                     slack_ns: DEFAULT_SLACK_NS,
+                    most_connections: None,
                 }
             }
         };

@@ -1,7 +1,8 @@
 //! A sizing as data.
 
 use crate::plan::Threshold;
-use crate::statistics::{Usl, median};
+use crate::search::middle_rate;
+use crate::statistics::Usl;
 use serde::{Deserialize, Serialize};
 
 /// Increased when readers of the last layout would misread.
@@ -65,7 +66,8 @@ pub struct Law {
 pub struct Measured {
     /// Nodes or shards.
     pub size: u64,
-    /// What was sustained, in documents per second: the median of all searches.
+    /// What was sustained, in documents per second: the median of all searches, as `max`
+    /// has it.
     pub sustained_per_s: f64,
     /// What each search found.
     pub found_per_s: Vec<f64>,
@@ -157,7 +159,7 @@ impl Unit {
 impl Measured {
     /// Of a search over `size` nodes or shards.
     pub fn new(size: u64, found_per_s: Vec<f64>, from: String) -> Self {
-        let sustained_per_s = median(found_per_s.iter().copied()).unwrap_or_default();
+        let sustained_per_s = middle_rate(&found_per_s).unwrap_or_default();
         Self { size, sustained_per_s, found_per_s, from, ..Self::default() }
     }
 

@@ -5,6 +5,9 @@ use super::{mean, squares};
 
 /// The fewest batches whose means still tell how much they vary.
 const FEWEST_BATCHES: usize = 8;
+/// Neighbours are taken to correlate by this at most: what few values show beyond it is as likely
+/// to be a drift, and whatever allows for it grows without bounds.
+pub(super) const STRONGEST: f64 = 0.95;
 
 /// The autocorrelation time of a series, in steps, at least 1: so many steps are worth one
 /// independent value.
@@ -24,6 +27,15 @@ pub fn autocorrelation_time(values: &[f64]) -> f64 {
         size as f64 * self::variance(&means) / variance
     });
     times.fold(1.0, f64::max)
+}
+
+/// How neighbours of a series correlate, from −1 to 1; 0: all are equal.
+pub(super) fn correlation(values: &[f64]) -> f64 {
+    let (middle, all) = (mean(values), squares(values));
+    let products = values.windows(2).map(|pair| (pair[0] - middle) * (pair[1] - middle));
+    // Equal up to rounding of the mean.
+    let alike = all <= (middle * 1e-9).powi(2) * values.len() as f64;
+    if alike || all.is_nan() { 0.0 } else { products.sum::<f64>() / all }
 }
 
 fn variance(values: &[f64]) -> f64 {

@@ -11,8 +11,12 @@
 //! the change passes the lenient threshold even without the one value that speaks most for it. A
 //! third one is that a candidate is tested with the values up to κ (see `most_likely`), where
 //! Hunter takes all that follow: among those, a level that came and went is no change.
+//!
+//! All of that takes values for independent. Where neighbours resemble each other, as runs of
+//! neighbouring nights on one machine do, noise wanders, and would be divided into levels. So of
+//! the changes found, only as many are kept as explain the values better than noise that remembers.
 
-use super::{mean, squares, two_sided};
+use super::{STRONGEST, correlation, mean, squares, two_sided};
 
 /// Where the level of a series changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,8 +27,8 @@ pub struct ChangePoint {
     pub before: f64,
     /// The mean from this change to the next.
     pub after: f64,
-    /// The probability of such a difference by chance, 0 to 1: that of Student's t, which does not
-    /// know that the place was searched for.
+    /// The probability of such a difference by chance, 0 to 1: that of Student's t, for noise whose
+    /// neighbours correlate as they do here; it does not know that the place was searched for.
     pub chance: f64,
 }
 
@@ -39,8 +43,30 @@ const STRICT: f64 = 0.001;
 /// The same for candidates.
 const LENIENT: f64 = 0.01;
 
+/// What each change must explain of n values: 5 ln(n / 4). With 30 values that is about the 3 ln n
+/// of the modified BIC, see `misfit`. As simulated in the tests below, that is too much for half as
+/// many, where a step of two and a half times the noise would be missed more often, and too little
+/// for more.
+const PENALTY: f64 = 5.0;
+const FEW: f64 = 4.0;
+
 /// The change points of `values`, in order; none of fewer than six values.
 pub fn change_points(values: &[f64]) -> Vec<ChangePoint> {
+    let places = worthwhile(values, significant(values));
+    let phi = memory(&residuals(values, &places));
+    // So many values are worth an independent one.
+    let worth = (1.0 + phi) / (1.0 - phi);
+    let point = |(&at, (left, right)): (&usize, Sides<'_>)| ChangePoint {
+        at,
+        before: mean(left),
+        after: mean(right),
+        chance: chance(left, right, worth),
+    };
+    places.iter().zip(levels(values, &places)).map(point).collect()
+}
+
+/// The candidates that pass the strict threshold next to their neighbours, were values independent.
+fn significant(values: &[f64]) -> Vec<usize> {
     let mut places = candidates(values);
     loop {
         let levels = levels(values, &places);
@@ -49,17 +75,61 @@ pub fn change_points(values: &[f64]) -> Vec<ChangePoint> {
             Some((place, weakness)) if weakness >= STRICT => {
                 places.remove(place);
             }
-            _ => {
-                let point = |(&at, (left, right)): (&usize, &Sides<'_>)| ChangePoint {
-                    at,
-                    before: mean(left),
-                    after: mean(right),
-                    chance: chance(left, right),
-                };
-                return places.iter().zip(&levels).map(point).collect();
-            }
+            _ => return places,
         }
     }
+}
+
+/// As many of these changes as explain the values best. Changes are taken out one by one, the one
+/// that is missed least first, down to none.
+fn worthwhile(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
+    let mut best = (misfit(values, &places), places.clone());
+    while !places.is_empty() {
+        let less = (0..places.len()).map(|place| {
+            let mut less = places.clone();
+            less.remove(place);
+            (misfit(values, &less), less)
+        });
+        let Some(next) = less.min_by(|one, other| one.0.total_cmp(&other.0)) else { break };
+        places.clone_from(&next.1);
+        if next.0 < best.0 {
+            best = next;
+        }
+    }
+    best.1
+}
+
+/// How badly levels that change at these places explain the values, with autoregressive noise of
+/// order one around them: −2 times the logarithm of the likelihood, and for each change a penalty
+/// as in the modified BIC (N. R. Zhang and D. O. Siegmund, "A modified Bayes information
+/// criterion with applications to the analysis of comparative genomic hybridization data",
+/// Biometrics 63, 2007, 22–32; for such noise S. Chakar, E. Lebarbier, C. Lévy-Leduc and S. Robin,
+/// "A robust approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23,
+/// 2017, 1408–1447, arXiv 1403.1958).
+fn misfit(values: &[f64], places: &[usize]) -> f64 {
+    let rest = residuals(values, places);
+    let (count, phi) = (values.len() as f64, memory(&rest));
+    let kept = 1.0 - phi * phi;
+    let first = rest.first().map_or(0.0, |it| it * it * kept);
+    let news = rest.windows(2).map(|pair| (pair[1] - phi * pair[0]).powi(2));
+    let variance = (first + news.sum::<f64>()) / count;
+    count * variance.ln() - kept.ln() + PENALTY * places.len() as f64 * (count / FEW).ln()
+}
+
+/// How far values are from their level.
+fn residuals(values: &[f64], places: &[usize]) -> Vec<f64> {
+    let ends = places.iter().copied().chain([values.len()]);
+    let starts = std::iter::once(0).chain(places.iter().copied());
+    let level = |(from, to): (usize, usize)| {
+        let middle = mean(&values[from..to]);
+        values[from..to].iter().map(move |value| value - middle)
+    };
+    starts.zip(ends).flat_map(level).collect()
+}
+
+/// How neighbours correlate; less than nothing is taken for nothing.
+fn memory(residuals: &[f64]) -> f64 {
+    correlation(residuals).clamp(0.0, STRONGEST)
 }
 
 /// The values before and after a change.
@@ -144,8 +214,8 @@ fn most_likely(values: &[f64]) -> Option<(usize, usize)> {
 fn weakness(left: &[f64], right: &[f64]) -> f64 {
     let rises = mean(right) > mean(left);
     let (left_less, right_less) = (without(left, !rises), without(right, rises));
-    let less = chance(&left_less, right).max(chance(left, &right_less));
-    chance(left, right).max(less * STRICT / LENIENT)
+    let less = chance(&left_less, right, 1.0).max(chance(left, &right_less, 1.0));
+    chance(left, right, 1.0).max(less * STRICT / LENIENT)
 }
 
 /// The values without the highest, or the lowest.
@@ -161,8 +231,8 @@ fn without(values: &[f64], highest: bool) -> Vec<f64> {
 }
 
 /// The probability that means of one level differ as much, by Student's t for two samples of equal
-/// variance (NIST/SEMATECH e-Handbook, 1.3.5.3).
-fn chance(left: &[f64], right: &[f64]) -> f64 {
+/// variance (NIST/SEMATECH e-Handbook, 1.3.5.3), where so many values are worth an independent one.
+fn chance(left: &[f64], right: &[f64], worth: f64) -> f64 {
     let (n, m) = (left.len() as f64, right.len() as f64);
     let difference = mean(right) - mean(left);
     // Equal up to rounding of the means.
@@ -171,7 +241,7 @@ fn chance(left: &[f64], right: &[f64]) -> f64 {
     }
     let freedom = n + m - 2.0;
     let variance = (squares(left) + squares(right)) / freedom;
-    two_sided(difference / (variance * (1.0 / n + 1.0 / m)).sqrt(), freedom)
+    two_sided(difference / (variance * worth * (1.0 / n + 1.0 / m)).sqrt(), freedom)
 }
 
 #[cfg(test)]
@@ -208,7 +278,11 @@ mod tests {
         // t = −1.8608 with 18 degrees of freedom, p = 0.07919.
         let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
         let other = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
-        assert!((chance(&one, &other) - 0.07919).abs() < 5e-5, "{}", chance(&one, &other));
+        let told = chance(&one, &other, 1.0);
+        assert!((told - 0.07919).abs() < 5e-5, "{told}");
+        // Were two values worth one, it would be t / √2.
+        let told = chance(&one, &other, 2.0);
+        assert!((told - two_sided(1.8608 / 2.0_f64.sqrt(), 18.0)).abs() < 1e-4, "{told}");
     }
 
     #[test]
@@ -272,6 +346,61 @@ mod tests {
                 assert!(changed <= 2, "{size} at {at}: {changed} of 50");
             }
         }
+    }
+
+    /// The same, with noise of which neighbours correlate by `phi`.
+    fn slow(levels: &[(f64, usize)], phi: f64, seed: u64) -> Vec<f64> {
+        let mut draws = Stream::new(mix(31, seed, (phi * 100.0) as u64), 0);
+        let mut normal = || Normal::standard().inverse_cdf(unit(draws.draw()));
+        let each = levels.iter().flat_map(|&(level, count)| std::iter::repeat_n(level, count));
+        let mut noise = normal();
+        let next = |level: f64| {
+            let value = level * (1.0 + 0.02 * noise);
+            noise = phi * noise + (1.0 - phi * phi).sqrt() * normal();
+            value
+        };
+        each.map(next).collect()
+    }
+
+    #[test]
+    fn noise_that_remembers_is_no_change() {
+        for (count, phi, most) in [
+            (30, 0.5, 15.0),
+            (30, 0.8, 25.0),
+            (50, 0.5, 10.0),
+            (50, 0.8, 12.0),
+            (100, 0.5, 5.0),
+            (100, 0.8, 8.0),
+            (150, 0.5, 5.0),
+            (150, 0.8, 5.0),
+        ] {
+            let changed = |seed: &u64| !places(&slow(&[(100.0, count)], phi, *seed)).is_empty();
+            let percent = (0..150).filter(changed).count() as f64 / 1.5;
+            assert!(percent <= most, "{count} values, {phi}: {percent} %");
+        }
+    }
+
+    #[test]
+    fn a_step_is_found_in_noise_that_remembers() {
+        for (phi, levels, least) in [
+            (0.5, [(100.0, 40), (90.0, 40)], 90),
+            (0.5, [(100.0, 20), (90.0, 20)], 80),
+            (0.8, [(100.0, 40), (85.0, 40)], 85),
+            (0.8, [(100.0, 20), (85.0, 20)], 70),
+        ] {
+            let wanted = levels[0].1;
+            let found = |seed: &u64| {
+                let places = places(&slow(&levels, phi, *seed));
+                places.len() == 1 && places[0].abs_diff(wanted) <= 1
+            };
+            let found = (0..100).filter(found).count();
+            assert!(found >= least, "{levels:?}, {phi}: {found} of 100");
+        }
+        // So many runs are worth fewer: the difference is less certain than it looks.
+        let values = slow(&[(100.0, 40), (90.0, 40)], 0.8, 1);
+        let point = change_points(&values)[0];
+        let alone = chance(&values[..point.at], &values[point.at..], 1.0);
+        assert!(alone < 1e-6 && point.chance > 100.0 * alone, "{point:?}, {alone}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Fits a straight line to points, and tests whether its slope could be chance.
 
+use super::long_run::cosine;
 use super::{ALARMS, two_sided};
-use std::f64::consts::PI;
 use std::fmt;
 
 /// A line fitted by ordinary least squares (NIST/SEMATECH e-Handbook of Statistical Methods,
@@ -139,9 +139,7 @@ fn waves(run: &[(f64, f64)], slope: f64) -> Vec<f64> {
         if strengths.len() == wanted {
             break;
         }
-        let angle = |at: usize| PI * wave as f64 * (at as f64 + 0.5) / count as f64;
-        let norm = (2.0 / count as f64).sqrt();
-        let mut cosine: Vec<f64> = (0..count).map(|at| angle(at).cos() * norm).collect();
+        let mut cosine = cosine(wave, count);
         for other in &used {
             let shared = product(&cosine, other);
             cosine.iter_mut().zip(other).for_each(|(value, other)| *value -= shared * other);

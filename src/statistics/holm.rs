@@ -4,17 +4,24 @@
 /// `1 − alarms` or more none of them is rejected by chance: S. Holm, "A simple sequentially
 /// rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), 65–70.
 pub fn holm(p: &[f64], alarms: f64) -> Vec<bool> {
+    // What is not a number is not less either.
+    p.iter().zip(holm_levels(p, alarms)).map(|(p, level)| *p <= level).collect()
+}
+
+/// The level at which each of these hypotheses is tested: it is rejected if its p-value is not
+/// above that. All that come after the first miss are tested at its level, which they miss, too.
+pub fn holm_levels(p: &[f64], alarms: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&one, &other| p[one].total_cmp(&p[other]));
-    let mut rejected = vec![false; p.len()];
+    let mut levels = vec![alarms; p.len()];
+    let mut missed = None;
     for (rank, &at) in order.iter().enumerate() {
-        // What is not a number is not less either.
-        rejected[at] = p[at] <= alarms / (p.len() - rank) as f64;
-        if !rejected[at] {
-            break;
+        levels[at] = missed.unwrap_or(alarms / (p.len() - rank) as f64);
+        if missed.is_none() && (p[at] > levels[at] || p[at].is_nan()) {
+            missed = Some(levels[at]);
         }
     }
-    rejected
+    levels
 }
 
 #[cfg(test)]
@@ -31,5 +38,14 @@ mod tests {
         assert_eq!(holm(&[0.05], 0.05), [true]);
         assert_eq!(holm(&[f64::NAN, 0.0], 0.05), [false, true]);
         assert!(holm(&[], 0.05).is_empty());
+    }
+
+    #[test]
+    fn what_comes_after_a_miss_is_tested_as_strictly() {
+        let of = |p: &[f64]| holm_levels(p, 0.12);
+        assert_eq!(of(&[0.01, 0.9, 0.8, 0.005]), [0.04, 0.06, 0.06, 0.03]);
+        assert_eq!(of(&[0.5, 0.4, 0.3]), [0.04; 3]);
+        assert_eq!(of(&[0.001, 0.05]), [0.06, 0.12]);
+        assert_eq!(of(&[f64::NAN, 0.0]), [0.12, 0.06]);
     }
 }

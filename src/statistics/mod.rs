@@ -4,11 +4,11 @@
 //! seeds. Knows neither runs nor reports.
 
 mod autocorrelation;
-mod bootstrap;
 mod change_points;
 mod difference;
 mod fit;
 mod holm;
+mod long_run;
 mod looks;
 mod mover;
 mod proportion;
@@ -19,11 +19,12 @@ mod successive;
 mod usl;
 
 pub use autocorrelation::autocorrelation_time;
-pub use bootstrap::{Bounded, Bounds, Seen, mean_interval};
+use autocorrelation::{STRONGEST, correlation};
 pub use change_points::{ChangePoint, LEAST_AT_LEVEL, change_points};
 pub use difference::{Difference, Layout, Sample, size_for, values_for};
 pub use fit::Fit;
-pub use holm::holm;
+pub use holm::{holm, holm_levels};
+pub use long_run::{Bounds, Seen, mean_interval};
 pub use looks::levels;
 pub use mover::{difference_interval, sum_interval};
 pub use proportion::{least_to_show, share_interval};

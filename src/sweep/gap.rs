@@ -34,8 +34,8 @@ pub fn gaps(stage: &StageRecord) -> Vec<Gap> {
 }
 
 fn unanswered(row: &SeriesRow) -> bool {
-    let classes = [Failure::Connect, Failure::Timeout, Failure::Reset, Failure::Unanswered];
-    row.kinds.values().any(|kind| classes.iter().any(|class| kind.failures.contains_key(class)))
+    let silent = |class: &Failure| !class.answered() && *class != Failure::Protocol;
+    row.kinds.values().any(|kind| kind.failures.keys().any(silent))
 }
 
 #[cfg(test)]

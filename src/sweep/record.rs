@@ -169,7 +169,7 @@ impl Headline {
         Some(Self {
             stage: stage.name.clone(),
             verdict: stage.verdict.name().to_owned(),
-            per_s: if stage.elapsed_s > 0.0 { ok as f64 / stage.elapsed_s } else { 0.0 },
+            per_s: stage.merged().throughput_per_s,
             ok,
             failed,
             p50_us: micros(50.0),

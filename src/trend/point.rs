@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::plan::{Metric, Plan, Quantity};
-use crate::record::{ResultKind, RunRecord};
+use crate::record::RunRecord;
 
 /// One run in a trend.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,19 +29,8 @@ impl Point {
     /// # Errors
     /// Why the run has no place in a trend.
     pub fn of(record: &RunRecord, name: &str, wanted: &[Quantity]) -> Result<Self, String> {
-        let result = record.result();
-        match result.kind {
-            _ if record.partial => {
-                let why = record.ended.as_ref().map_or("the run was ended early", |it| &it.message);
-                return Err(format!("stopped: {why}"));
-            }
-            _ if record.measured().next().is_none() => return Err("nothing measured".to_owned()),
-            ResultKind::Stopped | ResultKind::NotTrustworthy => return Err(result.words()),
-            // It ended before its plan was carried out.
-            ResultKind::Failed if matches!(result.exit_status, 1 | 3) => {
-                return Err(result.words());
-            }
-            ResultKind::Passed | ResultKind::Failed => {}
+        if let Some(why) = record.unfit() {
+            return Err(why);
         }
         let usual = || {
             record

@@ -179,10 +179,8 @@ impl Workload for BulkInsert {
         answered: &Answered<'_>,
     ) -> Check {
         if let Err(failure) = result {
-            let unanswered = matches!(
-                failure,
-                Failure::Connect | Failure::Timeout | Failure::Reset | Failure::Unanswered
-            );
+            let lost = matches!(failure, Failure::Timeout | Failure::Reset | Failure::Unanswered);
+            let unanswered = lost || failure.unconnected();
             if self.persists && unanswered {
                 self.keys.start = op.key;
             }

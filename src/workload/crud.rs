@@ -7,7 +7,7 @@ use super::{Check, FromSchemas, Workload};
 use crate::generate::{Stream, below, mix};
 use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Separates the stream of operations from other uses of the same seed.
 const OPERATIONS: u64 = u64::from_be_bytes(*b"crud ops");
@@ -69,6 +69,26 @@ pub struct Crud {
     place: usize,
     /// Compares what is read, if that is wanted.
     verifier: Option<Box<Verifier<FromSchemas>>>,
+    /// What it works on with the other connections of its thread; `None`: it has documents of its
+    /// own.
+    shelf: Option<Arc<Shelf>>,
+}
+
+/// The documents that the connections of one thread work on together, so that one that is opened
+/// later has as many to choose from. A connection takes a document for an operation, and then puts
+/// it back. Only one thread uses it, so that it never waits for the lock.
+#[derive(Debug)]
+pub(super) struct Shelf(Mutex<(Live, KeySequence)>);
+
+impl Shelf {
+    /// These documents, and the keys of those that will be created.
+    pub(super) const fn new(live: Live, keys: KeySequence) -> Self {
+        Self(Mutex::new((live, keys)))
+    }
+
+    fn open(&self) -> MutexGuard<'_, (Live, KeySequence)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Crud {
@@ -81,12 +101,18 @@ impl Crud {
         keys: KeySequence,
     ) -> Self {
         let stream = Stream::new(mix(seed, connection, OPERATIONS), 0);
-        Self { documents, stream, budget, live, keys, place: 0, verifier: None }
+        Self { documents, stream, budget, live, keys, place: 0, verifier: None, shelf: None }
     }
 
     /// Sets whether what is read is compared with what was written.
     pub fn verifying(mut self, verify: bool) -> Self {
         self.verifier = verify::verifier(&self.documents, verify);
+        self
+    }
+
+    /// Works on the documents of `shelf`.
+    pub(super) fn sharing(mut self, shelf: Arc<Shelf>) -> Self {
+        self.shelf = Some(shelf);
         self
     }
 
@@ -121,17 +147,29 @@ pub(super) fn draw_kind(
 
 impl Workload for Crud {
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
-        let (known, readable) = (self.live.known(), self.live.readable());
+        let mut shelf = self.shelf.as_ref().map(|shelf| shelf.open());
+        let (live, keys) = match shelf.as_deref_mut() {
+            Some((live, keys)) => {
+                live.take_over(&mut self.live);
+                (&*live, keys)
+            }
+            None => (&self.live, &mut self.keys),
+        };
+        let (known, readable) = (live.known(), live.readable());
         let kind = draw_kind(&self.budget, &mut self.stream, known, readable)?;
         self.budget.spend(kind);
         let choices = match kind {
             OpKind::Create => {
-                return Some(create(&self.documents, self.keys.take(), pen));
+                return Some(create(&self.documents, keys.take(), pen));
             }
-            OpKind::Read => self.live.readable(),
-            _ => self.live.known(),
+            OpKind::Read => readable,
+            _ => known,
         };
         self.place = below(self.stream.draw(), choices as u64) as usize;
+        if let Some((live, _)) = shelf.as_deref_mut() {
+            live.hand_over(self.place, &mut self.live);
+            self.place = 0;
+        }
         let entry = *self.live.at(self.place);
         Some(on_stored(&self.documents, (kind, &entry), self.verifier.is_some(), pen))
     }

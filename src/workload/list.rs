@@ -95,6 +95,9 @@ macro_rules! workloads {
             fn counts_others(&self) -> bool {
                 match self { $(Self::$Plan(it) => it.counts_others(),)* }
             }
+            fn grows(&self) -> bool {
+                match self { $(Self::$Plan(it) => it.grows(),)* }
+            }
             fn is_parted(&self) -> bool {
                 match self { $(Self::$Plan(it) => it.is_parted(),)* }
             }

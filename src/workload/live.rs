@@ -147,6 +147,26 @@ impl Live {
         }
     }
 
+    /// Hands the document at `place` over to `other`.
+    pub(super) fn hand_over(&mut self, place: usize, other: &mut Self) {
+        let key = self.at(place).key;
+        if place < self.known.len() {
+            other.known.push(self.known.swap_remove(place));
+        } else {
+            other.lost.push(self.lost.swap_remove(place - self.known.len()));
+        }
+        if let Some(doubt) = self.late.remove(&key) {
+            other.late.insert(key, doubt);
+        }
+    }
+
+    /// Takes over all documents of `other`.
+    pub(super) fn take_over(&mut self, other: &mut Self) {
+        self.known.append(&mut other.known);
+        self.lost.append(&mut other.lost);
+        self.late.append(&mut other.late);
+    }
+
     /// What became of the document at `place`. `version` is the one that a read has found, if that
     /// was looked at. Returns whether the document is gone.
     #[inline]
@@ -213,6 +233,21 @@ mod tests {
         assert_eq!((live.known(), Some(live.at(2).token)), (3, token(5)));
         live.remove(0);
         assert_eq!(live.readable(), 2);
+    }
+
+    #[test]
+    fn a_document_is_handed_over_with_all_that_is_known_of_it() {
+        let (mut all, mut one) = (Live::default(), Live::default());
+        (0..3).for_each(|key| all.add(Entry::new(key, 0, Some(Token::default()))));
+        all.lose(1, Doubt::Update);
+        all.late.insert(1, Doubt::Delete);
+        all.hand_over(2, &mut one);
+        assert_eq!((one.at(0).key, one.known(), one.doubt(0)), (1, 0, Doubt::Either));
+        assert_eq!((all.known(), all.readable(), all.late.len()), (2, 2, 0));
+        all.take_over(&mut one);
+        assert_eq!((all.readable(), all.doubt(2), one.readable()), (3, Doubt::Either, 0));
+        all.hand_over(0, &mut one);
+        assert_eq!((one.known(), one.doubt(0), one.at(0).key), (1, Doubt::None, 0));
     }
 
     #[test]

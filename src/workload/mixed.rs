@@ -1,6 +1,7 @@
 //! A mix of single-document operations, as planned.
 
 use super::bulk_insert::MOST_DOCUMENTS;
+use super::crud::Shelf;
 use super::either::Either;
 use super::{
     Budget, Crud, CurrentDocument, Demand, DocumentsAsked, KeySequence, LaneContext, Live, Mix,
@@ -61,15 +62,52 @@ impl MixedPlan {
         stock.take_live().into_iter().enumerate().map(make).collect()
     }
 
+    /// The operations of connections of which more may be opened: those of a thread share all
+    /// documents that it has.
+    fn shelved(
+        &self,
+        cx: &LaneContext,
+        (shards, inserted): (usize, u64),
+        (live, budgets): (Vec<Live>, Vec<Budget>),
+    ) -> Vec<Crud> {
+        let mut shelves = vec![Live::default(); shards];
+        for (k, mut live) in live.into_iter().enumerate() {
+            shelves[k % shards].take_over(&mut live);
+        }
+        let shelf = |(shard, live): (usize, Live)| {
+            let keys = KeySequence { next: inserted + shard as u64, step: shards as u64 };
+            Arc::new(Shelf::new(live, keys))
+        };
+        let shelves: Vec<Arc<Shelf>> = shelves.into_iter().enumerate().map(shelf).collect();
+        // Those that are open hold a document each, and the others shall find one.
+        let creates_only = self.mix.weights()[1..] == [0; 3];
+        let most = if creates_only { u64::MAX } else { inserted / DOCUMENTS_EACH };
+        let all = usize::try_from(most).unwrap_or(usize::MAX).max(cx.connections);
+        let make = |(k, budget): (usize, Budget)| {
+            let (of, none) = ((cx.seed, k as u64), KeySequence { next: 0, step: 0 });
+            let lane = Crud::new(cx.documents.clone(), of, budget, Live::default(), none);
+            lane.verifying(cx.verify).sharing(shelves[k % shards].clone())
+        };
+        budgets.into_iter().take(all).enumerate().map(make).collect()
+    }
+
     /// The operations of each connection: those of the warm-up with a new budget, or new ones.
     fn uniform(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<Crud> {
         let budgets = budgets(cx, |k| self.budget(k, cx.connections));
+        // The connections of a thread have the same budget, however many they become.
+        let shards = cx.sharing.unwrap_or(1);
+        let later =
+            (cx.connections..cx.connections + cx.spare).map(|k| budgets[k % shards].clone());
+        let budgets: Vec<_> = budgets.iter().cloned().chain(later).collect();
         let warm = stock.kept::<Crud>();
         if !warm.is_empty() {
             let warm = warm.into_iter().zip(budgets);
             return warm.map(|(lane, budget)| lane.with_budget(budget)).collect();
         }
         let inserted = stock.inserted();
+        if let Some(shards) = cx.sharing.filter(|_| cx.spare > 0) {
+            return self.shelved(cx, (shards, inserted), (stock.take_live(), budgets));
+        }
         let make = |(k, (live, budget))| {
             let step = cx.connections as u64;
             let keys = KeySequence { next: inserted + k as u64, step };
@@ -79,6 +117,9 @@ impl MixedPlan {
         stock.take_live().into_iter().zip(budgets).enumerate().map(make).collect()
     }
 }
+
+/// A connection is only opened where there are at least so many documents for each.
+const DOCUMENTS_EACH: u64 = 10;
 
 /// The largest weight.
 const MOST_WEIGHT: u64 = 1_000_000_000;
@@ -247,6 +288,10 @@ impl StageWork for MixedPlan {
 
     fn is_auditable(&self) -> bool {
         true
+    }
+
+    fn grows(&self) -> bool {
+        self.order == CrudOrder::Uniform
     }
 
     fn why_too_few(&self) -> &'static str {

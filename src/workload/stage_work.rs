@@ -77,6 +77,12 @@ pub trait StageWork {
         false
     }
 
+    /// Whether its connections share what they work on, so that an open loop may open more of them
+    /// as they are needed.
+    fn grows(&self) -> bool {
+        false
+    }
+
     /// Whether it can compare what it reads with what was written.
     fn verifies(&self) -> bool {
         false
@@ -171,7 +177,8 @@ pub trait Runner {
     /// Why there is none.
     type Error;
 
-    /// Runs the workloads, one per connection, and returns them in the same order.
+    /// Runs the workloads, one per connection, and returns them in the same order. Connections that
+    /// may be opened yet come last.
     ///
     /// # Errors
     /// When the stage cannot be run.
@@ -186,8 +193,10 @@ pub trait Runner {
 pub struct LaneContext {
     /// The seed of all random choices.
     pub seed: u64,
-    /// The number of connections, over all agents.
+    /// The number of connections, over all agents, that are open from the start.
     pub connections: usize,
+    /// How many more may be opened.
+    pub spare: usize,
     /// The number of the agent that this process is; 0 if it is alone.
     pub agent: u64,
     /// In an open loop, the number of threads; the connections of a thread share its operations.

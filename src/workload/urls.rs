@@ -15,6 +15,7 @@ use crate::schema::{Documents, Ids};
 use crate::schema::{Pattern, Values};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Separates the stream of requests from other uses of the same seed.
 const REQUESTS: u64 = u64::from_be_bytes(*b"requests");
@@ -126,6 +127,10 @@ impl StageWork for UrlsPlan {
         self.order == UrlOrder::Once
     }
 
+    fn grows(&self) -> bool {
+        !self.is_parted()
+    }
+
     fn carry_out<R: Runner>(
         &self,
         cx: &LaneContext,
@@ -134,11 +139,16 @@ impl StageWork for UrlsPlan {
     ) -> Result<R::Output, R::Error> {
         let mut users = stock.kept::<Urls>();
         if users.is_empty() {
-            let make = |k| {
-                let user = (k as u64, cx.connections as u64);
-                Urls::new(cx.entries.clone(), self.order, user, cx.seed, None)
+            let first = cx.connections;
+            // Users of a thread number their requests together, however many they become.
+            let shards = cx.sharing.filter(|_| cx.spare > 0).unwrap_or(0);
+            let numbers: Vec<_> = (0..shards).map(|shard| Numbers::new((shard, shards))).collect();
+            let make = |k: usize| {
+                let user = (k as u64, first as u64);
+                let one = Urls::new(cx.entries.clone(), self.order, user, cx.seed, None);
+                Urls { numbers: numbers.get(k % shards.max(1)).cloned(), ..one }
             };
-            users = (0..cx.connections).map(make).collect();
+            users = (0..first + cx.spare).map(make).collect();
         }
         let ready = |(k, user): (usize, Urls)| user.with_left(self.own_operations(k, cx));
         let lanes = users.into_iter().enumerate().map(ready).collect();
@@ -166,6 +176,26 @@ pub enum UrlBody {
     Documents(Arc<Documents>),
 }
 
+/// The numbers of requests that the users of one thread make together.
+#[derive(Clone, Debug)]
+struct Numbers {
+    next: Arc<AtomicU64>,
+    step: u64,
+}
+
+impl Numbers {
+    fn new((shard, shards): (usize, usize)) -> Self {
+        Self { next: Arc::new(AtomicU64::new(1 + shard as u64)), step: shards as u64 }
+    }
+
+    fn take(&self) -> u64 {
+        // Only one thread takes from it.
+        let number = self.next.load(Ordering::Relaxed);
+        self.next.store(number + self.step, Ordering::Relaxed);
+        number
+    }
+}
+
 /// The requests of one user.
 #[derive(Debug)]
 pub struct Urls {
@@ -178,6 +208,8 @@ pub struct Urls {
     /// Requests made so far.
     made: u64,
     left: Option<u64>,
+    /// `None`: its own, which follow from its number.
+    numbers: Option<Numbers>,
 }
 
 impl Urls {
@@ -190,8 +222,18 @@ impl Urls {
         seed: u64,
         left: Option<u64>,
     ) -> Self {
-        let start = order.start(entries.len() as u64, user.0, user.1);
-        Self { entries, order, user, seed: mix(seed, REQUESTS, user.0), start, made: 0, left }
+        // Those that come later begin where others did.
+        let start = order.start(entries.len() as u64, user.0 % user.1.max(1), user.1);
+        Self {
+            entries,
+            order,
+            user,
+            seed: mix(seed, REQUESTS, user.0),
+            start,
+            made: 0,
+            left,
+            numbers: None,
+        }
     }
 
     /// The same user with other requests left to make.
@@ -225,7 +267,8 @@ impl Workload for Urls {
             UrlOrder::Sequential | UrlOrder::Once => (self.start + self.made) % length,
         };
         // Unique among users, and independent of the number of threads.
-        let seq = 1 + self.user.0 + self.made * self.user.1;
+        let own = 1 + self.user.0 + self.made * self.user.1;
+        let seq = self.numbers.as_ref().map_or(own, Numbers::take);
         let mut random = [0; 16];
         random[..8].copy_from_slice(&stream.draw().to_le_bytes());
         random[8..].copy_from_slice(&stream.draw().to_le_bytes());
@@ -287,6 +330,27 @@ mod tests {
         for k in 0..3 {
             assert_eq!(keys(UrlOrder::Once, 10, (k, 3), 10), (0..10).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn users_that_come_later_begin_where_others_did_and_number_their_requests_with_them() {
+        let numbers = [0, 1].map(|shard| Numbers::new((shard, 2)));
+        let user = |k: u64| {
+            let one = Urls::new(entries(10), UrlOrder::Sequential, (k, 4), 1, Some(3));
+            Urls { numbers: Some(numbers[k as usize % 2].clone()), ..one }
+        };
+        let requests: Vec<_> = [0, 1, 4, 7].into_iter().map(|k| all(user(k))).collect();
+        let first = |of: usize| requests[of][0].0;
+        assert_eq!([0, 1, 2, 3].map(first), [0, 2, 0, 6]);
+        let bodies: std::collections::HashSet<_> =
+            requests.iter().flatten().map(|(_, _, body)| body).collect();
+        assert_eq!(bodies.len(), 12, "each has values of its own");
+        let number =
+            |name: &[u8]| String::from_utf8_lossy(name).rsplit_once('/').unwrap().1.parse();
+        let mut seqs: Vec<u64> =
+            requests.iter().flatten().map(|(_, name, _)| number(name).unwrap()).collect();
+        seqs.sort_unstable();
+        assert_eq!(seqs, (1..=12).collect::<Vec<_>>());
     }
 
     #[test]

@@ -344,7 +344,7 @@ const checks = {
     equal(found[3].points, [4], 'cells of the map');
     await page.click('#theme');
     const head = await page.textContent('.headline');
-    ensure(/4 runs, all valid|of 4 runs doubtful/.test(head), head);
+    ensure(/4 runs, all valid|of 4 runs not trustworthy/.test(head), head);
     const cautions = await page.textContent('#result .warnings');
     ensure(/each combination was measured once/.test(cautions), cautions);
     await picture('sweep', { fullPage: true });

@@ -64,7 +64,7 @@ fn a_run_is_kept_and_summed_up() {
 
 #[test]
 fn what_fails_fails_the_step() {
-    let step = Step::of("run basic --docs 0 --ops 1000 --fail-if 'throughput < 1000000000k'");
+    let step = Step::of("run basic --docs 0 --ops 200000 --fail-if 'throughput < 1000000000k'");
     assert_eq!(step.status(), Some(4), "{:?}", step.output);
     assert!(step.file("summary").contains("FAILED"), "{}", step.file("summary"));
     assert!(step.file("springload-run/junit.xml").contains("<failure"), "no case failed");

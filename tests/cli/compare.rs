@@ -151,18 +151,41 @@ fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
     let folder = sides(1.0);
     let mut other = run(9, 1.0);
     other["server"]["version"] = json!("9.9.9\u{1b}[31m");
-    other["result"] =
-        json!({ "kind": "not_trustworthy", "exit_status": 5, "reason": "client-bound" });
     save(folder.path(), "b/9", &other);
     let it = compare(folder.path(), &[]);
-    assert_eq!(it.code, 5, "{}", it.stdout);
+    assert_eq!((it.code, &it.stderr[..]), (0, ""), "{}", it.stdout);
     assert!(it.stdout.contains("differs: server"), "{}", it.stdout);
-    assert!(it.stdout.contains("note: one of the 5 runs of B"), "{}", it.stdout);
     assert!(!it.stdout.contains('\u{1b}'));
+    // What is no baseline is not compared either, unless it is named.
+    let distrusted =
+        json!({ "kind": "not_trustworthy", "exit_status": 5, "reason": "client-bound" });
+    other["result"] = distrusted.clone();
+    save(folder.path(), "b/9", &other);
+    let it = compare(folder.path(), &[]);
+    assert_eq!(it.code, 0, "{}", it.stdout);
+    assert!(it.stderr.contains("b/9/run.json: not trustworthy: client-bound"), "{}", it.stderr);
+    assert!(!it.stdout.contains("differs: server"), "{}", it.stdout);
+    let [a, b] = ["a", "b/9"].map(|it| folder.path().join(it).display().to_string());
+    let file = format!("{b}/run.json");
+    let named = springload(["compare", &a, "--", &file]);
+    assert_eq!(named.code, 5, "{}", named.stdout);
+    assert!(named.stdout.contains("note: the run of B: not trustworthy"), "{}", named.stdout);
+    // Where none would count, that decides.
+    for nth in [1, 2, 5, 6] {
+        let mut it = run(nth, 1.0);
+        it["result"] = distrusted.clone();
+        save(folder.path(), &format!("b/{nth}"), &it);
+    }
+    let it = compare(folder.path(), &[]);
+    assert_eq!(it.code, 5, "{}", it.stdout);
+    assert!(it.stdout.contains("note: 5 of the 5 runs of B"), "{}", it.stdout);
     let page = compare(folder.path(), &["--format", "html"]).stdout;
-    assert!(!page.contains('\u{1b}') && page.contains("one of the 5 runs of B"));
+    assert!(!page.contains('\u{1b}') && page.contains("5 of the 5 runs of B"));
     let junit = compare(folder.path(), &["--format", "junit"]).stdout;
     assert!(junit.contains("errors=\"1\"") && junit.contains("<error message="), "{junit}");
+    for nth in [1, 2, 5, 6] {
+        save(folder.path(), &format!("b/{nth}"), &run(nth, 1.0));
+    }
     // Wrong data comes before any figure.
     other["result"] = json!({ "kind": "failed", "exit_status": 6, "reason": "data wrong: 7 lost" });
     save(folder.path(), "b/9", &other);
@@ -181,7 +204,7 @@ fn what_differs_and_what_is_not_to_be_trusted_comes_first() {
     save(folder.path(), "b/9", &stopped);
     let it = compare(folder.path(), &[]);
     assert_eq!(it.code, 0, "{}", it.stdout);
-    assert!(it.stderr.contains("b/9/run.json: stopped before its end"), "{}", it.stderr);
+    assert!(it.stderr.contains("b/9/run.json: stopped: the run was ended early"), "{}", it.stderr);
 }
 
 #[test]

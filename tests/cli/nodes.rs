@@ -5,7 +5,7 @@ use crate::springload::{Finished, failures, measure, number, springload};
 use serde_json::Value;
 use springload::embedded::{NodeState, Options, StandIn, bind};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::thread::scope;
+use std::thread::{scope, sleep};
 use std::time::Duration;
 
 /// Three nodes of one stand-in. Where the system has more than one loopback address, they have one
@@ -184,6 +184,65 @@ fn a_node_that_stands_still_has_only_its_own_connections_wait() {
     assert_eq!(failures(&run.operation("crud", "verify")), 0);
 }
 
+/// A run in which one node stands still for `still`.
+fn still_for(still: Duration, more: &[&str]) -> Finished {
+    let cluster = cluster(Options::default());
+    let words = [&["--docs=300", "-c=6", "-t=2"], more].concat();
+    during(&cluster, &words, |_| {
+        sleep(Duration::from_millis(500));
+        cluster.set_node(1, NodeState::Still);
+        sleep(still);
+        cluster.set_node(1, NodeState::Up);
+    })
+}
+
+/// When a node answered nothing, by the record: from, and for how long.
+fn silences(node: &Value) -> Vec<(f64, f64)> {
+    let spans = node["silences"].as_array().into_iter().flatten();
+    spans.map(|it| (seconds(&it["from_s"]), seconds(&it["length_s"]))).collect()
+}
+
+fn seconds(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no time"))
+}
+
+#[test]
+fn updates_that_were_lost_are_no_reason_to_call_healthy_nodes_gone() {
+    let words = ["-d=6s", "--mix=update=1", "--timeout=1s"];
+    let run = still_for(Duration::from_secs(3), &words);
+    adds_up(&run, "crud");
+    let all = nodes(&run, "crud");
+    for healthy in [0, 2] {
+        assert_eq!(gone(&all[healthy]), [], "{}", all[healthy]);
+        assert_eq!(silences(&all[healthy]), [], "{}", all[healthy]);
+        assert_eq!(failures(&all[healthy]), 0, "{}", all[healthy]);
+    }
+    let node = &all[1];
+    let [(from_s, Some(to_s), 2, 2)] = gone(node)[..] else { panic!("{node}") };
+    assert!((0.8..3.2).contains(&(to_s - from_s)), "known after the timeout: {node}");
+    let [(still_s, length_s)] = silences(node)[..] else { panic!("{node}") };
+    assert!((2.7..4.5).contains(&length_s) && still_s < from_s, "{node}");
+}
+
+#[test]
+fn a_node_that_stood_still_is_told_though_nothing_failed() {
+    let run = still_for(Duration::from_millis(1_500), &["-d=4s", "--mix=read=1"]);
+    adds_up(&run, "crud");
+    let all = nodes(&run, "crud");
+    for healthy in [0, 2] {
+        assert_eq!(silences(&all[healthy]), [], "{}", all[healthy]);
+    }
+    let node = &all[1];
+    assert_eq!((failures(node), gone(node)), (0, vec![]), "{node}");
+    let [(_, length_s)] = silences(node)[..] else { panic!("{node}") };
+    assert!((1.4..2.5).contains(&length_s), "{node}");
+    let told = run.told();
+    let host = all[1]["url"].as_str().expect("an address").trim_start_matches("http://");
+    let line = format!("no answer from node {host} on any of its connections for {length_s:.1} s");
+    assert!(told.contains(&line), "no {line:?} in {told}");
+    assert!(run.report("html").stdout.contains(&line), "nor on the page");
+}
+
 #[test]
 fn when_all_nodes_are_dead_the_run_does_not_begin_or_ends() {
     let cluster = cluster(Options::default());
@@ -191,7 +250,7 @@ fn when_all_nodes_are_dead_the_run_does_not_begin_or_ends() {
     let dead = run(&cluster, &["--docs", "10", "--ops", "10", "-c", "3"]);
     dead.refused(3, &["none of the other nodes answers", "connection refused"]);
     (0..3).for_each(|node| cluster.set_node(node, NodeState::Up));
-    let words = ["--docs", "300", "-d", "60s", "-c", "3", "--timeout", "1s"];
+    let words = ["--docs=300", "-d=60s", "-c=3", "--timeout=1s", "--give-up=1s"];
     let run = during(&cluster, &words, |_| {
         (0..3).for_each(|node| cluster.set_node(node, NodeState::Down));
     });

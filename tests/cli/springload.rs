@@ -52,10 +52,8 @@ impl Starved {
             let late = of_client("late_p99_us") > 1_000.0;
             return if late || busy > 0.80 || waited > 0.20 { Self::Maybe } else { Self::No };
         }
-        let measured_s = stage["measured_s"].as_f64().expect("a time");
-        let stood_still = of_client("paused_thread");
-        let paused = stood_still > 0.05 && stood_still * measured_s > 0.1;
-        let starved = busy > 0.95 || waited > 0.50 || paused;
+        let share = stage["account"]["client_share"].as_f64().expect("a share");
+        let starved = busy > 0.95 || share > 0.20;
         let long = stage["elapsed_s"].as_f64().expect("a time") >= 0.1;
         if starved && long { Self::Surely } else { Self::No }
     }
@@ -75,19 +73,26 @@ impl Finished {
         let figures: Vec<_> = self.measured().map(Starved::of).collect();
         if self.code == 5 {
             assert!(figures.contains(&Starved::Surely) || figures.contains(&Starved::Maybe));
-            let told = self.stderr.contains(": client-bound, result not valid: ");
+            let told = self.stderr.contains(": client-bound: ");
             assert!(told, "stderr: {}", self.stderr);
         } else {
             assert_eq!(self.code, 0, "stderr: {}", self.stderr);
-            assert!(!figures.contains(&Starved::Surely), "{}", self.record["stages"]);
+            // Limits are judged by themselves, and the dialects end well on a busy machine.
+            let plan = &self.record["plan"];
+            let excused = plan["noise"] == "warn" || plan["thresholds"].is_array();
+            let starved = figures.contains(&Starved::Surely);
+            assert!(excused || !starved, "{}", self.record["stages"]);
         }
         self
     }
 
     /// The stages that do not only prepare what is measured.
     fn measured(&self) -> impl Iterator<Item = &Value> {
-        let prepares =
-            |name: &Value| name == "warm_up" || name == "burst_prepare" || name == "audit";
+        let fills = self.stages().any(|stage| stage["name"] == "crud");
+        let prepares = move |name: &Value| {
+            let fill = fills && name == "bulk_insert";
+            fill || name == "warm_up" || name == "burst_prepare" || name == "audit"
+        };
         let server = &self.record["plan"]["target"]["driver"] != "basic";
         self.stages().filter(move |stage| server && !prepares(&stage["name"]))
     }

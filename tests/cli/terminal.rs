@@ -85,7 +85,8 @@ fn an_error_is_told_on_the_first_screen() {
     let mut server = Some(Server::stand_in(Options::default()));
     let url = server.as_ref().expect("a server").url.clone();
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut pty = Pty::start(&mut run(&folder, &[&url, "-d", "10m", "--timeout", "1s"]));
+    let flags = [&url, "-d=10m", "--timeout=1s", "--give-up=1s"];
+    let mut pty = Pty::start(&mut run(&folder, &flags));
     pty.wait_for("2 of 2");
     server.take();
     assert_eq!(pty.finish().code(), Some(3), "{}", pty.shown());

@@ -59,7 +59,7 @@ fn a_server_that_was_away_is_told_and_spoils_a_closed_loop() {
     assert!(told.contains("waits for the server"), "{told}");
     assert!(told.contains(&format!("no answer for {longest:.1} s from")), "{told}");
     assert!(run.stdout.contains(&format!("s: no answer for {longest:.1} s")), "{}", run.stdout);
-    came_to(&run, "not_trustworthy", 5, &["degraded", "nothing succeeded for"]);
+    came_to(&run, "not_trustworthy", 5, &["degraded", "no answer for"]);
     let page = run.report("html").stdout;
     assert!(page.contains("\"what\":\"outage\""), "the charts show it");
     assert!(page.contains(" waits for the server</th>"), "it stands beside the percentiles");
@@ -69,7 +69,7 @@ fn a_server_that_was_away_is_told_and_spoils_a_closed_loop() {
 fn a_server_that_stays_away_leaves_the_report_of_what_was_measured() {
     let server = Server::stand_in(Options::default());
     let relay = relay(&server.url, 3, Duration::from_secs(600));
-    let flags = ["-c", "2", "--docs", "400", "--batch", "20", "--timeout", "1s"];
+    let flags = ["-c=2", "--docs=400", "--batch=20", "--timeout=1s", "--give-up=1s"];
     let run = measure([&["run", &*relay][..], &flags].concat());
     assert_eq!(run.record["ended"]["by"], "unreachable", "{}", run.stderr);
     assert!(seconds(&run.record["ended"]["at_s"]) >= 1.0);
@@ -109,16 +109,16 @@ fn a_client_that_was_stopped_does_not_blame_the_server() {
     let loops: [&[&str]; 2] = [&[], &["--rate", "200"]];
     for pace in loops {
         let flags = ["-c", "4", "--docs", "40", "-d", "3s", "--mix", "read=1"];
-        let run = stopped_client(&[&flags[..], pace].concat(), Duration::from_millis(700));
+        let run = stopped_client(&[&flags[..], pace].concat(), Duration::from_millis(1_500));
         let client = &run.stage("crud")["client"];
         let pauses = client["pauses"].as_array().expect("pauses").iter();
         let longest = pauses.map(|span| seconds(&span["length_s"])).fold(0.0, f64::max);
-        assert!(longest >= 0.6, "{client}");
-        assert!(seconds(&client["hiccup_max_us"]) >= 600e3, "{client}");
+        assert!(longest >= 1.4, "{client}");
+        assert!(seconds(&client["hiccup_max_us"]) >= 1_400e3, "{client}");
         assert!(run.stdout.contains("s: springload itself stood still for"), "{}", run.stdout);
         let told = run.told();
         assert!(told.contains("springload itself was paused for"), "{told}");
-        came_to(&run, "not_trustworthy", 5, &["mixed: client-bound", "paused"]);
+        came_to(&run, "not_trustworthy", 5, &["mixed: client-bound", "stood still"]);
     }
 }
 

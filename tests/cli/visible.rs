@@ -133,7 +133,7 @@ fn a_server_that_stops_answering_holds_nobody_up() {
     let server = Server::stand_in(Options { faults, ..Options::default() });
     let words = ["run", &server.url, "--docs", "10", "-d", "2s", "--timeout", "2s"];
     let run = measure([&words[..], &["--probe", "visible=get,view"]].concat());
-    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!([3, 5].contains(&run.code), "{}", run.stderr);
     assert!(run.stage("crud")["visibility"]["written"].as_u64() > Some(0), "{}", run.stderr);
 }
 

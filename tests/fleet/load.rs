@@ -122,7 +122,7 @@ impl Spring {
 impl Ended {
     /// The exit status, except that a machine too busy to measure anything is no failure here.
     pub(crate) fn status(&self) -> Option<i32> {
-        let busy = self.stderr.contains(": client-bound, result not valid: ");
+        let busy = self.stderr.contains(": client-bound: ");
         self.code.map(|code| if code == 5 && busy { 0 } else { code })
     }
 }

@@ -214,6 +214,7 @@ fn shard(connection: usize, seconds: u64, requests: u64) -> ShardResult<()> {
         first_sent_ns: Some(0),
         first_late_ns: Some(0),
         late: false,
+        unopened: false,
     };
     ShardResult {
         lanes: vec![lane],

@@ -224,8 +224,8 @@ fn a_process_that_dies_ends_the_run() {
         "2",
         "-d",
         "60s",
-        "--timeout",
-        "2s",
+        "--timeout=2s",
+        "--give-up=2s",
         "--mix",
         "update=1",
     ]);

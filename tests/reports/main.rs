@@ -14,11 +14,12 @@ mod text;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use springload::account::Account;
 use springload::engine::Pace;
 use springload::measure::{FailedTimes, Histogram, Latency, Spread};
 use springload::op::{Failure, OpKind};
 use springload::plan::{ErrorLatency, MeasurementPlan, Purpose, StagePlan};
-use springload::record::{RunRecord, Verdict};
+use springload::record::{RunRecord, StageRecord, Verdict};
 use springload::report::{FORMATS, format, read_json, siege_log_line, sweep_page};
 use springload::sweep::SweepRecord;
 use springload::workload::{UrlOrder, UrlsPlan};
@@ -70,6 +71,12 @@ fn with_failures() -> RunRecord {
     record
 }
 
+/// The verdict on a stage as it stands in a record.
+fn judged(stage: &StageRecord) -> Verdict {
+    let facts = stage.facts();
+    Verdict::of(&facts, &Account::of(&facts))
+}
+
 /// An open loop whose server did not keep up.
 fn not_sustained() -> RunRecord {
     let mut record = closed();
@@ -79,7 +86,7 @@ fn not_sustained() -> RunRecord {
     (crud.load.offered, crud.load.dropped, crud.load.unsent) = (12_345, 6_000, 345);
     crud.load.offered_per_s = 12_345.0 / crud.elapsed_s;
     crud.client.lag_p99_us = Some(25_430.7);
-    crud.verdict = Verdict::of(crud, false);
+    crud.verdict = judged(crud);
     assert!(matches!(crud.verdict, Verdict::NotSustained { .. }), "{:?}", crud.verdict);
     record.refresh_warnings();
     record

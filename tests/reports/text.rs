@@ -1,6 +1,6 @@
 //! The text report: what a person sees of good and bad runs, on terminals of any size.
 
-use super::{closed, fleet, not_sustained, with_failures};
+use super::{closed, fleet, judged, not_sustained, with_failures};
 use springload::measure::{Outage, Span};
 use springload::op::{Failure, Reason};
 use springload::record::{Ended, EndedBy, RunRecord, Verdict};
@@ -72,7 +72,7 @@ fn failing(class: Failure, reason: &Reason) -> RunRecord {
         operation.service = operation.response.clone();
     }
     crud.series.rows.clear();
-    crud.verdict = Verdict::of(crud, false);
+    crud.verdict = judged(crud);
     record.conclude();
     record
 }
@@ -91,7 +91,7 @@ fn gone() -> RunRecord {
     let spans = vec![Span { from_s: 6.1, length_s: 8.1 }];
     crud.outage = Outage { total_s: 8.1, spans, ..Outage::default() };
     crud.series.rows.retain(|row| row.second < 7);
-    crud.verdict = Verdict::of(crud, false);
+    crud.verdict = judged(crud);
     record.conclude();
     record
 }

@@ -80,6 +80,7 @@ fn spec(args: &BulkPerf, command: &str) -> PlanSpec {
         headers: args.client.header.clone(),
         seed: args.client.seed(),
         timeout_ns: args.client.timeout,
+        give_up_ns: args.client.patience.give_up,
         max_answer: args.client.max_answer,
         schemas: vec![("--schema", document(), 1)],
         fill: FillPlan { wait_for_server_ns: Some(args.wait_for_server), growth: true },

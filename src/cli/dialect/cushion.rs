@@ -3,6 +3,7 @@
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::Exit;
 use crate::cli::flags::checks::CheckArgs;
+use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::pipeline::dialect::Printed;
@@ -64,6 +65,8 @@ pub(in crate::cli) struct Cushion {
     /// Timeout of one operation
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
+    #[command(flatten)]
+    patience: GiveUpArgs,
     #[command(flatten)]
     checks: CheckArgs,
     #[command(flatten)]
@@ -163,6 +166,7 @@ fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
         threads: args.threads,
         seed: args.seed.map_or_else(wall_ns, |seed| i64::from(seed).cast_unsigned()),
         timeout_ns: args.timeout,
+        give_up_ns: args.patience.give_up,
         tls: args.tls.options(),
         schemas,
         thresholds: args.output.fail_if.clone(),

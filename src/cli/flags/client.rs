@@ -1,5 +1,6 @@
 //! Flags about the client, and the default seeds.
 
+use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::tls::TlsArgs;
 use crate::clock::wall_ns;
 use crate::generate::mix;
@@ -21,6 +22,8 @@ pub(in crate::cli) struct ClientArgs {
     /// Timeout of one operation, redirects included
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     pub(in crate::cli) timeout: u64,
+    #[command(flatten)]
+    pub(in crate::cli) patience: GiveUpArgs,
     /// The largest answer to accept, in bytes on the wire
     #[arg(long, value_name = "SIZE", default_value = "64MB", value_parser = plan::size)]
     pub(in crate::cli) max_answer: u64,

@@ -1,11 +1,43 @@
 //! Flags about when operations are due, shared by the native verbs that measure.
 
 use crate::engine::{Arrivals, Segment};
-use crate::plan::{self, LoadSpec};
+use crate::plan::{self, Invalid, LoadSpec};
 use clap::ValueEnum;
 
 /// The default duration, in nanoseconds.
 const DEFAULT_NS: u64 = 15_000_000_000;
+
+/// The connections of `-c auto`, at first.
+pub(in crate::cli) const DEFAULT_CONNECTIONS: u64 = 50;
+/// How many they may become, unless the limit on open files is lower.
+pub(in crate::cli) const MOST_CONNECTIONS: u64 = 1_000;
+
+/// How many connections were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Connections {
+    /// The default number, and at a rate more as they are needed.
+    Auto,
+    /// So many.
+    Given(u64),
+}
+
+impl Connections {
+    /// How many are open from the start.
+    pub(in crate::cli) const fn first(self) -> u64 {
+        match self {
+            Self::Auto => DEFAULT_CONNECTIONS,
+            Self::Given(count) => count,
+        }
+    }
+}
+
+/// Parses `auto` or a count.
+pub(in crate::cli) fn connections(text: &str) -> Result<Connections, String> {
+    if text == "auto" {
+        return Ok(Connections::Auto);
+    }
+    plan::count(text).map(Connections::Given).map_err(|error| format!("{error}, or auto"))
+}
 
 /// When operations are due.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,6 +57,9 @@ pub(in crate::cli) struct LoadArgs {
     /// Operations that may be waiting or in flight before more are dropped [default: 10 s of load]
     #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
     max_in_flight: Option<u64>,
+    /// How many connections -c auto may open [default: 1000, or what open files allow]
+    #[arg(long, value_name = "N", value_parser = plan::count, requires = "open")]
+    max_connections: Option<u64>,
     /// Start operations due within this time of each other at the same moment, to save CPU
     #[arg(long, value_name = "TIME", default_value = "50us", value_parser = plan::duration_ns)]
     #[arg(requires = "open")]
@@ -74,8 +109,23 @@ impl LoadArgs {
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }
 
+    /// Refuses a limit on connections whose number is given.
+    pub(in crate::cli) fn mistake(&self, connections: Connections) -> Option<Invalid> {
+        let fixed = matches!(connections, Connections::Given(_)) && self.max_connections.is_some();
+        let problem = "-c gives their number";
+        fixed.then(|| Invalid::new("--max-connections", problem, "leave out one of them"))
+    }
+
     /// The load, and its default duration; `endless`: no number of operations ends it.
-    pub(in crate::cli) fn read(self, endless: bool) -> (LoadSpec, Option<u64>) {
+    pub(in crate::cli) fn read(
+        self,
+        connections: Connections,
+        endless: bool,
+    ) -> (LoadSpec, Option<u64>) {
+        let most_connections = match connections {
+            Connections::Auto => Some(self.max_connections.unwrap_or(MOST_CONNECTIONS)),
+            Connections::Given(_) => None,
+        };
         let arrivals = match self.arrivals {
             None | Some(ArrivalsArg::Constant) => Arrivals::Constant,
             Some(ArrivalsArg::Poisson) => Arrivals::Poisson,
@@ -93,6 +143,7 @@ impl LoadArgs {
                 arrivals,
                 max_in_flight: self.max_in_flight,
                 slack_ns: self.slack,
+                most_connections,
             });
         (load, default_ns)
     }
@@ -100,7 +151,7 @@ impl LoadArgs {
 
 #[cfg(test)]
 mod tests {
-    use super::LoadArgs;
+    use super::{Connections, LoadArgs, connections};
     use crate::engine::DEFAULT_SLACK_NS;
     use clap::Parser;
 
@@ -108,6 +159,28 @@ mod tests {
     struct Line {
         #[command(flatten)]
         load: LoadArgs,
+    }
+
+    #[test]
+    fn connections_are_a_number_or_as_many_as_are_needed() {
+        assert_eq!(connections("auto"), Ok(Connections::Auto));
+        assert_eq!(connections("2k"), Ok(Connections::Given(2_000)));
+        assert!(connections("many").unwrap_err().ends_with(", or auto"));
+        let line = |words: &[&str]| {
+            let words = ["springload", "--rate", "5"].iter().chain(words);
+            Line::parse_from(words).load
+        };
+        let limited = line(&["--max-connections", "70"]);
+        assert!(limited.mistake(Connections::Given(60)).is_some());
+        assert!(limited.mistake(Connections::Auto).is_none());
+        assert!(line(&[]).mistake(Connections::Given(60)).is_none());
+        let most = |load: LoadArgs, connections| match load.read(connections, true).0 {
+            super::LoadSpec::Open { most_connections, .. } => most_connections,
+            closed @ super::LoadSpec::Closed { .. } => panic!("{closed:?}"),
+        };
+        assert_eq!(most(limited, Connections::Auto), Some(70));
+        assert_eq!(most(line(&[]), Connections::Given(60)), None);
+        assert_eq!(most(line(&[]), Connections::Auto), Some(1_000));
     }
 
     #[test]

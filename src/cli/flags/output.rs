@@ -3,7 +3,7 @@
 use super::agents::AgentsArgs;
 use super::known;
 use super::place::format_of_file;
-use crate::plan::{self, Invalid};
+use crate::plan::{self, Invalid, Noise};
 use crate::report::{self, Format};
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -31,6 +31,12 @@ pub(in crate::cli) struct OutputArgs {
     /// repeated
     #[arg(long, value_name = "THRESHOLD")]
     pub(in crate::cli) fail_if: Vec<String>,
+    /// What a machine that is too busy to measure with makes of the run: fail or warn
+    ///
+    /// What becomes of a run whose figures may be springload's own because this machine was too
+    /// busy: fail, with exit status 5, or warn [default: fail; the dialects: warn]
+    #[arg(long, value_name = "WHAT", value_parser = Noise::NAMES)]
+    pub(in crate::cli) noise: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) metrics: MetricsArgs,
     /// Show no progress, and only one line of report: the result and where it is saved
@@ -96,6 +102,7 @@ impl OutputArgs {
             label: None,
             format: None,
             fail_if: Vec::new(),
+            noise: None,
             metrics: MetricsArgs::default(),
             quiet,
             no_tui: true,

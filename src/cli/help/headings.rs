@@ -50,6 +50,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "stages",
             "arrivals",
             "max_in_flight",
+            "max_connections",
             "slack",
             "think",
             "delay",
@@ -132,6 +133,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
             "format",
             "json_output",
             "fail_if",
+            "noise",
             "baseline",
             "max_regression",
             "metrics",
@@ -149,7 +151,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Agents", &["agents", "broker", "run_id", "ready_timeout", "allow_lost"]),
-    ("Advanced", &["threads", "seed", "timeout", "max_answer", "rc"]),
+    ("Advanced", &["threads", "seed", "timeout", "give_up", "max_answer", "rc"]),
     ("Help", &["help", "version"]),
 ];
 

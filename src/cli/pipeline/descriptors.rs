@@ -1,5 +1,6 @@
 //! The limit on open files and sockets, and whether a plan stays within it.
 
+use crate::cli::flags::load::MOST_CONNECTIONS;
 use crate::plan::{Invalid, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -15,24 +16,26 @@ pub(in crate::cli) fn raise() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Refuses a plan that needs more than the limit.
-pub(in crate::cli) fn suffice(plan: &Plan) -> Result<(), Invalid> {
-    let needed = needed(plan);
-    match getrlimit(Resource::Nofile).current {
-        Some(limit) if limit < needed => {
-            let problem = format!(
-                "{} of them need {needed} open files, but the limit is {limit}",
-                plan.connections
-            );
-            let cure = format!("use fewer, or raise the hard limit: ulimit -n {needed}");
-            Err(Invalid::new("connections", problem, cure))
-        }
-        _ => Ok(()),
+/// Refuses a plan that needs more than the limit. What `-c auto` may open by default is lowered to
+/// what the limit allows.
+pub(in crate::cli) fn fit(plan: &mut Plan) -> Result<(), Invalid> {
+    let Some(limit) = getrlimit(Resource::Nofile).current else { return Ok(()) };
+    if let Some(most) = plan.most_connections.filter(|most| *most as u64 <= MOST_CONNECTIONS) {
+        let left = limit.saturating_sub(of_others(plan)) / plan.target.descriptors().max(1);
+        let left = usize::try_from(left).unwrap_or(usize::MAX).min(most);
+        plan.most_connections = Some(left).filter(|left| *left > plan.connections);
     }
+    let all = plan.most_connections.unwrap_or(plan.connections);
+    let needed = all as u64 * plan.target.descriptors() + of_others(plan);
+    if limit >= needed {
+        return Ok(());
+    }
+    let problem = format!("{all} of them need {needed} open files, but the limit is {limit}");
+    let cure = format!("use fewer, or raise the hard limit: ulimit -n {needed}");
+    Err(Invalid::new("connections", problem, cure))
 }
 
-/// The most files and sockets that `plan` needs at once.
-fn needed(plan: &Plan) -> u64 {
-    let each = plan.target.descriptors();
-    plan.connections as u64 * each + plan.threads as u64 * OF_A_THREAD + OF_ALL
+/// The most files and sockets that `plan` needs at once besides its connections.
+fn of_others(plan: &Plan) -> u64 {
+    plan.threads as u64 * OF_A_THREAD + OF_ALL
 }

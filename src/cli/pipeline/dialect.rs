@@ -7,12 +7,23 @@ use crate::clock::Nanos;
 use crate::driver::Echo;
 use crate::http1::Watcher;
 use crate::measure::RawRow;
+use crate::plan::Noise;
 use crate::record::{RunRecord, Running};
 use crate::report::{self, Format, Look};
 use std::slice;
 
 /// The format of the native verbs.
 pub(in crate::cli) const TEXT: &str = "text";
+
+/// The verbs that run as another tool.
+const IMITATORS: [&str; 5] = ["bm-couchdb", "bulk-perf", "cushion", "siege", "ycsb"];
+
+/// What becomes of a run on a busy machine, by its command: the tools that are imitated end well
+/// whatever the machine does.
+pub(super) fn noise_of(command: &str) -> Noise {
+    let verb = command.split_whitespace().nth(1);
+    if verb.is_some_and(|verb| IMITATORS.contains(&verb)) { Noise::Warn } else { Noise::Fail }
+}
 
 /// How a verb reports a run. The defaults are those of the native verbs.
 pub(in crate::cli) trait Dialect {

@@ -26,7 +26,7 @@ use crate::record::RunRecord;
 use crate::report;
 use crate::run::run_with;
 use bench::Bench;
-use dialect::{Dialect, deliver};
+use dialect::{Dialect, deliver, noise_of};
 use folder::RUNS;
 use std::io;
 use std::path::Path;
@@ -92,16 +92,18 @@ impl Job<'_> {
     fn check(self) -> Result<Plan, Exit> {
         let Self { plan, mut mistakes, output } = self;
         let shared = |plan: Plan| {
-            let plan = Plan { label: output.label.clone().or(plan.label), ..plan };
+            let asked = output.noise.as_deref().and_then(|it| it.parse().ok());
+            let noise = asked.unwrap_or_else(|| noise_of(&plan.command));
+            let plan = Plan { label: output.label.clone().or(plan.label), noise, ..plan };
             output.agents.share(plan).map_err(|mistake| vec![mistake])
         };
         match plan.and_then(shared) {
             Err(wrong) => mistakes.extend(wrong),
-            Ok(plan) => {
+            Ok(mut plan) => {
                 // An invalid plan needs no further complaint about what it would take.
                 if mistakes.is_empty() && !output.dry_run {
                     mistakes.extend(output.printed().and_then(|it| fit_for_stdout(it).err()));
-                    mistakes.extend(descriptors::suffice(&plan).err());
+                    mistakes.extend(descriptors::fit(&mut plan).err());
                 }
                 mistakes.extend(plan.baseline_mistake());
                 if mistakes.is_empty() {

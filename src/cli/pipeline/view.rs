@@ -241,6 +241,7 @@ mod tests {
             label: None,
             format: None,
             fail_if: Vec::new(),
+            noise: None,
             metrics: MetricsArgs::default(),
             quiet,
             no_tui,

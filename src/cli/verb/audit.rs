@@ -4,6 +4,7 @@ use super::named::read_with_file;
 use crate::cli::call::{Call, Example, Family, Verb};
 use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::credentials::{CredentialArgs, named};
+use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::tls::TlsArgs;
 use crate::cli::pipeline::dialect::Printed;
@@ -38,6 +39,8 @@ pub(in crate::cli) struct Audit {
     /// Timeout of one read
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     timeout: u64,
+    #[command(flatten)]
+    patience: GiveUpArgs,
     #[command(flatten)]
     tls: TlsArgs,
     /// A header for every request; may be repeated
@@ -149,6 +152,7 @@ impl Audit {
             tls: self.tls.options(),
             headers,
             timeout_ns: self.timeout,
+            give_up_ns: self.patience.give_up,
             thresholds: self.output.fail_if.clone(),
             ..PlanSpec::new(&named.on(call.line), connections, Arc::new(audit))
         };

@@ -66,7 +66,7 @@ impl Found {
         let s = if runs.len() == 1 { "" } else { "s" };
         let left_out = match self.left_out {
             0 => String::new(),
-            count => format!(", {count} left out: of other plans, stopped, or not to be trusted"),
+            count => format!(", {count} left out: of other plans, stopped, or not trustworthy"),
         };
         let day = |run: Option<&BaselineRun>| {
             let began = run.map(|run| run.started_at.as_str()).unwrap_or_default();

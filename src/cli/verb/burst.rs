@@ -178,6 +178,7 @@ impl Verb for Burst {
             arrivals: Arrivals::Constant,
             max_in_flight: None,
             slack_ns: DEFAULT_SLACK_NS,
+            most_connections: None,
         });
         let (connections, line) =
             (Flagged::new("--connections", self.connections), named.on(call.line));
@@ -214,6 +215,7 @@ pub(in crate::cli) fn spec(
         seed: common.client.seed(),
         ids: common.database.ids(common.client.seed),
         timeout_ns: common.client.timeout,
+        give_up_ns: common.client.patience.give_up,
         max_answer: common.client.max_answer,
         load,
         thresholds: common.output.fail_if.clone(),

@@ -193,21 +193,34 @@ fn read(
     side: &'static str,
     wanted: &[Quantity],
 ) -> Result<(Vec<Run>, RunRecord), Invalid> {
-    let mut found = Found::new();
+    let (mut found, mut named) = (Found::new(), Vec::new());
     for name in names {
-        found.extend(find(name, side)?);
+        let these = find(name, side)?;
+        // As of a baseline, a run that is named by itself counts, and one of many may not.
+        let own = name.join("run.json");
+        match &these[..] {
+            [(_, file)] if !name.is_dir() => named.push(file.clone()),
+            _ if own.is_file() => named.push(own),
+            _ => {}
+        }
+        found.extend(these);
     }
     found.sort();
     found.dedup_by(|one, other| one.1 == other.1);
-    let mut runs = Vec::new();
+    let (mut runs, mut unfit) = (Vec::new(), Vec::new());
     for (name, file) in found {
-        // One of many files may be anything; one that was named may not.
-        let is_named = names.contains(&file) || names.len() == 1 && !names[0].is_dir();
+        let is_named = named.contains(&file);
         let problem = match record(&file) {
-            Ok(record) if record.partial && !is_named => "stopped before its end".to_owned(),
             Ok(record) => {
-                runs.push((Run::of(&record, &name, wanted), file));
-                continue;
+                let problem = record.unfit().filter(|_| !is_named);
+                let is_partial = record.partial;
+                let run = (Run::of(&record, &name, wanted), file.clone());
+                let Some(problem) = problem else {
+                    runs.push(run);
+                    continue;
+                };
+                unfit.extend((!is_partial).then_some(run));
+                problem
             }
             Err(problem) => problem,
         };
@@ -216,6 +229,11 @@ fn read(
             return Err(Invalid::new(side, problem, "name a complete run.json"));
         }
         eprintln!("{}", shown(&format!("left out: {problem}"), look::ascii()));
+    }
+    if runs.is_empty() && !unfit.is_empty() {
+        // What they came to decides, and not that they cannot be found.
+        eprintln!("none of the runs of {side} counts: those that ended are compared all the same");
+        runs = unfit;
     }
     runs.sort_by(|one, other| one.0.started_at.cmp(&other.0.started_at));
     let Some((_, file)) = runs.get(runs.len() / 2) else {

@@ -5,7 +5,7 @@ use crate::cli::exit::{Exit, refuse};
 use crate::cli::flags::client::{ClientArgs, drawn_seed};
 use crate::cli::flags::credentials::{CredentialArgs, Requesters, named};
 use crate::cli::flags::gate::GateArgs;
-use crate::cli::flags::load::LoadArgs;
+use crate::cli::flags::load::{Connections, LoadArgs, connections};
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::pipeline::dialect::Printed;
 use crate::cli::pipeline::{Job, carry_out};
@@ -29,9 +29,10 @@ pub(in crate::cli) struct Http {
     file: Option<PathBuf>,
     /// Concurrent users
     ///
-    /// Concurrent users, each with its own connection to each server
-    #[arg(short, long, value_name = "N", default_value = "50", value_parser = plan::count)]
-    connections: u64,
+    /// Concurrent users, each with its own connection to each server; auto: 50, and at a rate more
+    /// as they are needed
+    #[arg(short, long, value_name = "N", default_value = "auto", value_parser = connections)]
+    connections: Connections,
     /// Total number of requests
     #[arg(short = 'n', long, value_name = "N", value_parser = plan::count)]
     ops: Option<u64>,
@@ -142,7 +143,10 @@ impl Verb for Http {
             Ok(token) => token,
             Err(mistake) => return refuse(&[mistake]),
         };
-        let (load, default_ns) = self.load.read(self.ops.is_none());
+        if let Some(mistake) = self.load.mistake(self.connections) {
+            return refuse(&[mistake]);
+        }
+        let (load, default_ns) = self.load.read(self.connections, self.ops.is_none());
         let (output, show) = (self.output, self.show);
         let spec = HttpSpec {
             command: line,
@@ -168,10 +172,11 @@ impl Verb for Http {
             tls: self.client.tls.options(),
             method: self.request,
             body: self.body,
-            users: self.connections,
+            users: self.connections.first(),
             threads: self.threads,
             seed: self.client.seed.unwrap_or_else(drawn_seed),
             timeout_ns: self.client.timeout,
+            give_up_ns: self.client.patience.give_up,
             max_answer: self.client.max_answer,
             once: false,
             operations: self.ops,

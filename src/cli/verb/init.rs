@@ -25,6 +25,7 @@ const HEAD: &str = "\
 
 /// Values to begin with, of flags without a default.
 const EXAMPLES: &[(&str, &str)] = &[
+    ("noise", "\"warn\""),
     ("agents", "4"),
     ("allow-lost", "true"),
     ("arrivals", "\"poisson\""),
@@ -37,6 +38,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("growth", "true"),
     ("id", "\"sequential\""),
     ("keep", "true"),
+    ("max-connections", "1_000"),
     ("max-in-flight", "1_000"),
     ("max-regression", "\"5%\""),
     ("metrics", "\"127.0.0.1:9464\""),
@@ -56,6 +58,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("threads", "2"),
     ("tls-ca", "\"ca.pem\""),
     ("use-existing", "true"),
+    ("give-up", "\"1m\""),
     ("wait-for-server", "\"10s\""),
     ("user", "\"ann\""),
     ("label", "\"two nodes, q=8\""),
@@ -183,7 +186,7 @@ mod tests {
     #[test]
     fn as_it_is_it_asks_for_what_no_flag_asks_for() {
         let words = words(&example(&Run::grammar())).unwrap();
-        assert!(words.contains(&"--connections=50".into()), "{words:?}");
+        assert!(words.contains(&"--connections=auto".into()), "{words:?}");
         let parsed = |words: Vec<OsString>| {
             let matches = Run::grammar().no_binary_name(true).try_get_matches_from(words).unwrap();
             format!("{:?}", Run::from_arg_matches(&matches).unwrap())

@@ -7,7 +7,7 @@ use crate::cli::flags::client::ClientArgs;
 use crate::cli::flags::credentials::{CredentialArgs, as_for, named_nodes};
 use crate::cli::flags::database::DatabaseArgs;
 use crate::cli::flags::gate::GateArgs;
-use crate::cli::flags::load::LoadArgs;
+use crate::cli::flags::load::{Connections, LoadArgs, connections};
 use crate::cli::flags::output::{OutputArgs, VerboseArgs};
 use crate::cli::flags::schema_source;
 use crate::cli::flags::target::TargetArgs;
@@ -51,9 +51,10 @@ pub(in crate::cli) struct Settings {
     #[command(flatten)]
     pub(in crate::cli) target: TargetArgs,
     /// Number of concurrent connections
-    #[arg(short, long, value_name = "N", value_parser = plan::count)]
-    #[arg(default_value_t = DEFAULT_CONNECTIONS)]
-    connections: u64,
+    ///
+    /// Number of concurrent connections; auto: 50, and at a rate more as they are needed
+    #[arg(short, long, value_name = "N", value_parser = connections, default_value = "auto")]
+    connections: Connections,
     /// Documents to insert first
     #[arg(long, value_name = "N", value_parser = plan::count)]
     #[arg(default_value_t = DEFAULT_DOCS)]
@@ -96,7 +97,7 @@ pub(in crate::cli) struct Settings {
     #[command(flatten)]
     database: DatabaseArgs,
     /// Wait this long for a server that goes away during the fill, and resend what it did not
-    /// answer [default: wait as long as --timeout and resend nothing]
+    /// answer [default: wait as long as --give-up and resend nothing]
     #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
     wait_for_server: Option<u64>,
     /// Record the rate of the fill by the size of the database
@@ -106,7 +107,6 @@ pub(in crate::cli) struct Settings {
     checks: CheckArgs,
 }
 
-pub(in crate::cli) const DEFAULT_CONNECTIONS: u64 = 50;
 pub(in crate::cli) const DEFAULT_DOCS: u64 = 100_000;
 /// The default limit on documents of a fill in flight. A small CouchDB takes about 2,000 per
 /// second, so they are answered in about 3 s, a tenth of the timeout.
@@ -300,7 +300,8 @@ pub(in crate::cli) fn spec_of(
         thresholds.clear();
         workload::nothing(&asked)
     });
-    let connections = Flagged::new("--connections", settings.connections);
+    mistakes.extend(settings.load.mistake(settings.connections));
+    let connections = Flagged::new("--connections", settings.connections.first());
     let spec = PlanSpec::new(command, connections, work);
     (PlanSpec { schemas, thresholds, ..settings.complete(spec) }, mistakes)
 }
@@ -333,7 +334,7 @@ impl Settings {
 
     /// Refuses a batch size that leaves connections without a request.
     fn batch_mistake(&self) -> Option<Invalid> {
-        let (batch, docs, connections) = (self.batch?, self.docs, self.connections);
+        let (batch, docs, connections) = (self.batch?, self.docs, self.connections.first());
         let requests = docs.checked_div(batch)? + u64::from(docs % batch > 0);
         if batch == 1 || requests == 0 || requests >= connections {
             return None;
@@ -351,7 +352,7 @@ impl Settings {
 
     /// What is asked of the workload.
     fn asked(&self) -> RunAsked {
-        let batch = || default_batch(self.connections, self.docs);
+        let batch = || default_batch(self.connections.first(), self.docs);
         let flags = [
             ("--mix", self.mix.is_some()),
             ("--schema", !self.schema.is_empty()),
@@ -381,7 +382,7 @@ impl Settings {
     /// What is asked of all else.
     fn complete(self, spec: PlanSpec) -> PlanSpec {
         let (seed, ids) = (self.client.seed(), self.database.ids(self.client.seed));
-        let (load, default_ns) = self.load.read(self.ops.is_none());
+        let (load, default_ns) = self.load.read(self.connections, self.ops.is_none());
         PlanSpec {
             target: self.target.first().cloned(),
             nodes: self.target.others(),
@@ -396,6 +397,7 @@ impl Settings {
             seed,
             ids,
             timeout_ns: self.client.timeout,
+            give_up_ns: self.client.patience.give_up,
             max_answer: self.client.max_answer,
             duration_ns: self.duration.or(default_ns),
             load,

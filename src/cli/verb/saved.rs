@@ -8,7 +8,7 @@ use crate::cli::pipeline::folder::RUNS;
 use crate::cli::remembered::{self, Remembered};
 use crate::files;
 use crate::plan::Purpose;
-use crate::record::{RunResult, SCHEMA_VERSION, Verdict};
+use crate::record::{RunResult, SCHEMA_VERSION, Verdict, too_short_for_a_rate};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -86,6 +86,8 @@ pub(in crate::cli) struct StageOutline {
     #[serde(default, skip_serializing)]
     plan: Option<StagePlanOutline>,
     pub(in crate::cli) elapsed_s: f64,
+    #[serde(default, skip_serializing)]
+    measured_s: f64,
     pub(in crate::cli) verdict: Verdict,
     pub(in crate::cli) operations: Vec<OperationOutline>,
 }
@@ -120,10 +122,15 @@ impl Outline {
         self.stages.iter().filter(|stage| stage.purpose().is_measured())
     }
 
-    /// Documents that succeeded per second in the last stage, over all kinds.
+    /// Documents that succeeded per second in the last stage, over all kinds; `None`: it was too
+    /// short for a rate.
     pub(in crate::cli) fn ok_per_s(&self) -> Option<f64> {
         let last = self.measured().next_back()?;
-        Some(last.operations.iter().map(|operation| operation.throughput_per_s).sum())
+        let per_s: f64 = last.operations.iter().map(|it| it.throughput_per_s).sum();
+        let seconds = if last.measured_s > 0.0 { last.measured_s } else { last.elapsed_s };
+        let all = last.operations.iter().map(|it| it.ok).sum();
+        let ok = (per_s * seconds).round() as u64;
+        too_short_for_a_rate(ok, all, seconds).is_none().then_some(per_s)
     }
 
     /// How the run ended; the most important reason, in the order of exit statuses.
@@ -136,6 +143,7 @@ impl Outline {
             Some(Verdict::Degraded { .. }) => "degraded",
             Some(Verdict::AgentsLost { .. }) => "agents lost",
             Some(Verdict::NotSustained { .. }) => "not sustained",
+            Some(Verdict::BoundByConnections { .. }) => "bound by its connections",
             _ if self.thresholds.iter().any(|it| it.broken) => "threshold missed",
             _ if self.regressions.iter().any(|it| it.broken) => "worse than the baseline",
             Some(Verdict::Sustained) => "sustained",

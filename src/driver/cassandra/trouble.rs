@@ -72,6 +72,10 @@ fn of_pool(error: &ConnectionPoolError) -> Trouble {
             _ => Failure::Protocol,
         },
         ConnectionError::BrokenConnection(_) => Failure::Reset,
+        ConnectionError::IoError(error) => {
+            let (failure, reason) = crate::net::Trouble::refused(error);
+            return Trouble { failure, reason };
+        }
         _ => Failure::Connect,
     };
     Trouble::new(failure, last_connection_error.to_string())

@@ -166,7 +166,7 @@ impl Admin {
         let why = self.connection.trouble();
         match failure {
             Failure::Timeout => Trouble::timed_out(),
-            Failure::Connect if why.is_some() => why.cloned().unwrap_or_else(Trouble::timed_out),
+            failure if failure.unconnected() => why.cloned().unwrap_or_else(Trouble::timed_out),
             Failure::Protocol => {
                 let cure = "check the port: is CouchDB running there?";
                 Trouble::new("what answers is not an HTTP/1.1 server", cure)

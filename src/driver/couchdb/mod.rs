@@ -151,6 +151,14 @@ impl Target for CouchDb {
         self.ask_size().await
     }
 
+    async fn answers(&self, timeout_ns: u64) -> Option<Result<(), crate::op::Failure>> {
+        let path = self.database_path().as_bytes();
+        let asked =
+            |node: &Node| (node.endpoint.clone(), [b"GET ", path, &*node.common, b"\r\n"].concat());
+        let asked: Vec<_> = self.nodes.iter().map(asked).collect();
+        Some(crate::http1::answers(&asked, timeout_ns).await)
+    }
+
     async fn documents(&self) -> Option<u64> {
         self.ask_size().await?.documents
     }

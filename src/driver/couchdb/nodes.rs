@@ -172,7 +172,7 @@ pub(super) struct Place {
     /// It never moves.
     pinned: bool,
     /// The way home, while it is made.
-    way: Option<JoinHandle<Option<Stream>>>,
+    way: Option<JoinHandle<Result<Stream, Failure>>>,
 }
 
 impl Place {
@@ -195,10 +195,11 @@ impl Place {
         !self.pinned && (!is_open || self.at != self.home && !self.nodes.is_gone(self.home))
     }
 
-    /// There was no connection, or no answer, at the node that it is at.
+    /// There was no connection, or no answer, at the node that it is at: to be told at once, before
+    /// it turns to another one.
     pub(super) fn heed(&self, failure: Failure, timed_out: bool) {
         let silent = match failure {
-            Failure::Connect | Failure::Timeout => true,
+            Failure::Connect | Failure::Unreachable | Failure::Timeout => true,
             // Otherwise the connection was lost: whether the node is, the next one shows.
             Failure::Unanswered => timed_out,
             _ => false,
@@ -238,15 +239,18 @@ impl Place {
             self.way = None;
         } else if self.way.as_ref().is_some_and(JoinHandle::is_finished) {
             let stream = self.way.take()?.await.ok()?;
-            if stream.is_none() {
+            if stream.as_ref().is_err_and(|failure| !failure.by_client()) {
                 self.nodes.lose(self.home);
             }
-            return stream;
+            return stream.ok();
         } else if self.way.is_none() {
             let endpoint = self.nodes.all[self.home].endpoint.clone();
             let noting = self.nodes.context.timestamps().is_some();
             self.way = Some(tokio::task::spawn_local(async move {
-                timeout(ASK_TIMEOUT, Stream::connect(&endpoint, 0, noting)).await.ok()?.ok()
+                match timeout(ASK_TIMEOUT, Stream::connect(&endpoint, 0, noting)).await {
+                    Ok(connected) => connected.map_err(|error| Failure::of_connect(&error)),
+                    Err(_) => Err(Failure::Timeout),
+                }
             }));
         }
         None
@@ -281,7 +285,8 @@ impl CouchSession {
             let began = self.connection.ready().await;
             since = since.or(began);
             // After a rest the next request connects.
-            if self.connection.is_open() || began.is_none() {
+            let own = || self.connection.trouble().is_some_and(|it| it.own);
+            if self.connection.is_open() || began.is_none() || own() {
                 break;
             }
             let place = self.place.as_ref()?;

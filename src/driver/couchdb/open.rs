@@ -4,7 +4,7 @@ use super::nodes::Node;
 use super::plan::{CouchPlan, NodePlan};
 use super::{Admin, AdminError, CouchDb, Credentials, encode_segment};
 use crate::clock::{Clock, Nanos, SECOND_NS};
-use crate::driver::{DatabasePlan, Opening, ServerFacts, Size, TargetError};
+use crate::driver::{DatabasePlan, OWN_SERVERS, Opening, ServerFacts, Size, TargetError};
 use crate::net::Endpoint;
 use serde_json::Value;
 use std::sync::Arc;
@@ -55,10 +55,9 @@ pub(super) async fn open(
         }
     }
     let removed = plan.database.is_removed() && !opening.as_it_is;
-    let brand = welcome.as_object().and_then(|members| members.keys().next().cloned());
     let facts = ServerFacts {
         url: server,
-        name: brand.unwrap_or_default(),
+        name: called(&welcome),
         version: welcome["version"].as_str().unwrap_or_default().to_owned(),
         same_machine: nodes.iter().any(|node| node.endpoint.is_loopback()),
         database: name.clone(),
@@ -232,6 +231,15 @@ fn speaks_couchdb(welcome: &Value) -> bool {
     welcome.as_object().is_some_and(|members| members.keys().any(names))
 }
 
+/// What a server calls itself: `couchdb`, `express-pouchdb`. springload's own servers, which say
+/// `couchdb` so that all clients take them for it, name themselves as the vendor.
+fn called(welcome: &Value) -> String {
+    let vendor = welcome["vendor"]["name"].as_str();
+    let own = vendor.filter(|name| name.starts_with(OWN_SERVERS));
+    let brand = || welcome.as_object().and_then(|members| members.keys().next());
+    own.map(str::to_owned).or_else(|| brand().cloned()).unwrap_or_default()
+}
+
 impl Admin {
     /// Logs in, and returns what the server says of itself.
     async fn welcome(&mut self) -> Result<Value, AdminError> {
@@ -302,6 +310,19 @@ fn size(told: &Value) -> Size {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn own_servers_are_told_from_couchdb() {
+        let of = |vendor: &str| {
+            called(&json!({"couchdb": "Welcome", "version": "3.5.0", "vendor": {"name": vendor}}))
+        };
+        assert_eq!(of("The Apache Software Foundation"), "couchdb");
+        assert_eq!(of("springload stand-in"), "springload stand-in");
+        assert_eq!(of("springload null responder"), "springload null responder");
+        assert_eq!(called(&json!({"couchdb": "Welcome", "vendor": "x"})), "couchdb");
+        assert_eq!(called(&json!({"express-pouchdb": "Welcome!"})), "express-pouchdb");
+        assert_eq!(called(&json!([])), "");
+    }
 
     #[test]
     fn sizes_by_their_names_of_all_times() {

@@ -239,7 +239,10 @@ impl CouchSession {
         }
         let (result, received, resent) = match answer {
             Ok(answer) => (self.judge(op, answer, pen.names()), answer.body_bytes, answer.resent),
-            Err(failure) => (Err(failure), 0, false),
+            Err(failure) => {
+                self.heed(failure);
+                (Err(failure), 0, false)
+            }
         };
         if result == Err(Failure::Protocol) || self.bulk_failed(Failure::Protocol) {
             // An answer that does not fit this request may belong to another.
@@ -248,6 +251,14 @@ impl CouchSession {
         let unsolicited = self.connection.take_unsolicited().into();
         let wire = Wire { resent: resent.into(), unsolicited, ..Wire::default() };
         Outcome { result, bytes: BodyBytes { sent, received }, wire }
+    }
+
+    /// A request at the node where it is has no answer.
+    #[cold]
+    pub(super) fn heed(&self, failure: Failure) {
+        if let Some(place) = &self.place {
+            place.heed(failure, self.connection.timed_out());
+        }
     }
 
     /// Whether a document of a bulk insert failed this way.
@@ -391,6 +402,10 @@ impl Session for CouchSession {
         self.connection.ready().await
     }
 
+    fn is_open(&self) -> bool {
+        self.connection.is_open()
+    }
+
     fn prepare(&mut self, op: &Op, pen: &mut CouchPen) {
         if op.kind == OpKind::BulkInsert {
             pen.payload.prepend(b"{\"docs\":[");
@@ -440,9 +455,6 @@ impl Session for CouchSession {
             && op.documents == 1
         {
             seen.keep(pen.names(), self.connection.body());
-        }
-        if let (Some(place), Err(failure)) = (&self.place, outcome.result) {
-            place.heed(failure, self.connection.timed_out());
         }
         outcome.wire.requests = Some(self.connection.sent() - before);
         outcome

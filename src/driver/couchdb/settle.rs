@@ -57,9 +57,6 @@ impl CouchSession {
         // answer a lookup before it does.
         let may_come = self.connection.timed_out();
         let asked = self.at();
-        if let Some(place) = &self.place {
-            place.heed(Failure::Unanswered, may_come);
-        }
         let patience_ns = self.connection.timeout_ns().min(STILL_COMING_NS);
         let mut last_look = None;
         let mut pause = PAUSE;
@@ -147,6 +144,7 @@ impl CouchSession {
             }
             // Treated as if the insert had no answer: it is sent and settled once more.
             Err(failure) => {
+                self.heed(failure);
                 self.rows.clear();
                 outcome.result = Err(failure);
             }

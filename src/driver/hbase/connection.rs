@@ -9,6 +9,7 @@ use super::exception::told;
 use super::frame::{Answer, PREAMBLE, read_header, write_alone, write_request};
 use super::messages::{ConnectionHeader, UserInformation, VersionInfo};
 use crate::clock::{Clock, Nanos};
+use crate::net::Trouble;
 use crate::op::Failure;
 use prost::Message;
 use prost::bytes::{Buf, BytesMut};
@@ -164,7 +165,10 @@ impl Connection {
         service: &str,
         settings: &Settings,
     ) -> Result<Self, Lost> {
-        let refused = |error: std::io::Error| Lost::new(Failure::Connect, &error);
+        let refused = |error: std::io::Error| {
+            let (failure, reason) = Trouble::refused(&error);
+            Lost { failure, reason }
+        };
         let stream = TcpStream::connect(address).await.map_err(refused)?;
         stream.set_nodelay(true).map_err(refused)?;
         let (reads, writes) = stream.into_split();

@@ -72,7 +72,7 @@ impl Session for HBaseSession {
         if result.err().is_some_and(unanswered) {
             probe.mark_failed();
         }
-        self.failed = if result == Err(Failure::Connect) { self.failed + 1 } else { 0 };
+        self.failed = if result.is_err_and(Failure::unconnected) { self.failed + 1 } else { 0 };
         let Worker { wire, bytes, .. } = self.worker;
         Outcome { result, bytes, wire }
     }

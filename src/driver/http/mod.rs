@@ -168,6 +168,17 @@ impl Target for Http {
     async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
         Ok(ShardOf { target: self.clone(), context })
     }
+
+    /// With a request that changes nothing, whatever those of the list do.
+    async fn answers(&self, timeout_ns: u64) -> Option<Result<(), Failure>> {
+        let asked = |server: &Arc<Server>| {
+            let host = server.endpoint.host();
+            let request = format!("OPTIONS * HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            (server.endpoint.clone(), request.into_bytes())
+        };
+        let asked: Vec<_> = self.0.servers.iter().map(asked).collect();
+        Some(crate::http1::answers(&asked, timeout_ns).await)
+    }
 }
 
 impl Shard for ShardOf<Http> {

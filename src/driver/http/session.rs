@@ -312,9 +312,8 @@ impl HttpSession {
         match outcome.result {
             Ok(_) => LogInStep::Done,
             // Not refused, only not reached: the next request tries again.
-            Err(Failure::Connect | Failure::Reset | Failure::Timeout | Failure::Unanswered) => {
-                LogInStep::Wanted
-            }
+            Err(Failure::Reset | Failure::Timeout | Failure::Unanswered) => LogInStep::Wanted,
+            Err(failure) if failure.unconnected() => LogInStep::Wanted,
             Err(_) => LogInStep::Refused(Failure::Authentication),
         }
     }
@@ -375,6 +374,11 @@ impl Session for HttpSession {
             return self.connection(0).ready().await;
         }
         None
+    }
+
+    fn is_open(&self) -> bool {
+        let one = self.shared.settings.keep_alive && self.shared.servers.len() == 1;
+        !one || self.connections.iter().flatten().any(Connection::is_open)
     }
 
     fn is_one_request(&self, _: &Op) -> bool {

@@ -51,6 +51,7 @@ impl LibrarySession {
         let refusal = self.refusal.clone().unwrap_or(Failure::Connect.into());
         match refusal.failure {
             Failure::Authentication => refusal,
+            failure if failure.unconnected() => refusal,
             _ => Trouble { failure: Failure::Connect, ..refusal },
         }
     }
@@ -97,6 +98,10 @@ impl Session for LibrarySession {
         // Rare: kept out of the future of every operation.
         Box::pin(self.connect(since)).await;
         Some(since)
+    }
+
+    fn is_open(&self) -> bool {
+        self.client.is_connected()
     }
 
     fn prepare(&mut self, op: &Op, pen: &mut LibraryPen) {

@@ -4,7 +4,7 @@ use super::LinePen;
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::measure::{BodyBytes, Probe, Wire};
-use crate::net::{Deadline, ShardContext, rest_after};
+use crate::net::{Deadline, ShardContext, Trouble, rest_after};
 use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
 use std::io;
 use std::net::SocketAddr;
@@ -22,6 +22,8 @@ pub struct LineSession {
     pub(super) stream: Option<TcpStream>,
     /// Consecutive failed attempts to connect.
     failed: u32,
+    /// Why the last attempt failed, if the system said so.
+    refusal: Option<(Failure, String)>,
     answer: Vec<u8>,
     rows: Vec<Result<Token, Failure>>,
     deadline: Deadline,
@@ -35,6 +37,7 @@ impl LineSession {
             address,
             stream: None,
             failed: 0,
+            refusal: None,
             answer: Vec::new(),
             rows: Vec::new(),
             deadline: context.register(),
@@ -124,7 +127,9 @@ impl Session for LineSession {
         }
         let since = self.clock.now();
         let connecting = TcpStream::connect(self.address);
-        let stream = self.deadline.within(since, connecting).await.and_then(Result::ok);
+        let connected = self.deadline.within(since, connecting).await;
+        self.refusal = connected.as_ref().and_then(|it| it.as_ref().err()).map(Trouble::refused);
+        let stream = connected.and_then(Result::ok);
         self.failed = if stream.is_some() { 0 } else { self.failed + 1 };
         self.stream = stream.filter(|stream| stream.set_nodelay(true).is_ok());
         Some(since)
@@ -148,6 +153,7 @@ impl Session for LineSession {
         let result = result.map_err(|failure| match failure {
             // It is not known whether it was carried out.
             Failure::Timeout | Failure::Reset if changes => Failure::Unanswered,
+            Failure::Connect => self.refusal.as_ref().map_or(failure, |it| it.0),
             other => other,
         });
         let broken = |failure: &Failure| !failure.answered();
@@ -157,7 +163,7 @@ impl Session for LineSession {
             self.stream = None;
         }
         // Without a connection nothing was sent.
-        let sent = result != Err(Failure::Connect);
+        let sent = !result.is_err_and(Failure::unconnected);
         let wire = Wire {
             requests: Some(u64::from(sent)),
             unsolicited: std::mem::take(&mut self.unsolicited),
@@ -177,6 +183,9 @@ impl Session for LineSession {
     }
 
     fn reason(&self, failure: Failure) -> Option<Reason> {
+        if failure.unconnected() {
+            return self.refusal.as_ref().map(|(_, why)| Reason::new(None, why));
+        }
         let line = self.answer.split(|&byte| byte == b'\n').find(|it| said(it) == Err(failure))?;
         Some(Reason::new(None, &String::from_utf8_lossy(line)))
     }

@@ -1,20 +1,21 @@
 //! What the library's errors mean.
 
-use crate::driver::library::Trouble;
+use crate::driver::library::Trouble as Told;
+use crate::net::Trouble;
 use crate::op::Failure;
 use ::mongodb::error::{Error, ErrorKind, WriteConcernError, WriteFailure};
 use std::io;
 
 /// The failure that an error of the library is, with the words of the server.
-pub(super) fn of(error: &Error) -> Trouble {
+pub(super) fn of(error: &Error) -> Told {
     use ErrorKind as Kind;
     let (failure, reason) = match &*error.kind {
         Kind::Authentication { message, .. } => (Failure::Authentication, message.clone()),
         Kind::Command(it) => (of_code(it.code), format!("{} {}", it.code_name, it.message)),
         Kind::Write(WriteFailure::WriteError(it)) => (of_code(it.code), it.message.clone()),
         Kind::Write(WriteFailure::WriteConcernError(it)) => return of_concern(it),
-        Kind::Io(it) => (of_io(it.kind()), it.to_string()),
-        Kind::ServerSelection { message, .. } => (Failure::Connect, why_none(message).to_owned()),
+        Kind::Io(it) => of_io(it),
+        Kind::ServerSelection { message, .. } => of_selection(why_none(message)),
         Kind::DnsResolve { message, .. } | Kind::InvalidTlsConfig { message, .. } => {
             (Failure::Connect, message.clone())
         }
@@ -26,12 +27,12 @@ pub(super) fn of(error: &Error) -> Trouble {
         Kind::Shutdown => (Failure::Connect, "the client was shut down".to_owned()),
         _ => (Failure::Rejected, error.to_string()),
     };
-    Trouble::new(failure, reason)
+    Told::new(failure, reason)
 }
 
 /// A write that was carried out, but not on as many servers as was asked.
-pub(super) fn of_concern(error: &WriteConcernError) -> Trouble {
-    Trouble::new(Failure::ServerError, format!("{} {}", error.code_name, error.message))
+pub(super) fn of_concern(error: &WriteConcernError) -> Told {
+    Told::new(Failure::ServerError, format!("{} {}", error.code_name, error.message))
 }
 
 /// What a code of the server means: MongoDB's `error_codes.yml`.
@@ -55,13 +56,25 @@ pub(super) const fn of_code(code: i32) -> Failure {
     }
 }
 
-fn of_io(kind: io::ErrorKind) -> Failure {
-    match kind {
+fn of_io(error: &io::Error) -> (Failure, String) {
+    let failure = match error.kind() {
         io::ErrorKind::TimedOut => Failure::Timeout,
-        io::ErrorKind::ConnectionRefused
-        | io::ErrorKind::HostUnreachable
-        | io::ErrorKind::NetworkUnreachable => Failure::Connect,
-        _ => Failure::Reset,
+        io::ErrorKind::ConnectionRefused => Failure::Connect,
+        _ => match Trouble::refused(error) {
+            (Failure::Connect, _) => Failure::Reset,
+            refused => return refused,
+        },
+    };
+    (failure, error.to_string())
+}
+
+/// The library gives only the text of the system's error, which has its number in it.
+fn of_selection(why: &str) -> (Failure, String) {
+    let number = why.split_once("(os error ").and_then(|(_, rest)| rest.split_once(')'));
+    let error = number.and_then(|(number, _)| number.parse().ok());
+    match error.map(|number| Trouble::refused(&io::Error::from_raw_os_error(number))) {
+        Some(refused) if refused.0 != Failure::Connect => refused,
+        _ => (Failure::Connect, why.to_owned()),
     }
 }
 
@@ -75,6 +88,7 @@ fn why_none(message: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::io::Errno;
 
     #[test]
     fn io_errors_are_told_by_their_kind() {
@@ -82,6 +96,22 @@ mod tests {
         assert_eq!(trouble(io::ErrorKind::TimedOut), Failure::Timeout);
         assert_eq!(trouble(io::ErrorKind::ConnectionRefused), Failure::Connect);
         assert_eq!(trouble(io::ErrorKind::UnexpectedEof), Failure::Reset);
+    }
+
+    #[test]
+    fn what_this_machine_lacks_is_not_the_servers_fault() {
+        for (errno, failure) in [
+            (Errno::ADDRNOTAVAIL, Failure::Local),
+            (Errno::MFILE, Failure::Local),
+            (Errno::HOSTUNREACH, Failure::Unreachable),
+            (Errno::CONNREFUSED, Failure::Connect),
+        ] {
+            let error = io::Error::from(errno);
+            let why = format!("I/O error: {error}");
+            assert_eq!(of(&Error::from(error)).failure, failure, "{errno}");
+            assert_eq!(of_selection(&why).0, failure, "{why}");
+        }
+        assert_eq!(of_selection("no number"), (Failure::Connect, "no number".to_owned()));
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub(super) fn of(error: &RedisError) -> Trouble {
 
 /// The failure of a connection that was not made.
 pub(super) fn of_connect(error: &io::Error) -> Trouble {
-    Trouble::new(Failure::Connect, error.to_string())
+    let (failure, reason) = crate::net::Trouble::refused(error);
+    Trouble { failure, reason }
 }
 
 /// What a refusal of the server means, by the word it begins with.

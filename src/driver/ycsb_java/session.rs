@@ -6,7 +6,7 @@ use super::{JavaPen, YcsbJava};
 use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::measure::{BodyBytes, Probe, Wire};
-use crate::net::{Deadline, ShardContext, rest_after};
+use crate::net::{Deadline, ShardContext, Trouble, rest_after};
 use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
 use std::io;
 use std::rc::Rc;
@@ -25,8 +25,8 @@ pub struct JavaSession {
     pub(super) stream: Option<TcpStream>,
     /// Consecutive failed attempts to connect.
     failed: u32,
-    /// Why the binding refused the last connection.
-    refusal: Option<String>,
+    /// Why the last connection was not made, by the binding or the system.
+    refusal: Option<(Failure, String)>,
     frame: Vec<u8>,
     answer: Answer,
     rows: Vec<Result<Token, Failure>>,
@@ -169,7 +169,8 @@ impl Session for JavaSession {
         self.stream = match connected {
             Some(Ok(Ok(stream))) => Some(stream),
             Some(Ok(Err(why))) => {
-                self.refusal = Some(format!("init of the binding failed: {why}"));
+                let why = format!("init of the binding failed: {why}");
+                self.refusal = Some((Failure::Connect, why));
                 None
             }
             Some(Err(error)) => {
@@ -179,7 +180,10 @@ impl Session for JavaSession {
                     Some(host) => host.end_of().await,
                     None => None,
                 };
-                self.refusal = Some(ended.unwrap_or_else(|| error.to_string()));
+                self.refusal = Some(match ended {
+                    Some(how) => (Failure::Connect, how),
+                    None => Trouble::refused(&error),
+                });
                 None
             }
             None => None,
@@ -216,6 +220,7 @@ impl Session for JavaSession {
         let result = result.map_err(|failure| match failure {
             // It is not known whether it was carried out.
             Failure::Timeout | Failure::Reset if changes => Failure::Unanswered,
+            Failure::Connect => self.refusal.as_ref().map_or(failure, |it| it.0),
             other => other,
         });
         if result.is_err_and(|failure| !failure.answered()) {
@@ -225,7 +230,7 @@ impl Session for JavaSession {
             self.rows.clear();
         }
         // Without a connection nothing was sent.
-        let sent = result != Err(Failure::Connect);
+        let sent = !result.is_err_and(Failure::unconnected);
         let wire = Wire {
             requests: Some(u64::from(sent)),
             unsolicited: std::mem::take(&mut self.unsolicited),
@@ -255,7 +260,8 @@ impl Session for JavaSession {
             }
             None if failure.answered() => return None,
             None => {
-                self.host.as_ref().and_then(|it| it.ended()).or_else(|| self.refusal.clone())?
+                let ended = self.host.as_ref().and_then(|it| it.ended());
+                ended.or_else(|| self.refusal.clone().map(|it| it.1))?
             }
         };
         Some(Reason::new(None, &text))

@@ -7,12 +7,18 @@ use crate::record::agent_numbers;
 use crate::report::story::EventKind;
 use std::collections::BTreeMap;
 
-/// The bands of all runs of a view.
+/// The bands of a chart over time: those of the only run that it shows. Where the lines of several
+/// lie over each other, a band would be taken for all of them; what happened to each is told in
+/// words.
 pub(super) fn of(view: &View<'_>) -> Vec<Band> {
-    view.parts.iter().flat_map(|part| of_part(view, part)).collect()
+    match &view.parts[..] {
+        [part] if !view.overlay => of_part(part),
+        _ => Vec::new(),
+    }
 }
 
-fn of_part(view: &View<'_>, part: &Part<'_>) -> Vec<Band> {
+/// The bands of one run.
+pub(super) fn of_part(part: &Part<'_>) -> Vec<Band> {
     let mut bands = Vec::new();
     for event in &part.events {
         let what = match event.kind {
@@ -28,16 +34,16 @@ fn of_part(view: &View<'_>, part: &Part<'_>) -> Vec<Band> {
             from_s: event.at_s,
             to_s: event.at_s + event.length_s.unwrap_or(0.0),
             what,
-            text: view.name(part, words),
+            text: words.to_owned(),
         });
     }
     bands.sort_by(|one, two| one.from_s.total_cmp(&two.from_s));
-    bands.extend(losses(view, part));
+    bands.extend(losses(part));
     bands
 }
 
 /// From when agents were last heard until they were known to be lost, those of one second together.
-fn losses(view: &View<'_>, part: &Part<'_>) -> Vec<Band> {
+fn losses(part: &Part<'_>) -> Vec<Band> {
     let mut losses: BTreeMap<u32, (f64, Vec<usize>)> = BTreeMap::new();
     for agent in part.agents {
         let Some(lost) = &agent.lost else { continue };
@@ -48,10 +54,10 @@ fn losses(view: &View<'_>, part: &Part<'_>) -> Vec<Band> {
     }
     let band = |(from_s, (to_s, agents)): (u32, (f64, Vec<usize>))| {
         let s = if agents.len() == 1 { "" } else { "s" };
-        let words = format!("agent{s} {} lost", agent_numbers(&agents));
+        let text = format!("agent{s} {} lost", agent_numbers(&agents));
         let from_s = f64::from(from_s);
         let to_s = to_s.clamp(from_s, part.stage.elapsed_s.max(from_s));
-        Band { from_s, to_s, what: What::Lost, text: view.name(part, &words) }
+        Band { from_s, to_s, what: What::Lost, text }
     };
     losses.into_iter().map(band).collect()
 }

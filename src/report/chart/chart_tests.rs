@@ -181,6 +181,18 @@ fn silences_are_bands_over_time() {
     }
 }
 
+/// Where lines of several runs lie over each other, a band would be taken for all of them.
+#[test]
+fn bands_are_drawn_only_over_their_own_run() {
+    let mut first = run(3.0, &[(0, 100, 0), (2, 300, 0)]);
+    first.stages.last_mut().unwrap().silences = vec![Span { from_s: 1.0, length_s: 0.8 }];
+    let stages = stages(&[first, run(3.0, &[(0, 100, 0), (2, 300, 0)])], false);
+    let charts = &foremost(&stages).unwrap().views[0].charts;
+    let with: Vec<&str> =
+        charts.iter().filter(|it| !it.bands.is_empty()).map(|it| it.title.as_str()).collect();
+    assert_eq!(with, ["A Heat map of response times"]);
+}
+
 #[test]
 fn failures_are_told_by_cause_and_by_run() {
     let run = run(2.0, &[(0, 100, 7), (1, 100, 0)]);

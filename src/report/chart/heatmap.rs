@@ -2,7 +2,7 @@
 
 use super::timeline::{ROWS_PER_DECADE, Stretch};
 use super::view::View;
-use super::{Axis, Cells, Chart, ChartKind, Scale};
+use super::{Axis, Cells, Chart, ChartKind, Scale, bands};
 
 /// One heat map per run: they cannot be overlaid.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
@@ -11,6 +11,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
         what an average hides."
             .to_owned(),
         cells: Some(cells(&part.timeline.stretches)),
+        bands: bands::of_part(part),
         ..Chart::new(
             ChartKind::Heatmap,
             view.name(part, "Heat map of response times"),

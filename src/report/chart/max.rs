@@ -9,7 +9,9 @@ const CLOSE: f64 = 5.0;
 
 /// All charts of a search; none, if nothing was tried.
 pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
-    let steps = longest(&max.steps);
+    // Their times are those of a client that was late.
+    let (bound, steps): (Vec<_>, Vec<_>) = max.steps.iter().partition(|it| it.client_bound);
+    let steps = longest(steps);
     if steps.is_empty() {
         return Vec::new();
     }
@@ -52,17 +54,20 @@ pub(in crate::report) fn of_max(max: &MaxRecord) -> Vec<Chart> {
         Searched::Connections => "connections",
     };
     let across = Axis::new(across, scale(levels.iter().copied()));
+    let left_out = match bound.len() {
+        0 => String::new(),
+        count => format!("; steps with the client at its limit ({count}) are left out"),
+    };
     let charts = charts.into_iter().map(|((kind, title), more, y, lines)| {
         let chart = Chart::new(kind, title, (across.clone(), y));
-        let note = format!("Each point is the longest step at a level.{more}");
+        let note = format!("Each point is the longest step at a level{left_out}.{more}");
         Chart { note, lines, ..chart }
     });
     charts.filter(|chart| !chart.is_empty()).map(|chart| marked(chart, max).finished()).collect()
 }
 
 /// The longest step at each level, which says most of it, from the lowest on.
-fn longest(steps: &[StepRecord]) -> Vec<&StepRecord> {
-    let mut steps: Vec<&StepRecord> = steps.iter().collect();
+fn longest(mut steps: Vec<&StepRecord>) -> Vec<&StepRecord> {
     steps.sort_by(|one, other| {
         one.level.total_cmp(&other.level).then(one.length_s.total_cmp(&other.length_s))
     });
@@ -178,6 +183,24 @@ mod tests {
         assert!(charts.iter().all(|chart| chart.lines.iter().all(|it| it.name != "sustained")));
         none.steps.clear();
         assert!(of_max(&none).is_empty());
+    }
+
+    #[test]
+    fn what_the_client_limited_is_no_point_of_the_curve() {
+        let bound = |level| StepRecord {
+            client_bound: true,
+            length_s: 12.0,
+            ..step(level, Outcome::Undecided, false)
+        };
+        let held = step(400.0, Outcome::Held, false);
+        let record = max(Ended::Stopped, vec![held, bound(400.0), bound(1_600.0)]);
+        let charts = of_max(&record);
+        assert_eq!(charts[1].lines[0].x, [400.0], "the longer step tells of the client");
+        let told = "; steps with the client at its limit (2) are left out.";
+        assert!(charts[1].note.contains(told), "{}", charts[1].note);
+        assert!(of_max(&max(Ended::Stopped, vec![bound(400.0)])).is_empty());
+        let all = of_max(&max(Ended::Stopped, vec![step(400.0, Outcome::Held, false)]));
+        assert!(!all[1].note.contains("left out"), "{}", all[1].note);
     }
 
     #[test]

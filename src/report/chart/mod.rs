@@ -291,7 +291,10 @@ fn charts(view: &View<'_>) -> Vec<Chart> {
     let end_s = ends.map(|stretch| stretch.span_s.1).fold(0.0, f64::max);
     for chart in charts.iter_mut().filter(|chart| chart.x.scale == Scale::Time) {
         chart.x.end = Some(rounded(end_s));
-        chart.bands.clone_from(&bands);
+        // A chart of one run among several has its own.
+        if chart.bands.is_empty() {
+            chart.bands.clone_from(&bands);
+        }
     }
     charts.into_iter().map(Chart::finished).collect()
 }

@@ -72,7 +72,9 @@ pub(super) fn interval_head(it: &Comparison) -> String {
         return "within the runs".to_owned();
     }
     let percent = decimal((1.0 - it.alarms) * 100.0, 1);
-    format!("{} % interval", percent.trim_end_matches(".0"))
+    let wider = it.comparisons.iter().any(|of| of.alarms.is_some_and(|own| own < it.alarms));
+    let or_more = if wider { "≥ " } else { "" };
+    format!("{or_more}{} % interval", percent.trim_end_matches(".0"))
 }
 
 /// What is not the same on both sides, as `(what, A → B)`.

@@ -81,7 +81,7 @@ pub fn doubt(it: &Comparison) -> &'static str {
         [true, true] => "data was wrong on both sides; ",
         [true, false] => "data was wrong in A; ",
         [false, true] => "data was wrong in B; ",
-        [false, false] if !it.trustworthy() => "not to be trusted: ",
+        [false, false] if !it.trustworthy() => "not trustworthy: ",
         [false, false] => "",
     }
 }

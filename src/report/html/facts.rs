@@ -61,8 +61,13 @@ fn facts(record: &RunRecord) -> Vec<(String, String)> {
     }
     facts.extend(plan.target.facts());
     facts.extend(crew(record).map(|crew| ("agents", crew)));
+    let mut connections = grouped(plan.connections as u64);
+    if let Some(most) = plan.most_connections {
+        connections =
+            format!("{connections}, and up to {} as they are needed", grouped(most as u64));
+    }
     facts.extend([
-        ("connections", grouped(plan.connections as u64)),
+        ("connections", connections),
         ("threads", grouped(plan.threads as u64)),
         ("seed", plan.seed.to_string()),
         ("timeout", format!("{} s", decimal(plan.timeout_ns as f64 / 1e9, 1))),

@@ -82,6 +82,9 @@ fn tiles(record: &RunRecord) -> Html {
     let all = stage.merged();
     let per_s = all.throughput_per_s;
     let rate = decimal(per_s, usize::from(per_s > 0.0 && per_s < 100.0));
+    let rate_unit = format!("{}/s", unit(stage));
+    let short = stage.rate_problem();
+    let rate = if short.is_some() { ("too short", "") } else { (&*rate, &*rate_unit) };
     let load = if stage.load.open {
         format!("{}/s offered", decimal(stage.load.offered_per_s, 0))
     } else {
@@ -97,7 +100,7 @@ fn tiles(record: &RunRecord) -> Html {
         (failed, open) => format!("{} failed, {} unanswered", grouped(failed), grouped(open)),
     };
     let tiles = [
-        tile("rate", "", (&rate, &format!("{}/s", unit(stage))), &load),
+        tile("rate", "", rate, &short.unwrap_or(load)),
         time("p50", all.response.p50_us, &all.response, record, stage),
         time("p99", all.response.p99_us, &all.response, record, stage),
         tile("errors", if failed > 0 { "bad" } else { "" }, (&errors, ""), &counts),
@@ -146,6 +149,6 @@ fn happened(record: &RunRecord) -> Html {
         return Html::default();
     }
     let events: Vec<&Event> = story.iter().collect();
-    let text = lines(&events, false).join(" · ");
+    let text = lines(record, &events, false).join(" · ");
     Html::element("p class=\"story\"", &Html::text(text))
 }

@@ -1,7 +1,7 @@
 //! The table of one run: a row for all operations of a stage, and one for each kind.
 
 use super::escape::Html;
-use crate::measure::{Latency, Merged, OperationSummary};
+use crate::measure::{Latency, OperationSummary};
 use crate::record::{RunRecord, StageRecord};
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::words::loop_words;
@@ -41,9 +41,10 @@ pub(super) fn table(record: &RunRecord) -> Html {
     for stage in record.measured() {
         body.push(&head(stage, count));
         if stage.requests().count() > 1 {
-            body.push(&rows.all(&stage.merged()));
+            body.push(&rows.all(stage));
         }
-        body.push(&stage.operations.iter().map(|operation| rows.kind(operation)).collect());
+        let kind = |operation| rows.kind(stage, operation);
+        body.push(&stage.operations.iter().map(kind).collect());
         body.push(&rows.waits(stage));
     }
     let mut table = Html::element("thead", &Html::element("tr", &heads));
@@ -75,9 +76,10 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn all(&self, all: &Merged) -> Html {
+    fn all(&self, stage: &StageRecord) -> Html {
+        let all = stage.merged();
         let counts = [
-            decimal(all.throughput_per_s, 0),
+            rate(stage, all.throughput_per_s),
             grouped(all.failed()),
             grouped(all.unfinished),
             grouped(all.requests),
@@ -86,9 +88,9 @@ impl Rows<'_> {
     }
 
     /// The row of a kind, and one for the times of failed requests if there are any.
-    fn kind(&self, operation: &OperationSummary) -> Html {
+    fn kind(&self, stage: &StageRecord, operation: &OperationSummary) -> Html {
         let counts = [
-            decimal(operation.throughput_per_s, 0),
+            rate(stage, operation.throughput_per_s),
             grouped(operation.failed()),
             grouped(operation.unfinished),
             grouped(operation.requests),
@@ -144,6 +146,11 @@ impl Rows<'_> {
 }
 
 const TOO_FEW: &str = "too few";
+
+/// The rate of a stage or of one of its kinds, if it took long enough to have one.
+fn rate(stage: &StageRecord, per_s: f64) -> String {
+    if stage.rate_problem().is_some() { "-".to_owned() } else { decimal(per_s, 0) }
+}
 
 /// A percentile in milliseconds.
 pub(super) fn percentile(us: Option<f64>) -> String {

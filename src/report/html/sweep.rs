@@ -80,7 +80,7 @@ fn doubts(cell: &CellRecord) -> Vec<String> {
     };
     let mut doubts = Vec::new();
     if !result.trustworthy {
-        doubts.push(format!("{}, result not valid", verdict(result)));
+        doubts.push(verdict(result));
     }
     if result.failed > 0 {
         doubts.push(format!("{} documents failed", grouped(result.failed)));
@@ -129,9 +129,10 @@ pub fn sweep_pill(sweep: &SweepRecord) -> (&'static str, char, String) {
         (_, 0) => ("good", '✓', format!("{all} run{s}, all valid")),
         (_, doubtful) if measured < all => {
             let missing = all - measured;
-            ("bad", '✗', format!("{doubtful} of {all} runs doubtful, {missing} not measured"))
+            let words = format!("{doubtful} of {all} runs not trustworthy, {missing} not measured");
+            ("bad", '✗', words)
         }
-        (_, doubtful) => ("bad", '✗', format!("{doubtful} of {all} run{s} doubtful")),
+        (_, doubtful) => ("bad", '✗', format!("{doubtful} of {all} run{s} not trustworthy")),
     }
 }
 

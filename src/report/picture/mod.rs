@@ -83,7 +83,7 @@ fn head(runs: &[RunRecord], (run, record): (usize, &RunRecord)) -> Vec<(Tone, St
     lines.push((Tone::Dim, format!("{} · {time} UTC", place(&record.server))));
     let story = story(record);
     lines.extend(
-        self::lines(&story.iter().collect::<Vec<&Event>>(), false)
+        self::lines(record, &story.iter().collect::<Vec<&Event>>(), false)
             .into_iter()
             .map(|line| (Tone::Plain, line)),
     );

@@ -141,7 +141,7 @@ fn happened(record: &RunRecord, sheet: &mut Sheet) {
             Some(name) if name == stage.name => String::new(),
             _ => format!("{}, ", stage.title()),
         };
-        let told = story_lines(&of_stage, sheet.look.verbose);
+        let told = story_lines(record, &of_stage, sheet.look.verbose);
         lines.extend(told.into_iter().map(|line| title.clone() + &line));
     }
     let most = if sheet.look.verbose { usize::MAX } else { MOST_LINES };
@@ -210,7 +210,10 @@ fn warnings(record: &RunRecord, sheet: &mut Sheet) {
     }
     for warning in record.warnings.iter().filter(|it| !told(record, it)) {
         let words = match warning.code {
-            Code::StandIn => "stand-in: these numbers say nothing about CouchDB".to_owned(),
+            Code::StandIn => {
+                let own = record.server.own().unwrap_or("stand-in");
+                format!("{own}: these numbers say nothing about CouchDB")
+            }
             Code::DebugBuild => "springload was built without optimisation".to_owned(),
             _ => warning.message.clone(),
         };
@@ -230,9 +233,11 @@ fn told(record: &RunRecord, warning: &Warning) -> bool {
     match warning.code {
         Code::Partial => true,
         // What happened, failures and the trust line have it.
-        Code::Failures | Code::Outage | Code::Degraded | Code::NotSustained => {
-            warning.stage.as_ref().is_some_and(measured)
-        }
+        Code::Failures
+        | Code::Outage
+        | Code::Degraded
+        | Code::NotSustained
+        | Code::BoundByConnections => warning.stage.as_ref().is_some_and(measured),
         Code::ClientPaused => pauses(),
         _ => result.contains(&warning.message),
     }

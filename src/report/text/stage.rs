@@ -4,7 +4,7 @@ use super::sheet::{Cell, Sheet, Tone};
 use crate::measure::{Latency, Merged, OperationSummary};
 use crate::op::OpKind;
 use crate::plan::{Purpose, StagePlan};
-use crate::record::{LoadRecord, RunRecord, StageRecord};
+use crate::record::{LoadRecord, OpenedRecord, RunRecord, StageRecord};
 use crate::report::burst::start_line;
 use crate::report::headline::{error_words, rate_words, share_words, time_words, unit};
 use crate::report::number::{decimal, grouped, millis};
@@ -104,11 +104,32 @@ fn loop_words(record: &RunRecord, stage: &StageRecord) -> String {
         let thinks = pause.is_some_and(|ns| ns > 0);
         return if thinks { "closed loop with think time" } else { "closed loop" }.to_owned();
     }
-    let mut words = format!("open loop, {}/s offered", decimal(offered_per_s, 0));
+    let mut words = match stage.rate_problem() {
+        None => format!("open loop, {}/s offered", decimal(offered_per_s, 0)),
+        Some(_) => "open loop".to_owned(),
+    };
     for (count, what) in [(dropped, "dropped"), (unsent, "unsent")] {
         if count > 0 {
             words = format!("{words}, {} {what}", grouped(count));
         }
+    }
+    let opened = stage.load.pool.and_then(|pool| Some((pool.connections, pool.opened?)));
+    if let Some((all, opened)) = opened {
+        words = format!("{words}, {}", opened_words(all, &opened));
+    }
+    words
+}
+
+/// Connections that were opened while the load was on, and what that took.
+fn opened_words(all: u64, opened: &OpenedRecord) -> String {
+    let OpenedRecord { connections, refused, mean_ms, max_ms, last_s } = *opened;
+    let mut words = format!("{} to {} connections", grouped(all - connections), grouped(all));
+    if connections > 0 {
+        let (last, mean, max) = (decimal(last_s, 1), decimal(mean_ms, 1), decimal(max_ms, 1));
+        words = format!("{words} (until {last} s; {mean} ms to open one, {max} ms at most)");
+    }
+    if refused > 0 {
+        words = format!("{words}, {} could not be opened", grouped(refused));
     }
     words
 }
@@ -159,13 +180,17 @@ pub(super) fn table(stage: &StageRecord, sheet: &mut Sheet) {
     let names = ["response, ms", "ok/s", "failed", "p50", "p90", "p99", "p99.9", "max"];
     let mut rows: Vec<Vec<Cell>> = vec![names.map(|name| (name.to_owned(), Tone::Faint)).to_vec()];
     let all = stage.merged();
+    let is_short = stage.rate_problem().is_some();
+    let rate = |per_s: f64| {
+        if is_short { "-".to_owned() } else { decimal(per_s, usize::from(per_s < 10.0)) }
+    };
     if stage.requests().count() > 1 {
-        let counts = (all.throughput_per_s, all.failed());
+        let counts = (rate(all.throughput_per_s), all.failed());
         rows.push(row("all", counts, &all.response, Tone::Strong));
     }
     for operation in &stage.operations {
         let OperationSummary { kind, throughput_per_s, response, .. } = operation;
-        let counts = (*throughput_per_s, operation.failed());
+        let counts = (rate(*throughput_per_s), operation.failed());
         rows.push(row(kind.name(), counts, response, Tone::Plain));
     }
     // Without columns that are the same for all.
@@ -177,9 +202,9 @@ pub(super) fn table(stage: &StageRecord, sheet: &mut Sheet) {
     sheet.table(&rows, &spare);
 }
 
-fn row(name: &str, (per_s, failed): (f64, u64), times: &Latency, tone: Tone) -> Vec<Cell> {
+fn row(name: &str, (rate, failed): (String, u64), times: &Latency, tone: Tone) -> Vec<Cell> {
     let mut row = vec![(name.to_owned(), tone)];
-    row.push((decimal(per_s, usize::from(per_s < 10.0)), tone));
+    row.push((rate, tone));
     row.push((grouped(failed), if failed > 0 { Tone::Bad } else { tone }));
     for us in [times.p50_us, times.p90_us, times.p99_us, times.p99_9_us] {
         let none = if times.samples == 0 { "-" } else { "too few" };

@@ -57,8 +57,9 @@ pub const fn return_code(class: Failure) -> &'static str {
         Failure::NotFound => "NOT_FOUND",
         Failure::Authentication => "FORBIDDEN",
         Failure::PreconditionFailed | Failure::TooLarge | Failure::Rejected => "BAD_REQUEST",
-        Failure::TooManyRequests | Failure::Connect => "SERVICE_UNAVAILABLE",
+        Failure::TooManyRequests | Failure::Connect | Failure::Unreachable => "SERVICE_UNAVAILABLE",
         Failure::ServerError
+        | Failure::Local
         | Failure::Timeout
         | Failure::Reset
         | Failure::Unanswered

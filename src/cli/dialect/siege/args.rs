@@ -1,5 +1,6 @@
 //! Siege's flags, and its syntax of times.
 
+use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::tls::TlsArgs;
 use crate::plan;
@@ -106,6 +107,8 @@ pub(in crate::cli) struct Siege {
     /// Timeout of one request [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = plan::duration_ns)]
     pub(super) timeout: Option<u64>,
+    #[command(flatten)]
+    pub(super) patience: GiveUpArgs,
     #[command(flatten)]
     pub(super) tls: TlsArgs,
     #[command(flatten)]

@@ -205,6 +205,7 @@ fn spec(args: &Siege, rc: &Rc, command: &str, mistakes: &mut Vec<Invalid>) -> Ht
         threads: args.threads,
         seed: args.seed.unwrap_or_else(drawn_seed),
         timeout_ns: timeout_ns.unwrap_or(30_000_000_000),
+        give_up_ns: args.patience.give_up,
         max_answer: plan::MAX_ANSWER,
         once,
         operations: match reps {

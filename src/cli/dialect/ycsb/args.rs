@@ -1,6 +1,7 @@
 //! The flags of `bin/ycsb`.
 
 use crate::cli::flags::checks::WriteArgs;
+use crate::cli::flags::give_up::GiveUpArgs;
 use crate::cli::flags::output::OutputArgs;
 use crate::cli::flags::tls::TlsArgs;
 use crate::driver::Binding;
@@ -69,6 +70,8 @@ pub(in crate::cli) struct Ycsb {
     /// Timeout of one operation
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = plan::duration_ns)]
     pub(super) timeout: u64,
+    #[command(flatten)]
+    pub(super) patience: GiveUpArgs,
     /// Send user and password with every request, instead of a session cookie
     #[arg(long)]
     pub(super) basic_auth: bool,

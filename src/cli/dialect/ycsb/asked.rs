@@ -187,6 +187,7 @@ impl Asked {
             http,
             seed,
             timeout_ns: bound.timeout_ns.unwrap_or(args.timeout),
+            give_up_ns: args.patience.give_up,
             duration_ns: (length_s > 0.0).then_some((length_s * 1e9) as u64),
             load: load(rate),
             measurement,
@@ -459,6 +460,7 @@ fn load(target: f64) -> LoadSpec {
             arrivals: Arrivals::Constant,
             max_in_flight: Some(ALL_IN_FLIGHT),
             slack_ns: DEFAULT_SLACK_NS,
+            most_connections: None,
         }
     } else {
         LoadSpec::Closed { think_ns: 0 }

@@ -50,9 +50,8 @@ impl Pairs {
     /// The verdict, if there is one after so many pairs.
     pub(super) fn verdict(&self) -> Option<Comparison> {
         let (done, pairs) = (self.count() as u64, self.definition.pairs);
-        let looks = looks(pairs);
-        let place = looks.iter().position(|at| *at == done)?;
-        let verdict = self.compare(self.levels.get_or_init(|| levels_at(&looks))[place]);
+        looks(pairs).contains(&done).then_some(())?;
+        let verdict = self.compare(self.level());
         (is_clear(&verdict) || done == pairs).then_some(verdict)
     }
 
@@ -60,7 +59,14 @@ impl Pairs {
     pub(super) fn reading(&self, ended: bool) -> Comparison {
         let of = self.definition.pairs;
         let progress = Progress { pairs: self.count() as u64, of, looks: looks(of), ended };
-        self.compare(ALARMS).beside(self.control()).so_far(progress)
+        self.compare(self.level()).beside(self.control()).so_far(progress)
+    }
+
+    /// The level of this look, or of the next one.
+    fn level(&self) -> f64 {
+        let (done, looks) = (self.count() as u64, looks(self.definition.pairs));
+        let place = looks.iter().position(|at| *at >= done).unwrap_or(looks.len() - 1);
+        self.levels.get_or_init(|| levels_at(&looks))[place]
     }
 
     /// What the machine did so far.
@@ -102,6 +108,7 @@ fn is_clear(it: &Comparison) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::fixture;
 
     #[test]
     fn what_is_worse_or_leaves_nothing_open_is_clear() {
@@ -124,6 +131,22 @@ mod tests {
         assert!(!it("better", &[("better", true), ("cannot_tell", true)]));
         assert!(!it("same", &[("same", true), ("cannot_tell", true)]));
         assert!(!it("cannot_tell", &[("cannot_tell", true)]));
+    }
+
+    #[test]
+    fn a_reading_has_the_intervals_of_the_next_look() {
+        let mut pairs = Pairs::new(Definition { pairs: 8, ..Definition::default() });
+        let levels = levels_at(&looks(8));
+        for (done, look) in [(1, 0), (2, 0), (3, 0), (4, 0), (5, 1), (6, 1), (7, 2), (8, 2)] {
+            for side in 0..2 {
+                pairs.take(side, &format!("{side}/{done}"), fixture::record(&[]));
+            }
+            let told = pairs.reading(false).alarms;
+            assert!((told - levels[look]).abs() < 1e-12, "{done} pairs: {told}");
+            if let Some(verdict) = pairs.verdict() {
+                assert!((verdict.alarms - told).abs() < 1e-12, "{done} pairs: {verdict:?}");
+            }
+        }
     }
 
     #[test]

@@ -342,7 +342,7 @@ impl Ready {
         self.max.conclude(&self.walk, ended);
         let exit = exit.unwrap_or(match ended {
             _ if self.max.data_wrong() > 0 => Exit::DataWrong,
-            Ended::Found if self.max.client_bound() => Exit::Untrustworthy,
+            Ended::Found if self.max.client_bound() || self.max.scattered() => Exit::Untrustworthy,
             Ended::Found => Exit::Passed,
             _ => Exit::Threshold,
         });

@@ -3,9 +3,10 @@
 
 use super::preset::{Preset, PresetSettings, document};
 use crate::cli::flags::client::DEFAULT_SEED;
-use crate::cli::pipeline::descriptors::suffice;
+use crate::cli::flags::load::DEFAULT_CONNECTIONS;
+use crate::cli::pipeline::descriptors::fit;
 use crate::cli::refusal::mistake;
-use crate::cli::verb::run::{DEFAULT_CONNECTIONS, DEFAULT_DOCS, Settings, default_batch, spec_of};
+use crate::cli::verb::run::{DEFAULT_DOCS, Settings, default_batch, spec_of};
 use crate::plan::{Invalid, Plan, PlanSpec, check, command_line, count};
 use crate::sweep::{Axis, Definition, Setting, SweepRecord, matrix};
 use clap::parser::ValueSource;
@@ -242,8 +243,8 @@ pub(in crate::cli::verb) fn plan_of(
     let (mut spec, mut mistakes) = spec_of(parsed, &command, &[]);
     spec.headers = headers.to_vec();
     more(&mut spec);
-    let plan = check(&spec);
-    mistakes.extend(plan.as_ref().ok().and_then(|plan| suffice(plan).err()));
+    let mut plan = check(&spec);
+    mistakes.extend(plan.as_mut().ok().and_then(|plan| fit(plan).err()));
     if let Ok(plan) = &plan
         && plan.target.named_database().is_some()
     {

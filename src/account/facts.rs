@@ -1,0 +1,181 @@
+//! What is known of a stage before anybody is blamed.
+
+use super::trust::Range;
+use super::{Reading, RequestShares, TimeShares, sum_ns, within_s};
+use crate::clock::Nanos;
+use crate::measure::{Histogram, OperationSummary, Spans};
+use crate::op::Failure;
+
+/// What is known of a stage.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// There is no server: springload itself is measured, and being the limit is no fault.
+    pub without_server: bool,
+    /// From the common start to the last answer, in seconds.
+    pub elapsed_s: f64,
+    /// The time that rates refer to, in seconds.
+    pub measured_s: f64,
+    /// When the stage began, on the clock of the run.
+    pub start: Nanos,
+    /// When nothing succeeded by the server's fault, or the server answered nothing.
+    pub away: Spans,
+    /// When nothing succeeded because there was no way to the server.
+    pub cut_off: Spans,
+    /// When the client held up operations.
+    pub holding: Spans,
+    /// Response times of all requests that succeeded.
+    pub response: Histogram,
+    /// The same without the time for which the client held them up.
+    pub without_client: Histogram,
+    /// Requests that succeeded at least in part.
+    pub served: u64,
+    /// Requests that failed as a whole, by class.
+    pub failed: Vec<(Failure, u64)>,
+    /// Documents for which an operation was begun; those that failed by the server's fault, with
+    /// data that nobody had asked for.
+    pub documents: (u64, u64),
+    /// What became of what was due.
+    pub load: LoadFacts,
+    /// The load threads.
+    pub threads: ThreadFacts,
+}
+
+/// What became of what was due in a stage.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadFacts {
+    /// Operations were due at given times.
+    pub open: bool,
+    /// Requests that were due, were begun, were dropped, and were still waiting at the end.
+    pub offered: u64,
+    /// Requests that were begun.
+    pub begun: u64,
+    /// Requests dropped because too many were waiting or in flight.
+    pub dropped: u64,
+    /// Requests still waiting at the end ...
+    pub unsent: u64,
+    /// ... of which so many fell due in a pause of the client that lasted until then.
+    pub unsent_by_client: u64,
+    /// Requests due per second.
+    pub offered_per_s: f64,
+    /// Requests completed per second.
+    pub served_per_s: f64,
+    /// Growth of the backlog per second, beyond chance.
+    pub growth_per_s: f64,
+    /// The connections and about how many it takes, if they, and not the server, were the limit.
+    pub bound: Option<(u64, u64)>,
+}
+
+/// What the load threads used and lost. Shares are of the time, 0 to 1, of the thread for which
+/// they are the greatest.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadFacts {
+    /// It computed.
+    pub busiest: f64,
+    /// It computed, or was ready to and had no processor.
+    pub occupied: f64,
+    /// It was ready to compute and had no processor.
+    pub waited: f64,
+    /// How late operations were begun by the client's fault, in microseconds: the 99th percentile.
+    pub late_p99_us: f64,
+    /// Requests that were held up, and for how long, in nanoseconds over all of them.
+    pub held: (u64, Nanos),
+    /// How long answers waited to be read because no processor was free.
+    pub reading_us: Reading,
+}
+
+/// A silence of the server that is longer than so many times what it usually takes is no slowness.
+const USUAL_TIMES: u64 = 5;
+/// With fewer connections, one slow answer is a silence.
+const FEW_CONNECTIONS: usize = 3;
+
+/// How long a server must answer nothing for it to stand out, in nanoseconds, by the usual service
+/// times: the next answer of one that is as slow as usual comes much sooner.
+pub fn silence_ns(service: &Histogram, connections: usize) -> Nanos {
+    let usual = if connections < FEW_CONNECTIONS { 95.0 } else { 50.0 };
+    service.percentile(usual).saturating_mul(USUAL_TIMES)
+}
+
+impl Facts {
+    /// The response times and counts of these requests.
+    #[must_use]
+    pub fn of_requests<'a>(mut self, requests: impl Iterator<Item = &'a OperationSummary>) -> Self {
+        for operation in requests {
+            let response = &operation.response.histogram;
+            let without = operation.response_without_client.as_ref();
+            self.response.merge(response);
+            self.without_client.merge(without.map_or(response, |it| &it.histogram));
+            self.served += response.len();
+            let failed = operation.failed_times.iter();
+            self.failed.extend(failed.map(|(class, times)| (*class, times.response.len())));
+            let by_server = operation.failures.iter().filter(|(class, _)| class.unserved());
+            self.documents.0 += operation.issued;
+            self.documents.1 +=
+                by_server.map(|(_, count)| count).sum::<u64>() + operation.wire.unsolicited;
+        }
+        self
+    }
+
+    /// Whether nothing was measured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.documents.0 == 0 || self.elapsed_s <= 0.0
+    }
+
+    /// The share of the operations that failed by the server's fault, 0 to 1.
+    pub(super) fn failed_share(&self) -> f64 {
+        self.documents.1 as f64 / self.documents.0.max(1) as f64
+    }
+
+    /// How long the server was away, in seconds. What the client held up is not held against it.
+    pub(super) fn away_s(&self) -> f64 {
+        self.away.without(&self.holding).total_ns() as f64 / 1e9
+    }
+
+    pub(super) fn time(&self) -> TimeShares {
+        let stage = (self.start, self.start + (self.elapsed_s.max(0.0) * 1e9) as Nanos);
+        let client_s = within_s(&self.holding, stage);
+        let cut_off = self.cut_off.without(&self.holding);
+        let network_s = within_s(&cut_off, stage);
+        let server_s = within_s(&self.away.without(&self.holding).without(&cut_off), stage);
+        let nobody_s = (self.elapsed_s - client_s - server_s - network_s).max(0.0);
+        TimeShares { client_s, server_s, network_s, nobody_s }
+    }
+
+    pub(super) fn requests(&self) -> RequestShares {
+        let failed = |of: fn(Failure) -> bool| -> u64 {
+            self.failed.iter().filter(|(class, _)| of(*class)).map(|(_, count)| count).sum()
+        };
+        let load = &self.load;
+        let by_server = failed(Failure::by_server);
+        let unsent = load.unsent.saturating_sub(load.unsent_by_client);
+        // How many connections there are is the client's business.
+        let left = load.dropped + unsent;
+        let (by_client, left) = if load.bound.is_some() { (left, 0) } else { (0, left) };
+        let client = load.unsent_by_client + failed(Failure::by_client) + by_client;
+        let network = failed(Failure::by_network);
+        let server = by_server + left;
+        let known = self.served + client + server + network;
+        let nobody = load.offered.saturating_sub(known);
+        let due = known + nobody;
+        let late = self.threads.held.0;
+        RequestShares { due, served: self.served, late, client, server, network, nobody }
+    }
+
+    /// The client's share of all response times: what is known of single requests, or what threads
+    /// waited for a processor each time that they read answers.
+    pub(super) fn client_share(&self) -> f64 {
+        let (held, all) = (self.threads.held.1 as f64, sum_ns(&self.response));
+        let reading_ns = self.threads.reading_us.mean * 1e3;
+        let client = held.max(reading_ns * self.response.len() as f64);
+        if all > 0.0 { (client / all).min(1.0) } else { 0.0 }
+    }
+
+    /// A percentile of the response times, without what the client may have added, and as
+    /// measured.
+    pub(super) fn range_us(&self, percentile: f64) -> Option<Range> {
+        let measured = self.response.percentile(percentile) as f64;
+        let reading_ns = self.threads.reading_us.at(percentile) * 1e3;
+        let without = self.without_client.percentile(percentile) as f64 - reading_ns;
+        let range = Range { low: without.clamp(0.0, measured) / 1e3, high: measured / 1e3 };
+        self.response.earns(percentile).then_some(range)
+    }
+}

@@ -1,0 +1,134 @@
+//! One account of blame: which part of a stage's time, of its operations and of its response times
+//! is the client's, the server's, the network's or nobody's, and what follows for its numbers.
+//!
+//! Verdict, headline, thresholds and searches read it; none judges again. `docs/load-shapes.md` has
+//! the table of cases that its tests go through.
+
+mod facts;
+mod trust;
+mod verdict;
+
+pub use facts::{Facts, LoadFacts, ThreadFacts, silence_ns};
+pub use trust::{Range, Sureness, Trust};
+pub use verdict::{Hindrance, Verdict};
+
+use crate::measure::{Histogram, Spans};
+use serde::{Deserialize, Serialize};
+
+/// What is known of whose fault it was, for one stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// The time of the stage.
+    pub time: TimeShares,
+    /// The requests that were due.
+    pub requests: RequestShares,
+    /// The client's share of all response times, 0 to 1.
+    pub client_share: f64,
+    /// The median response time of all requests: without what the client may have added, and as
+    /// measured, in microseconds. The real one lies between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_us: Option<Range>,
+    /// The 99th percentile, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_us: Option<Range>,
+    /// How long answers that are timed when they are read waited for that, in microseconds: on
+    /// average, and at the 99th percentile.
+    #[serde(default)]
+    pub reading_us: Reading,
+    /// How far the numbers can be relied on.
+    pub trust: Trust,
+}
+
+/// How long answers waited to be read because springload had no processor, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// On average.
+    pub mean: f64,
+    /// At the 99th percentile.
+    pub p99: f64,
+}
+
+impl Reading {
+    /// The share of the time for which a load thread waits `wait_ns` at a time for a processor that
+    /// answers lie unread, with service times of `service_ns`.
+    ///
+    /// A request under way at the beginning of a wait of w is answered after a time of mean s; if
+    /// that is exponential, its answer lies unread for w − s·(1 − e^(−w/s)) of it: for all of it if
+    /// the server is fast, and for none if it is slow.
+    pub fn share(wait_ns: f64, service_ns: f64) -> f64 {
+        let waits = wait_ns / service_ns.max(1.0);
+        if waits > 1e-6 { 1.0 + (-waits).exp_m1() / waits } else { 0.0 }
+    }
+
+    /// What of a percentile it may be at most.
+    pub const fn at(&self, percentile: f64) -> f64 {
+        if percentile > 90.0 { self.mean.max(self.p99) } else { self.mean }
+    }
+}
+
+/// The time of a stage, in seconds, by whose fault it was lost. The sum is the stage's length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::struct_field_names, reason = "units come last in names")]
+pub struct TimeShares {
+    /// A load thread stood still while operations were due or answers lay unread.
+    pub client_s: f64,
+    /// The server failed all operations, or answered none.
+    pub server_s: f64,
+    /// There was no way to the server.
+    pub network_s: f64,
+    /// The rest.
+    pub nobody_s: f64,
+}
+
+/// The requests that were due, by what became of them: `due` is the sum of all but `late`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestShares {
+    /// Requests that were due.
+    pub due: u64,
+    /// Requests that succeeded at least in part.
+    pub served: u64,
+    /// Of these and the failed, requests that the client held up for a millisecond or more.
+    pub late: u64,
+    /// Requests that the client did not carry out.
+    pub client: u64,
+    /// Requests that the server failed, or did not keep up with.
+    pub server: u64,
+    /// Requests for which there was no way to the server.
+    pub network: u64,
+    /// Requests that failed for what they asked, such as conflicts, or had no answer when the run
+    /// was stopped.
+    pub nobody: u64,
+}
+
+impl Account {
+    /// The account of a stage.
+    pub fn of(facts: &Facts) -> Self {
+        let (p50_us, p99_us) = (facts.range_us(50.0), facts.range_us(99.0));
+        let mut account = Self {
+            time: facts.time(),
+            requests: facts.requests(),
+            client_share: facts.client_share(),
+            p50_us,
+            p99_us,
+            reading_us: facts.threads.reading_us,
+            trust: Trust::default(),
+        };
+        account.trust = Trust::of(facts, &account);
+        account
+    }
+}
+
+/// The sum of response times, in nanoseconds.
+fn sum_ns(times: &Histogram) -> f64 {
+    times.mean() * times.len() as f64
+}
+
+/// Spans in seconds, up to the end of the stage.
+fn within_s(spans: &Spans, (start, end): (u64, u64)) -> f64 {
+    let mut stage = Spans::default();
+    stage.add(start, end);
+    spans.common(&stage).total_ns() as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests;

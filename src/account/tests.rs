@@ -1,0 +1,367 @@
+//! The table of cases: what is known of a stage, and which account, trust and verdict follow from
+//! it, on both sides of each bound. `docs/load-shapes.md` has it in words.
+
+use super::*;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::measure::{Interval, KindInterval, OperationSummary, Totals};
+use crate::op::{Failure, OpKind};
+
+const MS: Nanos = 1_000_000;
+
+/// What is known of a closed stage of 100 s, with 10,000 reads of 5 ms, that began at 7 s.
+fn closed() -> Facts {
+    let load = LoadFacts { offered: 10_000, begun: 10_000, ..LoadFacts::default() };
+    let threads = ThreadFacts { busiest: 0.5, occupied: 0.5, ..ThreadFacts::default() };
+    let (elapsed_s, measured_s, start) = (100.0, 100.0, 7 * SECOND_NS);
+    Facts { elapsed_s, measured_s, start, load, threads, ..Facts::default() }.answered(10_000, 5)
+}
+
+/// The same in an open loop at 100/s.
+fn open() -> Facts {
+    let mut facts = closed();
+    facts.load = LoadFacts { open: true, offered_per_s: 100.0, served_per_s: 100.0, ..facts.load };
+    facts
+}
+
+impl Facts {
+    /// So many requests, each answered after so long.
+    fn answered(self, count: u64, ms: Nanos) -> Self {
+        self.with(|part| {
+            (part.requests, part.ok) = (count, count);
+            part.response.record_many(ms * MS, count);
+            part.service.record_many(ms * MS, count);
+        })
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut KindInterval)) -> Self {
+        let mut interval = Interval::new(0);
+        change(interval.kind_mut(OpKind::Read));
+        let mut totals = Totals::default();
+        let part = interval.kind(OpKind::Read).unwrap();
+        totals.issued[OpKind::Read.index()] = part.ok + part.failed();
+        totals.add(&interval);
+        let summaries: Vec<OperationSummary> = totals.summarise(self.measured_s);
+        (self.response, self.without_client) = Default::default();
+        (self.served, self.documents) = (0, (0, 0));
+        self.failed.clear();
+        self.of_requests(summaries.iter())
+    }
+
+    /// 10,000 requests of 5 ms, so many of which failed so.
+    fn failing(self, class: Failure, count: u64) -> Self {
+        self.with(|part| {
+            (part.requests, part.ok) = (10_000, 10_000 - count);
+            part.failures[class.index()] = count;
+            part.response.record_many(5 * MS, part.ok);
+            part.failed_times.entry(class).or_default().response.record_many(9 * MS, count);
+        })
+    }
+
+    /// Of 10,000 requests of 5 ms, so many took so much longer because the client held them up.
+    fn held(mut self, count: u64, ms: Nanos) -> Self {
+        self.threads.held = (count, count * ms * MS);
+        self.with(|part| {
+            (part.requests, part.ok) = (10_000, 10_000);
+            part.response.record_many(5 * MS, 10_000 - count);
+            part.response.record_many((5 + ms) * MS, count);
+            let held = part.held.get_or_insert_default();
+            held.measured.record_many((5 + ms) * MS, count);
+            held.without.record_many(5 * MS, count);
+        })
+    }
+
+    fn load(mut self, change: fn(&mut LoadFacts)) -> Self {
+        change(&mut self.load);
+        self
+    }
+
+    fn threads(mut self, change: fn(&mut ThreadFacts)) -> Self {
+        change(&mut self.threads);
+        self
+    }
+
+    /// Nothing succeeded for so long, from 3 s on.
+    fn away(mut self, ms: Nanos) -> Self {
+        self.away.add(10 * SECOND_NS, 10 * SECOND_NS + ms * MS);
+        self
+    }
+}
+
+fn verdict(facts: &Facts) -> &'static str {
+    Verdict::of(facts, &Account::of(facts)).name()
+}
+
+#[test]
+fn a_closed_loop_is_judged_by_both_sides() {
+    type Case = (&'static str, fn(Facts) -> Facts);
+    let cases: [Case; 25] = [
+        ("closed", |it| it),
+        ("empty", |it| Facts { documents: (0, 0), ..it }),
+        ("empty", |it| Facts { elapsed_s: 0.0, ..it }),
+        ("closed", |it| it.failing(Failure::Reset, 1_000)),
+        ("degraded", |it| it.failing(Failure::Reset, 1_001)),
+        ("degraded", |it| it.failing(Failure::ServerError, 1_001)),
+        ("closed", |it| it.failing(Failure::NotFound, 9_000)),
+        ("closed", |it| it.away(1_000)),
+        ("degraded", |it| it.away(1_001)),
+        ("closed", |it| Facts { measured_s: 10.0, ..it }.away(100)),
+        ("degraded", |it| Facts { measured_s: 10.0, ..it }.away(101)),
+        // A pause of the client is no outage of the server.
+        ("closed", |mut it| {
+            it.holding.add(0, 20 * SECOND_NS);
+            it.away(5_000)
+        }),
+        // 12 % of the requests took 5 ms longer: 11 % of all time.
+        ("closed", |it| it.held(1_200, 5)),
+        // A fifth of all response times is the client's, at most.
+        ("closed", |it| it.held(2_499, 5)),
+        ("client_bound", |it| it.held(2_501, 5)),
+        // Late, but nothing was due at a given time.
+        ("closed", |it| it.threads(|it| it.late_p99_us = 90_000.0)),
+        // A client that was paused for a third of the time, and held up nothing by that.
+        ("closed", |it| it.threads(|it| it.waited = 0.30)),
+        ("closed", |it| it.threads(|it| it.reading_us.mean = 990.0)),
+        ("client_bound", |it| it.threads(|it| it.reading_us.mean = 1_010.0)),
+        // The 99th percentile is not what a closed loop is about.
+        ("closed", |it| it.threads(|it| it.reading_us.p99 = 4_900.0)),
+        ("closed", |it| it.threads(|it| it.busiest = 0.95)),
+        ("client_bound", |it| it.threads(|it| it.busiest = 0.96)),
+        ("client_bound", |it| it.threads(|it| it.occupied = 0.96)),
+        ("too_short", |mut it| {
+            (it.elapsed_s, it.threads.busiest) = (0.09, 1.0);
+            it
+        }),
+        ("client_bound", |mut it| {
+            (it.elapsed_s, it.threads.busiest) = (0.1, 1.0);
+            it
+        }),
+    ];
+    for (number, (expected, change)) in cases.into_iter().enumerate() {
+        assert_eq!(verdict(&change(closed())), expected, "case {number}");
+    }
+    let saturated = closed().threads(|it| it.busiest = 1.0);
+    assert_eq!(verdict(&Facts { without_server: true, ..saturated }), "closed");
+}
+
+#[test]
+fn an_open_loop_must_be_on_time_and_keep_up() {
+    type Case = (&'static str, fn(Facts) -> Facts);
+    let cases: [Case; 22] = [
+        ("sustained", |it| it),
+        ("sustained", |it| it.load(|it| it.unsent = 50)),
+        ("not_sustained", |it| it.load(|it| it.unsent = 51)),
+        // The same for want of connections; and these are enough for what was offered.
+        ("bound_by_connections", |it| it.load(|it| (it.unsent, it.bound) = (51, Some((50, 110))))),
+        ("sustained", |it| it.load(|it| (it.unsent, it.bound) = (50, Some((50, 110))))),
+        ("not_sustained", |it| it.load(|it| (it.unsent, it.dropped) = (25, 26))),
+        // What fell due in a last pause of the client was not the server's to serve.
+        ("sustained", |it| it.load(|it| (it.unsent, it.unsent_by_client) = (500, 460))),
+        ("sustained", |it| it.load(|it| it.growth_per_s = 0.5)),
+        ("not_sustained", |it| it.load(|it| it.growth_per_s = 0.51)),
+        // Half of the 99th percentile, but less than a millisecond.
+        ("sustained", |it| it.answered(10_000, 1).held(0, 0)),
+        // One in a hundred and one was late: no part of the 99th percentile.
+        ("sustained", |it| it.held(99, 50)),
+        ("client_bound", |it| it.held(101, 50)),
+        // By a sixth of the 99th percentile.
+        ("sustained", |it| it.held(1_000, 1)),
+        // As little as that, and nothing is left over for the server: it is not seen to be late.
+        ("sustained", |it| it.threads(|it| it.occupied = 0.99)),
+        ("sustained", |it| it.threads(|it| it.waited = 0.9)),
+        ("not_sustained", |it| it.threads(|it| it.waited = 0.20).load(|it| it.unsent = 51)),
+        ("client_bound", |it| it.threads(|it| it.waited = 0.21).load(|it| it.unsent = 51)),
+        ("not_sustained", |it| it.threads(|it| it.occupied = 0.80).load(|it| it.unsent = 51)),
+        ("client_bound", |it| it.threads(|it| it.occupied = 0.81).load(|it| it.unsent = 51)),
+        ("client_bound", |mut it| {
+            it.holding.add(7 * SECOND_NS, 28 * SECOND_NS);
+            it.load.unsent = 51;
+            it
+        }),
+        ("not_sustained", |mut it| {
+            it.holding.add(7 * SECOND_NS, 26 * SECOND_NS);
+            it.load.unsent = 51;
+            it
+        }),
+        ("degraded", |it| it.threads(|it| it.occupied = 0.81).away(2_000)),
+    ];
+    for (number, (expected, change)) in cases.into_iter().enumerate() {
+        assert_eq!(verdict(&change(open())), expected, "case {number}");
+    }
+    let late = Facts { without_server: true, ..open().held(500, 90) };
+    assert_eq!(verdict(&late), "sustained");
+    assert_eq!(verdict(&late.failing(Failure::Timeout, 5_000)), "degraded");
+}
+
+#[test]
+fn the_time_of_a_stage_is_divided_without_rest() {
+    let mut facts = closed();
+    // From 3 s to 8 s away, without a way to it from 6 s to 7 s; the client stood still from 4 s
+    // to 5 s, and once more after the end.
+    facts.away.add(10 * SECOND_NS, 15 * SECOND_NS);
+    facts.cut_off.add(13 * SECOND_NS, 14 * SECOND_NS);
+    facts.holding.add(11 * SECOND_NS, 12 * SECOND_NS);
+    facts.holding.add(106 * SECOND_NS, 200 * SECOND_NS);
+    let TimeShares { client_s, server_s, network_s, nobody_s } = Account::of(&facts).time;
+    let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6, "{value}");
+    near(client_s, 2.0);
+    near(server_s, 3.0);
+    near(network_s, 1.0);
+    near(client_s + server_s + network_s + nobody_s, 100.0);
+}
+
+#[test]
+fn what_had_no_connection_is_the_clients_or_the_networks() {
+    for (class, verdict_of_it, shares) in [
+        (Failure::Connect, "degraded", (0, 5_000, 0)),
+        (Failure::Unreachable, "degraded", (0, 0, 5_000)),
+        (Failure::Local, "closed", (5_000, 0, 0)),
+    ] {
+        let facts = closed().failing(class, 5_000);
+        let RequestShares { client, server, network, .. } = Account::of(&facts).requests;
+        assert_eq!((client, server, network), shares, "{class}");
+        assert_eq!(verdict(&facts), verdict_of_it, "{class}");
+    }
+}
+
+#[test]
+fn each_request_that_was_due_is_somebodys() {
+    let mut facts = open().failing(Failure::Timeout, 100);
+    facts.failed.push((Failure::Conflict, 40));
+    facts.load = LoadFacts {
+        offered: 10_500,
+        begun: 10_140,
+        dropped: 200,
+        unsent: 160,
+        unsent_by_client: 60,
+        ..facts.load
+    };
+    facts.threads.held = (7, 9);
+    let requests = Account::of(&facts).requests;
+    let expected = RequestShares {
+        due: 10_500,
+        served: 9_900,
+        late: 7,
+        client: 60,
+        server: 100 + 200 + 100,
+        network: 0,
+        nobody: 140,
+    };
+    assert_eq!(requests, expected);
+}
+
+#[test]
+fn a_figure_lies_between_what_was_measured_and_what_the_client_may_have_added() {
+    let mut facts = closed().held(200, 10);
+    facts.threads.reading_us = Reading { mean: 500.0, p99: 2_000.0 };
+    let account = Account::of(&facts);
+    let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.01;
+    let (p50, p99) = (account.p50_us.unwrap(), account.p99_us.unwrap());
+    assert!(near(p50.low, 4_500.0) && near(p50.high, 5_000.0), "{p50:?}");
+    assert!(near(p99.low, 3_000.0) && near(p99.high, 15_000.0), "{p99:?}");
+    assert!(!p50.is_disturbed() && p99.is_disturbed(), "half a millisecond is little");
+    // 200 of 10,000 took 10 ms longer, which is less than 0.5 ms for each.
+    assert!(near(account.client_share, 5_000.0 / 52_000.0), "{}", account.client_share);
+    assert_eq!(
+        account.trust,
+        Trust { throughput: Sureness::Disturbed, latency: Sureness::Unknown }
+    );
+}
+
+#[test]
+fn a_wait_holds_up_all_answers_of_a_fast_server_and_few_of_a_slow_one() {
+    let near = |wait_ms: f64, service_ms: f64, expected: f64| {
+        let share = Reading::share(wait_ms * 1e6, service_ms * 1e6);
+        assert!((share - expected).abs() < 1e-3, "{wait_ms}, {service_ms}: {share}");
+    };
+    near(5.0, 0.05, 0.99);
+    near(5.0, 5.0, (-1.0_f64).exp());
+    near(5.0, 100.0, 0.0246);
+    near(0.0, 5.0, 0.0);
+}
+
+#[test]
+fn figures_are_sound_disturbed_or_unknown() {
+    let of = |mean: f64| {
+        let mut facts = closed();
+        facts.threads.reading_us.mean = mean;
+        Account::of(&facts).trust.throughput
+    };
+    let found = [240.0, 260.0, 990.0, 1_010.0].map(of);
+    let expected = [Sureness::Sound, Sureness::Disturbed, Sureness::Disturbed, Sureness::Unknown];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_verdict_tells_by_what_and_by_how_much() {
+    let by = |facts: &Facts| match Verdict::of(facts, &Account::of(facts)) {
+        Verdict::ClientBound { by, .. } => by,
+        other => panic!("{other:?}"),
+    };
+    let threads = |busiest, occupied, waited| {
+        let mut facts = closed();
+        facts.threads = ThreadFacts { busiest, occupied, waited, ..facts.threads };
+        by(&facts)
+    };
+    assert_eq!(threads(0.97, 0.97, 0.0), Hindrance::Computed(0.97));
+    assert_eq!(threads(0.40, 0.97, 0.57), Hindrance::Waited(0.57));
+    let Hindrance::Held(share) = by(&closed().held(10_000, 5)) else { panic!("held") };
+    assert!((share - 0.5).abs() < 0.01, "{share}");
+    let mut late = open().held(500, 50);
+    late.threads.late_p99_us = 50_000.0;
+    assert_eq!(by(&late), Hindrance::Late(50_000.0));
+    let facts = closed().failing(Failure::Timeout, 2_000).away(3_000);
+    let expected = Verdict::Degraded { failed_share: 0.2, outage_s: 3.0 };
+    assert_eq!(Verdict::of(&facts, &Account::of(&facts)), expected);
+}
+
+#[test]
+fn the_backlog_counts_nothing_twice() {
+    let mut facts = open();
+    (facts.load.unsent, facts.load.dropped) = (2_000, 1_000);
+    for (growth, expected) in [(25.0, 35.0), (15.0, 30.0)] {
+        facts.load.growth_per_s = growth;
+        let verdict = Verdict::of(&facts, &Account::of(&facts));
+        let Verdict::NotSustained { backlog_per_s, offered_per_s, served_per_s } = verdict else {
+            panic!("{verdict:?}");
+        };
+        assert!((backlog_per_s - expected).abs() < 1e-9, "{backlog_per_s} of {expected}");
+        assert!((offered_per_s - 100.0).abs() < 1e-9 && (served_per_s - 100.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn what_is_sustained_closed_or_short_can_be_believed() {
+    let degraded = Verdict::Degraded { failed_share: 0.0, outage_s: 2.0 };
+    let by = Hindrance::Unknown;
+    let bound = Verdict::ClientBound { busiest_thread: 1.0, late_p99_us: 0.0, by };
+    let behind =
+        Verdict::NotSustained { offered_per_s: 2.0, served_per_s: 1.0, backlog_per_s: 1.0 };
+    for verdict in [Verdict::Empty, bound, degraded, behind] {
+        assert!(!verdict.trustworthy(), "{verdict:?}");
+    }
+    for verdict in [Verdict::Sustained, Verdict::Closed, Verdict::TooShort] {
+        assert!(verdict.trustworthy(), "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_silence_stands_out_from_what_is_usual() {
+    let mut service = Histogram::default();
+    service.record_many(2 * MS, 90);
+    service.record_many(300 * MS, 10);
+    let near = |ns: Nanos, ms: Nanos| assert!(ns.abs_diff(ms * MS) < ms * MS / 50, "{ns}");
+    near(silence_ns(&service, 50), 10);
+    near(silence_ns(&service, 3), 10);
+    // On one connection a slow answer is no silence.
+    near(silence_ns(&service, 2), 1_500);
+}
+
+#[test]
+fn what_is_left_for_want_of_connections_is_the_clients() {
+    let mut facts = open();
+    (facts.load.offered, facts.load.dropped, facts.load.unsent) = (10_700, 300, 400);
+    let of = |facts: &Facts| (facts.requests().client, facts.requests().server);
+    assert_eq!(of(&facts), (0, 700));
+    facts.load.bound = Some((50, 110));
+    assert_eq!(of(&facts), (700, 0));
+}

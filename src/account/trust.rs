@@ -1,0 +1,107 @@
+//! How far the numbers of a stage can be relied on: what the client lost is held against what was
+//! measured, figure by figure.
+
+use super::Account;
+use super::facts::{Facts, ThreadFacts};
+use serde::{Deserialize, Serialize};
+
+/// A load thread that computes, or waits for a processor, for this share of the time is the limit
+/// of a closed loop ...
+const OCCUPIED: f64 = 0.95;
+/// ... and cannot be on time in an open one, which needs more spare time.
+const OCCUPIED_OPEN: f64 = 0.80;
+/// A client that waited this long cannot blame the server for what an open loop left undone.
+const WAITED_OPEN: f64 = 0.20;
+/// A figure of which the client may have added more than this share says nothing of the server ...
+const UNKNOWN: f64 = 0.20;
+/// ... and one of which it has added this much is told to be disturbed.
+const DISTURBED: f64 = 0.05;
+/// A percentile that the client has made this much longer at most, in microseconds, is sound.
+const LEAST_US: f64 = 1_000.0;
+
+/// How far a figure can be relied on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sureness {
+    /// It is the server's.
+    #[default]
+    Sound,
+    /// The client has changed it by a little, which is told.
+    Disturbed,
+    /// It may be the client's own.
+    Unknown,
+}
+
+/// How far the numbers of a stage can be relied on. Data and counts always can: they do not depend
+/// on when something happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trust {
+    /// What was served in the time.
+    pub throughput: Sureness,
+    /// Median and 99th percentile of the response times.
+    pub latency: Sureness,
+}
+
+/// Between which bounds a figure lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// Without what the client may have added.
+    pub low: f64,
+    /// As measured.
+    pub high: f64,
+}
+
+impl Range {
+    /// The client's share of the measured value, 0 to 1.
+    pub fn client_share(&self) -> f64 {
+        if self.high > 0.0 { 1.0 - self.low / self.high } else { 0.0 }
+    }
+
+    /// Whether the client may have changed the value by enough to say so.
+    pub fn is_disturbed(&self) -> bool {
+        self.sureness() > Sureness::Sound
+    }
+
+    fn sureness(&self) -> Sureness {
+        let short = self.high - self.low <= LEAST_US;
+        if short { Sureness::Sound } else { by_share(self.client_share()) }
+    }
+}
+
+fn by_share(share: f64) -> Sureness {
+    match share {
+        it if it > UNKNOWN => Sureness::Unknown,
+        it if it > DISTURBED => Sureness::Disturbed,
+        _ => Sureness::Sound,
+    }
+}
+
+impl ThreadFacts {
+    /// Whether a load thread had no time to spare.
+    pub(super) fn are_saturated(&self, open: bool) -> bool {
+        let occupied = self.occupied.max(self.busiest);
+        if open {
+            occupied > OCCUPIED_OPEN || self.waited > WAITED_OPEN
+        } else {
+            occupied > OCCUPIED
+        }
+    }
+}
+
+impl Trust {
+    pub(super) fn of(facts: &Facts, account: &Account) -> Self {
+        if facts.without_server {
+            return Self::default();
+        }
+        let of_range = |range: Option<Range>| range.map_or(Sureness::Sound, |it| it.sureness());
+        let latency = of_range(account.p50_us).max(of_range(account.p99_us));
+        let threads = &facts.threads;
+        let throughput = match (facts.load.open, threads.are_saturated(facts.load.open)) {
+            (true, _) if facts.load.is_sustained() => Sureness::Sound,
+            (_, true) => Sureness::Unknown,
+            (true, false) => by_share(account.time.client_s / facts.elapsed_s),
+            (false, false) => by_share(account.client_share),
+        };
+        Self { throughput, latency }
+    }
+}

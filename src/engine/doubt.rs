@@ -1,0 +1,41 @@
+//! The task of a shard that asks whether the server is there, when operations say that it is not.
+
+use super::drive::Shared;
+use crate::driver::Target;
+use crate::op::Failure;
+use std::cell::Cell;
+use std::rc::Rc;
+use tokio::sync::Notify;
+
+/// What wakes the task.
+#[derive(Debug, Default)]
+pub(super) struct Doubt {
+    /// How the last operation failed that had no answer.
+    last: Cell<Option<Failure>>,
+    wake: Notify,
+}
+
+impl Doubt {
+    /// An operation failed like this, without an answer; `asks`: that has gone on for too long.
+    pub(super) fn raise(&self, failure: Failure, asks: bool) {
+        self.last.set(Some(failure));
+        if asks {
+            self.wake.notify_one();
+        }
+    }
+}
+
+/// Waits for doubts until dropped, and stops the run where they are confirmed.
+pub(super) async fn doubt<T: Target>(shared: Rc<Shared>, target: T) {
+    let patience = &shared.patience;
+    loop {
+        shared.doubt.wake.notified().await;
+        if patience.ask(shared.clock.now()) {
+            let answer = target.answers(patience.answer_ns()).await;
+            let last = shared.doubt.last.get().unwrap_or(Failure::Timeout);
+            if let Some(reason) = patience.told(answer, last, shared.clock.now()) {
+                shared.stop.raise(reason);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Opens more connections of an open loop while it runs, ahead of need. Knows no plan.
+
+use super::drive::{Prepared, Shared};
+use super::pace::{Pace, Schedule};
+use super::shard::{Lane, LaneResult, ShardPlan, run_lane};
+use super::share::STOP_CHECK_NS;
+use crate::clock::{Nanos, SECOND_NS};
+use crate::driver::{Session, Shard};
+use crate::measure::Held;
+use crate::workload::Workload;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// How often the need is looked at, if nothing else calls for that.
+const CHECK_NS: Nanos = SECOND_NS / 10;
+/// The shortest time between two looks: operations that begin call for one.
+const PAUSE_NS: Nanos = SECOND_NS / 200;
+/// The need is that of the highest rate within this time.
+const AHEAD_NS: Nanos = SECOND_NS;
+/// For how many checks operations are looked back at.
+const CHECKS: usize = 5;
+/// The number of operations under way is one of chance: so many standard deviations more than its
+/// mean are provided for, as of a Poisson count.
+const SPARE: f64 = 3.0;
+
+/// The connections of a shard that may be opened yet.
+pub(super) struct Growth<'a, S, W> {
+    shared: Rc<Shared>,
+    shard: &'a S,
+    /// When operations are due, and which share of them is this shard's; `None`: a closed loop,
+    /// which opens none.
+    schedule: Option<(&'a Schedule, f64)>,
+    /// Their places among the connections of the shard, and what they would work on.
+    spare: VecDeque<(usize, Lane<W>)>,
+    tasks: Vec<JoinHandle<LaneResult<W>>>,
+    /// What all operations held connections for, at the last checks, and when these were.
+    seen: VecDeque<(Nanos, Held)>,
+}
+
+impl<'a, S: Shard, W: Workload + 'static> Growth<'a, S, W> {
+    /// The connections `spare` of `shard`, after so many that are open already.
+    pub(super) fn new(
+        (plan, shard): (&'a ShardPlan, &'a S),
+        shared: Rc<Shared>,
+        (open, spare): (usize, Vec<Lane<W>>),
+    ) -> Self {
+        let schedule = match &plan.pace {
+            Pace::Open { schedule, .. } => Some((schedule, 1.0 / plan.shard.1 as f64)),
+            _ => None,
+        };
+        let spare = spare.into_iter().enumerate().map(|(place, lane)| (open + place, lane));
+        let seen = VecDeque::from([(shared.start, Held::default())]);
+        Self { shared, shard, schedule, spare: spare.collect(), tasks: Vec::new(), seen }
+    }
+
+    /// Opens connections as they are needed; never ends.
+    pub(super) async fn run(&mut self) {
+        while let Some((schedule, share)) = self.schedule.filter(|_| !self.spare.is_empty()) {
+            let now = self.shared.clock.now();
+            let offset = now.saturating_sub(self.shared.start);
+            let due = schedule.due_by(offset + AHEAD_NS) - schedule.due_by(offset);
+            let per_s = due * share * SECOND_NS as f64 / AHEAD_NS as f64;
+            for _ in 0..self.missing(now, per_s) {
+                let Some((seat, lane)) = self.spare.pop_front() else { break };
+                let session = self.shard.session_of(lane.connection);
+                self.shared.tickets.opening();
+                let joining = join(self.shared.clone(), (seat, lane), session);
+                self.tasks.push(tokio::task::spawn_local(erased(joining)));
+            }
+            tokio::time::sleep(Duration::from_nanos(PAUSE_NS)).await;
+            let check = Duration::from_nanos(CHECK_NS);
+            let _ = tokio::time::timeout(check, self.shared.tickets.crowded()).await;
+        }
+        std::future::pending::<()>().await;
+    }
+
+    /// How many more connections to open, at such a rate soon.
+    fn missing(&mut self, now: Nanos, per_s: f64) -> u64 {
+        let need = self.shared.tickets.need();
+        let held = self.seen.front().map_or(need.held, |(_, seen)| need.held.since(seen));
+        if self.seen.back().is_none_or(|(at, _)| now >= at + CHECK_NS) {
+            self.seen.push_back((now, need.held));
+        }
+        if self.seen.len() > CHECKS {
+            self.seen.pop_front();
+        }
+        more(per_s * held.mean_s().unwrap_or(0.0), &need)
+    }
+
+    /// What became of these connections, once the others have ended.
+    ///
+    /// # Errors
+    /// If one of them panicked.
+    pub(super) async fn finish(self) -> std::io::Result<Vec<LaneResult<W>>> {
+        let mut lanes = Vec::with_capacity(self.tasks.len() + self.spare.len());
+        for task in self.tasks {
+            lanes.push(task.await?);
+        }
+        lanes.extend(self.spare.into_iter().map(|(_, lane)| LaneResult::unopened(lane)));
+        Ok(lanes)
+    }
+}
+
+/// What a shard needs connections for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Need {
+    /// Operations under way.
+    pub(super) in_use: u64,
+    /// Operations that are due and wait for a connection.
+    pub(super) waiting: u64,
+    /// Connections that are open.
+    pub(super) open: u64,
+    /// Connections that are being opened.
+    pub(super) opening: u64,
+    /// For how long operations have held connections.
+    pub(super) held: Held,
+}
+
+/// How many more connections to open where so many operations will be under way on average, by
+/// Little's law: with room for chance, at least a quarter more so that it need not be done often,
+/// and at most as many as there are, so that a server that stands still is not flooded at once.
+fn more(soon: f64, need: &Need) -> u64 {
+    let mean = soon.max((need.in_use + need.waiting) as f64);
+    let wanted = (mean + SPARE * mean.sqrt()).ceil() as u64;
+    let all = need.open + need.opening;
+    if wanted <= all {
+        return 0;
+    }
+    wanted.max(all + need.open / 4).min(need.open * 2).saturating_sub(all)
+}
+
+/// With how many operations under way another connection is needed: the inverse of what [`more`]
+/// provides for.
+pub(super) fn alarm(connections: u64) -> u64 {
+    let root = ((SPARE * SPARE + 4.0 * connections as f64).sqrt() - SPARE) / 2.0;
+    (root * root).floor() as u64 + 1
+}
+
+fn erased<'a, O>(future: impl Future<Output = O> + 'a) -> Pin<Box<dyn Future<Output = O> + 'a>> {
+    Box::pin(future)
+}
+
+/// Opens a connection, which then takes part like all others. No operation waits for it meanwhile.
+async fn join<S: Session, W: Workload>(
+    shared: Rc<Shared>,
+    (seat, mut lane): (usize, Lane<W>),
+    mut session: S,
+) -> LaneResult<W> {
+    let since = shared.clock.now();
+    let is_open = opened(&shared, &mut session).await;
+    let now = shared.clock.now();
+    shared.tickets.opened(is_open, (since, now));
+    if !is_open {
+        return LaneResult::unopened(lane);
+    }
+    let pen = session.pen();
+    let mut first = Prepared::new(&mut lane.workload, pen);
+    first.since = Some(now);
+    run_lane(shared, seat, lane, first, session, false).await
+}
+
+/// Whether a connection could be opened before the stage was over.
+async fn opened(shared: &Shared, session: &mut impl Session) -> bool {
+    {
+        let mut ready = std::pin::pin!(session.ready());
+        let check = Duration::from_nanos(STOP_CHECK_NS);
+        while tokio::time::timeout(check, ready.as_mut()).await.is_err() {
+            if shared.tickets.ended() {
+                return false;
+            }
+        }
+    }
+    session.is_open() && !shared.tickets.ended()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_chance_and_growth_is_neither_timid_nor_rash() {
+        let need = |in_use, waiting, open, opening| Need {
+            in_use,
+            waiting,
+            open,
+            opening,
+            held: Held::default(),
+        };
+        assert_eq!(more(0.0, &need(33, 0, 50, 0)), 12, "33 and 3 * sqrt(33) are 51");
+        assert_eq!(more(0.0, &need(32, 0, 50, 0)), 0);
+        assert_eq!(more(0.0, &need(33, 0, 50, 12)), 0, "they are being opened already");
+        assert_eq!(more(60.0, &need(10, 0, 50, 0)), 34, "a rate that is to come");
+        assert_eq!(more(0.0, &need(50, 400, 50, 0)), 50, "twice as many");
+        assert_eq!(more(0.0, &need(50, 400, 50, 50)), 0, "but those first");
+        for open in 1..2_000 {
+            let at = alarm(open);
+            assert!(more(0.0, &need(at, 0, open, 0)) > 0, "{open}");
+            assert_eq!(more(0.0, &need(at - 1, 0, open, 0)), 0, "{open}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The connections of an open loop on paused time: how they are used.
+
+use super::*;
+use crate::measure::PoolLog;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A server that serves one request after the other, each for so long; every connection knows when
+/// it will be free.
+#[derive(Clone)]
+struct OneByOne(Nanos, Arc<AtomicU64>);
+
+struct InLine(FakeSession, OneByOne);
+
+impl Target for OneByOne {
+    type Shard = ShardOf<Self>;
+
+    async fn shard(&self, context: Rc<ShardContext>) -> io::Result<Self::Shard> {
+        Ok(ShardOf { target: self.clone(), context })
+    }
+}
+
+impl Shard for ShardOf<OneByOne> {
+    type Session = InLine;
+
+    fn session(&self) -> InLine {
+        let at_once = ShardOf { target: Server(Some), context: self.context.clone() };
+        InLine(at_once.session(), self.target.clone())
+    }
+}
+
+impl Session for InLine {
+    type Pen = Draft;
+
+    fn pen(&self) -> Draft {
+        Draft::default()
+    }
+
+    async fn ready(&mut self) -> Option<Nanos> {
+        None
+    }
+
+    async fn execute(&mut self, op: &Op, pen: &mut Draft, probe: &mut Probe) -> Outcome {
+        let OneByOne(each_ns, free_at) = &self.1;
+        let now = self.0.clock.now();
+        let done = free_at.load(Ordering::Relaxed).max(now) + each_ns;
+        free_at.store(done, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_nanos(done - now)).await;
+        self.0.execute(op, pen, probe).await
+    }
+}
+
+async fn used<T: Target>(server: T, per_s: f64, connections: usize) -> PoolLog {
+    let lane = |connection| Lane { connection, workload: Reads(u64::MAX) };
+    let lanes = (0..connections).map(lane).collect();
+    let load = (server, rate(per_s, 5, 100_000));
+    run_workloads(load, (lanes, u64::MAX), Some(5), Arc::default()).await.pool.expect("a rate")
+}
+
+fn ms(held: crate::measure::Held) -> f64 {
+    held.mean_s().expect("operations") * 1e3
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_a_slow_server_all_connections_are_in_use_and_nothing_takes_longer() {
+    let slow = Server(|sent| Some(sent + 100 * MS));
+    let pool = used(slow, 1_000.0, 50).await;
+    assert_eq!(pool.connections, 50);
+    // The first 50 take 50 ms to fall due.
+    assert!(pool.over_ns.abs_diff(5 * SECOND_NS) <= MS, "{pool:?}");
+    assert!(pool.none_free_ns.abs_diff(4_950 * MS) <= 5 * MS, "{pool:?}");
+    assert_eq!((pool.few.count, pool.held.count), (25, 2_500));
+    assert!(pool.full.count > 2_000, "{pool:?}");
+    assert!((ms(pool.few) - 100.0).abs() < 1.0 && (ms(pool.full) - 100.0).abs() < 1.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_server_that_serves_one_by_one_operations_take_longer_the_more_there_are() {
+    let pool = used(OneByOne(2 * MS, Arc::default()), 1_000.0, 50).await;
+    assert!(pool.none_free_ns > 4_800 * MS, "{pool:?}");
+    assert!(ms(pool.few) < 40.0 && ms(pool.full) > 95.0, "{pool:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_connections_suffice_one_is_nearly_always_free() {
+    let slow = Server(|sent| Some(sent + 100 * MS));
+    let pool = used(slow, 100.0, 50).await;
+    assert!(pool.none_free_ns < 2 * MS, "{pool:?}");
+    assert_eq!((pool.few.count, pool.full.count, pool.held.count), (500, 0, 500));
+    assert!((ms(pool.held) - 100.0).abs() < 1.0);
+}
+
+/// Runs 5 s at a rate on 50 connections that may become `most`; how they were used, and reads.
+async fn grown<T: Target>(
+    server: T,
+    pace: Pace,
+    most: usize,
+) -> (PoolLog, crate::measure::OperationSummary) {
+    let lane = |connection| Lane { connection, workload: Reads(u64::MAX) };
+    let work = ((0..most).map(lane).collect(), u64::MAX);
+    let until = (Some(5), Arc::default());
+    let run = run_from(50, Clock::virtual_time(), (server, pace), work, until).await;
+    (run.pool.expect("a rate"), run.reads())
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_are_opened_ahead_of_need_and_no_operation_waits_for_one() {
+    let slow = Server(|sent| Some(sent + 100 * MS));
+    let (pool, reads) = grown(slow, rate(1_000.0, 5, 100_000), 1_000).await;
+    assert_eq!(reads.ok, 5_000);
+    assert!(reads.lag.max_us < 1_000.0, "{:?}", reads.lag);
+    within(reads.response.p99_us, 100_000.0, 0.02);
+    // 100 are in use, and as many again would be too many.
+    assert!((110..170).contains(&pool.connections), "{pool:?}");
+    assert_eq!((pool.opened.count, pool.opened.refused), (pool.connections - 50, 0));
+    assert!(pool.opened.last_ns < 1_000 * MS, "{pool:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_becomes_slower_is_given_more_connections_in_time() {
+    // From 10 to 100 ms in 5 s.
+    let rising = Server(|sent| Some(sent + 10 * MS + sent * 18 / 1_000));
+    let (pool, reads) = grown(rising, rate(1_000.0, 5, 100_000), 1_000).await;
+    within(reads.response.p99_us, 99_000.0, 0.02);
+    assert!(reads.lag.max_us < 1_000.0, "{:?}", reads.lag);
+    assert!((110..170).contains(&pool.connections), "{pool:?}");
+    let (pool, reads) = grown(rising, rate(1_000.0, 5, 100_000), 50).await;
+    assert!(reads.response.p99_us.unwrap() > 5e5 && pool.connections == 50, "{pool:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_that_rises_finds_its_connections_open() {
+    let slow = Server(|sent| Some(sent + 50 * MS));
+    let segments = [(2, 100.0), (3, 4_000.0)];
+    let segments = segments.map(|(seconds, rate)| Segment {
+        length_ns: seconds * SECOND_NS,
+        from: rate,
+        to: rate,
+    });
+    let schedule = Schedule { segments: segments.into(), arrivals: Arrivals::Constant, seed: 1 };
+    let pace = Pace::Open { schedule, max_in_flight: 100_000, slack_ns: 0 };
+    let (pool, reads) = grown(slow, pace, 1_000).await;
+    assert!(reads.lag.max_us < 1_000.0, "{:?}", reads.lag);
+    assert!(pool.opened.last_ns < 2_500 * MS, "{pool:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_a_limit_to_what_a_server_that_is_full_is_given() {
+    let (pool, _) = grown(OneByOne(2 * MS, Arc::default()), rate(1_000.0, 5, 100_000), 200).await;
+    assert_eq!((pool.connections, pool.opened.count), (200, 150));
+    assert!(ms(pool.full) > 2.0 * ms(pool.few), "{pool:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_connections_suffice_none_is_opened() {
+    let (pool, _) = grown(Server(|sent| Some(sent + 10 * MS)), rate(1_000.0, 5, 9_999), 200).await;
+    assert_eq!((pool.connections, pool.opened), (50, crate::measure::Opened::default()));
+}

@@ -1,0 +1,54 @@
+//! Whether a server is there, whatever became of the connections to it that are in use.
+
+use super::{Connection, Request};
+use crate::clock::{Clock, Nanos};
+use crate::measure::Probe;
+use crate::net::{Endpoint, ShardContext};
+use crate::op::Failure;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+/// New connections to each address: behind it may be several servers, of which one hangs.
+const TRIES: usize = 4;
+
+/// Asks all of these servers at once, each on several new connections. Any answer will do, even a
+/// refusal.
+///
+/// # Errors
+/// If none answers within `timeout_ns`: why not, on one of the connections.
+pub async fn answers(asked: &[(Arc<Endpoint>, Vec<u8>)], timeout_ns: Nanos) -> Result<(), Failure> {
+    let all = asked.iter().flat_map(|one| std::iter::repeat_n(one, TRIES));
+    let mut all: Vec<Pin<Box<_>>> =
+        all.map(|(endpoint, request)| Box::pin(ask(endpoint, request, timeout_ns))).collect();
+    let mut why = Failure::Timeout;
+    poll_fn(|context| {
+        let mut at = 0;
+        while at < all.len() {
+            match all[at].as_mut().poll(context) {
+                Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
+                Poll::Ready(Err(failure)) => {
+                    // If there was nothing to connect with, that says nothing of the server.
+                    why = if why.by_client() { why } else { failure };
+                    drop(all.swap_remove(at));
+                }
+                Poll::Pending => at += 1,
+            }
+        }
+        if all.is_empty() { Poll::Ready(Err(why)) } else { Poll::Pending }
+    })
+    .await
+}
+
+async fn ask(endpoint: &Arc<Endpoint>, request: &[u8], timeout_ns: Nanos) -> Result<(), Failure> {
+    let clock = Clock::system();
+    let context = ShardContext::new(clock, timeout_ns);
+    let mut connection = Connection::new(endpoint.clone(), &context);
+    let now = clock.now();
+    let mut probe = Probe::new(clock, now, now);
+    tokio::select! {
+        answer = connection.exchange(Request::reading(request), &mut probe) => answer.map(|_| ()),
+        () = context.clone().sweep() => Err(Failure::Timeout),
+    }
+}

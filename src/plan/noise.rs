@@ -1,0 +1,37 @@
+//! What becomes of a run whose machine was too busy to measure with.
+
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+/// What becomes of a run whose figures may be springload's own, not the server's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Noise {
+    /// It is not trustworthy: exit status 5.
+    #[default]
+    Fail,
+    /// It is told so, and ends as it would otherwise.
+    Warn,
+}
+
+impl Noise {
+    /// The names of both.
+    pub const NAMES: [&'static str; 2] = ["fail", "warn"];
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub(super) const fn is_fail(&self) -> bool {
+        matches!(self, Self::Fail)
+    }
+}
+
+impl FromStr for Noise {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "fail" => Ok(Self::Fail),
+            "warn" => Ok(Self::Warn),
+            _ => Err("it is fail or warn".to_owned()),
+        }
+    }
+}

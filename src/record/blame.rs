@@ -1,0 +1,195 @@
+//! Whose fault it was, in words: verdicts, outages of the server, and what springload itself has
+//! lost.
+
+use super::{ClientRecord, Code, Hindrance, StageRecord, Sureness, Verdict, fleet};
+use crate::account::Range;
+use crate::measure::Span;
+use std::fmt::Write as _;
+
+/// A pause of the client of this length, in seconds, is reported ...
+const LONG_PAUSE_S: f64 = 0.1;
+/// ... and so are shorter ones that add up to it and to this share of the time.
+const MUCH_PAUSED: f64 = 0.01;
+
+/// More threads help if one of them computes for this share of the time.
+const BUSY: f64 = 0.5;
+
+/// Why a stage cannot be trusted; `None`: it can.
+pub(super) fn of_verdict(stage: &StageRecord) -> Option<(Code, String)> {
+    Some(match stage.verdict {
+        Verdict::ClientBound { busiest_thread, by, .. } => (
+            Code::ClientBound,
+            format!(
+                "client-bound: springload{} {}{}; use {}{}",
+                fleet::guilty(stage, by),
+                hindered(by, busiest_thread),
+                kept_waiting(&stage.client),
+                if busiest_thread >= BUSY { "more --threads, " } else { "" },
+                if stage.agents.is_empty() {
+                    "a quieter machine, or another one"
+                } else {
+                    "quieter machines, or more of them"
+                },
+            ),
+        ),
+        Verdict::NotSustained { offered_per_s, served_per_s, backlog_per_s } => (
+            Code::NotSustained,
+            format!(
+                "not sustained: offered {offered_per_s:.0}/s, served {served_per_s:.0}/s, the \
+                 backlog grew by {backlog_per_s:.0}/s; response percentiles depend on the length \
+                 of the run"
+            ),
+        ),
+        Verdict::BoundByConnections { connections, needed } => (
+            Code::BoundByConnections,
+            format!(
+                "{}; {:.0}/s is what they carry, not what the server can do",
+                bound_words(connections, needed),
+                stage.load.served_per_s,
+            ),
+        ),
+        Verdict::Degraded { failed_share, outage_s } => {
+            let percent = failed_share * 100.0;
+            let failed = format!("{percent:.1} % of the operations failed by the server's fault");
+            let mut words = format!("degraded: {failed}");
+            if stage.verdict.is_outage() {
+                let longest = stage.outage.longest();
+                let what = longest.map_or("nothing succeeded", |it| stage.away_words(it));
+                words = format!("degraded: {what} for {}", length_words(outage_s));
+                if percent >= 0.1 {
+                    let _ = write!(words, ", {failed}");
+                }
+                if !stage.load.open {
+                    words.push_str(
+                        "; a closed loop sends little during an outage, so counts and \
+                        percentiles understate it",
+                    );
+                }
+            }
+            (Code::Degraded, words)
+        }
+        // Lost agents have warnings of their own.
+        Verdict::AgentsLost { .. }
+        | Verdict::Empty
+        | Verdict::Sustained
+        | Verdict::Closed
+        | Verdict::TooShort => return None,
+    })
+}
+
+/// The connections that were too few, in words.
+pub fn bound_words(connections: u64, needed: u64) -> String {
+    let plural = if connections == 1 { "" } else { "s" };
+    format!("bound by {connections} connection{plural}; about {needed} needed (-c {needed})")
+}
+
+/// The share of the time that threads waited for a processor or were paused, if it is large.
+fn kept_waiting(client: &ClientRecord) -> String {
+    let waited = client.waited_thread;
+    let mut words = String::new();
+    if waited >= 0.05 {
+        let _ = write!(words, "waited {:.0} %", waited * 100.0);
+    }
+    if client.paused_thread >= 0.01 {
+        let and = if words.is_empty() { "" } else { ", " };
+        let _ = write!(words, "{and}stood still {:.0} %", client.paused_thread * 100.0);
+    }
+    if words.is_empty() { words } else { format!(" (not enough CPU: {words} of the time)") }
+}
+
+/// By what springload was the limit.
+fn hindered(by: Hindrance, busiest_thread: f64) -> String {
+    match by {
+        Hindrance::Unknown => format!("computed {:.0} % of the time", busiest_thread * 100.0),
+        Hindrance::Computed(share) => {
+            format!("computed {:.0} % of the time on its busiest thread", share * 100.0)
+        }
+        Hindrance::Waited(share) => {
+            format!("waited for a processor {:.0} % of the time", share * 100.0)
+        }
+        Hindrance::Held(share) => {
+            format!("itself took {:.0} % of the response times", share * 100.0)
+        }
+        Hindrance::Late(us) => format!("began operations up to {:.1} ms late (p99)", us / 1e3),
+    }
+}
+
+/// What springload has changed in numbers that are the server's otherwise.
+pub(super) fn disturbed(stage: &StageRecord) -> Option<String> {
+    let account = stage.account.as_ref().filter(|_| stage.verdict.trustworthy())?;
+    let of = |name: &str, range: Option<Range>| {
+        let range = range.filter(Range::is_disturbed)?;
+        let ms = |us: f64| us / 1e3;
+        Some(format!("{name} is between {:.1} and {:.1} ms", ms(range.low), ms(range.high)))
+    };
+    let times = [of("p50", account.p50_us), of("p99", account.p99_us)];
+    let mut words: Vec<String> = times.into_iter().flatten().collect();
+    if account.trust.throughput == Sureness::Disturbed && !stage.load.open {
+        let percent = account.client_share * 100.0;
+        words.insert(0, format!("throughput may be up to {percent:.0} % too low"));
+    }
+    if words.is_empty() {
+        return None;
+    }
+    Some(format!("disturbed: this machine was busy; {}", words.join(", ")))
+}
+
+/// Outages: the longest one, their number and their total length.
+pub(super) fn outage_words(stage: &StageRecord) -> Option<String> {
+    let outage = &stage.outage;
+    let longest = outage.longest()?;
+    let what = stage.away_words(longest);
+    let mut words = format!("{what} {}", span_words(longest));
+    if outage.spans.len() > 1 {
+        let count = outage.spans.len();
+        let oftener = if count >= Span::MOST_LISTED { " or more" } else { "" };
+        let _ = write!(words, "; {count} times{oftener}, {:.1} s in total", outage.total_s);
+    }
+    Some(words)
+}
+
+/// Pauses of the client, if they are long enough to report.
+pub(super) fn pause_words(stage: &StageRecord) -> Option<String> {
+    let pauses = &stage.client.pauses;
+    let longest = pauses.iter().copied().max_by(|a, b| a.length_s.total_cmp(&b.length_s))?;
+    let paused_s = stage.client.paused_thread * stage.rates_over_s();
+    let much = longest.length_s >= LONG_PAUSE_S
+        || paused_s >= LONG_PAUSE_S && stage.client.paused_thread >= MUCH_PAUSED;
+    if much && longest.length_s < LONG_PAUSE_S {
+        let longest_ms = longest.length_s * 1e3;
+        return Some(format!(
+            "springload itself was paused for {paused_s:.1} s in total, up to {longest_ms:.0} ms at \
+             a time"
+        ));
+    }
+    much.then(|| format!("springload itself was paused {}", span_words(longest)))
+}
+
+fn span_words(span: Span) -> String {
+    format!("for {} from {:.1} s", length_words(span.length_s), span.from_s)
+}
+
+fn length_words(seconds: f64) -> String {
+    if seconds < 0.1 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::fixture;
+
+    #[test]
+    fn words_about_a_client_fit_its_figures() {
+        let mut stage = fixture::stage("crud", Vec::new());
+        let mut told = |busiest_thread| {
+            let by = Hindrance::Computed(busiest_thread);
+            stage.verdict = Verdict::ClientBound { busiest_thread, late_p99_us: 0.0, by };
+            of_verdict(&stage).unwrap().1
+        };
+        assert!(told(0.96).ends_with("; use more --threads, a quieter machine, or another one"));
+        assert!(told(0.01).ends_with("; use a quieter machine, or another one"));
+        let words = |length_s| span_words(Span { from_s: 0.81, length_s });
+        assert_eq!(words(0.038), "for 38 ms from 0.8 s");
+        assert_eq!(words(14.09), "for 14.1 s from 0.8 s");
+    }
+}

@@ -1,0 +1,51 @@
+//! What a record knows of a stage that can be judged.
+
+use super::{LoadRecord, StageRecord};
+use crate::account::{Facts, LoadFacts, ThreadFacts};
+use crate::measure::Spans;
+
+impl LoadRecord {
+    /// What became of what was due.
+    fn facts(&self) -> LoadFacts {
+        LoadFacts {
+            open: self.open,
+            offered: self.offered,
+            begun: self.begun,
+            dropped: self.dropped,
+            unsent: self.unsent,
+            unsent_by_client: self.unsent_by_client,
+            offered_per_s: self.offered_per_s,
+            served_per_s: self.served_per_s,
+            growth_per_s: self.backlog_growth_per_s,
+            bound: self.pool.and_then(|pool| pool.bound()),
+        }
+    }
+
+    /// Whether all but little of what was due was served, or was left by the client.
+    pub fn is_sustained(&self) -> bool {
+        self.facts().is_sustained()
+    }
+}
+
+impl StageRecord {
+    /// What is known of the stage from its record alone: not what the client held up, of which the
+    /// record has only the account.
+    pub fn facts(&self) -> Facts {
+        let (client, load) = (&self.client, self.load.facts());
+        let mut away = Spans::default();
+        for span in &self.outage.spans {
+            let ns = |seconds: f64| (seconds * 1e9) as u64;
+            away.add(ns(span.from_s), ns(span.from_s + span.length_s));
+        }
+        let threads = ThreadFacts {
+            busiest: client.busiest_thread,
+            occupied: client.occupied_thread,
+            waited: client.waited_thread,
+            late_p99_us: client.late_p99_us.unwrap_or(0.0),
+            ..ThreadFacts::default()
+        };
+        let (elapsed_s, measured_s) = (self.elapsed_s, self.rates_over_s());
+        let facts = Facts { elapsed_s, measured_s, away, load, threads, ..Facts::default() };
+        facts.of_requests(self.requests())
+    }
+}

@@ -1,0 +1,238 @@
+//! The connections of an open loop, and whether they, not the server, were the limit.
+
+use crate::measure::{Held, Opened, PoolLog};
+use serde::{Deserialize, Serialize};
+
+/// A load that left operations waiting for a connection for less than this share of the time is
+/// limited by something else.
+const NONE_FREE: f64 = 0.05;
+/// Operations that take longer than this many times as long where all connections are in use wait
+/// for each other in the server.
+const FLAT: f64 = 1.1;
+/// So many standard errors may be chance.
+const CHANCE: f64 = 2.0;
+/// So few operations do not tell how much they differ.
+const FEW: u64 = 5;
+
+/// How the connections of an open loop were used.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PoolRecord {
+    /// Connections that were open at the end, over all threads.
+    pub connections: u64,
+    /// Those of them that were opened while the load was on; absent if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<OpenedRecord>,
+    /// About how many the load needed at its highest rate, by Little's law.
+    pub needed: u64,
+    /// The share of the time in which no connection was free, 0 to 1, as a mean over threads.
+    pub none_free: f64,
+    /// For how long operations held a connection: the mean, in microseconds.
+    pub held_us: f64,
+    /// The same of operations begun while at most half of the connections were in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub few: Option<HeldRecord>,
+    /// The same of operations that took the last free connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<HeldRecord>,
+}
+
+/// Connections that were opened while the load was on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenedRecord {
+    /// How many there are.
+    pub connections: u64,
+    /// Further ones that could not be opened.
+    pub refused: u64,
+    /// How long it took to open one: the mean, in milliseconds.
+    pub mean_ms: f64,
+    /// The same, the maximum.
+    pub max_ms: f64,
+    /// When the last one was open, from the start, in seconds.
+    pub last_s: f64,
+}
+
+impl OpenedRecord {
+    fn of(opened: &Opened) -> Option<Self> {
+        let Opened { count, refused, took_ns, slowest_ns, last_ns } = *opened;
+        (count + refused > 0).then(|| Self {
+            connections: count,
+            refused,
+            mean_ms: took_ns as f64 / 1e6 / count.max(1) as f64,
+            max_ms: slowest_ns as f64 / 1e6,
+            last_s: last_ns as f64 / 1e9,
+        })
+    }
+}
+
+/// For how long operations held a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeldRecord {
+    /// How many operations there were.
+    pub operations: u64,
+    /// The mean, in microseconds.
+    pub mean_us: f64,
+    /// The standard error of the mean, in microseconds; 0: there are too few to tell.
+    pub error_us: f64,
+}
+
+impl HeldRecord {
+    fn of(held: &Held) -> Option<Self> {
+        let error_s = held.error_s().filter(|_| held.count >= FEW).unwrap_or(0.0);
+        let mean_us = held.mean_s()? * 1e6;
+        Some(Self { operations: held.count, mean_us, error_us: error_s * 1e6 })
+    }
+}
+
+impl PoolRecord {
+    /// The record of what threads saw, of a load whose highest rate was `peak_per_s`. `None`: no
+    /// operation ended.
+    pub(crate) fn of(log: &PoolLog, peak_per_s: f64) -> Option<Self> {
+        let held_s = log.held.mean_s()?;
+        Some(Self {
+            connections: log.connections,
+            opened: OpenedRecord::of(&log.opened),
+            needed: needed(peak_per_s, held_s),
+            none_free: log.none_free_ns as f64 / log.over_ns.max(1) as f64,
+            held_us: held_s * 1e6,
+            few: HeldRecord::of(&log.few),
+            full: HeldRecord::of(&log.full),
+        })
+    }
+
+    /// The connections, if they were the limit, and about how many the load would have needed. All
+    /// of them were in use, but no operation took longer for that; so the rate is no figure of the
+    /// server.
+    ///
+    /// Where operations do take longer, they wait for each other in the server, and more
+    /// connections would not help. That is seen from the first operations on, before all
+    /// connections are in use.
+    pub(super) fn bound(&self) -> Option<(u64, u64)> {
+        let short = self.needed > self.connections && self.none_free > NONE_FREE;
+        (short && self.is_flat()).then_some((self.connections, self.needed))
+    }
+
+    /// Whether operations took no longer where all connections were in use: they did not wait for
+    /// each other in the server.
+    fn is_flat(&self) -> bool {
+        if self.connections == 1 {
+            return true;
+        }
+        let (Some(few), Some(full)) = (self.few, self.full) else { return false };
+        let chance = CHANCE * few.error_us.hypot(full.error_us);
+        full.mean_us <= few.mean_us * FLAT + chance
+    }
+}
+
+/// About how many connections a load needs whose operations hold one for so long: by Little's law
+/// rate · time are held on average, and as a count of chance may be larger, so many more as the
+/// square root of that (the rule of square-root staffing; Halfin and Whitt 1981).
+pub(crate) fn needed(per_s: f64, held_s: f64) -> u64 {
+    let held = per_s * held_s;
+    (held + held.sqrt()).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::Account;
+    use crate::measure::KindInterval;
+    use crate::op::OpKind;
+    use crate::record::StageRecord;
+    use crate::record::Verdict;
+    use crate::record::fixture;
+
+    const MS: u64 = 1_000_000;
+
+    /// A load of 1,000/s for 5 s on 50 connections of which none was free for all but 50 ms, with
+    /// operations that took so long while few connections were in use, and while all were.
+    fn log(few_ms: &[u64], full_ms: &[u64]) -> PoolLog {
+        let mut log = PoolLog {
+            connections: 50,
+            none_free_ns: 4_950 * MS,
+            over_ns: 5_000 * MS,
+            ..PoolLog::default()
+        };
+        for (held, times) in [(&mut log.few, few_ms), (&mut log.full, full_ms)] {
+            for ms in times {
+                held.add(ms * MS);
+            }
+        }
+        for ms in full_ms {
+            log.held.add(ms * MS);
+        }
+        log
+    }
+
+    fn stage(log: &PoolLog) -> StageRecord {
+        let mut stage = fixture::stage("urls", vec![(0, OpKind::Request, KindInterval::default())]);
+        stage.load.pool = PoolRecord::of(log, 1_000.0);
+        stage
+    }
+
+    fn bound(log: &PoolLog) -> Option<(u64, u64)> {
+        stage(log).load.pool?.bound()
+    }
+
+    #[test]
+    fn connections_are_the_limit_where_all_are_in_use_and_nothing_takes_longer() {
+        assert_eq!(bound(&log(&[100; 25], &[100; 500])), Some((50, 110)));
+        assert_eq!(bound(&log(&[100; 25], &[109; 500])), Some((50, 119)));
+        // Times that differ a lot by themselves.
+        let few: Vec<_> = (0..25).map(|n| 20 + n % 5 * 40).collect();
+        assert!(bound(&log(&few, &[120; 500])).is_some(), "chance");
+    }
+
+    #[test]
+    fn a_server_in_which_operations_wait_for_each_other_is_the_limit() {
+        assert_eq!(bound(&log(&[100; 25], &[112; 500])), None);
+        // 500/s one after the other: the n-th in flight takes 2 ms more.
+        let few: Vec<_> = (1..=25).map(|n| 2 * n).collect();
+        assert_eq!(bound(&log(&few, &[100; 500])), None);
+        assert_eq!(bound(&log(&[], &[100; 500])), None, "nothing to compare with");
+        assert_eq!(bound(&log(&[100; 4], &[120; 500])), None, "four do not tell what is chance");
+        let none = StageRecord {
+            load: crate::record::LoadRecord::default(),
+            ..stage(&log(&[100; 25], &[100; 50]))
+        };
+        assert_eq!(
+            none.load.pool.and_then(|it| it.bound()),
+            None,
+            "a closed loop, or an older record"
+        );
+    }
+
+    #[test]
+    fn connections_that_suffice_or_are_free_are_not_the_limit() {
+        assert_eq!(bound(&log(&[40; 25], &[40; 500])), None, "47 needed");
+        let mut free = log(&[100; 25], &[100; 500]);
+        free.none_free_ns = 250 * MS;
+        assert_eq!(bound(&free), None, "one was free for 95 % of the time");
+        free.none_free_ns = 251 * MS;
+        assert_eq!(bound(&free), Some((50, 110)));
+    }
+
+    #[test]
+    fn a_single_connection_holds_no_other_one_up() {
+        let one = PoolLog { connections: 1, ..log(&[], &[100; 500]) };
+        assert_eq!(bound(&one), Some((1, 110)));
+    }
+
+    fn verdict(stage: &StageRecord) -> Verdict {
+        let facts = stage.facts();
+        Verdict::of(&facts, &Account::of(&facts))
+    }
+
+    #[test]
+    fn a_load_that_its_connections_limit_was_not_sustained_by_them() {
+        let mut stage = stage(&log(&[100; 25], &[100; 500]));
+        stage.operations = fixture::record(&[]).stages[0].operations.clone();
+        stage.load.open = true;
+        (stage.load.offered, stage.load.begun, stage.load.offered_per_s) = (5_000, 5_000, 1_000.0);
+        assert_eq!(verdict(&stage), Verdict::Sustained, "nothing was left over");
+        (stage.load.begun, stage.load.unsent) = (2_500, 2_500);
+        let bound = Verdict::BoundByConnections { connections: 50, needed: 110 };
+        assert_eq!(verdict(&stage), bound);
+        stage.load.pool = PoolRecord::of(&log(&[10; 25], &[100; 500]), 1_000.0);
+        assert_eq!(verdict(&stage).name(), "not_sustained");
+    }
+}

@@ -1,0 +1,106 @@
+//! Which stages are long enough to have a rate, and which runs count among others of their plan.
+
+use super::{Cause, ResultKind, RunRecord, StageRecord};
+
+/// In less time, in seconds, a rate is that of starting and ending.
+const LEAST_S: f64 = 0.01;
+/// With fewer successes, one more or less changes a rate by more than a tenth ...
+const FEW: u64 = 10;
+/// ... unless it took so long, in seconds, that they show how slow the server is.
+const LONG_S: f64 = 1.0;
+
+/// Why so many successes in so much time, in seconds, make no rate; `None`: they do. Some of `all`
+/// came later.
+pub fn too_short_for_a_rate(ok: u64, all: u64, measured_s: f64) -> Option<String> {
+    let is_long = measured_s >= LEAST_S && (ok >= FEW || measured_s >= LONG_S);
+    // Where nothing succeeded, that is what is wrong.
+    if is_long || all == 0 {
+        return None;
+    }
+    let es = if ok == 1 { "" } else { "es" };
+    let ms = measured_s * 1e3;
+    let places = usize::from(ms < 1.0);
+    Some(format!("too short for a rate: {ok} success{es} in {ms:.places$} ms"))
+}
+
+impl StageRecord {
+    /// Why the stage has no rate; `None`: it has one.
+    pub fn rate_problem(&self) -> Option<String> {
+        let all: u64 = self.requests().map(|operation| operation.ok).sum();
+        let later: u64 = self.requests().map(|operation| operation.drained_ok).sum();
+        too_short_for_a_rate(all - later, all, self.rates_over_s())
+    }
+}
+
+impl RunRecord {
+    /// Why the run does not count among others of its plan: in baselines, trends and comparisons.
+    /// `None`: it does.
+    pub fn unfit(&self) -> Option<String> {
+        let result = self.result();
+        match result.kind {
+            _ if self.partial => {
+                let why = self.ended.as_ref().map_or("the run was ended early", |it| &it.message);
+                Some(format!("stopped: {why}"))
+            }
+            _ if self.measured().next().is_none() => Some("nothing measured".to_owned()),
+            ResultKind::Stopped | ResultKind::NotTrustworthy => Some(result.words()),
+            // It ended before its plan was carried out. What could not be removed changes nothing
+            // of what was measured.
+            ResultKind::Failed if matches!(result.exit_status, 1 | 3) => {
+                (!matches!(self.cause(), Some(Cause::Left))).then(|| result.words())
+            }
+            ResultKind::Passed | ResultKind::Failed => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Ended, EndedBy, Verdict, fixture};
+
+    #[test]
+    fn a_rate_is_of_enough_successes_in_enough_time() {
+        for (ok, all, measured_s, told) in [
+            (1, 1, 0.001, Some("too short for a rate: 1 success in 1 ms")),
+            (0, 1, 0.000_4, Some("too short for a rate: 0 successes in 0.4 ms")),
+            (500, 500, 0.009, Some("too short for a rate: 500 successes in 9 ms")),
+            (9, 20, 0.999, Some("too short for a rate: 9 successes in 999 ms")),
+            (10, 10, 0.01, None),
+            (1, 1, 1.0, None),
+            // That nothing succeeded is told in other words.
+            (0, 0, 0.001, None),
+        ] {
+            let found = too_short_for_a_rate(ok, all, measured_s);
+            assert_eq!(found.as_deref(), told, "{ok} of {all} in {measured_s} s");
+        }
+    }
+
+    #[test]
+    fn runs_count_that_measured_their_plan() {
+        let unfit = |change: &dyn Fn(&mut RunRecord)| {
+            let mut record = fixture::without_failures(&[]);
+            change(&mut record);
+            record.conclude();
+            record.unfit()
+        };
+        assert_eq!(unfit(&|_| ()), None);
+        // It was measured, however it came out, and whatever is left on the server.
+        let read = |text: &str| vec![text.parse().expect("a threshold")];
+        assert_eq!(unfit(&|it| it.plan.thresholds = read("read.max > 1us")), None);
+        assert_eq!(unfit(&|it| it.server.left = Some("status 503".to_owned())), None);
+        let bound = Verdict::Degraded { failed_share: 0.2, outage_s: 0.0 };
+        let told = unfit(&|it| it.stages[2].verdict = bound).expect("it does not count");
+        assert!(told.starts_with("not trustworthy: "), "{told}");
+        let gone = |it: &mut RunRecord| {
+            let (by, message) = (EndedBy::Unreachable, "the server is gone".to_owned());
+            (it.partial, it.ended) = (true, Some(Ended { by, at_s: 1.0, message }));
+        };
+        assert_eq!(unfit(&gone).as_deref(), Some("stopped: the server is gone"));
+        assert_eq!(unfit(&|it| it.stages.clear()).as_deref(), Some("nothing measured"));
+        let none = |it: &mut RunRecord| {
+            it.stages[2].operations.iter_mut().for_each(|operation| operation.ok = 0);
+        };
+        assert!(unfit(&none).expect("it does not count").starts_with("failed: no operation"));
+    }
+}

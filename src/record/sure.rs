@@ -1,0 +1,55 @@
+//! Whether a limit is kept to, or missed, whatever springload itself has lost: what it added to a
+//! response time may have made that miss its limit, but never meet it.
+
+use super::{StageRecord, Verdict};
+use crate::measure::{Histogram, OperationSummary};
+use crate::plan::{Metric, Span, Statistic};
+
+/// The least or the greatest value that a measured one may stand for, on its other side from what
+/// was measured: without what springload may have added to times, and with what it may have kept
+/// from being served. `None`: the measured value is the only one.
+pub(super) fn other_bound<'a>(
+    stages: &[&'a StageRecord],
+    operations: impl Iterator<Item = &'a OperationSummary>,
+    (metric, value): (Metric, f64),
+) -> Option<f64> {
+    let accounts = || stages.iter().filter_map(|stage| stage.account.as_ref());
+    let bound = |stage: &StageRecord| matches!(stage.verdict, Verdict::ClientBound { .. });
+    match metric {
+        // Of an older record it is not known how much of a time was springload's.
+        Metric::Time(..) if stages.iter().any(|it| bound(it) && it.account.is_none()) => Some(0.0),
+        Metric::Time(span, statistic) => {
+            let (mut measured, mut without) = (Histogram::default(), Histogram::default());
+            for operation in operations {
+                let response = &operation.response.histogram;
+                let part = operation.response_without_client.as_ref();
+                measured.merge(response);
+                without.merge(part.map_or(response, |it| &it.histogram));
+            }
+            let percentile = match statistic {
+                Statistic::Percentile(tenths) => f64::from(tenths) / 10.0,
+                Statistic::Mean => 50.0,
+                Statistic::Max => 100.0,
+            };
+            let reading_us = accounts().map(|it| it.reading_us.at(percentile)).fold(0.0, f64::max);
+            let of = |times: &Histogram| match statistic {
+                Statistic::Mean => times.mean(),
+                _ => times.percentile(percentile) as f64,
+            };
+            let held_us = (of(&measured) - of(&without)).max(0.0) / 1e3;
+            let reading_us = if span == Span::Lag { 0.0 } else { reading_us };
+            Some((value - held_us - reading_us).max(0.0))
+        }
+        Metric::Throughput => {
+            let share = accounts().map(|it| it.client_share).fold(0.0, f64::max);
+            // What a client that is the limit keeps from being served is not known.
+            let bound = stages.iter().any(|it| bound(it));
+            Some(if bound { f64::INFINITY } else { value / (1.0 - share).max(f64::EPSILON) })
+        }
+        Metric::Errors | Metric::Class(_) | Metric::Unfinished | Metric::Dropped => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "sure_tests.rs"]
+mod tests;
