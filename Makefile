@@ -1,8 +1,12 @@
-.PHONY: test test-servers check-seed fuzz mutants bench fmt lint
+.PHONY: test slowest test-servers check-seed fuzz mutants bench fmt lint
 
 # Everything, ending in one line: N passed, M failed, K skipped.
 test: test-servers
 	@tests/run.sh
+
+# The 20 tests that took longest in the last `make test`.
+slowest:
+	@tests/run.sh --slowest
 
 # The servers that the tests start and the driver of their browser, from the committed lock files.
 # Skipped without npm.

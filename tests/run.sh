@@ -1,32 +1,95 @@
 #!/usr/bin/env bash
 # Runs every test, documentation included, and ends in one line: N passed, M failed, K skipped.
-# A test that leaves out a server it did not find prints a line `SKIPPED name: reason`, which is
-# why output is not captured here.
+#
+# Most tests wait for a server or a clock, so the test programs run side by side. Their output goes
+# to target/tests/NAME.log; what is printed here is a line for each and, in full, what failed. A
+# test that failed is run once more, alone: if it passes, it is printed as FLAKY and does not count.
+# docs/flaky.md lists those. A test that leaves out a server it did not find prints a line
+# `SKIPPED name: reason`.
+#
+# `tests/run.sh --slowest` prints the 20 tests that took longest in the last run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+logs=target/tests
+# All of them take some 10 minutes on two cores; one that hangs must not hold everything up.
+LIMIT_S=1800
 
-status=0
-# Compiling is not bounded. If it fails, so do the tests below, with the same message.
-cargo test --all-features --lib --bins --tests --examples --no-run </dev/null
-# Benchmarks are compiled by `cargo clippy --all-targets`; running them is not a test.
-for targets in "--lib --bins --tests --examples" "--doc"; do
-    # A test that hangs must not hold everything up: all of them take some 20 minutes on two cores.
-    # shellcheck disable=SC2086 # several words on purpose
-    timeout --kill-after=10 2400 cargo test --all-features --no-fail-fast \
-        $targets -- --nocapture "$@" </dev/null 2>&1 | tee -a "$log" \
-        || status=1
-done
+if [ "${1:-}" = --slowest ]; then
+    sed -n 's/^test \(.*\) \.\.\. ok <\([0-9.]*\)s>$/\2 \1/p' "$logs"/*.log | sort -rn | head -20
+    exit
+fi
 
-# `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, one line for each binary. What a binary
-# that crashed did not count, the status does: then at least one failure is shown.
-awk -v status="$status" '
-    /^test result: / { passed += $4; failed += $6; skipped += $8 }
+# Runs the test program "$1" called "$2"; the other words are for it.
+run_one() {
+    local program=$1 name=$2 log=$logs/$2.log status=0 begun=$SECONDS
+    shift 2
+    if [ "$name" = doc ]; then
+        timeout --kill-after=10 "$LIMIT_S" cargo test --all-features --doc -- "$@"
+    else
+        # Stable Rust has --report-time for those who ask in this way.
+        RUSTC_BOOTSTRAP=1 timeout --kill-after=10 "$LIMIT_S" "$program" \
+            -Z unstable-options --report-time --show-output "$@"
+    fi </dev/null >"$log" 2>&1 || status=$?
+    echo "status $status" >>"$log"
+    printf '%-10s %4d s  %s\n' "$name" $((SECONDS - begun)) "$(grep '^test result' "$log" | tail -1)"
+}
+export -f run_one
+export logs LIMIT_S
+# As .cargo/config.toml has it.
+export SPRINGLOAD_STATE=
+
+# Compiling is not bounded.
+rm -rf "$logs" && mkdir -p "$logs"
+cargo test --all-features --lib --bins --tests --examples --no-run </dev/null 2>&1 |
+    tee "$logs/build" >&2
+# `Executable tests/cli/main.rs (target/debug/deps/cli-0123)`: each program and its name, those
+# that take longest first.
+awk '$1 == "Executable" {
+        program = $NF; gsub(/[()]/, "", program)
+        name = program; sub(/.*\//, "", name); sub(/-[0-9a-f]*$/, "", name)
+        if (/src\/lib.rs/) name = "lib"
+        if (/src\/main.rs/) name = "main"
+        print name ~ /^(cli|fleet|databases|lib)$/ ? 0 : 1, program, name
+    }' "$logs/build" | sort -sn | cut -d" " -f2- >"$logs/programs"
+if [ ! -s "$logs/programs" ]; then
+    echo "0 passed, 1 failed, 0 skipped"
+    exit 1
+fi
+echo "doc doc" >>"$logs/programs"
+# shellcheck disable=SC2016 # expanded by the inner shell
+xargs -P "${SPRINGLOAD_TEST_JOBS:-$(($(nproc) + 1))}" -L 1 \
+    bash -c 'run_one "${@: -2}" "${@:1:$#-2}"' run_one "$@" <"$logs/programs"
+
+# What failed, once more and alone. A program that crashed has no such list, and has failed.
+failed=0 flaky=0
+while read -r program name; do
+    log=$logs/$name.log
+    grep -q '^status 0$' "$log" && continue
+    tests=$(sed -n '/^failures:$/,/^test result/s/^    \([^ ]*\)\( (line [0-9]*)\)\{0,1\}$/\1/p' "$log" | sort -u)
+    if [ "$name" = doc ] || [ -z "$tests" ]; then
+        printf '\n== %s\n' "$name"
+        tail -n 60 "$log"
+        failed=$((failed + 1))
+        continue
+    fi
+    for test in $tests; do
+        again=$logs/$name.$test.again
+        if RUST_BACKTRACE=0 "$program" --exact "$test" --nocapture </dev/null >"$again" 2>&1; then
+            echo "FLAKY $name $test: failed, and passed alone; see $log"
+            flaky=$((flaky + 1))
+        else
+            printf '\n== %s %s\n' "$name" "$test"
+            tail -n 60 "$again"
+            failed=$((failed + 1))
+        fi
+    done
+done <"$logs/programs"
+
+# `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, one line for each program.
+awk -v failed="$failed" -v flaky="$flaky" '
+    /^test result: / { passed += $4; skipped += $8 }
     /SKIPPED [^ ]+: / { passed -= 1; skipped += 1 }
-    END {
-        if (status != 0 && failed == 0) failed = 1
-        printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
-    }' "$log"
-exit "$status"
+    END { printf "%d passed, %d failed, %d skipped\n", passed + flaky, failed, skipped }
+    ' "$logs"/*.log
+[ "$failed" -eq 0 ]

@@ -37,7 +37,9 @@ fn a_slower_server_is_found_worse_and_the_verdict_is_saved() {
     assert_eq!((&json["verdict"], &json["layout"]), (&"worse".into(), &"interleaved".into()));
     let p50 = json["comparisons"].as_array().expect("figures");
     let p50 = p50.iter().find(|it| it["metric"] == "p50").expect("a median");
-    assert!(p50["low"].as_f64().expect("an end") > 1.5, "{p50:#}");
+    // How wide the interval is depends on the machine.
+    assert!(p50["low"].as_f64().expect("an end") > 1.0, "{p50:#}");
+    assert!(p50["ratio"].as_f64().expect("a ratio") > 1.5, "{p50:#}");
     assert_eq!(json["differs"][0]["what"], "command");
     let alarms = json["alarms"].as_f64().expect("a level");
     assert!(alarms < 0.0499, "looks share the level: {alarms}");

@@ -144,7 +144,7 @@ const SMALL: [&str; 9] = ["run", "basic", "--docs", "20", "--ops", "20", "-c", "
 #[test]
 fn cargo_keeps_tests_from_remembering() {
     let variable = std::env::var_os("SPRINGLOAD_STATE");
-    assert_eq!(variable.as_deref(), Some("".as_ref()), "tests are started by cargo");
+    assert_eq!(variable.as_deref(), Some("".as_ref()), "cargo and tests/run.sh set it");
 }
 
 #[test]
