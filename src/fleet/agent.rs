@@ -233,16 +233,19 @@ impl Ear {
         let (mut said, mut looked) = (0, clock.now());
         let why = loop {
             let now = clock.now();
-            if now.saturating_sub(looked) > SILENCE_NS {
-                let stood_s = (now - looked) / SECOND_NS;
-                break format!("this process stood still for {stood_s} s");
-            }
-            looked = now;
             if now.saturating_sub(said) >= TICK.as_nanos() as Nanos {
                 said = now;
                 self.say_hello();
             }
-            match inbox.recv_timeout(LOOK) {
+            let arrived = inbox.recv_timeout(LOOK);
+            // Before anything is obeyed: the run may long have gone on without this agent, and its
+            // end must not look like the end of its own work.
+            let stood = clock.now().saturating_sub(looked);
+            if stood > SILENCE_NS {
+                break format!("this process stood still for {} s", stood / SECOND_NS);
+            }
+            looked += stood;
+            match arrived {
                 Ok(Arrived::Message(bytes)) => {
                     if self.hear(&bytes) {
                         return;
