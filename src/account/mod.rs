@@ -57,7 +57,7 @@ impl Reading {
     /// the server is fast, and for none if it is slow.
     pub fn share(wait_ns: f64, service_ns: f64) -> f64 {
         let waits = wait_ns / service_ns.max(1.0);
-        if waits > 1e-6 { 1.0 + (-waits).exp_m1() / waits } else { 0.0 }
+        if waits > 0.0 { 1.0 + (-waits).exp_m1() / waits } else { 0.0 }
     }
 
     /// What of a percentile it may be at most.

@@ -217,8 +217,10 @@ fn what_had_no_connection_is_the_clients_or_the_networks() {
         (Failure::Local, "closed", (5_000, 0, 0)),
     ] {
         let facts = closed().failing(class, 5_000);
-        let RequestShares { client, server, network, .. } = Account::of(&facts).requests;
+        let RequestShares { due, client, server, network, nobody, .. } =
+            Account::of(&facts).requests;
         assert_eq!((client, server, network), shares, "{class}");
+        assert_eq!((due, nobody), (10_000, 0), "{class}");
         assert_eq!(verdict(&facts), verdict_of_it, "{class}");
     }
 }
@@ -277,6 +279,11 @@ fn a_wait_holds_up_all_answers_of_a_fast_server_and_few_of_a_slow_one() {
     near(5.0, 5.0, (-1.0_f64).exp());
     near(5.0, 100.0, 0.0246);
     near(0.0, 5.0, 0.0);
+    near(1e-9, 5.0, 0.0);
+    let reading = Reading { mean: 2.0, p99: 7.0 };
+    for (percentile, expected) in [(50.0, 2.0), (90.0, 2.0), (90.1, 7.0), (99.0, 7.0)] {
+        assert!((reading.at(percentile) - expected).abs() < 1e-9, "{percentile}");
+    }
 }
 
 #[test]
@@ -364,4 +371,41 @@ fn what_is_left_for_want_of_connections_is_the_clients() {
     assert_eq!(of(&facts), (0, 700));
     facts.load.bound = Some((50, 110));
     assert_eq!(of(&facts), (700, 0));
+}
+
+#[test]
+fn answers_that_nobody_asked_for_are_the_servers_failures() {
+    let with = |unsolicited| {
+        closed().with(|part| {
+            (part.requests, part.ok) = (10_000, 9_900);
+            part.failures[Failure::Reset.index()] = 100;
+            part.response.record_many(5 * MS, part.ok);
+            part.wire.unsolicited = unsolicited;
+        })
+    };
+    assert_eq!(verdict(&with(900)), "closed");
+    assert_eq!(verdict(&with(901)), "degraded");
+}
+
+#[test]
+fn of_no_answers_nothing_is_the_clients() {
+    let account = Account::of(&closed().failing(Failure::NotFound, 10_000));
+    assert_eq!((account.client_share, account.p50_us), (0.0, None));
+}
+
+#[test]
+fn an_outage_is_told_by_its_time_unless_it_is_but_a_moment() {
+    let of = |failed_share, outage_s| Verdict::Degraded { failed_share, outage_s }.is_outage();
+    assert!(of(0.5, 0.1) && of(0.10, 0.09) && of(0.0, 0.01));
+    assert!(!of(0.5, 0.09) && !of(0.5, 0.0) && !of(0.05, 0.0));
+    assert!(!Verdict::Closed.is_outage());
+}
+
+#[test]
+fn a_stage_that_lost_agents_is_told_to_be_so_unless_something_is_worse() {
+    let lost = Verdict::AgentsLost { lost: 2, agents: 5 };
+    let degraded = Verdict::Degraded { failed_share: 1.0, outage_s: 0.0 };
+    assert_eq!(Verdict::Sustained.with_lost(2, 5), lost);
+    assert_eq!(Verdict::Sustained.with_lost(0, 5), Verdict::Sustained);
+    assert_eq!(degraded.with_lost(2, 5), degraded);
 }
