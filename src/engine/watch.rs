@@ -220,7 +220,7 @@ impl Watch {
             Some(failure) if failure.by_client() => {}
             Some(failure) if failure.unserved() => {
                 let mut log = self.outage.borrow_mut();
-                log.failed(&self.pulse, spell, ((began, done), failure.answered()));
+                log.failed(&self.pulse, spell, ((began, done), failure));
             }
             _ => {
                 let of = (&*self.pulse, self.shard);

@@ -9,6 +9,7 @@
 use super::spans::{Span, Spans};
 use super::{Histogram, Latency};
 use crate::clock::{Nanos, SECOND_NS};
+use crate::op::Failure;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -96,6 +97,9 @@ pub struct Spell {
 pub struct OutageLog {
     down: Spans,
     served: Spans,
+    /// When operations failed that had a way to the server.
+    #[serde(default)]
+    reached: Spans,
     waits: Histogram,
     answered: bool,
 }
@@ -128,15 +132,18 @@ impl OutageLog {
         Self::end(&mut self.waits, pulse, spell, began)
     }
 
-    /// An operation failed by the server's fault; `answered`: the server did answer.
+    /// An operation failed that the server did not serve.
     #[cold]
     pub fn failed(
         &mut self,
         pulse: &Pulse,
         spell: &mut Option<Spell>,
-        ((began, done), answered): ((Nanos, Nanos), bool),
+        ((began, done), failure): ((Nanos, Nanos), Failure),
     ) {
-        self.answered |= answered;
+        self.answered |= failure.answered();
+        if !failure.by_network() {
+            self.reached.add(began, done.max(began + 1));
+        }
         // Successes before the first failure were not tracked.
         let alone = began.max(pulse.last_ok());
         self.down.add(pulse.fails(done).map_or(alone, |before| before.min(alone)), done);
@@ -178,6 +185,7 @@ impl OutageLog {
     pub fn merge(&mut self, other: &Self) {
         self.down.merge(&other.down);
         self.served.merge(&other.served);
+        self.reached.merge(&other.reached);
         self.waits.merge(&other.waits);
         self.answered |= other.answered;
     }
@@ -188,6 +196,7 @@ impl OutageLog {
         let outage = |log: &Self| log.down.without(&log.served);
         self.down = outage(self).common(&outage(other));
         self.served = Spans::default();
+        self.reached.merge(&other.reached);
         self.waits.merge(&other.waits);
         self.answered |= other.answered;
     }
@@ -196,6 +205,7 @@ impl OutageLog {
     pub fn convert(&mut self, (from, to): (Nanos, Nanos)) {
         self.down.convert((from, to));
         self.served.convert((from, to));
+        self.reached.convert((from, to));
     }
 
     /// When operations failed and none succeeded. Where an operation succeeds every `gap_ns`, two
@@ -203,6 +213,11 @@ impl OutageLog {
     pub fn spans(&self, gap_ns: Nanos) -> Spans {
         let least_ns = LEAST_NS.max(gap_ns.saturating_mul(GAPS));
         self.down.without(&self.served).of_at_least(least_ns)
+    }
+
+    /// Those of the outages in which no operation had a way to the server.
+    pub fn cut_off(&self, outages: &Spans) -> Spans {
+        outages.apart_from(&self.reached)
     }
 
     /// The outages of a stage that began at `start`: the server was away for `spans`.
@@ -279,7 +294,7 @@ mod tests {
         fn failed_until(&mut self, of: usize, began_ms: u64, done_ms: u64) {
             let mut log = self.logs[of].borrow_mut();
             let times = (began_ms * MS, done_ms * MS);
-            log.failed(&self.pulse, &mut self.spells[of], (times, false));
+            log.failed(&self.pulse, &mut self.spells[of], (times, Failure::Connect));
         }
 
         fn finish(&mut self, end_ms: u64) -> Outage {
@@ -310,6 +325,34 @@ mod tests {
         let mut both = log(&[(1_000, 5_000)]);
         both.join(&log(&[(4_000, 9_000)]));
         assert!((finish(&both).total_s - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_network_is_to_blame_where_no_failure_had_a_way_to_the_server() {
+        let log = |failures: &[(Failure, u64)]| {
+            let (mut log, mut spell, pulse) = (OutageLog::default(), None, Pulse::new(1));
+            for &(failure, ms) in failures {
+                log.failed(&pulse, &mut spell, ((ms * MS, (ms + 50) * MS), failure));
+            }
+            log.leave(&pulse, &mut spell, 1_000 * MS);
+            log
+        };
+        let cut_off_ms = |log: &OutageLog| {
+            let outages = log.spans(0);
+            assert_eq!(outages.total_ns(), 900 * MS);
+            log.cut_off(&outages).total_ns() / MS
+        };
+        let unreachable = [(Failure::Unreachable, 100), (Failure::Unreachable, 600)];
+        let mixed = [(Failure::Unreachable, 100), (Failure::Reset, 600)];
+        assert_eq!(cut_off_ms(&log(&unreachable)), 900);
+        assert_eq!(cut_off_ms(&log(&mixed)), 0);
+        let mut both = log(&unreachable);
+        both.join(&log(&mixed));
+        assert_eq!(cut_off_ms(&both), 0, "another agent had one");
+        both = log(&unreachable);
+        both.merge(&log(&unreachable));
+        both.convert((0, 7 * SECOND_NS));
+        assert_eq!(cut_off_ms(&both), 900);
     }
 
     #[test]
@@ -418,7 +461,8 @@ mod tests {
             let mut bed = Bed::new();
             for (of, answered) in answers.into_iter().enumerate() {
                 let mut log = bed.logs[of].borrow_mut();
-                log.failed(&bed.pulse, &mut bed.spells[of], ((MS, MS), answered));
+                let failure = if answered { Failure::ServerError } else { Failure::Connect };
+                log.failed(&bed.pulse, &mut bed.spells[of], ((MS, MS), failure));
             }
             assert_eq!(bed.finish(100).answered, answers != [false, false]);
         }

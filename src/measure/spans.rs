@@ -97,6 +97,17 @@ impl Spans {
         left
     }
 
+    /// The spans that have no time in common with `other`.
+    #[must_use]
+    pub fn apart_from(&self, other: &Self) -> Self {
+        let meets = |&(from, to): &(Nanos, Nanos)| {
+            let after = other.spans.partition_point(|&(_, end)| end <= from);
+            other.spans.get(after).is_some_and(|&(begin, _)| begin < to)
+        };
+        let spans = self.spans.iter().copied().filter(|span| !meets(span)).collect();
+        Self { spans, close_ns: self.close_ns }
+    }
+
     /// The spans of at least `least_ns`.
     #[must_use]
     pub fn of_at_least(mut self, least_ns: Nanos) -> Self {

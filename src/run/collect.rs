@@ -239,6 +239,7 @@ impl Collected {
         let all = record.merged();
         let gap_ns = (record.elapsed_s * 1e9) as Nanos / all.service.samples.max(1);
         let mut away = outage.spans(if all.service.samples > 0 { gap_ns } else { 0 });
+        let cut_off = outage.cut_off(&away);
         if let Some(silences) = self.silences.as_ref().filter(|_| !record.load.open) {
             let least_ns = silence_ns(&all.service.histogram, self.lanes.len());
             away.merge(&silences.of_at_least(least_ns.max(SILENT_NS)));
@@ -248,7 +249,7 @@ impl Collected {
         // Without a server, what springload takes is what is measured.
         let threads = if without_server { facts.threads } else { lost() };
         let away = away.without(&holding);
-        Facts { without_server, start, away, holding, threads, ..facts }
+        Facts { without_server, start, away, cut_off, holding, threads, ..facts }
     }
 
     /// What threads lost besides what `known` has.
