@@ -2,7 +2,7 @@
 //! answers.
 
 use super::*;
-use crate::driver::couchdb::{CouchDb, Credentials};
+use crate::driver::couchdb::{CouchDb, Credentials, Node, Nodes, Place};
 use crate::net::ShardContext;
 use crate::net::{Endpoint, TlsOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -328,6 +328,40 @@ async fn a_write_without_an_answer_is_not_sent_again_but_looked_for() {
         let sent = [format!("PUT /db/7 {body}"), "GET /db/7".to_owned()];
         assert_eq!(*seen.lock().unwrap(), sent);
     }
+}
+
+/// A node that takes a request and gives no answer, takes another connection, and is gone: as one
+/// that is killed while connections wait to be accepted.
+fn dying() -> Arc<Endpoint> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    std::thread::spawn(move || {
+        let accept = || BufReader::new(listener.accept().unwrap().0);
+        read(&mut accept());
+        let mut last = accept();
+        drop(listener);
+        read(&mut last);
+    });
+    Arc::new(Endpoint::resolve(&url, &TlsOptions::default()).unwrap())
+}
+
+#[tokio::test]
+async fn a_write_whose_node_died_is_looked_for_at_another_one() {
+    let (other, seen) = server(vec![("200 OK", document("7", REV1))]);
+    let dying = Node::new(dying(), other.nodes[0].credentials.clone(), &[]);
+    let target = CouchDb::on(vec![dying, other.nodes[0].clone()], "db");
+    let context = ShardContext::new(Clock::system(), 3_000_000_000);
+    let nodes = Nodes::new(&target.nodes, b"/db/", &context);
+    let place = Place::new(&nodes, 0, false);
+    let mut session = CouchSession::new(&target, &context, Some(place));
+    let op = Op::single(OpKind::Create, 7, None);
+    let write = carry_out(&mut session, op, ("7", r#"{"_id":"7","a":1}"#));
+    let outcome = tokio::task::LocalSet::new().run_until(write).await;
+    assert_eq!(outcome.result.err(), Some(Failure::Unanswered));
+    assert_eq!(*seen.lock().unwrap(), ["GET /db/7"], "the dead one was asked until the timeout");
+    assert_eq!(outcome.wire.carried_out, 1);
+    let log = &nodes.logs()[0];
+    assert_eq!((log.absences.len(), log.absences[0].moved), (1, 1), "{log:?}");
 }
 
 #[tokio::test]

@@ -172,7 +172,8 @@ impl CouchSession {
                     }
                 }
                 Ok(_) => tokio::time::sleep(PAUSE).await,
-                Err(_) => {}
+                // Of several nodes, another one is asked if this one is gone.
+                Err(failure) => self.heed(failure),
             }
             if self.clock.now() >= until {
                 return None;
