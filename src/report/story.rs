@@ -44,6 +44,8 @@ pub(super) enum EventKind {
     Silence,
     /// One of several nodes was gone.
     NodeGone,
+    /// One of several nodes answered nothing. It may have been gone for a part of that time.
+    NodeSilence,
     /// Agents were lost.
     AgentsLost,
     /// Operations failed.
@@ -167,7 +169,7 @@ fn silent_nodes(stage: &StageRecord) -> Vec<Event> {
             let (host, length) = (nodes::host(&node.url), length(span.length_s));
             let words =
                 format!("no answer from node {host} on any of its connections for {length}");
-            events.push(of_span(span, EventKind::NodeGone, words));
+            events.push(of_span(span, EventKind::NodeSilence, words));
         }
     }
     events

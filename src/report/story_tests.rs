@@ -1,7 +1,9 @@
 //! What is told of a run, and what is not.
 
 use super::*;
-use crate::measure::{KindInterval, Outage, Series};
+use crate::measure::{
+    KindInterval, NodeInterval, NodeLog, NodeSummary, Outage, Series, Unreachable,
+};
 use crate::op::{OpKind, Reason};
 use crate::record::{Code, fixture};
 
@@ -117,6 +119,35 @@ fn many_of_a_kind_take_one_line() {
     assert_eq!(lines(&record, &events, false), expected);
     let all = lines(&record, &events, true);
     assert_eq!((all.len(), &all[2][..5]), (9, "1.0 s"), "all, in order of time");
+}
+
+/// A node that is frozen is silent, and from its timeout on it is gone: one time, told in two ways.
+#[test]
+fn how_long_nodes_were_gone_and_how_long_they_were_silent_are_not_added_up() {
+    let mut record = run(&[]);
+    let node = |port: u16| NodeSummary {
+        connections: 17,
+        ..NodeSummary::new(
+            format!("http://a:{port}"),
+            &NodeInterval::default(),
+            &NodeLog::default(),
+            (0, 10.0),
+        )
+    };
+    let (mut frozen, mut busy) = (node(1), node(2));
+    frozen.silences = vec![span(2.0, 6.0)];
+    frozen.unreachable =
+        vec![Unreachable { from_s: 4.0, to_s: Some(8.0), moved: 17, returned: 17 }];
+    busy.silences = vec![span(1.0, 0.5)];
+    record.stages[0].nodes = vec![frozen, busy];
+    let events = story(&record);
+    let events: Vec<&Event> = events.iter().collect();
+    let expected = [
+        "4.0 s: node a:1 was gone for 4.0 s: 17 connections moved, 17 came back",
+        "2.0 s: no answer from node a:1 on any of its connections for 6.0 s",
+        "1.0 s: no answer from node a:2 on any of its connections for 0.5 s",
+    ];
+    assert_eq!(lines(&record, &events, false), expected);
 }
 
 /// Only the hundred longest are stored: what they add up to is not the total.

@@ -25,7 +25,7 @@ pub(super) fn of_part(part: &Part<'_>) -> Vec<Band> {
             EventKind::Outage => What::Outage,
             EventKind::Silence => What::Silence,
             EventKind::Pause => What::Pause,
-            EventKind::NodeGone => What::Lost,
+            EventKind::NodeGone | EventKind::NodeSilence => What::Lost,
             // The other charts show what failed and what was left undone; losses are below.
             EventKind::Failures | EventKind::Behind | EventKind::AgentsLost => continue,
         };
