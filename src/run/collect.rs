@@ -269,7 +269,10 @@ impl Collected {
         // What the kernel has timed did not wait to be read.
         let served = all.service.samples.max(1) as f64;
         let read = (1.0 - client.noted_answers as f64 / served).max(0.0);
-        let share = read * waited * Reading::share(per_turn_ns.max(late_ns), service_ns);
+        // Threads that are woken often do not wait as long as one that sleeps, on average.
+        let unread = |wait_ns| Reading::share(wait_ns, service_ns);
+        let unread = hiccups.mean_over_time(unread).max(unread(per_turn_ns));
+        let share = read * waited * unread;
         ThreadFacts {
             held: (sum(|it| it.held) as u64, sum(|it| it.held_ns) as Nanos),
             reading_us: Reading {
