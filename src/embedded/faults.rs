@@ -36,11 +36,20 @@ pub enum Delay {
         /// The standard deviation of the logarithm.
         sigma: f64,
     },
+    /// Changes evenly from one time to another, and stays there.
+    Ramp {
+        /// The delay of the first request, in nanoseconds.
+        from_ns: Nanos,
+        /// The delay in the end, in nanoseconds.
+        to_ns: Nanos,
+        /// How long after the first request it is reached, in nanoseconds.
+        over_ns: Nanos,
+    },
 }
 
 impl Delay {
-    /// Draws one delay.
-    pub(super) fn draw(self, random: &mut Xoshiro256PlusPlus) -> Nanos {
+    /// Draws the delay of a request that was served at `served`, in nanoseconds after the first.
+    pub(super) fn draw(self, served: Nanos, random: &mut Xoshiro256PlusPlus) -> Nanos {
         match self {
             Self::None => 0,
             Self::Constant { ns } => ns,
@@ -56,6 +65,11 @@ impl Delay {
                 let radius = (-2.0 * (1.0 - uniform(random)).ln()).sqrt();
                 let normal = radius * (std::f64::consts::TAU * uniform(random)).cos();
                 to_ns(median_ns as f64 * (sigma * normal).exp())
+            }
+            Self::Ramp { to_ns, over_ns, .. } if served >= over_ns => to_ns,
+            Self::Ramp { from_ns, to_ns: last_ns, over_ns } => {
+                let done = served as f64 / over_ns as f64;
+                to_ns(from_ns as f64 * (1.0 - done) + last_ns as f64 * done)
             }
         }
     }
@@ -145,7 +159,7 @@ impl Faults {
             return Fate::Drop;
         }
         let slow = if chance(random, self.slow_fraction) { self.slow_ns } else { 0 };
-        let due = served.saturating_add(self.delay.draw(random)).saturating_add(slow);
+        let due = served.saturating_add(self.delay.draw(served, random)).saturating_add(slow);
         Fate::Answer(release(&self.stalls, due))
     }
 }
@@ -195,7 +209,7 @@ mod tests {
     fn a_mix_takes_its_shares() {
         let mix = Delay::Mix { ns: 1, rare_ns: 50, rare_fraction: 0.01 };
         let mut random = random();
-        let rare = (0..100_000).filter(|_| mix.draw(&mut random) == 50).count();
+        let rare = (0..100_000).filter(|_| mix.draw(0, &mut random) == 50).count();
         assert!((900..1100).contains(&rare), "{rare}");
     }
 
@@ -203,11 +217,30 @@ mod tests {
     fn a_log_normal_has_its_median_and_spread() {
         let law = Delay::LogNormal { median_ns: 1_000_000, sigma: 0.5 };
         let mut random = random();
-        let mut drawn: Vec<Nanos> = (0..100_001).map(|_| law.draw(&mut random)).collect();
+        let mut drawn: Vec<Nanos> = (0..100_001).map(|_| law.draw(0, &mut random)).collect();
         drawn.sort_unstable();
         assert!((980_000..1_020_000).contains(&drawn[50_000]), "{}", drawn[50_000]);
         // One standard deviation up: e^0.5 times the median.
         assert!((1_610_000..1_690_000).contains(&drawn[84_134]), "{}", drawn[84_134]);
+    }
+
+    #[test]
+    fn a_ramp_goes_evenly_from_one_delay_to_the_other_and_stays() {
+        let drawn = |from_ns, to_ns, over_ns, served| {
+            Delay::Ramp { from_ns, to_ns, over_ns }.draw(served, &mut random())
+        };
+        for (served, up, down) in
+            [(0, 10, 100), (1, 10, 100), (300, 55, 55), (600, 100, 10), (Nanos::MAX, 100, 10)]
+        {
+            let own = (drawn(10, 100, 600, served), drawn(100, 10, 600, served));
+            assert!(own.0.abs_diff(up) <= 1 && own.1.abs_diff(down) <= 1, "{served}: {own:?}");
+        }
+        assert_eq!((drawn(10, 100, 0, 0), drawn(7, 7, 600, 77)), (100, 7));
+        let ramp = Delay::Ramp { from_ns: 0, to_ns: 100, over_ns: 100 };
+        let faults = Faults { delay: ramp, ..Faults::default() };
+        let fates = [0, 50, 200].map(|served| faults.fate(served, &mut random()));
+        assert_eq!(fates, [0, 100, 300].map(Fate::Answer));
+        assert!(!faults.is_prompt());
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod couch;
 mod counters;
 mod faults;
 mod lies;
+mod log;
 mod nodes;
 mod null;
 mod server;
@@ -31,6 +32,7 @@ pub use catalogue::{Fault, Occurrence, Refused};
 pub use counters::Counters;
 pub use faults::{Delay, Faults, Stall};
 pub use lies::Lie;
+pub use log::Log;
 pub use nodes::NodeState;
 pub use server::{StandIn, bind};
 pub use wire::Wire;
@@ -51,6 +53,8 @@ pub struct Options {
     pub mode: Mode,
     /// What happens to the answers.
     pub faults: Faults,
+    /// What is told when each request came and was answered.
+    pub log: Option<Log>,
     /// How long a client may take for a request, and for the next one. The null responder bounds
     /// only the first.
     pub patience: Duration,
@@ -68,6 +72,7 @@ impl Default for Options {
             threads: 1,
             mode: Mode::Couch,
             faults: Faults::default(),
+            log: None,
             patience: Duration::from_secs(60),
             most_connections: 1 << 16,
             pinned: false,

@@ -103,7 +103,7 @@ impl StandIn {
         let mut listeners = listeners.into_iter();
         let listener = listeners.next().ok_or(io::ErrorKind::InvalidInput)?;
         listener.set_nonblocking(true)?;
-        let gate = Arc::new(Gate::new(options.faults, options.patience));
+        let gate = Arc::new(Gate::new(options.faults, options.patience, options.log));
         let engine = match options.mode {
             Mode::Couch => {
                 let mut state =

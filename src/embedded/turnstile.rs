@@ -13,6 +13,7 @@ use super::capacity::Queue;
 use super::catalogue::{Fault, Happened};
 use super::counters::Tally;
 use super::faults::{Fate, Faults};
+use super::log::Log;
 use super::timer::Timer;
 use crate::clock::{Clock, Nanos};
 
@@ -21,6 +22,7 @@ use crate::clock::{Clock, Nanos};
 pub(super) struct Gate {
     faults: Faults,
     queue: Option<Queue>,
+    log: Option<Log>,
     clock: Clock,
     /// How long a client may take for a request.
     patience: Duration,
@@ -30,11 +32,11 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// A gate that applies `faults`, and waits so long for the rest of a request.
-    pub(super) fn new(faults: Faults, patience: Duration) -> Self {
+    /// A gate that applies `faults`, waits so long for the rest of a request, and keeps a log.
+    pub(super) fn new(faults: Faults, patience: Duration, log: Option<Log>) -> Self {
         let queue = faults.capacity.map(Queue::new);
         let (clock, first) = (Clock::system(), AtomicU64::new(0));
-        Self { faults, queue, clock, patience, first, happened: Happened::default() }
+        Self { faults, queue, log, clock, patience, first, happened: Happened::default() }
     }
 
     /// The clock for its times.
@@ -67,9 +69,18 @@ impl Gate {
         counters
     }
 
-    /// Whether every answer passes at once, as it is.
+    /// Whether every answer passes at once, as it is, and nobody wants to know when.
     pub(super) fn is_open(&self) -> bool {
-        self.faults.is_prompt()
+        self.faults.is_prompt() && self.log.is_none()
+    }
+
+    /// Logs a request that was read at `read`, and answered now if it `is_answered`.
+    pub(super) fn log(&self, read: Nanos, is_answered: bool) {
+        if let Some(log) = &self.log {
+            let first = self.first(read);
+            let answered = is_answered.then(|| self.clock.now().saturating_sub(first));
+            log.enter(read.saturating_sub(first), answered);
+        }
     }
 
     /// When a request read at `read` has been served; both in nanoseconds after the first request.
@@ -101,6 +112,11 @@ impl Turnstile {
     pub(super) fn new(gate: Arc<Gate>, number: u64) -> Self {
         let seed = gate.faults.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self { gate, random: Xoshiro256PlusPlus::seed_from_u64(seed), timer: None }
+    }
+
+    /// The gate that it belongs to.
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// The fault that a request read at `read` has, apart from lies; counts it.

@@ -47,6 +47,7 @@ mod saved;
 mod secure;
 mod seeds;
 mod selftest;
+mod served;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod several;

@@ -81,6 +81,7 @@ impl Connection {
         let answer = match fault {
             Some(Fault::Wire(Wire::ResetBefore)) => {
                 count(&self.shared.tally.requests);
+                turnstile.gate().log(read, false);
                 play(self.stream.stream(), Wire::ResetBefore, &[]).await?;
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
@@ -92,16 +93,19 @@ impl Connection {
         let answer = answer.map_err(io::Error::other)?;
         if !turnstile.pass(read).await? {
             count(&self.shared.tally.dropped);
+            turnstile.gate().log(read, false);
             // Until the client closes the connection.
             std::future::pending::<()>().await;
         }
-        match fault {
+        let sent = match fault {
             // A feed has no end to do something to.
             Some(Fault::Wire(wire)) if !matches!(answer.body(), ReplyBody::Feed(_)) => {
                 self.send(wire, answer, is_head).await
             }
             _ => Ok(answer),
-        }
+        };
+        turnstile.gate().log(read, sent.is_ok());
+        sent
     }
 
     /// Sends an answer in place of hyper, which is left to believe that it did.

@@ -283,7 +283,7 @@ mod tests {
         let shared = SharedState::new(
             None,
             0,
-            Arc::new(Gate::new(Faults::default(), std::time::Duration::MAX)),
+            Arc::new(Gate::new(Faults::default(), std::time::Duration::MAX, None)),
         );
         let (first, second) = (shared.uuid(), shared.uuid());
         assert_eq!((first.len(), &first[..26]), (32, &second[..26]));

@@ -130,6 +130,7 @@ impl Connection {
                 let fault = if open { None } else { self.turnstile.fault(read) };
                 if !open && !self.turnstile.pass(read).await? {
                     count(&self.script.tally.dropped);
+                    self.script.gate.log(read, false);
                     return self.ignore(bytes).await;
                 }
                 self.waiting += 1;
@@ -138,7 +139,9 @@ impl Connection {
                     return self.flush(read).await;
                 }
                 if let Some(Fault::Wire(wire)) = fault {
-                    if play(&self.stream, wire, &self.out).await? == After::Ended {
+                    let after = play(&self.stream, wire, &self.out).await?;
+                    self.script.gate.log(read, after == After::Kept);
+                    if after == After::Ended {
                         return Ok(());
                     }
                     self.out.clear();
@@ -190,6 +193,9 @@ impl Connection {
             served.saturating_record(took);
         }
         drop(served);
+        for _ in 0..self.waiting {
+            self.script.gate.log(read, true);
+        }
         self.waiting = 0;
         Ok(())
     }

@@ -17,7 +17,7 @@ pub(super) struct FaultArgs {
     /// Delay each answer, such as 10ms
     ///
     /// Delay each answer: 10ms, or 1ms,50ms@1% (50 ms for 1 % of them), or lognormal:1ms,0.5
-    /// (median, sigma)
+    /// (median, sigma), or 10ms..100ms/60s (from 10 to 100 ms within 60 s of the first request)
     #[arg(long, value_name = "LAW")]
     delay: Option<String>,
     /// Stall, such as 2s@5s: for 2 s, after 5 s
@@ -64,7 +64,8 @@ impl FaultArgs {
         }
         if let Some(text) = &self.delay {
             faults.delay = delay(text).map_err(|error| {
-                format!("--delay: {error}; give 10ms, 1ms,50ms@1% or lognormal:1ms,0.5")
+                let laws = "10ms, 1ms,50ms@1%, lognormal:1ms,0.5 or 10ms..100ms/60s";
+                format!("--delay: {error}; give {laws}")
             })?;
         }
         for text in &self.stall {
@@ -118,6 +119,12 @@ fn delay(text: &str) -> Result<Delay, String> {
             .filter(|sigma| (0.0..=5.0).contains(sigma))
             .ok_or_else(|| format!("{sigma:?} is not a sigma from 0 to 5"))?;
         return Ok(Delay::LogNormal { median_ns: duration(median)?, sigma });
+    }
+    if let Some((from, rest)) = text.split_once("..") {
+        let (to, over) =
+            rest.split_once('/').ok_or_else(|| format!("{text:?} has no time after a slash"))?;
+        let over_ns = duration(over)?;
+        return Ok(Delay::Ramp { from_ns: duration(from)?, to_ns: duration(to)?, over_ns });
     }
     let Some((usual, other)) = text.split_once(',') else {
         return Ok(Delay::Constant { ns: duration(text)? });
@@ -190,6 +197,10 @@ mod tests {
             ("10ms", Delay::Constant { ns: 10 * MS }),
             ("1ms,50ms@1%", Delay::Mix { ns: MS, rare_ns: 50 * MS, rare_fraction: 0.01 }),
             ("lognormal:1ms,0.5", Delay::LogNormal { median_ns: MS, sigma: 0.5 }),
+            (
+                "10ms..100ms/60s",
+                Delay::Ramp { from_ns: 10 * MS, to_ns: 100 * MS, over_ns: 60_000 * MS },
+            ),
         ];
         for (text, law) in delays {
             let args = FaultArgs { delay: Some(text.to_owned()), ..none() };
@@ -265,6 +276,7 @@ mod tests {
         for (flag, texts) in [
             ("--capacity", &["", "0", "0/s", "-1", "1/m", "x"][..]),
             ("--delay", &["", "x", "1ms,", "1ms,2ms", "lognormal:1ms", "lognormal:1ms,-1"]),
+            ("--delay", &["1ms..2ms", "1ms../1s", "..2ms/1s", "1ms..2ms/", "1ms..2ms/x"]),
             ("--stall", &["", "2s", "2s@", "5s@1s/5s", "@1s"]),
             ("--drop", &["", "1", "%", "101%", "-1%", "inf%", "nan%"]),
             ("--slow", &["", "5s", "5s@1", "1%@5s"]),

@@ -1,6 +1,7 @@
 //! `springload serve`: the stand-in alone.
 
 mod faults;
+mod log;
 mod nodes;
 
 use crate::cli::call::{Call, Example, Family, Verb};
@@ -12,6 +13,7 @@ use crate::clock::Clock;
 use crate::driver::strike_secrets;
 use crate::embedded::{Fault, Mode, Options, StandIn};
 use crate::plan::{Invalid, duration_ns};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// `springload serve`.
@@ -38,6 +40,12 @@ pub(in crate::cli) struct Serve {
     /// client against
     #[arg(long)]
     null: bool,
+    /// Write when each request came and was answered
+    ///
+    /// Write a line for each request: when it came and when it was answered, by the server's clock,
+    /// in microseconds after the first; a file that exists is replaced
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
     #[command(flatten)]
     nodes: nodes::NodeArgs,
     #[command(flatten)]
@@ -49,7 +57,8 @@ impl Verb for Serve {
     const ABOUT: &'static str = "Run the embedded stand-in for CouchDB on its own";
     const FAMILY: Family = Family::Machines;
     const BRIEF: &'static [&'static str] = &[
-        "listen", "admin", "threads", "null", "capacity", "delay", "stall", "drop", "slow", "fault",
+        "listen", "admin", "threads", "null", "log", "capacity", "delay", "stall", "drop", "slow",
+        "fault",
     ];
     const EXAMPLES: [Example; 3] = [
         ("A CouchDB to try things on", "serve --listen 127.0.0.1:5984"),
@@ -61,13 +70,10 @@ impl Verb for Serve {
     ];
 
     fn carry_out(self, _call: &Call<'_>) -> Exit {
-        let admin = match self.admin.as_deref().map(|text| text.split_once(':')) {
-            None => None,
-            Some(Some((user, password))) if !user.is_empty() => {
-                Some((user.to_owned(), password.to_owned()))
-            }
-            Some(_) => {
-                eprintln!("error: --admin: not a user and password; give USER:PASSWORD");
+        let admin = match self.admin() {
+            Ok(admin) => admin,
+            Err(error) => {
+                eprintln!("error: {error}");
                 return Exit::Usage;
             }
         };
@@ -92,15 +98,6 @@ impl Verb for Serve {
             eprintln!("error: --fault: --null stores nothing to lie about; leave one of them out");
             return Exit::Usage;
         }
-        let mode = if self.null { Mode::Null } else { Mode::Couch };
-        let options = Options {
-            admin,
-            session_ns: self.session,
-            threads: self.threads.max(1),
-            mode,
-            faults,
-            ..Options::default()
-        };
         let course = match self.nodes.course() {
             Ok(course) => course,
             Err(error) => {
@@ -108,26 +105,59 @@ impl Verb for Serve {
                 return Exit::Usage;
             }
         };
-        let listeners = self.nodes.bind(&self.listen);
-        let stand_in = match listeners.and_then(|it| StandIn::start_nodes(it, options)) {
+        let unheard = |error| {
+            let problem = format!("cannot listen on {place}: {error}");
+            refuse(&[Invalid::new("--listen", problem, "give another host:port")])
+        };
+        let listeners = match self.nodes.bind(&self.listen) {
+            Ok(listeners) => listeners,
+            Err(error) => return unheard(error),
+        };
+        // Not before: it may be that of the server which listens there.
+        let mut log = match log::Kept::open(self.log.as_deref()) {
+            Ok(log) => log,
+            Err(mistake) => return refuse(&[mistake]),
+        };
+        let mode = if self.null { Mode::Null } else { Mode::Couch };
+        let options = Options {
+            admin,
+            session_ns: self.session,
+            threads: self.threads.max(1),
+            mode,
+            faults,
+            log: log.of_server(),
+            ..Options::default()
+        };
+        let stand_in = match StandIn::start_nodes(listeners, options) {
             Ok(stand_in) => stand_in,
-            Err(error) => {
-                let problem = format!("cannot listen on {place}: {error}");
-                return refuse(&[Invalid::new("--listen", problem, "give another host:port")]);
-            }
+            Err(error) => return unheard(error),
         };
         let ending = match signals::listen(true) {
             Ok(ending) => ending,
             Err(exit) => return exit,
         };
         self.tell(&stand_in);
-        attend(&stand_in, course, &ending);
+        attend(&stand_in, course, &ending, &mut log);
         stand_in.stop();
-        Exit::Passed
+        Exit::Passed.if_written(log.finish())
     }
 }
 
 impl Serve {
+    /// User and password of the only user.
+    ///
+    /// # Errors
+    /// A line that names the flag and the cure.
+    fn admin(&self) -> Result<Option<(String, String)>, &'static str> {
+        let Some(text) = &self.admin else { return Ok(None) };
+        match text.split_once(':') {
+            Some((user, password)) if !user.is_empty() => {
+                Ok(Some((user.to_owned(), password.to_owned())))
+            }
+            _ => Err("--admin: not a user and password; give USER:PASSWORD"),
+        }
+    }
+
     fn tell(&self, stand_in: &StandIn) {
         let (name, keeps) = if self.null {
             ("null responder", "nothing is stored")
@@ -140,7 +170,7 @@ impl Serve {
 }
 
 /// Does to the nodes what is due, until the user stops it.
-fn attend(stand_in: &StandIn, course: Vec<nodes::Turn>, ending: &Ending) {
+fn attend(stand_in: &StandIn, course: Vec<nodes::Turn>, ending: &Ending, log: &mut log::Kept) {
     let (clock, mut due) = (Clock::system(), course.into_iter().peekable());
     let began = clock.now();
     while ending.reason().is_none() {
@@ -149,5 +179,6 @@ fn attend(stand_in: &StandIn, course: Vec<nodes::Turn>, ending: &Ending) {
         while let Some((_, node, state)) = due.next_if(|(at, ..)| *at <= now) {
             stand_in.set_node(node, state);
         }
+        log.check();
     }
 }
