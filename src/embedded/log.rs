@@ -148,7 +148,7 @@ mod tests {
         let mut lines: Vec<_> = text.lines().collect();
         assert_eq!((lines.remove(0), lines.pop()), ("arrived_us,answered_us", Some("7,")));
         lines.sort_unstable();
-        lines.dedup_by_key(|line| line.to_owned());
+        lines.dedup();
         assert!(lines.len() == 1000 && lines.contains(&"999,999"), "{}", lines.len());
         assert!(!log.has_failed());
         // It was told.

@@ -1,4 +1,5 @@
-//! `serve --log`: a line for each request, and what is said when it cannot be written.
+//! `serve --log`: a line for each request, and what is said when it cannot be written. And how a
+//! server begins.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -59,6 +60,18 @@ fn lines(log: &Path) -> Vec<(u64, Option<u64>)> {
         (arrived.parse().expect("a number"), answered)
     };
     lines.map(line).collect()
+}
+
+#[test]
+fn there_is_room_for_many_descriptors_from_the_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Serving::start("unlimited", &folder.path().join("log"), &[]);
+    let status = fs::read_to_string(format!("/proc/{}/status", server.0.id())).expect("Linux");
+    let room = status.lines().find_map(|line| line.strip_prefix("FDSize:")).expect("a line");
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+    let wanted = most.unwrap_or(u64::MAX).min(4096);
+    assert!(room.trim().parse::<u64>().expect("a number") >= wanted, "{room}");
+    assert_eq!(server.end().0, Some(0));
 }
 
 #[test]

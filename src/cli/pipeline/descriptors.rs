@@ -2,6 +2,7 @@
 
 use crate::cli::flags::load::MOST_CONNECTIONS;
 use crate::plan::{Invalid, Plan};
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What each thread opens for itself: epoll, its waker, signals and timers.
@@ -10,10 +11,23 @@ const OF_A_THREAD: u64 = 8;
 /// requests outside the load, and what a stand-in opens besides its connections.
 const OF_ALL: u64 = 40;
 
-/// Raises the soft limit to the hard one.
+/// Descriptors for which the kernel has room from the start.
+const READY: u64 = 4096;
+
+/// Raises the soft limit to the hard one, and has the kernel make room for many descriptors.
+///
+/// To make room in a process with several threads, as it does when the 128th, 256th and so on is
+/// opened, Linux waits until every processor has let go of the old table. On a busy machine that
+/// takes from milliseconds to seconds, in which all that open connections stand still. Here is only
+/// one thread, and nobody to wait for.
 pub(in crate::cli) fn raise() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let ready = limit.maximum.map_or(READY, |most| most.min(READY));
+    if let Some(last) = i32::try_from(ready).ok().and_then(|ready| ready.checked_sub(1)) {
+        // Closed at once; the room stays.
+        let _ = fcntl_dupfd_cloexec(std::io::stderr(), last);
+    }
 }
 
 /// Refuses a plan that needs more than the limit. What `-c auto` may open by default is lowered to
