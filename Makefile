@@ -47,6 +47,8 @@ fuzz:
 mutants:
 	@tests/mutants.sh
 
-# Client CPU per request beside other tools, where installed; writes docs/benchmarks.md.
+# Client CPU per request beside other tools, where installed, and what they say of slow servers;
+# writes docs/benchmarks.md and the results in docs/pathologies.md.
 bench:
 	@benches/peers.sh
+	@benches/pathologies.sh

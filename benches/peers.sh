@@ -344,6 +344,8 @@ parses and checks each answer, and records the times of each request in histogra
 for Iron Cushion, send constant requests. Requests are those that the server counted. Tools in Go
 have one processor, k6 throws bodies away and makes no summary, vegeta's results go nowhere. Which
 tools are looked for is told at the head of \`benches/peers.sh\`.
+What these tools say of servers that are slow in known ways stands in
+[pathologies](pathologies.md).
 TEXT
     [ -z "${FLOOR_CLIENT:-}" ] || cat <<TEXT
 \`floor\` is a client that sends, waits and finds the end of the answer, and nothing else.
