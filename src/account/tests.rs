@@ -299,6 +299,24 @@ fn figures_are_sound_disturbed_or_unknown() {
 }
 
 #[test]
+fn a_percentile_is_disturbed_by_its_share_unless_that_is_short() {
+    let of = |low: f64, high: f64| {
+        let mut facts = closed().with(|part| {
+            (part.requests, part.ok) = (10_000, 10_000);
+            part.response.record_many((high * 1e6) as Nanos, 10_000);
+        });
+        facts.threads.reading_us = Reading { mean: 0.0, p99: (high - low) * 1e3 };
+        Account::of(&facts).trust.latency
+    };
+    assert_eq!([of(96.0, 100.0), of(94.0, 100.0)], [Sureness::Sound, Sureness::Disturbed]);
+    assert_eq!([of(81.0, 100.0), of(79.0, 100.0)], [Sureness::Disturbed, Sureness::Unknown]);
+    assert_eq!([of(0.1, 0.9), of(0.1, 1.2)], [Sureness::Sound, Sureness::Unknown]);
+    let share = |low, high| Range { low, high }.client_share();
+    assert!((share(3.0, 4.0) - 0.25).abs() < 1e-9 && share(0.0, 0.0).abs() < 1e-9);
+    assert!((share(0.0, 0.5) - 1.0).abs() < 1e-9);
+}
+
+#[test]
 fn a_verdict_tells_by_what_and_by_how_much() {
     let by = |facts: &Facts| match Verdict::of(facts, &Account::of(facts)) {
         Verdict::ClientBound { by, .. } => by,

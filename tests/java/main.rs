@@ -242,7 +242,8 @@ fn a_process_that_dies_ends_the_run() {
 fn a_cleanup_that_fails_is_no_success() {
     let Some(class_path) = class_path() else { return };
     let address = format!("ycsb-java:Odd?cp={class_path}&odd.cleanup=fail");
-    let run = measure(["run", &address, "--docs", "50", "-n", "60", "-c", "2"]);
+    let small = ["--docs", "50", "-n", "60", "-c", "2", "--noise", "warn"];
+    let run = measure([&["run", &*address][..], &small].concat());
     assert_eq!(run.code, 3, "{}", run.stderr);
     let left = run.record["server"]["left"].as_str().expect("a reason");
     assert!(left.starts_with("DB.cleanup failed on "), "{left}");
