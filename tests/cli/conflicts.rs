@@ -107,6 +107,17 @@ fn conflicts(exchanges: &[Exchange], kind: &str) -> u64 {
     refused.count() as u64
 }
 
+/// Lets the other client go when it is dropped.
+struct Over<'a>(&'a Gate, &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.1.store(true, Ordering::SeqCst);
+        self.0.state.lock().expect("no panic").0.get_or_insert_default();
+        self.0.open();
+    }
+}
+
 fn reported_exactly(server: &Server) {
     let gate = Arc::new(Gate::default());
     let hook = {
@@ -130,8 +141,10 @@ fn reported_exactly(server: &Server) {
                 updated.fetch_add(u64::from(other.update(&database, id)), Ordering::SeqCst);
             }
         });
+        // Should the run fail, by a panic, too, let the other client go.
+        let _over = Over(&gate, &ended);
         let (documents, operations) = (DOCUMENTS.to_string(), OPERATIONS.to_string());
-        let run = measure([
+        measure([
             "run",
             &proxy.url,
             "-c",
@@ -147,12 +160,7 @@ fn reported_exactly(server: &Server) {
             // More fail than a run is to have unless told so.
             "--fail-if",
             "err > 90%",
-        ]);
-        ended.store(true, Ordering::SeqCst);
-        // Should the run have failed early, let the other client go.
-        gate.state.lock().expect("no panic").0.get_or_insert_default();
-        gate.open();
-        run
+        ])
     })
     .passed();
 
