@@ -75,7 +75,8 @@ impl Hiccups {
         }
     }
 
-    /// The mean of a property of stalls, over the time that they took: `of` a length in nanoseconds.
+    /// The mean of a property of stalls over the time that they took: `of` a length in
+    /// nanoseconds.
     ///
     /// A stall of r stands here as r, r − 5 ms, r − 10 ms and so on, so each entry has the share of
     /// the sum r · `of`(r) by which that exceeds the one of the next. 0: there were no stalls.

@@ -71,7 +71,7 @@ fn there_is_room_for_many_descriptors_from_the_start() {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
     let wanted = most.unwrap_or(u64::MAX).min(4096);
     assert!(room.trim().parse::<u64>().expect("a number") >= wanted, "{room}");
-    assert_eq!(server.end().0, Some(0));
+    server.end();
 }
 
 #[test]
