@@ -77,7 +77,7 @@ pub struct ThreadFacts {
     pub waited: f64,
     /// How late operations were begun by the client's fault, in microseconds: the 99th percentile.
     pub late_p99_us: f64,
-    /// Requests that were held up, and for how long, in nanoseconds over all of them.
+    /// Requests that were held up, and for about how long, in nanoseconds over all of them.
     pub held: (u64, Nanos),
     /// How long answers waited to be read because no processor was free.
     pub reading_us: Reading,

@@ -60,6 +60,20 @@ impl Reading {
         if waits > 0.0 { 1.0 + (-waits).exp_m1() / waits } else { 0.0 }
     }
 
+    /// How long an answer that was read right after a pause of `pause_ns` had lain unread, on
+    /// average, in nanoseconds, with service times of `service_ns`.
+    ///
+    /// An answer that comes within a pause of w, after a time that is exponential with mean s, comes
+    /// s − w/(e^(w/s) − 1) after its beginning on average (the mean of a truncated exponential
+    /// distribution; Johnson, Kotz and Balakrishnan, *Continuous Univariate Distributions*, 19.14).
+    /// What is left of w is all of it if the server is fast, and half of it if it is slow.
+    pub fn after_pause(pause_ns: f64, service_ns: f64) -> f64 {
+        let service_ns = service_ns.max(1.0);
+        let pauses = pause_ns / service_ns;
+        // Below this, the difference of two large numbers has few digits left.
+        if pauses < 1e-3 { pause_ns / 2.0 } else { pause_ns / -(-pauses).exp_m1() - service_ns }
+    }
+
     /// What of a percentile it may be at most.
     pub const fn at(&self, percentile: f64) -> f64 {
         if percentile > 90.0 { self.mean.max(self.p99) } else { self.mean }

@@ -280,6 +280,22 @@ fn a_wait_holds_up_all_answers_of_a_fast_server_and_few_of_a_slow_one() {
     near(5.0, 100.0, 0.0246);
     near(0.0, 5.0, 0.0);
     near(1e-9, 5.0, 0.0);
+    let unread = |pause_ms: f64, service_ms: f64| {
+        Reading::after_pause(pause_ms * 1e6, service_ms * 1e6) / (pause_ms * 1e6)
+    };
+    for (pause_ms, service_ms, share) in [
+        (100.0, 0.05, 0.9995),
+        // As long as the server takes: 1/(1 − 1/e) − 1.
+        (20.0, 20.0, 0.5820),
+        // Its answers are spread evenly over a pause that is short for it.
+        (5.0, 500.0, 0.5008),
+        (0.001, 500.0, 0.5),
+    ] {
+        let found = unread(pause_ms, service_ms);
+        assert!((found - share).abs() < 1e-3, "{pause_ms}, {service_ms}: {found}");
+    }
+    assert!(Reading::after_pause(0.0, 1e6).abs() < 1e-9);
+    assert!((Reading::after_pause(7.0, 0.0) - 6.0).abs() < 0.1, "no time at all is one");
     let reading = Reading { mean: 2.0, p99: 7.0 };
     for (percentile, expected) in [(50.0, 2.0), (90.0, 2.0), (90.1, 7.0), (99.0, 7.0)] {
         assert!((reading.at(percentile) - expected).abs() < 1e-9, "{percentile}");

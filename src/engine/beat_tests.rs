@@ -170,6 +170,8 @@ async fn an_answer_that_lay_unread_in_a_pause_was_held_up() {
     let clock = shared.clock;
     let loss = Rc::into_inner(shared).unwrap().watch.finish(clock).loss;
     assert_eq!((loss.held, loss.held_ns), (4, (305 + 305 + 310 + 9) * MS));
+    assert_eq!(loss.unread.len(), 3, "what was begun late lay nowhere");
+    assert!((loss.unread.mean() / (920.0 / 3.0 * MS as f64) - 1.0).abs() < 0.01);
 }
 
 #[tokio::test(start_paused = true)]

@@ -30,9 +30,13 @@ pub struct ThreadLoss {
     /// Operations that it held up for [`HELD_NS`] or more: begun late, or answered and not read.
     #[serde(default)]
     pub held: u64,
-    /// How long it held them up, over all of them.
+    /// How long it held them up at most, over all of them.
     #[serde(default)]
     pub held_ns: Nanos,
+    /// Of these, the answers that were read right after a pause: how long each has lain unread at
+    /// most.
+    #[serde(default)]
+    pub unread: Histogram,
     /// The pauses in which it did.
     #[serde(default)]
     pub holding: Spans,

@@ -126,7 +126,7 @@ pub(super) fn disturbed(stage: &StageRecord) -> Option<String> {
     let mut words: Vec<String> = times.into_iter().flatten().collect();
     if account.trust.throughput == Sureness::Disturbed && !stage.load.open {
         let percent = account.client_share * 100.0;
-        words.insert(0, format!("throughput may be up to {percent:.0} % too low"));
+        words.insert(0, format!("throughput may be about {percent:.0} % too low"));
     }
     if words.is_empty() {
         return None;

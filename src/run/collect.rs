@@ -274,13 +274,27 @@ impl Collected {
         let unread = hiccups.mean_over_time(unread).max(unread(per_turn_ns));
         let share = read * waited * unread;
         ThreadFacts {
-            held: (sum(|it| it.held) as u64, sum(|it| it.held_ns) as Nanos),
+            held: (
+                sum(|it| it.held) as u64,
+                (sum(|it| it.held_ns) - self.spared_ns(service_ns)) as Nanos,
+            ),
             reading_us: Reading {
                 mean: share * all.response.mean_us,
                 p99: if read > 0.01 { late_ns / 1e3 } else { 0.0 },
             },
             ..known
         }
+    }
+
+    /// What answers that were read right after a pause have probably not lain unread, of what they
+    /// have at most.
+    fn spared_ns(&self, service_ns: f64) -> f64 {
+        let unread = self.threads.iter().flat_map(|thread| thread.unread.counts());
+        let spared = unread.map(|(ns, count)| {
+            let most_ns = ns as f64;
+            (most_ns - Reading::after_pause(most_ns, service_ns)) * count as f64
+        });
+        spared.sum()
     }
 
     /// Each node by itself.

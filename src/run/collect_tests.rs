@@ -243,6 +243,25 @@ fn hiccups_of_the_machine_stand_beside_the_client() {
 }
 
 #[test]
+fn of_a_pause_the_client_is_charged_what_an_answer_has_probably_lain_unread() {
+    let plan = stage(Pace::Closed { think_ns: 0 }, None, Some(SECOND_NS));
+    let share = |unread_ms: u64| {
+        let mut loss = ThreadLoss { watched_ns: SECOND_NS, ..ThreadLoss::default() };
+        (loss.held, loss.held_ns) = (10, 10 * (unread_ms + 2) * MS);
+        loss.unread.record_many(unread_ms * MS, 10);
+        let mut collected = Collected::new(reads(1_000, 0), Series::default());
+        collected.add(shard(1_000, SECOND_NS, loss));
+        record(&collected, &plan).account.expect("an account").client_share
+    };
+    let close = |share: f64, ms: f64| assert!((share - ms / 1_000.0).abs() < 1e-3, "{share}");
+    // The server takes 1 ms, 1,000 times. Two of each operation's milliseconds were lost before it
+    // began; the rest of it lay unread for all of a long pause but 1 ms, and half of a short one.
+    close(share(20), 10.0 * (2.0 + 19.0));
+    close(share(1), 10.0 * (2.0 + 0.582));
+    close(share(0), 10.0 * 2.0);
+}
+
+#[test]
 fn a_start_is_told_by_rank_of_those_that_sent() {
     let mut lanes: Vec<_> =
         (1..=100).rev().map(|n| lane(n, Some(n as Nanos * 1_000), n % 10 == 0)).collect();
