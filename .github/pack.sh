@@ -5,7 +5,7 @@ binary=$1 name=$2 folder=$3
 mkdir "$name"
 cp "$binary" "$name/springload"
 cp LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md "$name"
-for asset in assets/*/LICENSE; do
+for asset in crates/report/assets/*/LICENSE; do
     cp "$asset" "$name/LICENSE-$(basename "$(dirname "$asset")")"
 done
 tar -czf "$folder/$name.tar.gz" "$name"

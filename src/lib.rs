@@ -28,20 +28,26 @@
 
 /// Modules that are public with the feature `internals`.
 macro_rules! rooms {
-    ($($room:ident)+) => {$(
+    ($($what:tt)+) => {
         #[cfg(feature = "internals")]
         #[doc(hidden)]
-        pub mod $room;
+        pub $($what)+;
         #[cfg(not(feature = "internals"))]
-        mod $room;
-    )+};
+        $($what)+;
+    };
 }
 
-rooms! {
-    account cli clock compare cores driver embedded engine files fleet generate http1 journal
-    measure mistake net op plan properties record report run schema search selftest sizing
-    statistics sweep trend workload
-}
+rooms! { mod cli }
+rooms! { mod selftest }
+rooms! { use springload_core::{
+    account, clock, cores, files, generate, http1, journal, measure, mistake, net, op, properties,
+    schema, statistics,
+} }
+rooms! { use springload_driver as driver }
+rooms! { use springload_load::{engine, fleet, plan, record, run} }
+rooms! { use springload_report::{compare, report, search, sizing, sweep, trend} }
+rooms! { use springload_embedded as embedded }
+rooms! { use springload_workload as workload }
 mod library;
 
 pub use library::{LoadTest, Refused, RenderError, Stopper, formats, read_record, render};

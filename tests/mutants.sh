@@ -16,7 +16,7 @@ file=()
 # A change may make a program take memory without end.
 ulimit -v 8000000
 CARGO_PROFILE_DEV_DEBUG=0 timeout --signal=INT "${MUTANTS_SECONDS:-3600}" \
-    cargo mutants --jobs "${MUTANTS_JOBS:-1}" --shard "${MUTANTS_SHARD:-0/40}" \
+    cargo mutants --workspace --jobs "${MUTANTS_JOBS:-1}" --shard "${MUTANTS_SHARD:-0/40}" \
     --sharding round-robin --baseline skip --timeout 120 --build-timeout 600 \
     --output target "${file[@]}" </dev/null
 status=$?

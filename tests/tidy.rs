@@ -33,7 +33,7 @@ impl File {
     }
 
     fn in_src(&self) -> bool {
-        self.path.starts_with("src/") && is_rust(&self.path)
+        is_rust(&self.path) && home_of(&self.path).is_some()
     }
 
     /// A file that only tests compile: `tests.rs` or `..._tests.rs` inside a room.
@@ -227,14 +227,29 @@ fn import_table(document: &str) -> Table {
     rows.iter().map(|(room, list)| (room.clone(), allowed(list))).collect()
 }
 
+/// The crates that are a room as a whole.
+const ONE_ROOM: [&str; 3] = ["workload", "driver", "embedded"];
+
+/// The crate of a file of the program, empty for the one at the top, and its path inside `src/`.
+fn home_of(path: &str) -> Option<(&str, &str)> {
+    if let Some(inside) = path.strip_prefix("src/") {
+        return Some(("", inside));
+    }
+    path.strip_prefix("crates/")?.split_once("/src/")
+}
+
 fn room_of(path: &str) -> &str {
-    let inside = path.trim_start_matches("src/");
+    let (home, inside) = home_of(path).unwrap_or(("", path));
+    if ONE_ROOM.contains(&home) {
+        return home;
+    }
     inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
 }
 
 /// How many `super::` lead from the file to the crate's root.
 fn depth_of(path: &str) -> usize {
-    let folders = path.matches('/').count();
+    let inside = home_of(path).map_or(path, |(_, inside)| inside);
+    let folders = inside.matches('/').count() + 1;
     if path.ends_with("/mod.rs") { folders - 1 } else { folders }
 }
 
@@ -286,8 +301,15 @@ fn imports(file: &File, table: &Table) -> Vec<String> {
         let cure = format!("`{room}` may not import `{name}`: move the code, or mend the table");
         file.complain(&file.shipped, at, &cure)
     };
-    let names = root_names(&file.path, &file.shipped).into_iter();
-    names.filter(|(_, name)| wrong(name)).map(complain).collect()
+    // The root of such a crate has the names of all that its modules may use.
+    let root =
+        ONE_ROOM.contains(&room).then(|| file.shipped.replace("springload_core::", "crate::"));
+    let names = match root {
+        Some(code) if file.path.ends_with("/src/lib.rs") => root_names(&file.path, &code),
+        Some(_) => Vec::new(),
+        None => root_names(&file.path, &file.shipped),
+    };
+    names.into_iter().filter(|(_, name)| wrong(name)).map(complain).collect()
 }
 
 #[test]
@@ -315,6 +337,29 @@ fn a_wrong_import_is_found_in_every_form() {
     assert_eq!(found("src/c/x.rs", "use crate::{a, b};"), 0);
     assert_eq!(found("src/a.rs", "// crate::b\n#[cfg(test)] mod t { use crate::b; }"), 0);
     assert_eq!(found("src/new.rs", ""), 1);
+    assert_eq!(found("crates/core/src/a/x.rs", "use crate::b::X; use super::super::c;"), 2);
+    assert_eq!(found("crates/core/src/b/mod.rs", "use super::a; use super::c;"), 1);
+    let table = import_table(&doc.replace("| b |", "| driver |"));
+    let found = |path: &str, code: &str| imports(&File::new(path, code), &table).len();
+    assert_eq!(found("crates/driver/src/lib.rs", "use springload_core::{a, c};"), 1);
+    assert_eq!(found("crates/driver/src/x.rs", "use crate::c::OfItsOwn;"), 0);
+}
+
+/// Complains of other crates of springload that are named by their own names: the table goes by
+/// those that `lib.rs` has given them.
+fn names_crates(file: &File) -> Vec<String> {
+    let words = ["core", "workload", "driver", "load", "report", "embedded"];
+    let words = words.map(|name| format!("springload_{name}::"));
+    ban(file, &file.shipped, &words.each_ref().map(String::as_str), "name it as `lib.rs` does")
+}
+
+#[test]
+fn other_crates_are_named_as_the_root_names_them() {
+    let root = |file: &File| file.path.ends_with("src/lib.rs");
+    let select = |file: &File| file.in_src() && !file.only_tests() && !root(file);
+    check(select, names_crates);
+    let file = File::new("src/a.rs", "use springload_core::op::Op; use my_springload_core::X;");
+    assert_eq!(names_crates(&file).len(), 1);
 }
 
 /// The rooms of `cli` from the top down; files beside them stand below all of these.
@@ -357,7 +402,7 @@ fn an_import_upwards_is_found() {
 // --- drivers ---------------------------------------------------------------------------------
 
 /// The file with the list of drivers.
-const DRIVERS: &str = "src/driver/mod.rs";
+const DRIVERS: &str = "crates/driver/src/lib.rs";
 /// The rooms that do not even have a driver's name in quotes.
 const IGNORANT: [&str; 5] = ["engine", "measure", "run", "record", "report"];
 
@@ -465,7 +510,7 @@ fn a_driver_that_is_named_is_found_in_every_form() {
 
 // --- rooms and documents ---------------------------------------------------------------------
 
-/// Compares the rooms in `src/` with the layout, the import table and the list of planned rooms.
+/// Compares the rooms of all crates with the layout, the import table and the planned rooms.
 fn rooms(paths: &[&str], document: &str) -> Vec<String> {
     let there: BTreeSet<&str> = paths.iter().map(|path| room_of(path)).collect();
     let layout = rows(section(document, "Layout"));
@@ -481,13 +526,13 @@ fn rooms(paths: &[&str], document: &str) -> Vec<String> {
     let mut say = |names: Vec<&&str>, what: &str| {
         out.extend(names.iter().map(|name| format!("ARCHITECTURE.md:1: room `{name}` {what}")));
     };
-    say(there.difference(&layout).collect(), "is in src/ but not in the layout: describe it");
+    say(there.difference(&layout).collect(), "is not in the layout: describe it");
     say(there.intersection(&planned).collect(), "exists: take it off the line `Planned:`");
     say(layout.difference(&table).collect(), "is not in the import table: add it");
     say(table.difference(&layout).collect(), "is not in the layout: add it");
     let gone: Vec<&&str> =
         layout.iter().filter(|name| !there.contains(*name) && !planned.contains(*name)).collect();
-    say(gone, "is not in src/: remove it from ARCHITECTURE.md");
+    say(gone, "is not there: remove it from ARCHITECTURE.md");
     out
 }
 
@@ -693,7 +738,7 @@ fn there_are_no_stubs_and_no_ignored_tests() {
 
 #[test]
 fn only_the_clock_reads_clocks() {
-    check(|file| file.in_src() && file.path != "src/clock.rs", clocks);
+    check(|file| file.in_src() && room_of(&file.path) != "clock", clocks);
 }
 
 #[test]
@@ -732,7 +777,7 @@ fn banned_words_are_found() {
 const STAGES: [&str; 3] = ["\"crud\"", "\"warm_up\"", "\"burst_"];
 
 /// The modules of workloads and the types of their settings, from the list in
-/// `src/workload/mod.rs`.
+/// `crates/workload/src/lib.rs`.
 fn workloads(list: &str) -> Vec<(String, String)> {
     let lines = list.lines().skip_while(|line| !line.starts_with("workloads! {"));
     let line = |line: &str| {
@@ -751,7 +796,7 @@ fn names_workloads(file: &File, list: &[(String, String)]) -> Vec<String> {
     let mut out = ban(file, &file.shipped, &words, "ask it through `StageWork`");
     // How YCSB's dialect measures is read from the properties of its workloads.
     let asks = matches!(room_of(&file.path), "cli" | "selftest")
-        || file.path == "src/plan/ycsb_measurement.rs";
+        || file.path == "crates/load/src/plan/ycsb_measurement.rs";
     if !asks {
         let modules: Vec<_> = list.iter().map(|(it, _)| format!("workload::{it}")).collect();
         let modules: Vec<&str> = modules.iter().map(String::as_str).collect();
@@ -774,7 +819,7 @@ fn names_workloads(file: &File, list: &[(String, String)]) -> Vec<String> {
 }
 
 fn workload_list() -> Vec<(String, String)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/workload/mod.rs");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/workload/src/lib.rs");
     workloads(&std::fs::read_to_string(path).expect("the list of workloads is readable"))
 }
 

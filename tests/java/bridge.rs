@@ -38,7 +38,8 @@ fn framed(content: &[u8]) -> Vec<u8> {
 
 impl Bridge {
     fn start(class_path: &str) -> Self {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("bridge/SpringloadBridge.java");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("crates/driver/bridge/SpringloadBridge.java");
         let mut child = Command::new("java")
             .args(["-Xmx256m", "-cp", class_path])
             .arg(source)

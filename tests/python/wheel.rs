@@ -45,8 +45,8 @@ fn the_wheel_brings_the_programs() {
     for name in [
         "/licenses/LICENSE-MIT",
         "/licenses/LICENSE-APACHE",
-        "/licenses/assets/dejavu/LICENSE",
-        "/licenses/assets/plotly/LICENSE",
+        "/licenses/crates/report/assets/dejavu/LICENSE",
+        "/licenses/crates/report/assets/plotly/LICENSE",
         "springload/py.typed",
     ] {
         assert!(held.contains(name), "{name}: {held}");

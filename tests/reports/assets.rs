@@ -1,11 +1,11 @@
-//! What others wrote and the program carries is what `assets/README.md` says it is.
+//! What others wrote and the program carries is what `crates/report/assets/README.md` says it is.
 
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
 #[test]
 fn assets_are_the_files_that_are_named() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/report/assets");
     let readme = std::fs::read_to_string(folder.join("README.md")).expect("a list of assets");
     let mut checked = 0;
     for row in readme.lines().filter(|line| line.starts_with("| `")) {

@@ -1,0 +1,197 @@
+//! What follows for a stage: one verdict, from its account.
+
+use super::facts::{Facts, LoadFacts};
+use super::{Account, Sureness};
+use serde::{Deserialize, Serialize};
+
+/// The share of operations that may fail by the server's fault before a stage counts as degraded.
+const DEGRADED: f64 = 0.10;
+/// The longest acceptable time for which the server is away, in seconds ...
+const AWAY_S: f64 = 1.0;
+/// ... and as a share of the stage.
+const AWAY_SHARE: f64 = 0.01;
+/// An outage of this length, in seconds, says more than the share of what failed.
+const LONG_OUTAGE_S: f64 = 0.1;
+/// The share of offered operations that may be left undone before a load is not sustained.
+const LEFT_OVER: f64 = 0.005;
+/// In less time than this, in seconds, CPU time reflects little but wake-ups and cold caches.
+const SHORT_S: f64 = 0.1;
+
+/// A stage's verdict: the first that applies, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing was measured.
+    Empty,
+    /// springload, not the server, was the limit.
+    ClientBound {
+        /// The share of the stage that the busiest thread was computing.
+        busiest_thread: f64,
+        /// How late operations were begun by the client's own fault, 99th percentile.
+        late_p99_us: f64,
+        /// By what.
+        #[serde(default)]
+        by: Hindrance,
+    },
+    /// The server failed a large share of the operations, or all of them for a while, or answered
+    /// none for a while.
+    Degraded {
+        /// The share of the operations that failed by the server's fault, 0 to 1.
+        failed_share: f64,
+        /// The total length of outages, in seconds.
+        #[serde(default)]
+        outage_s: f64,
+    },
+    /// Agents were lost, so part of the load was missing.
+    AgentsLost {
+        /// Those that were lost in this stage or before it.
+        lost: usize,
+        /// All agents of the run.
+        agents: usize,
+    },
+    /// Less was served than was offered.
+    NotSustained {
+        /// Requests offered per second.
+        offered_per_s: f64,
+        /// Requests served per second.
+        served_per_s: f64,
+        /// Growth of what was waiting, in flight or dropped, per second.
+        backlog_per_s: f64,
+    },
+    /// Less was served than was offered, for want of connections: no figure of the server.
+    BoundByConnections {
+        /// The connections that there were.
+        connections: u64,
+        /// About how many it takes.
+        needed: u64,
+    },
+    /// All that was offered was served.
+    Sustained,
+    /// A closed loop: the server set the pace.
+    Closed,
+    /// A closed loop that was too short to tell whether the client was the limit.
+    TooShort,
+}
+
+/// What made the client the limit of a stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", content = "how_much", rename_all = "snake_case")]
+pub enum Hindrance {
+    /// Older records do not say.
+    #[default]
+    Unknown,
+    /// Its busiest thread computed for this share of the time.
+    Computed(f64),
+    /// A thread waited for a processor for this share of the time.
+    Waited(f64),
+    /// This share of all response times is the client's: answers lay unread.
+    Held(f64),
+    /// Operations of an open loop were begun late: the 99th percentile, in microseconds.
+    Late(f64),
+}
+
+impl Hindrance {
+    fn of(facts: &Facts, account: &Account) -> Self {
+        let threads = &facts.threads;
+        let unknown = account.trust.throughput == Sureness::Unknown;
+        let saturated = unknown && threads.are_saturated(facts.load.open);
+        match () {
+            () if saturated && threads.busiest >= threads.waited => Self::Computed(threads.busiest),
+            () if saturated => Self::Waited(threads.waited),
+            () if facts.load.open => Self::Late(threads.late_p99_us),
+            () => Self::Held(account.client_share),
+        }
+    }
+}
+
+impl LoadFacts {
+    /// Whether all but little of what was due was served, or was left by the client.
+    pub fn is_sustained(&self) -> bool {
+        let left = (self.dropped + self.unsent).saturating_sub(self.unsent_by_client);
+        left as f64 <= self.offered as f64 * LEFT_OVER
+            && self.growth_per_s <= self.offered_per_s * LEFT_OVER
+    }
+}
+
+impl Verdict {
+    /// Judges a stage by what is known of it and its account.
+    pub fn of(facts: &Facts, account: &Account) -> Self {
+        if facts.is_empty() {
+            return Self::Empty;
+        }
+        if let Some(degraded) = degraded(facts) {
+            return degraded;
+        }
+        let (open, trust) = (facts.load.open, account.trust);
+        let bound =
+            trust.throughput == Sureness::Unknown || open && trust.latency == Sureness::Unknown;
+        match bound {
+            true if !open && facts.elapsed_s < SHORT_S => Self::TooShort,
+            true => Self::ClientBound {
+                busiest_thread: facts.threads.busiest,
+                late_p99_us: facts.threads.late_p99_us,
+                by: Hindrance::of(facts, account),
+            },
+            false if !open => Self::Closed,
+            false if facts.load.is_sustained() => Self::Sustained,
+            false => not_sustained(facts),
+        }
+    }
+
+    /// The same of a stage from which so many agents were lost: what would be trustworthy is not.
+    pub const fn with_lost(self, lost: usize, agents: usize) -> Self {
+        if lost > 0 && self.trustworthy() { Self::AgentsLost { lost, agents } } else { self }
+    }
+
+    /// The name used in tables.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::ClientBound { .. } => "client_bound",
+            Self::Degraded { .. } => "degraded",
+            Self::AgentsLost { .. } => "agents_lost",
+            Self::NotSustained { .. } => "not_sustained",
+            Self::BoundByConnections { .. } => "bound_by_connections",
+            Self::Sustained => "sustained",
+            Self::Closed => "closed",
+            Self::TooShort => "too_short",
+        }
+    }
+
+    /// Whether the stage is degraded by the time in which nothing succeeded, rather than by the
+    /// share of what failed: of a moment in which nothing did, that share says more.
+    pub fn is_outage(&self) -> bool {
+        let Self::Degraded { failed_share, outage_s } = *self else { return false };
+        outage_s > 0.0 && (outage_s >= LONG_OUTAGE_S || failed_share <= DEGRADED)
+    }
+
+    /// Whether the numbers can be trusted.
+    pub const fn trustworthy(&self) -> bool {
+        matches!(self, Self::Sustained | Self::Closed | Self::TooShort)
+    }
+}
+
+/// Whether the server failed, by the share of operations or by the time.
+///
+/// The response times of an open loop have the time in which the server is silent in them; a closed
+/// loop sends nothing then.
+fn degraded(facts: &Facts) -> Option<Verdict> {
+    let (failed_share, outage_s) = (facts.failed_share(), facts.away_s());
+    let away = outage_s > AWAY_S || outage_s > facts.measured_s * AWAY_SHARE;
+    (failed_share > DEGRADED || away).then_some(Verdict::Degraded { failed_share, outage_s })
+}
+
+fn not_sustained(facts: &Facts) -> Verdict {
+    let load = &facts.load;
+    if let Some((connections, needed)) = load.bound {
+        return Verdict::BoundByConnections { connections, needed };
+    }
+    let per_s = |count: u64| count as f64 / facts.measured_s;
+    Verdict::NotSustained {
+        offered_per_s: load.offered_per_s,
+        served_per_s: load.served_per_s,
+        // What is unsent was due and not done: the growth has it in it, unless it is too little to
+        // be told from chance.
+        backlog_per_s: per_s(load.dropped) + per_s(load.unsent).max(load.growth_per_s),
+    }
+}

@@ -1,0 +1,18 @@
+//! What every other crate of springload stands on.
+//!
+//! Its modules are for springload's own crates, and may change with any version.
+
+pub mod account;
+pub mod clock;
+pub mod cores;
+pub mod files;
+pub mod generate;
+pub mod http1;
+pub mod journal;
+pub mod measure;
+pub mod mistake;
+pub mod net;
+pub mod op;
+pub mod properties;
+pub mod schema;
+pub mod statistics;

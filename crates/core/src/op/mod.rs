@@ -1,0 +1,214 @@
+//! The vocabulary of one operation: what is asked, what came back, what went wrong.
+//!
+//! Knows nothing about databases, networks or clocks, and imports no other room.
+
+#[cfg(any(test, feature = "testing"))]
+mod draft;
+mod failure;
+mod finding;
+mod pen;
+mod plain;
+mod token;
+mod way;
+
+#[cfg(any(test, feature = "testing"))]
+pub use draft::Draft;
+pub use failure::{Failure, Reason};
+pub use finding::Finding;
+pub use pen::{Fields, Pen, each_member};
+pub use plain::{plain, steers};
+pub use token::Token;
+pub use way::Way;
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Range;
+
+/// The kind of an operation. Its number indexes every per-kind table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum OpKind {
+    /// Many documents in one request.
+    BulkInsert,
+    /// One new document.
+    Create,
+    /// One document by its key.
+    Read,
+    /// A new version of one document.
+    Update,
+    /// The removal of one document.
+    Delete,
+    /// Documents in the order of their identifiers, from one on.
+    Scan,
+    /// A read and an update of the same document, timed as one. Its parts count as themselves.
+    ReadModifyWrite,
+    /// The comparison of what was read with what was written. Nothing is sent for it.
+    Verify,
+    /// Any HTTP request.
+    Request,
+}
+
+impl OpKind {
+    /// Every kind, in report order.
+    pub const ALL: [Self; 9] = [
+        Self::BulkInsert,
+        Self::Create,
+        Self::Read,
+        Self::Update,
+        Self::Delete,
+        Self::Scan,
+        Self::ReadModifyWrite,
+        Self::Verify,
+        Self::Request,
+    ];
+    /// Those that every database should have: all that is done to stored documents.
+    pub const ON_DOCUMENTS: [Self; 6] =
+        [Self::BulkInsert, Self::Create, Self::Read, Self::Update, Self::Delete, Self::Scan];
+    /// The number of kinds: the length of every per-kind table.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// The name used in flags, JSON and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BulkInsert => "bulk_insert",
+            Self::Create => "create",
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Scan => "scan",
+            Self::ReadModifyWrite => "read_modify_write",
+            Self::Verify => "verify",
+            Self::Request => "request",
+        }
+    }
+
+    /// Whether an operation of this kind is one request to the server. The others are made of
+    /// such requests or of what they brought, and must not be counted with them.
+    pub const fn is_request(self) -> bool {
+        !matches!(self, Self::ReadModifyWrite | Self::Verify)
+    }
+
+    /// The index into per-kind tables.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for OpKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A document's number; drivers spell it as an identifier.
+pub type Key = u64;
+
+/// Appends the identifier of the document with this number: its decimal digits.
+#[inline]
+pub fn write_id(key: Key, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(key).as_bytes());
+}
+
+/// One operation on the database. Names and documents travel beside it, in the driver's [`Pen`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// What is asked.
+    pub kind: OpKind,
+    /// The workload's own number for the document, or for the first of several.
+    pub key: Key,
+    /// How many documents the request is about; 1 for all kinds but bulk inserts, and reads if the
+    /// driver says so.
+    pub documents: u32,
+    /// Of a write: the version that it stores, by the workload's own count from 0.
+    pub version: u32,
+    /// The most documents that a scan is to bring, or a read that is about a range of documents;
+    /// 0 for all other kinds.
+    pub limit: u32,
+    /// Of a create: where the document is there already, it takes the new one's members, as if
+    /// it were an update.
+    pub overwrite: bool,
+    /// The version that an update or delete replaces. Without one it goes to whatever is stored,
+    /// and an update changes the fields that it has, no others.
+    pub token: Option<Token>,
+    /// Of a read: the server may say that `token` is still the one, and its statuses are told.
+    pub conditional: bool,
+    /// Where it stands in a larger operation.
+    pub part: Part,
+    /// Of a bulk insert: nobody else writes these documents, so that one which is found to exist
+    /// was inserted by an earlier request whose answer was lost. The driver looks.
+    pub settle: bool,
+}
+
+impl Op {
+    /// The operation on one document, whole in itself.
+    pub const fn single(kind: OpKind, key: Key, token: Option<Token>) -> Self {
+        Self {
+            kind,
+            key,
+            documents: 1,
+            version: 0,
+            limit: 0,
+            overwrite: false,
+            token,
+            conditional: false,
+            part: Part::Whole,
+            settle: false,
+        }
+    }
+}
+
+/// Where a request stands in the operation that is due and timed as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// It is the operation.
+    #[default]
+    Whole,
+    /// It begins a read-modify-write; the next request of the connection ends it.
+    First,
+    /// It ends a read-modify-write, and is sent as soon as the first part is done.
+    Last,
+}
+
+/// What an answer brought beside its [`Reply`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answered<'a> {
+    /// The outcome of each document of an operation on several that succeeded as a whole.
+    pub rows: &'a [Result<Token, Failure>],
+    /// The document that was read, in JSON, if [`Pen::look`] was called; `None`: the driver does
+    /// not keep it.
+    pub document: Option<&'a [u8]>,
+    /// Of a read of several: where each is in `document`; empty: it is not there.
+    pub places: &'a [Range<usize>],
+}
+
+impl<'a> Answered<'a> {
+    /// The outcome of each document of a read of several, with its text.
+    pub fn each(&self) -> impl Iterator<Item = (Result<Token, Failure>, Option<&'a [u8]>)> {
+        let (rows, document) = (self.rows.iter().copied(), self.document);
+        rows.zip(self.places)
+            .map(move |(row, at)| (row, document.and_then(|it| it.get(at.clone()))))
+    }
+}
+
+/// What a server answered to an operation that succeeded: what was to be stored is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// The document's version after the operation, where the database has such and told it.
+    pub token: Option<Token>,
+    /// Accepted but not yet stored as it should be: not on a quorum of nodes (status 202), or only
+    /// batched by the client.
+    pub accepted: bool,
+    /// The documents that a scan has brought.
+    pub rows: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_follows_the_enum_order() {
+        assert!(OpKind::ALL.iter().enumerate().all(|(i, kind)| kind.index() == i));
+    }
+}

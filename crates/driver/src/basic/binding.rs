@@ -1,0 +1,37 @@
+//! `BasicDB` and `BasicTSDB`, YCSB's bindings without a server.
+
+use super::{BasicOptions, BasicPlan};
+use crate::properties::PropertyReader;
+use crate::{Binding, Bound, DriverPlan as _, Shown};
+use serde_json::{Map, json};
+
+/// See the module.
+pub(super) const BINDING: Binding = Binding {
+    names: &["basic", "basicts"],
+    classes: &["BasicDB", "BasicTSDB"],
+    properties: &[
+        "basicdb.count",
+        "basicdb.randomizedelay",
+        "basicdb.simulatedelay",
+        "basicdb.verbose",
+    ],
+    flag: "BINDING",
+    site: None,
+    read,
+};
+
+fn read(read: &mut PropertyReader<'_>) -> Bound {
+    let options = BasicOptions {
+        // The most that YCSB's type holds: 24 days.
+        delay_ms: read.within("basicdb.simulatedelay", 0, 0..=0x7fff_ffff) as u32,
+        randomized: read.flag("basicdb.randomizedelay", true),
+        printed: read.flag("basicdb.verbose", true),
+        counted: read.flag("basicdb.count", false),
+    };
+    Bound {
+        address: Some(BasicPlan::CARD.name.to_owned()),
+        options: Map::from_iter([("basic".to_owned(), json!(options))]),
+        shown: Shown { printed: options.printed, counted: options.counted },
+        ..Bound::default()
+    }
+}

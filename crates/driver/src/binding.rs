@@ -1,0 +1,176 @@
+//! Bindings: how YCSB's command line asks for a driver. Does not know YCSB's workloads.
+
+use super::plan::redact;
+use super::{Card, DriverPlan};
+use crate::mistake::Invalid;
+use crate::properties::{Properties, PropertyReader};
+use serde_json::{Map, Value};
+
+/// How a driver is asked for in YCSB's words.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding {
+    /// Its names on the command line; messages use the first.
+    pub names: &'static [&'static str],
+    /// Its Java classes, without YCSB's package.
+    pub classes: &'static [&'static str],
+    /// The properties that it reads.
+    pub properties: &'static [&'static str],
+    /// The flag that mistakes in the address are reported with.
+    pub flag: &'static str,
+    /// A file of settings that it looks for in the folders of the class path.
+    pub site: Option<SiteFile>,
+    /// Reads the properties.
+    pub read: fn(&mut PropertyReader<'_>) -> Bound,
+}
+
+/// A file with settings of a site. Properties override them.
+#[derive(Clone, Copy, Debug)]
+pub struct SiteFile {
+    /// Its name.
+    pub name: &'static str,
+    /// Reads the properties of these names.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub read: fn(&[u8], &[&str]) -> Result<Properties, String>,
+}
+
+/// What a binding makes of the properties.
+#[derive(Clone, Debug, Default)]
+pub struct Bound {
+    /// The target's address; `None` if the workload names the servers.
+    pub address: Option<String>,
+    /// Settings specific to the driver, named as in its plan.
+    pub options: Map<String, Value>,
+    /// What to tell the user that is no mistake.
+    pub notes: Vec<String>,
+    /// The table must exist: it is not created.
+    pub must_exist: bool,
+    /// How records are gathered before they are sent.
+    pub buffer: Option<Buffer>,
+    /// What is shown of operations.
+    pub shown: Shown,
+    /// The timeout of an operation, in nanoseconds, instead of the dialect's own.
+    pub timeout_ns: Option<u64>,
+}
+
+/// Writes are gathered, and sent together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// The property that asks for it.
+    pub property: &'static str,
+    /// The bytes of what is sent together.
+    pub bytes: u64,
+}
+
+/// What is shown of operations that are not sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// They are printed.
+    pub printed: bool,
+    /// Different ones are counted.
+    pub counted: bool,
+}
+
+impl Binding {
+    /// The classes of a binding that is one of Java, whichever the property `db` names: it is given
+    /// all properties, and those of the two names below for Java itself.
+    pub(super) const ANY_CLASS: &[&str] = &["*"];
+    /// The class path.
+    pub const CLASS_PATH: &str = "springload.class-path";
+    /// Arguments of Java.
+    pub const JVM_ARGUMENTS: &str = "springload.jvm-args";
+
+    /// Whether it takes any class.
+    pub fn takes_any_class(&self) -> bool {
+        self.classes == Self::ANY_CLASS
+    }
+
+    /// The binding of a driver to which YCSB has none: it is asked for by its own name, and
+    /// `property` has its address.
+    pub(super) const fn by_address<P: DriverPlan>(
+        name: &'static [&'static str; 1],
+        property: &'static [&'static str; 1],
+        flag: &'static str,
+    ) -> Self {
+        let read = |read: &mut PropertyReader<'_>| Bound {
+            address: Some(read.text(&format!("{}.url", P::CARD.name), P::CARD.name)),
+            ..Bound::default()
+        };
+        Self { names: name, classes: &[], properties: property, flag, site: None, read }
+    }
+
+    /// What to do about a name that no binding has.
+    pub fn cure(name: &str) -> String {
+        let absent = super::ABSENT.iter().find(|it| name.starts_with(it.name));
+        absent.map_or_else(|| format!("give one of {}", Self::all_names()), |it| it.cure())
+    }
+
+    /// The driver and the binding of this name.
+    pub fn named(name: &str) -> Option<&'static (Card, Self)> {
+        super::BINDINGS.iter().find(|(_, binding)| binding.names.contains(&name))
+    }
+
+    /// The driver and the binding of this Java class.
+    pub fn of_class(class: &str) -> Option<&'static (Card, Self)> {
+        let has = |binding: &Self| binding.classes.contains(&class) && !binding.takes_any_class();
+        super::BINDINGS.iter().find(|(_, binding)| has(binding))
+    }
+
+    /// Refuses an address that would lead to another driver than `card`'s.
+    pub fn refusal(&self, card: &Card, address: &str) -> Option<Invalid> {
+        let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+        let leads = match &scheme {
+            Some(scheme) => card.schemes.contains(&scheme.as_str()),
+            None => address == card.name,
+        };
+        (!leads).then(|| {
+            let problem = format!("{:?} is not an address of {}", redact(address), self.names[0]);
+            Invalid::new(self.flag, problem, format!("give {}", card.address))
+        })
+    }
+
+    /// The binding that reads this property.
+    pub fn reading(property: &str) -> Option<&'static Self> {
+        let mut bindings = super::BINDINGS.iter().map(|(_, binding)| binding);
+        bindings.find(|binding| binding.properties.contains(&property))
+    }
+
+    /// The first name of each binding, as a list in words.
+    pub fn all_names() -> String {
+        let names: Vec<_> = super::BINDINGS.iter().map(|(_, binding)| binding.names[0]).collect();
+        names.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BINDINGS;
+    use crate::properties::Properties;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_and_classes_lead_to_one_driver_each() {
+        let (mut names, mut classes) = (HashSet::new(), HashSet::new());
+        for (card, binding) in BINDINGS {
+            assert!(!binding.names.is_empty(), "{}", card.name);
+            assert!(binding.names.iter().all(|name| names.insert(*name)), "{:?}", binding.names);
+            assert!(binding.classes.iter().all(|it| classes.insert(*it)), "{:?}", binding.classes);
+            assert!(binding.flag == "BINDING" || binding.flag.starts_with("-p "), "{}", card.name);
+        }
+    }
+
+    #[test]
+    fn a_driver_without_a_binding_of_ycsb_is_asked_for_by_its_name() {
+        let (card, binding) = Binding::named("line").unwrap();
+        assert_eq!((card.name, binding.flag), ("line", "-p line.url"));
+        assert_eq!(binding.properties, ["line.url"]);
+        let mut properties = Properties::default();
+        let own = (binding.read)(&mut PropertyReader::new(&properties));
+        assert_eq!(own.address.as_deref(), Some("line"));
+        properties.set("line.url", "line://h:1");
+        let other = (binding.read)(&mut PropertyReader::new(&properties));
+        assert_eq!(other.address.as_deref(), Some("line://h:1"));
+    }
+}

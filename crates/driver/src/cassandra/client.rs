@@ -1,0 +1,283 @@
+//! Executes the operations of one session.
+
+use super::{Pool, trouble};
+use crate::json::{quote, write_member};
+use crate::library::{Call, Client, Found, LibraryPen, Local, Trouble};
+use crate::op::{Failure, Op, OpKind, Reply};
+use ::scylla::client::session::Session;
+use ::scylla::response::query_result::{QueryResult, QueryRowsResult};
+use ::scylla::statement::prepared::PreparedStatement;
+use ::scylla::value::{CqlValue, Row};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// How many inserts of a bulk insert are under way at once.
+const AT_ONCE: usize = 256;
+
+/// A statement, and the values for it.
+struct Bound {
+    cql: String,
+    values: Vec<String>,
+}
+
+/// The operations of one session.
+pub(super) struct CassandraClient {
+    pool: Rc<Pool>,
+    session: Option<Arc<Session>>,
+    /// What is sent for the operation: one statement, or one for each document.
+    bound: Result<Vec<Bound>, Trouble>,
+}
+
+impl CassandraClient {
+    pub(super) fn new(pool: Rc<Pool>) -> Self {
+        Self { pool, session: None, bound: Ok(Vec::new()) }
+    }
+
+    fn spell(&self, op: &Op, pen: &LibraryPen) -> Result<Vec<Bound>, Trouble> {
+        let table = &self.pool.target.table;
+        let names = |place| pen.fields(place).map(|(name, _)| name);
+        let values = |place| pen.fields(place).map(|(_, value)| text(value));
+        let key = text(pen.first_name())?;
+        let wanted = || pen.wanted().iter().map(String::as_str);
+        let insert = |place, key| {
+            let values = std::iter::once(text(key)).chain(values(place)).collect::<Result<_, _>>();
+            Ok(Bound { cql: table.insert(names(place)), values: values? })
+        };
+        let one = match op.kind {
+            OpKind::BulkInsert => {
+                return pen.names().enumerate().map(|(place, key)| insert(place, key)).collect();
+            }
+            OpKind::Create => insert(0, pen.first_name())?,
+            // Without a field there is nothing to set, but the row is there.
+            OpKind::Update if names(0).len() == 0 => insert(0, pen.first_name())?,
+            OpKind::Update => {
+                let values = values(0).chain([Ok(key)]).collect::<Result<_, _>>()?;
+                Bound { cql: table.update(names(0)), values }
+            }
+            OpKind::Delete => Bound { cql: table.delete(), values: vec![key] },
+            OpKind::Scan => Bound { cql: table.scan(wanted()), values: vec![key] },
+            _ if op.limit > 0 => {
+                let reason = "rows are in the order of hashes: there is no range of keys to read";
+                return Err(Trouble::new(Failure::Rejected, reason));
+            }
+            _ => Bound { cql: table.select(wanted()), values: vec![key] },
+        };
+        Ok(vec![one])
+    }
+
+    async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, Trouble> {
+        let Call { op, pen, found, probe } = call;
+        let session = self.session.as_ref().ok_or(Failure::Connect)?;
+        let bound = std::mem::replace(&mut self.bound, Ok(Vec::new())).inspect_err(|_| {
+            found.requests = 0;
+        })?;
+        let writes = !matches!(op.kind, OpKind::Read | OpKind::Scan);
+        probe.mark_send();
+        if op.kind == OpKind::BulkInsert {
+            found.requests = bound.len() as u64;
+            let outcomes = insert_all(&self.pool, session, bound).await;
+            probe.mark_received();
+            for outcome in outcomes {
+                match outcome {
+                    Ok(()) => found.stored(),
+                    Err(trouble) => found.failed(trouble),
+                }
+            }
+            return Ok(Reply::default());
+        }
+        let Some(Bound { cql, values }) = bound.into_iter().next() else {
+            return Err(Failure::Rejected.into());
+        };
+        let statement = self.pool.statement(session, &cql, writes).await?;
+        let answer = match op.kind {
+            OpKind::Scan => {
+                let limit = i32::try_from(op.limit).unwrap_or(i32::MAX);
+                let key = values.first().map_or("", String::as_str);
+                session.execute_unpaged(&statement, (key, limit)).await
+            }
+            _ => session.execute_unpaged(&statement, values).await,
+        };
+        probe.mark_received();
+        let answer = answer.map_err(|error| trouble::of(&error))?;
+        match op.kind {
+            OpKind::Read => read(answer, pen.looks(), found),
+            OpKind::Scan => scanned(answer, found),
+            _ => Ok(Reply::default()),
+        }
+    }
+}
+
+impl Client for CassandraClient {
+    fn is_connected(&self) -> bool {
+        self.session.is_some()
+    }
+
+    fn connect(&mut self) -> Local<'_, Result<(), Trouble>> {
+        Box::pin(async {
+            self.session = Some(self.pool.connect().await?);
+            Ok(())
+        })
+    }
+
+    /// The library keeps its connections: the answer to a request that was given up is for nobody.
+    fn disconnect(&mut self) {
+        self.session = None;
+    }
+
+    fn prepare(&mut self, op: &Op, pen: &LibraryPen) {
+        self.bound = self.spell(op, pen);
+    }
+
+    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, Trouble>> {
+        Box::pin(self.carry_out(call))
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<String, Trouble> {
+    let wrong = |_| Trouble::new(Failure::Rejected, "the text is not UTF-8");
+    String::from_utf8(bytes.to_vec()).map_err(wrong)
+}
+
+/// Inserts many rows, each with its own statement: rows of several partitions do not belong in a
+/// batch. Returns the outcome of each.
+async fn insert_all(
+    pool: &Pool,
+    session: &Arc<Session>,
+    bound: Vec<Bound>,
+) -> Vec<Result<(), Trouble>> {
+    // What is not noted otherwise.
+    let mut outcomes = vec![Err(Failure::Unanswered.into()); bound.len()];
+    let mut under_way = JoinSet::new();
+    for (place, Bound { cql, values }) in bound.into_iter().enumerate() {
+        match pool.statement(session, &cql, true).await {
+            Ok(statement) => {
+                under_way.spawn(insert(place, session.clone(), statement, values));
+            }
+            Err(trouble) => outcomes[place] = Err(trouble),
+        }
+        if under_way.len() >= AT_ONCE
+            && let Some(Ok((place, outcome))) = under_way.join_next().await
+        {
+            outcomes[place] = outcome;
+        }
+    }
+    while let Some(ended) = under_way.join_next().await {
+        if let Ok((place, outcome)) = ended {
+            outcomes[place] = outcome;
+        }
+    }
+    outcomes
+}
+
+async fn insert(
+    place: usize,
+    session: Arc<Session>,
+    statement: PreparedStatement,
+    values: Vec<String>,
+) -> (usize, Result<(), Trouble>) {
+    let done = session.execute_unpaged(&statement, values).await;
+    let outcome = done.map(|_| ()).map_err(|error| {
+        let trouble = trouble::of(&error);
+        match trouble.failure {
+            // It is not known whether it was carried out.
+            Failure::Timeout | Failure::Reset => {
+                Trouble { failure: Failure::Unanswered, ..trouble }
+            }
+            _ => trouble,
+        }
+    });
+    (place, outcome)
+}
+
+/// The rows of an answer, not yet taken apart.
+fn brought(answer: QueryResult) -> Result<QueryRowsResult, Trouble> {
+    answer.into_rows_result().map_err(|error| wrong(error.to_string()))
+}
+
+fn wrong(error: String) -> Trouble {
+    Trouble::new(Failure::Protocol, error)
+}
+
+/// The rows as JSON objects.
+fn spelled(brought: &QueryRowsResult) -> Result<Vec<Vec<u8>>, Trouble> {
+    let names: Vec<_> = brought.column_specs().iter().map(|it| it.name().to_owned()).collect();
+    let rows = brought.rows::<Row>().map_err(|error| wrong(error.to_string()))?;
+    let spelled = |row: Row| {
+        let mut out = Vec::new();
+        write(&names, &row.columns, &mut out);
+        out
+    };
+    rows.map(|row| row.map(spelled).map_err(|error| wrong(error.to_string()))).collect()
+}
+
+/// Keeps the row that was read.
+fn read(answer: QueryResult, looks: bool, found: &mut Found) -> Result<Reply, Trouble> {
+    let brought = brought(answer)?;
+    if brought.rows_num() == 0 {
+        return Err(Failure::NotFound.into());
+    }
+    found.received = brought.rows_bytes_size() as u64;
+    if looks {
+        found.document = spelled(&brought)?.swap_remove(0);
+    }
+    Ok(Reply::default())
+}
+
+/// Keeps the rows of a scan.
+fn scanned(answer: QueryResult, found: &mut Found) -> Result<Reply, Trouble> {
+    let brought = brought(answer)?;
+    found.received = brought.rows_bytes_size() as u64;
+    let rows = brought.rows_num() as u32;
+    found.scanned = Some(Box::new(move || spelled(&brought).unwrap_or_default()));
+    Ok(Reply { rows, ..Reply::default() })
+}
+
+/// A row as a JSON object. Columns without a value are left out.
+fn write(names: &[String], row: &[Option<CqlValue>], out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (name, value) in names.iter().zip(row) {
+        let Some(value) = value else { continue };
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        match value {
+            CqlValue::Text(text) | CqlValue::Ascii(text) => {
+                write_member(name, text.as_bytes(), out);
+            }
+            CqlValue::Blob(bytes) => write_member(name, bytes, out),
+            CqlValue::Int(number) => write_plain(name, &number.to_string(), out),
+            CqlValue::BigInt(number) => write_plain(name, &number.to_string(), out),
+            CqlValue::Boolean(value) => write_plain(name, &value.to_string(), out),
+            other => write_member(name, other.to_string().as_bytes(), out),
+        }
+    }
+    out.push(b'}');
+}
+
+fn write_plain(name: &str, value: &str, out: &mut Vec<u8>) {
+    quote(name, out);
+    out.push(b':');
+    out.extend_from_slice(value.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_json_objects_without_what_is_null() {
+        let names = ["y_id", "a", "b", "c", "d"].map(str::to_owned);
+        let row = [
+            Some(CqlValue::Text("k\"".to_owned())),
+            None,
+            Some(CqlValue::Blob(b"x{".to_vec())),
+            Some(CqlValue::BigInt(7)),
+            Some(CqlValue::List(vec![CqlValue::Int(1)])),
+        ];
+        let mut out = Vec::new();
+        write(&names, &row, &mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, r#"{"y_id":"k\"","b":"x{","c":7,"d":"[1]"}"#);
+    }
+}

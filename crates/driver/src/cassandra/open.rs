@@ -1,0 +1,212 @@
+//! Before the first stage: the cluster, credentials, the keyspace and the table.
+
+use super::cql::{KEY, Table, create_keyspace, drop_keyspace};
+use super::plan::{CassandraPlan, TABLE};
+use super::{Cassandra, Servers, trouble};
+use crate::library::{Library, Trouble};
+use crate::op::{Failure, Reason};
+use crate::plan::locked_out;
+use crate::{DatabasePlan, Opening, ServerFacts, TargetError};
+use ::scylla::client::session::Session;
+use ::scylla::value::{CqlValue, Row};
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// YCSB's fields, for a table of which nothing else is known.
+const FIELDS: usize = 10;
+
+/// Connects, authenticates, and finds or creates the table.
+pub(super) async fn open(
+    plan: &CassandraPlan,
+    opening: &Opening,
+) -> Result<(Library, ServerFacts), TargetError> {
+    let place = Place::of(plan, opening);
+    let servers = Servers {
+        hosts: plan.hosts(),
+        login: plan.user.clone().zip(plan.password.clone()),
+        keyspace: place.keyspace.clone(),
+        connections: NonZeroUsize::try_from(plan.pool).unwrap_or(NonZeroUsize::MIN),
+        timeout: Duration::from_nanos(opening.timeout_ns),
+    };
+    let failed = |trouble: Trouble| unusable(plan, &trouble);
+    reach(plan, servers.timeout).await?;
+    let session = servers.connect().await.map_err(failed)?;
+    let admin = Admin { servers: &servers, session: &session };
+    let version = admin.ask("SELECT release_version FROM system.local", &[]).await;
+    let version = version.map_err(failed)?.into_iter().flatten().next().unwrap_or_default();
+    let (table, removal) = make(&admin, plan, opening, &place).await?;
+    let same_machine = plan.hosts().iter().all(|host| is_here(host));
+    let facts = ServerFacts {
+        url: plan.server.clone(),
+        name: "cassandra".to_owned(),
+        version,
+        same_machine,
+        database: format!("{}.{}", place.keyspace, place.table),
+        created: removal.is_some(),
+    };
+    let removal = removal.filter(|_| plan.database.is_removed());
+    let (read, write) = (plan.read_consistency, plan.write_consistency);
+    Ok((Library::new(Cassandra { servers, table, read, write, removal }), facts))
+}
+
+/// Whether one of the servers can be reached: the library does not say why none can.
+async fn reach(plan: &CassandraPlan, timeout: Duration) -> Result<(), TargetError> {
+    let mut why = String::new();
+    for host in plan.hosts() {
+        match tokio::time::timeout(timeout, tokio::net::TcpStream::connect(&host)).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => why = error.to_string(),
+            Err(_) => "no answer in time".clone_into(&mut why),
+        }
+    }
+    Err(TargetError(format!("cannot reach {}: {why}", plan.server)))
+}
+
+/// Where the rows are.
+struct Place {
+    keyspace: String,
+    table: String,
+}
+
+impl Place {
+    /// A scratch keyspace is named anew, and has the usual table.
+    fn of(plan: &CassandraPlan, opening: &Opening) -> Self {
+        if let Some(table) = plan.database.name() {
+            return Self { keyspace: plan.parent.clone(), table: table.to_owned() };
+        }
+        Self { keyspace: plan.database.name_or_new(opening), table: TABLE.to_owned() }
+    }
+}
+
+/// A session for a few statements.
+struct Admin<'a> {
+    servers: &'a Servers,
+    session: &'a Session,
+}
+
+impl Admin<'_> {
+    /// The rows that a statement finds, of which all columns are text.
+    async fn ask(&self, cql: &str, values: &[&str]) -> Result<Vec<Vec<String>>, Trouble> {
+        let asking = self.session.query_unpaged(cql, values);
+        let answer = tokio::time::timeout(self.servers.timeout, asking).await;
+        let answer = answer.map_err(|_| Trouble::new(Failure::Timeout, "no answer in time"))?;
+        let answer = answer.map_err(|error| trouble::of(&error))?;
+        let wrong = |error: String| Trouble::new(Failure::Protocol, error);
+        let rows = answer.into_rows_result().map_err(|error| wrong(error.to_string()))?;
+        let rows = rows.rows::<Row>().map_err(|error| wrong(error.to_string()))?;
+        let text = |row: Row| {
+            let text =
+                |value: Option<CqlValue>| value.and_then(CqlValue::into_string).unwrap_or_default();
+            row.columns.into_iter().map(text).collect()
+        };
+        rows.map(|row| row.map(text))
+            .collect::<Result<_, _>>()
+            .map_err(|error| wrong(error.to_string()))
+    }
+
+    async fn command(&self, cql: &str) -> Result<(), Trouble> {
+        self.servers.command(self.session, cql).await
+    }
+}
+
+/// Finds the table or creates it. Also returns how to remove what was created.
+async fn make(
+    admin: &Admin<'_>,
+    plan: &CassandraPlan,
+    opening: &Opening,
+    place: &Place,
+) -> Result<(Table, Option<String>), TargetError> {
+    let failed = |trouble: Trouble| unusable(plan, &trouble);
+    let Place { keyspace, table } = place;
+    let columns = admin
+        .ask(
+            "SELECT column_name, kind FROM system_schema.columns \
+             WHERE keyspace_name = ? AND table_name = ?",
+            &[keyspace, table],
+        )
+        .await
+        .map_err(failed)?;
+    let made = || Table::new(keyspace, table, KEY, fields(opening));
+    if !columns.is_empty() && plan.database.must_be_new() && !opening.as_it_is {
+        return Err(TargetError(format!(
+            "table {keyspace}.{table} exists already; add --use-existing to use it (it will not \
+             be dropped), or name another"
+        )));
+    }
+    if !columns.is_empty() {
+        return Ok((found(place, &columns)?, None));
+    }
+    if opening.as_it_is {
+        return Ok((made(), None));
+    }
+    let cql = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
+    let known = !admin.ask(cql, &[keyspace]).await.map_err(failed)?.is_empty();
+    let new_keyspace = create_keyspace(keyspace, plan.replication.get());
+    if matches!(plan.database, DatabasePlan::Existing { .. }) {
+        let (what, first) = if known {
+            (format!("table {keyspace}.{table}"), String::new())
+        } else {
+            (format!("keyspace {keyspace}"), format!("{new_keyspace}; "))
+        };
+        return Err(TargetError(format!(
+            "there is no {what} on {}; create it first ({first}{}), or leave out --use-existing",
+            plan.server,
+            made().create()
+        )));
+    }
+    if !known {
+        admin.command(&new_keyspace).await.map_err(failed)?;
+    }
+    if let Err(trouble) = admin.command(&made().create()).await {
+        if !known {
+            // What the run cannot use is not left behind.
+            let _ = admin.command(&drop_keyspace(keyspace)).await;
+        }
+        return Err(failed(trouble));
+    }
+    let removal = if known { made().drop() } else { drop_keyspace(keyspace) };
+    Ok((made(), Some(removal)))
+}
+
+/// The table with these columns, of which one must be the key.
+fn found(place: &Place, columns: &[Vec<String>]) -> Result<Table, TargetError> {
+    let Place { keyspace, table } = place;
+    let of_kind = |wanted: &str| {
+        let kind = |column: &&Vec<String>| column.get(1).is_some_and(|kind| kind == wanted);
+        columns.iter().filter(kind).filter_map(|column| column.first().cloned()).collect::<Vec<_>>()
+    };
+    match (&of_kind("partition_key")[..], of_kind("clustering").len()) {
+        ([key], 0) => Ok(Table::new(keyspace, table, key, of_kind("regular"))),
+        _ => Err(TargetError(format!(
+            "table {keyspace}.{table} has a key of several columns; name a table whose only key \
+             is a column of text, such as YCSB's {KEY}"
+        ))),
+    }
+}
+
+/// The columns of a new table: as the documents have fields, or as YCSB's table has.
+fn fields(opening: &Opening) -> Vec<String> {
+    if opening.fields.is_empty() {
+        return (0..FIELDS).map(|place| format!("field{place}")).collect();
+    }
+    opening.fields.clone()
+}
+
+fn is_here(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |it| it.0).trim_matches(['[', ']']);
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Why a cluster that was reached cannot be used, and what to do about it.
+fn unusable(plan: &CassandraPlan, trouble: &Trouble) -> TargetError {
+    let (server, reason) = (&plan.server, Reason::new(None, &trouble.reason).reason);
+    TargetError(match trouble.failure {
+        Failure::Authentication => locked_out(server, &reason, (&plan.user, &plan.password)),
+        failure if !failure.answered() => format!(
+            "what answers at {server} does not speak CQL's binary protocol ({reason}); name a \
+             Cassandra server and its native port (9042), without TLS"
+        ),
+        _ => format!("{server} cannot be used: {reason}"),
+    })
+}

@@ -1,0 +1,273 @@
+//! The target as planned: servers, a table, and how consistent requests are.
+
+use super::binding::BINDING;
+use super::open;
+use crate::library::Library;
+use crate::mistake::Invalid;
+use crate::op::OpKind;
+use crate::secrets::is_hidden;
+use crate::{
+    Auth, Binding, Card, DatabasePlan, DriverPlan, Opening, Planned, ServerFacts, TargetAsked,
+    TargetError,
+};
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
+
+/// YCSB's keyspace and table.
+pub(super) const YCSB: &str = "ycsb";
+pub(super) const TABLE: &str = "usertable";
+/// More copies, or connections to a server, are a mistake.
+const MOST: u32 = 1_000;
+
+/// The cluster and table of a run. Serialises without its password.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CassandraPlan {
+    /// The servers' address without path, user or password.
+    pub server: String,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The password. Never stored.
+    #[serde(default, skip_serializing_if = "is_hidden")]
+    pub password: Option<String>,
+    /// The keyspace; empty for a scratch keyspace.
+    pub parent: String,
+    /// The table, or the scratch keyspace.
+    pub database: DatabasePlan,
+    /// How many servers must have answered a read.
+    pub read_consistency: Consistency,
+    /// How many servers must have stored a write.
+    pub write_consistency: Consistency,
+    /// Copies of each row, if this run creates the keyspace.
+    pub replication: NonZeroU32,
+    /// Connections of each thread to each server.
+    pub pool: NonZeroU32,
+}
+
+/// How many servers must have answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Consistency {
+    /// Any server, even one that only keeps a hint; for writes.
+    Any,
+    /// One.
+    One,
+    /// Two.
+    Two,
+    /// Three.
+    Three,
+    /// More than half.
+    Quorum,
+    /// All.
+    All,
+    /// More than half of those in this data centre.
+    #[serde(rename = "LOCAL_QUORUM")]
+    LocalQuorum,
+    /// More than half in each data centre; for writes.
+    #[serde(rename = "EACH_QUORUM")]
+    EachQuorum,
+    /// One in this data centre.
+    #[serde(rename = "LOCAL_ONE")]
+    LocalOne,
+}
+
+impl From<Consistency> for ::scylla::statement::Consistency {
+    fn from(level: Consistency) -> Self {
+        match level {
+            Consistency::Any => Self::Any,
+            Consistency::One => Self::One,
+            Consistency::Two => Self::Two,
+            Consistency::Three => Self::Three,
+            Consistency::Quorum => Self::Quorum,
+            Consistency::All => Self::All,
+            Consistency::LocalQuorum => Self::LocalQuorum,
+            Consistency::EachQuorum => Self::EachQuorum,
+            Consistency::LocalOne => Self::LocalOne,
+        }
+    }
+}
+
+/// Settings apart from the address, and its parameters.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Options {
+    read_consistency: Option<Consistency>,
+    write_consistency: Option<Consistency>,
+    replication: Option<NonZeroU32>,
+    pool: Option<NonZeroU32>,
+}
+
+impl Options {
+    /// Reads a parameter of the address; the error says what is wrong with it.
+    fn read(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let level = || {
+            let upper = serde_json::Value::from(value.to_ascii_uppercase());
+            let wrong = |_| format!("{name}={value}, which is no consistency level,");
+            serde_json::from_value(upper).map_err(wrong)
+        };
+        let count = || {
+            let count = value.parse::<NonZeroU32>().ok().filter(|count| count.get() <= MOST);
+            count.ok_or_else(|| format!("{name}={value}, which is no number from 1 to {MOST},"))
+        };
+        match name {
+            "consistency" => {
+                self.read_consistency = Some(level()?);
+                self.write_consistency = self.read_consistency;
+            }
+            "read_consistency" => self.read_consistency = Some(level()?),
+            "write_consistency" => self.write_consistency = Some(level()?),
+            "replication" => self.replication = Some(count()?),
+            "pool" => self.pool = Some(count()?),
+            _ => return Err(format!("{name}, which is no parameter,")),
+        }
+        Ok(())
+    }
+}
+
+impl Planned for CassandraPlan {
+    fn address(&self) -> Option<String> {
+        Some(self.server.clone())
+    }
+
+    fn named_database(&self) -> Option<&str> {
+        self.database.name()
+    }
+
+    /// Rows are in the order of hashes.
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let level = |level: Consistency| {
+            serde_json::to_value(level).ok().and_then(|it| it.as_str().map(str::to_owned))
+        };
+        let auth = if self.user.is_some() { "user and password" } else { "none" };
+        vec![
+            ("authentication", auth.to_owned()),
+            ("consistency of reads", level(self.read_consistency).unwrap_or_default()),
+            ("consistency of writes", level(self.write_consistency).unwrap_or_default()),
+            ("connections of a thread to a server", self.pool.to_string()),
+        ]
+    }
+}
+
+impl DriverPlan for CassandraPlan {
+    type Target = Library;
+
+    const CARD: Card = Card {
+        name: "cassandra",
+        schemes: &["cassandra"],
+        summary: "Cassandra and what speaks CQL's binary protocol",
+        address: "cassandra://[user:password@]host[:port][,host...][/keyspace[/table]]\
+                  [?consistency=LEVEL&replication=N]",
+        operations: &OpKind::ON_DOCUMENTS,
+        documents: true,
+        databases: true,
+        server: true,
+        phases: false,
+    };
+
+    const BINDING: Option<Binding> = Some(BINDING);
+
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
+        let address = asked.address.as_deref().unwrap_or_default();
+        let (_, rest) = address.split_once("://").ok_or_else(|| wrong("no host"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, hosts) = match authority.rsplit_once('@') {
+            Some((login, hosts)) => (Some(login), hosts),
+            None => (None, authority),
+        };
+        let mut options: Options = asked.options(&Self::CARD)?;
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            options.read(name, value).map_err(|problem| wrong(&problem))?;
+        }
+        if !asked.tls.is_default() {
+            let problem = "this driver has no TLS, so that no certificate is looked at";
+            return Err(Invalid::new(asked.tls.flag(), problem, "leave it out"));
+        }
+        if asked.auth != Auth::default() {
+            let problem = "credentials are sent once, when connecting";
+            return Err(Invalid::new(asked.auth_flag, problem, "leave it out"));
+        }
+        if hosts.split(',').any(|host| !is_host(host)) {
+            return Err(wrong("no host, or a port that is no number,"));
+        }
+        let (user, password) = match login.map(|it| it.split_once(':')) {
+            None => (None, None),
+            Some(Some((user, password))) => (Some(decoded(user)), Some(decoded(password))),
+            Some(None) => return Err(wrong("a user without a password")),
+        };
+        let (parent, database) = names(asked, path).map_err(|problem| wrong(&problem))?;
+        Ok(Self {
+            server: format!("cassandra://{hosts}"),
+            user,
+            password,
+            parent,
+            database,
+            read_consistency: options.read_consistency.unwrap_or(Consistency::Quorum),
+            write_consistency: options.write_consistency.unwrap_or(Consistency::Quorum),
+            replication: options.replication.unwrap_or(NonZeroU32::MIN),
+            pool: options.pool.unwrap_or(NonZeroU32::MIN),
+        })
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
+        open::open(self, opening).await
+    }
+}
+
+impl CassandraPlan {
+    /// The servers, each with its port.
+    pub(super) fn hosts(&self) -> Vec<String> {
+        let hosts = self.server.trim_start_matches("cassandra://").split(',');
+        let with_port = |host: &str| match host.rsplit_once(':') {
+            Some((_, port)) if port.parse::<u16>().is_ok() => host.to_owned(),
+            _ => format!("{host}:9042"),
+        };
+        hosts.map(with_port).collect()
+    }
+}
+
+/// The keyspace and the table that are asked for. As in CQL without quotes, case does not matter.
+fn names(asked: &TargetAsked, path: &str) -> Result<(String, DatabasePlan), String> {
+    let path = decoded(path.trim_matches('/')).to_ascii_lowercase();
+    let (keyspace, table) = path.split_once('/').unwrap_or((&path, ""));
+    let default = if keyspace.is_empty() { None } else { Some(TABLE) };
+    let table = Some(table).filter(|table| !table.is_empty()).or(default).map(str::to_owned);
+    let database = asked.database.as_ref().map(|name| name.to_ascii_lowercase());
+    let asked = TargetAsked { database, ..asked.clone() };
+    let database = DatabasePlan::of(&asked, table)?;
+    let known = |name: &str| {
+        let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        letters && (1..=48).contains(&name.len())
+    };
+    for name in database.name().into_iter().chain(Some(keyspace).filter(|it| !it.is_empty())) {
+        if !known(name) {
+            return Err(format!("{name:?}, which is no name of a keyspace or table,"));
+        }
+    }
+    let keyspace = match (keyspace, database.name()) {
+        ("", Some(_)) => YCSB,
+        (keyspace, _) => keyspace,
+    };
+    Ok((keyspace.to_owned(), database))
+}
+
+/// Whether this is a host, perhaps with a port.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (text, "1"),
+    };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    !bare.is_empty() && bare.chars().all(known) && port.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}

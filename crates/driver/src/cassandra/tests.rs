@@ -1,0 +1,120 @@
+//! Addresses and plans, and peers that are no Cassandra.
+
+use super::plan::Consistency;
+use super::*;
+use crate::{DatabasePlan, DriverPlan as _, Existing, Opening, Planned as _, TargetAsked};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+
+fn asked(address: &str, existing: Existing) -> TargetAsked {
+    TargetAsked { existing, ..TargetAsked::at(address) }
+}
+
+fn plan(address: &str) -> Result<CassandraPlan, String> {
+    CassandraPlan::check(&asked(address, Existing::No)).map_err(|mistake| mistake.to_string())
+}
+
+#[test]
+fn addresses_name_servers_a_keyspace_and_a_table() {
+    let scratch = plan("cassandra://h").unwrap();
+    assert_eq!(
+        (scratch.server.as_str(), scratch.hosts()),
+        ("cassandra://h", vec!["h:9042".into()])
+    );
+    assert_eq!(scratch.database, DatabasePlan::Scratch { keep: false });
+    assert_eq!(scratch.read_consistency, Consistency::Quorum);
+    let named = plan("cassandra://a:1,[::1],b/Bench?consistency=one&replication=3&pool=2").unwrap();
+    assert_eq!(named.hosts(), ["a:1", "[::1]:9042", "b:9042"]);
+    assert_eq!((named.parent.as_str(), named.named_database()), ("bench", Some("usertable")));
+    assert_eq!((named.replication.get(), named.pool.get()), (3, 2));
+    assert_eq!(
+        (named.read_consistency, named.write_consistency),
+        (Consistency::One, Consistency::One)
+    );
+    let full = plan("cassandra://ann:p%40w@h/k/things?write_consistency=EACH_QUORUM").unwrap();
+    assert_eq!((full.user.as_deref(), full.password.as_deref()), (Some("ann"), Some("p@w")));
+    assert_eq!(
+        (full.named_database(), full.write_consistency),
+        (Some("things"), Consistency::EachQuorum)
+    );
+    let table =
+        TargetAsked { database: Some("T".into()), ..asked("cassandra://h", Existing::Maybe) };
+    let ycsb = CassandraPlan::check(&table).unwrap();
+    assert_eq!((ycsb.parent.as_str(), ycsb.named_database()), ("ycsb", Some("t")));
+}
+
+#[test]
+fn wrong_addresses_are_refused_without_their_password() {
+    for (address, told) in [
+        ("cassandra://", "no host"),
+        ("cassandra://u:pw@h:x", "no host, or a port that is no number"),
+        ("cassandra://u:pw@h,", "no host, or a port that is no number"),
+        ("cassandra://u@h", "a user without a password"),
+        ("cassandra://u:pw@h/a/b/c", "no name of a keyspace or table"),
+        ("cassandra://u:pw@h/a-b", "no name of a keyspace or table"),
+        ("cassandra://u:pw@h?consistency=some", "no consistency level"),
+        ("cassandra://u:pw@h?replication=0", "no number from 1 to 1000"),
+        ("cassandra://u:pw@h?x=1", "x, which is no parameter"),
+    ] {
+        let found = plan(address).unwrap_err();
+        assert!(found.starts_with("TARGET: ") && found.contains(told), "{found}");
+        assert!(!found.contains("pw"), "{found}");
+    }
+    let existing = CassandraPlan::check(&asked("cassandra://h", Existing::Yes)).unwrap_err();
+    assert!(existing.to_string().contains("--use-existing but no database"), "{existing}");
+    let authority = TargetAsked {
+        tls: crate::net::TlsOptions {
+            authorities: Some("ca.pem".into()),
+            ..crate::net::TlsOptions::default()
+        },
+        ..asked("cassandra://h", Existing::No)
+    };
+    let told = CassandraPlan::check(&authority).unwrap_err().to_string();
+    assert!(told.starts_with("--tls-ca: "), "{told}");
+}
+
+#[test]
+fn a_plan_is_stored_without_its_password() {
+    let plan = plan("cassandra://ann:secret@h/k?consistency=local_one").unwrap();
+    let stored = serde_json::to_string(&plan).unwrap();
+    assert!(stored.contains("ann") && !stored.contains("secret"), "{stored}");
+    assert!(stored.contains("\"LOCAL_ONE\""), "{stored}");
+    let again: CassandraPlan = serde_json::from_str(&stored).unwrap();
+    assert_eq!(again, CassandraPlan { password: None, ..plan });
+}
+
+/// A peer that says this to whatever comes, and closes the connection if it ends with `!`.
+fn liar(answer: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                while matches!(stream.read(&mut [0; 4096]), Ok(1..)) {
+                    let _ = stream.write_all(answer.strip_suffix(b"!").unwrap_or(answer));
+                    if answer.ends_with(b"!") {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn peers_that_cannot_be_used_are_told_before_a_run() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (address, told) in [
+        (closed, "cannot reach cassandra://HOST: "),
+        (liar(b"HTTP/1.1 400 Bad Request\r\n\r\n!"), "what answers at cassandra://HOST does not"),
+        (liar(b"!"), "what answers at cassandra://HOST does not speak CQL's binary protocol ("),
+        (liar(b""), "what answers at cassandra://HOST does not speak CQL's binary protocol ("),
+    ] {
+        let plan = plan(&format!("cassandra://{address}")).unwrap();
+        let opening = Opening { timeout_ns: 1_000_000_000, ..Opening::default() };
+        let found = plan.open(&opening).await.unwrap_err().to_string();
+        assert!(found.starts_with(&told.replace("HOST", &address.to_string())), "{found}");
+        assert_eq!(found.lines().count(), 1, "{found}");
+    }
+}

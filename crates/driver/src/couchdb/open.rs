@@ -1,0 +1,341 @@
+//! Before the first stage and after the last: server, credentials, the database and its size.
+
+use super::nodes::Node;
+use super::plan::{CouchPlan, NodePlan};
+use super::{Admin, AdminError, CouchDb, Credentials, encode_segment};
+use crate::clock::{Clock, Nanos, SECOND_NS};
+use crate::net::Endpoint;
+use crate::{DatabasePlan, OWN_SERVERS, Opening, ServerFacts, Size, TargetError};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use url::Url;
+
+/// How long one of several nodes may take to answer before the run begins.
+const NODE_PATIENCE_NS: Nanos = 5 * SECOND_NS;
+/// How long it may take until a new database is on all nodes.
+const SOON_NS: Nanos = 5 * SECOND_NS;
+
+impl From<AdminError> for TargetError {
+    fn from(error: AdminError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Finds the servers, authenticates, and creates or finds the database.
+pub(super) async fn open(
+    plan: &CouchPlan,
+    opening: &Opening,
+) -> Result<(CouchDb, ServerFacts), TargetError> {
+    let (nodes, there) = enter_all(plan, opening).await?;
+    let mut there = there.into_iter();
+    let (server, mut admin, welcome) = there.next().expect("one node is there");
+    let name = plan.database.name_or_new(opening);
+    let path = format!("/{}", encode_segment(&name));
+    let made = format!("{path}{}", plan.making.query());
+    let created = match plan.database {
+        _ if opening.as_it_is => false,
+        DatabasePlan::New { .. } | DatabasePlan::Scratch { .. } => {
+            make(&mut admin, &made, &name).await?;
+            true
+        }
+        DatabasePlan::Kept { .. } => make_if_missing(&mut admin, &path, &made).await?,
+        DatabasePlan::Existing { .. } => {
+            find(&mut admin, &server, &path, &name).await?;
+            false
+        }
+    };
+    for (other, mut look, _) in there.filter(|_| !opening.as_it_is) {
+        if let Err(error) = find_soon(&mut look, (&server, &other), &path, &name).await {
+            // It was made a moment ago, and nothing is in it.
+            if created {
+                let _ = remove(&mut admin, &path).await;
+            }
+            return Err(error);
+        }
+    }
+    let removed = plan.database.is_removed() && !opening.as_it_is;
+    let facts = ServerFacts {
+        url: server,
+        name: called(&welcome),
+        version: welcome["version"].as_str().unwrap_or_default().to_owned(),
+        same_machine: nodes.iter().any(|node| node.endpoint.is_loopback()),
+        database: name.clone(),
+        created,
+    };
+    let target = CouchDb::on(nodes, &name)
+        .with_pinned(plan.pin)
+        .with_cached_updates(plan.cached_updates)
+        .with_administration(opening.timeout_ns, removed);
+    Ok((target, facts))
+}
+
+/// A node that is there: its address, its administration and its welcome.
+type There = (String, Admin, Value);
+
+/// Finds the servers and authenticates: all nodes, and those that are there, at least one.
+async fn enter_all(
+    plan: &CouchPlan,
+    opening: &Opening,
+) -> Result<(Vec<Node>, Vec<There>), TargetError> {
+    let all = plan.all(opening.stand_in.as_ref());
+    let several = all.len() > 1;
+    let (mut nodes, mut there, mut away) = (Vec::new(), Vec::new(), None);
+    for node in all {
+        let (admin, welcome) = enter(plan, &node, opening, several).await?;
+        let credentials = admin.credentials().clone();
+        let known = Node::new(admin.endpoint().clone(), credentials, &plan.headers);
+        match welcome {
+            Ok(welcome) => {
+                nodes.push(known);
+                there.push((node.server, admin, welcome));
+            }
+            Err(error) => {
+                nodes.push(known.gone());
+                away.get_or_insert(error);
+            }
+        }
+    }
+    match away.filter(|_| there.is_empty()) {
+        Some(error) => {
+            Err(TargetError(format!("{error}; none of the other nodes answers, either")))
+        }
+        None => Ok((nodes, there)),
+    }
+}
+
+/// Finds a server and authenticates: its administration and its welcome. If it is one of
+/// `several`, it may be away.
+pub(super) async fn enter(
+    plan: &CouchPlan,
+    node: &NodePlan,
+    opening: &Opening,
+    several: bool,
+) -> Result<(Admin, Result<Value, AdminError>), TargetError> {
+    let server = &node.server;
+    let url = Url::parse(server).map_err(|error| TargetError(error.to_string()))?;
+    let endpoint =
+        Arc::new(Endpoint::resolve(&url, &plan.tls())?.with_max_answer(opening.max_answer));
+    let bare = Node::new(endpoint.clone(), Credentials::None, &plan.headers);
+    // With others to go to, none is waited for long.
+    let patience_ns = if several { NODE_PATIENCE_NS } else { Nanos::MAX };
+    let timeout_ns = opening.timeout_ns.min(patience_ns);
+    let mut admin = Admin::new(&endpoint, plan.credentials(node), timeout_ns);
+    admin = admin.with_lines(&bare.lines);
+    let welcome = match admin.welcome().await {
+        Ok(welcome) => welcome,
+        Err(error @ AdminError::Unreachable { .. }) if several => return Ok((admin, Err(error))),
+        Err(error) => return Err(admin.unless_tls(error).await.into()),
+    };
+    if !speaks_couchdb(&welcome) {
+        return Err(TargetError(format!(
+            "what answers at {server} is not CouchDB (its welcome names no couchdb or pouchdb); \
+             name a CouchDB server, or use springload http"
+        )));
+    }
+    Ok((admin, Ok(welcome)))
+}
+
+/// Looks for a database, which is on one node, on another one. There it may be a little later.
+async fn find_soon(
+    admin: &mut Admin,
+    (server, other): (&str, &str),
+    path: &str,
+    name: &str,
+) -> Result<(), TargetError> {
+    let until = Clock::system().now() + SOON_NS;
+    loop {
+        let (status, body) = admin.request("GET", path, None).await?;
+        if status != 404 {
+            admin.expect_reply((status, body), &[200], "GET", path)?;
+            return Ok(());
+        }
+        if Clock::system().now() >= until {
+            return Err(TargetError(format!(
+                "database {name:?} is on {server}, but not on {other}: they are not nodes of one \
+                 cluster; name nodes of one, or one server"
+            )));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Creates a database that must not exist.
+async fn make(admin: &mut Admin, path: &str, name: &str) -> Result<(), TargetError> {
+    let (status, body) = admin.request("PUT", path, None).await?;
+    match status {
+        201 | 202 => {}
+        412 => {
+            return Err(TargetError(format!(
+                "database {name:?} exists already; add --use-existing to use it (it will not \
+                 be deleted), or name another"
+            )));
+        }
+        400 => {
+            let reason = body["reason"].as_str().unwrap_or("it is no name").trim_end_matches('.');
+            let problem = format!("the server refuses the database name {name:?}: {reason}");
+            return Err(TargetError(format!("{problem}; give another")));
+        }
+        _ => {
+            admin.expect_reply((status, body), &[201], "PUT", path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Creates a database if it is missing; returns whether it did. Another client may create it first.
+async fn make_if_missing(admin: &mut Admin, path: &str, made: &str) -> Result<bool, TargetError> {
+    let (status, body) = admin.request("GET", path, None).await?;
+    if status != 404 {
+        admin.expect_reply((status, body), &[200], "GET", path)?;
+        return Ok(false);
+    }
+    let (status, body) = admin.request("PUT", made, None).await?;
+    admin.expect_reply((status, body), &[201, 202, 412], "PUT", made)?;
+    Ok(status != 412)
+}
+
+/// Looks for a database that must exist.
+async fn find(admin: &mut Admin, server: &str, path: &str, name: &str) -> Result<(), TargetError> {
+    let (status, body) = admin.request("GET", path, None).await?;
+    if status == 404 {
+        return Err(TargetError(format!(
+            "there is no database {name:?} on {server}; create it first (curl -X PUT \
+             {server}{path})"
+        )));
+    }
+    admin.expect_reply((status, body), &[200], "GET", path)?;
+    Ok(())
+}
+
+/// Removes a database. Retries if the server is busy for a moment, as it may be after heavy load.
+pub(super) async fn remove(admin: &mut Admin, path: &str) -> Result<(), AdminError> {
+    let mut pauses = [Duration::from_millis(200), Duration::from_secs(1)].into_iter();
+    loop {
+        let removed = match admin.log_in().await {
+            Ok(()) => admin.expect(&[200, 202, 404], "DELETE", path, None).await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        let busy = matches!(removed, Err(AdminError::Unexpected { status: 429 | 503, .. }));
+        match pauses.next() {
+            Some(pause) if busy => tokio::time::sleep(pause).await,
+            _ => return removed,
+        }
+    }
+}
+
+/// Whether a server's welcome is that of CouchDB or of a compatible database. On other servers no
+/// database is created or deleted.
+fn speaks_couchdb(welcome: &Value) -> bool {
+    let names = |name: &String| name.contains("couchdb") || name.contains("pouchdb");
+    welcome.as_object().is_some_and(|members| members.keys().any(names))
+}
+
+/// What a server calls itself: `couchdb`, `express-pouchdb`. springload's own servers, which say
+/// `couchdb` so that all clients take them for it, name themselves as the vendor.
+fn called(welcome: &Value) -> String {
+    let vendor = welcome["vendor"]["name"].as_str();
+    let own = vendor.filter(|name| name.starts_with(OWN_SERVERS));
+    let brand = || welcome.as_object().and_then(|members| members.keys().next());
+    own.map(str::to_owned).or_else(|| brand().cloned()).unwrap_or_default()
+}
+
+impl Admin {
+    /// Logs in, and returns what the server says of itself.
+    async fn welcome(&mut self) -> Result<Value, AdminError> {
+        self.log_in().await?;
+        Ok(self.expect(&[200], "GET", "/", None).await?.1)
+    }
+}
+
+impl CouchDb {
+    /// The administration of each node, on a connection of its own; those that were there when last
+    /// asked come first.
+    pub(super) fn admins(&self) -> impl Iterator<Item = Admin> {
+        let mut nodes: Vec<&Node> = self.nodes.iter().collect();
+        nodes.sort_by_key(|node| node.is_gone());
+        let timeout_ns = self.timeout_ns;
+        nodes.into_iter().map(move |node| {
+            let admin = Admin::new(&node.endpoint, node.credentials.clone(), timeout_ns);
+            admin.with_lines(&node.lines)
+        })
+    }
+
+    /// `/name`, percent-encoded.
+    pub(super) fn database_path(&self) -> &str {
+        // It is percent-encoded, and ends with a slash.
+        std::str::from_utf8(&self.path).unwrap_or_default().trim_end_matches('/')
+    }
+
+    /// Removes the database if the plan says so. Returns whether it did.
+    pub(super) async fn remove(&self) -> Result<bool, TargetError> {
+        let mut away = None;
+        for mut admin in self.admins().filter(|_| self.removed) {
+            match remove(&mut admin, self.database_path()).await {
+                Err(error @ AdminError::Unreachable { .. }) => away = away.or(Some(error)),
+                removed => return Ok(removed.map(|()| true)?),
+            }
+        }
+        away.map_or(Ok(false), |error| Err(error.into()))
+    }
+
+    /// What the server says about the database, if it answers. An expired cookie is renewed.
+    pub(super) async fn ask_size(&self) -> Option<Size> {
+        for mut admin in self.admins() {
+            let path = self.database_path();
+            let Ok(mut answer) = admin.request("GET", path, None).await else { continue };
+            if answer.0 == 401 {
+                admin.log_in().await.ok()?;
+                answer = admin.request("GET", path, None).await.ok()?;
+            }
+            return (answer.0 == 200).then(|| size(&answer.1));
+        }
+        None
+    }
+}
+
+/// Reads the server's answer. Before CouchDB 2 the sizes had other names.
+fn size(told: &Value) -> Size {
+    let either = |new: &Value, old: &Value| new.as_u64().or_else(|| old.as_u64());
+    let sizes = &told["sizes"];
+    Size {
+        at_s: 0.0,
+        documents: told["doc_count"].as_u64(),
+        file_bytes: either(&sizes["file"], &told["disk_size"]),
+        active_bytes: either(&sizes["active"], &told["data_size"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn own_servers_are_told_from_couchdb() {
+        let of = |vendor: &str| {
+            called(&json!({"couchdb": "Welcome", "version": "3.5.0", "vendor": {"name": vendor}}))
+        };
+        assert_eq!(of("The Apache Software Foundation"), "couchdb");
+        assert_eq!(of("springload stand-in"), "springload stand-in");
+        assert_eq!(of("springload null responder"), "springload null responder");
+        assert_eq!(called(&json!({"couchdb": "Welcome", "vendor": "x"})), "couchdb");
+        assert_eq!(called(&json!({"express-pouchdb": "Welcome!"})), "express-pouchdb");
+        assert_eq!(called(&json!([])), "");
+    }
+
+    #[test]
+    fn sizes_by_their_names_of_all_times() {
+        let of = |documents, file_bytes, active_bytes| Size {
+            at_s: 0.0,
+            documents: Some(documents),
+            file_bytes,
+            active_bytes,
+        };
+        let told = json!({"doc_count": 5, "sizes": {"file": 100, "active": 50, "external": 9}});
+        assert_eq!(size(&told), of(5, Some(100), Some(50)));
+        let told = json!({"doc_count": 5, "disk_size": 100, "data_size": 50});
+        assert_eq!(size(&told), of(5, Some(100), Some(50)));
+        assert_eq!(size(&json!({"doc_count": 7})), of(7, None, None));
+    }
+}

@@ -1,0 +1,397 @@
+//! A CouchDB database as planned.
+
+use super::Credentials;
+use super::making::Making;
+use crate::http::masked;
+use crate::mistake::Invalid;
+use crate::net::{Identity, TlsOptions};
+use crate::op::{OpKind, Way};
+use crate::plan::{is_named, with_scheme};
+use crate::secrets::is_hidden;
+use crate::{Auth, Card, DatabasePlan, Existing, Planned, TargetAsked};
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use url::Url;
+
+/// The server and database of a run. Serialises without its password.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CouchPlan {
+    /// The server's address without path, user or password; `None`: the stand-in.
+    pub server: Option<String>,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The password. Never stored.
+    #[serde(default, skip_serializing_if = "is_hidden")]
+    pub password: Option<String>,
+    /// How the credentials are sent.
+    pub auth: Auth,
+    /// The authorities trusted to sign a server's certificate; `None` for the system's.
+    pub tls_ca: Option<PathBuf>,
+    /// Any certificate is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+    /// What the client proves with who it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_identity: Option<Identity>,
+    /// The roles that proxy authentication claims, separated by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roles: Option<String>,
+    /// Headers of every request, `Name: value`; stored without the values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
+    pub headers: Vec<String>,
+    /// The database.
+    pub database: DatabasePlan,
+    /// How it is created, if this run creates it.
+    #[serde(default, skip_serializing_if = "Making::is_default")]
+    pub making: Making,
+    /// An update without a revision is based on the version that the connection last saw.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached_updates: bool,
+    /// The other nodes of the cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodePlan>,
+    /// Connections stay with their nodes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pin: bool,
+}
+
+/// A further node of a cluster. Serialises without its password.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodePlan {
+    /// Its address without path, user or password.
+    pub server: String,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The password. Never stored.
+    #[serde(default, skip_serializing_if = "is_hidden")]
+    pub password: Option<String>,
+}
+
+/// The role that makes databases, and removes them.
+const ADMIN: &str = "_admin";
+
+/// Settings apart from the address.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Options {
+    cached_updates: bool,
+    roles: Option<String>,
+}
+
+impl CouchPlan {
+    /// All nodes, or the only server. `stand_in` is its address where none was given.
+    pub(super) fn all(&self, stand_in: Option<&String>) -> Vec<NodePlan> {
+        let server = self.server.as_ref().or(stand_in).cloned().unwrap_or_default();
+        let first = NodePlan { server, user: self.user.clone(), password: self.password.clone() };
+        std::iter::once(first).chain(self.nodes.iter().cloned()).collect()
+    }
+
+    /// Name and password at a node.
+    pub(super) fn credentials(&self, node: &NodePlan) -> Credentials {
+        let Some(name) = node.user.clone() else { return Credentials::None };
+        let password = node.password.clone().unwrap_or_default();
+        match self.auth {
+            Auth::Cookie => Credentials::Cookie { name, password, cookie: String::new() },
+            Auth::Basic => Credentials::Basic { name, password },
+            Auth::Proxy | Auth::ProxySha1 => {
+                let roles = self.roles.as_deref().unwrap_or(ADMIN);
+                Credentials::proxy(&name, roles, password, self.auth == Auth::ProxySha1)
+            }
+        }
+    }
+
+    /// How the server's certificate is checked.
+    pub(super) fn tls(&self) -> TlsOptions {
+        TlsOptions {
+            authorities: self.tls_ca.clone(),
+            insecure: self.insecure,
+            identity: self.tls_identity.clone(),
+        }
+    }
+
+    /// A new database on the stand-in.
+    fn stand_in(asked: &TargetAsked, cached_updates: bool) -> Self {
+        Self {
+            server: None,
+            user: None,
+            password: None,
+            auth: asked.auth,
+            tls_ca: None,
+            insecure: false,
+            tls_identity: None,
+            roles: None,
+            headers: Vec::new(),
+            database: DatabasePlan::Scratch { keep: asked.keep },
+            making: Making::default(),
+            cached_updates,
+            nodes: Vec::new(),
+            pin: false,
+        }
+    }
+}
+
+/// What is known about the driver.
+pub(super) const CARD: Card = Card {
+    name: "couch_db",
+    schemes: &["http", "https"],
+    summary: "CouchDB and what speaks its protocol",
+    address: "http://[user@]host:port[/database][?q=N&n=N&partitioned=true]",
+    operations: &OpKind::ON_DOCUMENTS,
+    documents: true,
+    databases: true,
+    server: true,
+    phases: true,
+};
+
+impl Planned for CouchPlan {
+    fn address(&self) -> Option<String> {
+        let first = self.server.as_deref()?;
+        let others = self.nodes.iter().map(|node| node.server.as_str());
+        Some(std::iter::once(first).chain(others).collect::<Vec<_>>().join(","))
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        let several = !self.nodes.is_empty();
+        let all = self.all(None).into_iter().map(|node| node.server);
+        all.filter(|_| several).collect()
+    }
+
+    fn is_stand_in(&self) -> bool {
+        self.server.is_none()
+    }
+
+    fn reads_several(&self) -> bool {
+        true
+    }
+
+    fn ways(&self) -> &'static [Way] {
+        &Way::ALL
+    }
+
+    fn named_database(&self) -> Option<&str> {
+        self.database.name()
+    }
+
+    fn accepts_any_certificate(&self) -> bool {
+        self.insecure
+    }
+
+    fn lacks_password(&self) -> bool {
+        let lacks = |node: NodePlan| node.user.is_some() && node.password.is_none();
+        self.all(None).into_iter().any(lacks)
+    }
+
+    fn problem(&self) -> Option<String> {
+        let others = self.nodes.iter().map(|node| &node.server);
+        if self.server.is_none() && !self.nodes.is_empty() {
+            return Some("the stand-in has no other nodes".to_owned());
+        }
+        for server in self.server.iter().chain(others) {
+            let url = Url::parse(server).ok();
+            let plain = url.filter(|url| {
+                matches!(url.scheme(), "http" | "https")
+                    && url.host_str().is_some_and(|host| !host.is_empty())
+                    && url.username().is_empty()
+                    && (url.path(), url.query(), url.fragment()) == ("/", None, None)
+            });
+            if plain.is_none() {
+                return Some("server is not the address of one".to_owned());
+            }
+        }
+        if self.headers.iter().any(|header| header.ends_with(": ***")) {
+            return Some("the values of headers are not stored".to_owned());
+        }
+        let name = self.database.name();
+        name.filter(|name| name.is_empty() || name.starts_with('_'))
+            .map(|_| "a database without a name, or one that belongs to the server".to_owned())
+    }
+
+    fn proves_each_request(&self) -> bool {
+        self.user.is_some() && self.auth == Auth::Basic
+    }
+
+    /// The stand-in's end of each connection is also in this process.
+    fn descriptors(&self) -> u64 {
+        if self.is_stand_in() { 2 } else { 1 }
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let auth = match (&self.user, self.auth) {
+            (None, _) if self.headers.iter().any(|it| is_named(it, "authorization")) => {
+                "header Authorization"
+            }
+            (None, _) => "none",
+            (Some(_), Auth::Cookie) => "session cookie",
+            (Some(_), Auth::Basic) => "Basic, in every request",
+            (Some(_), Auth::Proxy | Auth::ProxySha1) => "proxy, in every request",
+        };
+        let mut facts = vec![("authentication", auth.to_owned())];
+        let made_with = self.making.query();
+        if !made_with.is_empty() {
+            facts.push(("made with", made_with.trim_start_matches('?').to_owned()));
+        }
+        facts
+    }
+}
+
+impl CouchPlan {
+    /// Makes a plan from a request for one server.
+    fn of_one(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let Options { cached_updates, roles } = asked.options(&CARD)?;
+        let Some(text) = &asked.address else { return Ok(Self::stand_in(asked, cached_updates)) };
+        let wrong = |problem: &str| asked.wrong(&CARD, problem);
+        let text = &with_scheme(text);
+        let url = Url::parse(text).map_err(|error| match error {
+            url::ParseError::RelativeUrlWithoutBase => wrong("neither http:// nor a port"),
+            _ if text.contains(char::is_whitespace) => wrong("a space"),
+            error => wrong(&error.to_string()),
+        })?;
+        if !matches!(url.scheme(), "http" | "https") {
+            let problem = format!("no database is reached by {}://", url.scheme());
+            let cure = "give http://host:port[/database], or another address that springload run \
+                        --help lists";
+            return Err(Invalid::new(asked.flag, problem, cure));
+        }
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(wrong("no host"));
+        }
+        if decoded(url.username()).contains(':') {
+            // Not shown: it may be followed by a password.
+            let cure = "give USER:PASSWORD@ with the colon as it is";
+            return Err(Invalid::new(asked.flag, "there is a : in the user", cure));
+        }
+        if let Some(mistake) = without_effect(asked, &url) {
+            return Err(mistake);
+        }
+        if url.fragment().is_some() {
+            return Err(wrong("a fragment"));
+        }
+        if url.path().contains('@') {
+            // Not shown: it may be part of a password.
+            let cure =
+                "write / as %2F and \\ as %5C in a password, and @ as %40 in a database's name";
+            return Err(Invalid::new(asked.flag, "there is an @ after the host", cure));
+        }
+        let making = Making::read(&url).map_err(|problem| wrong(&problem))?;
+        if url.query().is_some() && asked.existing == Existing::Yes {
+            return Err(wrong("how to make a database, but it must exist,"));
+        }
+        if let Some(problem) = making.mistake(&asked.id_prefix) {
+            return Err(wrong(problem));
+        }
+        let database = database(asked, &url).map_err(wrong)?;
+        let mut server = url.clone();
+        server.set_path("");
+        server.set_query(None);
+        let _ = server.set_username("");
+        let _ = server.set_password(None);
+        Ok(Self {
+            server: Some(server.as_str().trim_end_matches('/').to_owned()),
+            user: (!url.username().is_empty()).then(|| decoded(url.username())),
+            password: url.password().map(decoded),
+            auth: asked.auth,
+            tls_ca: asked.tls.authorities.clone(),
+            insecure: asked.tls.insecure,
+            tls_identity: asked.tls.identity.clone(),
+            roles,
+            headers: asked.headers.clone(),
+            database,
+            making,
+            cached_updates,
+            nodes: Vec::new(),
+            pin: asked.pin,
+        })
+    }
+
+    /// Makes a plan from a request for one server, or for the nodes of a cluster.
+    pub(super) fn checked(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let mut plan = Self::of_one(asked)?;
+        for address in &asked.nodes {
+            let asked = TargetAsked {
+                address: Some(address.clone()),
+                existing: Existing::Maybe,
+                ..asked.clone()
+            };
+            let other = Self::of_one(&asked)?;
+            plan.add(other).map_err(|problem| {
+                let cure = "name nodes of one cluster, each once, and one database on all of them";
+                Invalid::new(asked.flag, problem, cure)
+            })?;
+        }
+        Ok(plan)
+    }
+
+    /// Adds a node, planned as if it were the only one.
+    fn add(&mut self, other: Self) -> Result<(), String> {
+        let server = other.server.unwrap_or_default();
+        if self.all(None).iter().any(|node| node.server == server) {
+            return Err(format!("{server} is named twice"));
+        }
+        if let Some((one, two)) = self.database.name().zip(other.database.name())
+            && one != two
+        {
+            return Err(format!("the databases {one:?} and {two:?} are not the same"));
+        }
+        if let (DatabasePlan::Scratch { .. }, Some(name)) = (&self.database, other.database.name())
+        {
+            return Err(format!("only {server} has the database {name:?}, the first address none"));
+        }
+        if !other.making.is_default() && other.making != self.making {
+            return Err(format!("{server} has another way to make the database"));
+        }
+        self.nodes.push(NodePlan { server, user: other.user, password: other.password });
+        Ok(())
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// The database named by `asked` or by the path of its address.
+fn database(asked: &TargetAsked, url: &Url) -> Result<DatabasePlan, &'static str> {
+    let path = url.path().trim_matches('/');
+    if path.contains('/') {
+        return Err("more than one path segment (write a / in a database's name as %2F)");
+    }
+    let database = DatabasePlan::of(asked, (!path.is_empty()).then(|| decoded(path)))?;
+    if database.name().is_some_and(|name| name.starts_with('_')) {
+        return Err("a database whose name begins with _ belongs to the server, as");
+    }
+    Ok(database)
+}
+
+/// Refuses flags that have no effect with this address.
+fn without_effect(asked: &TargetAsked, url: &Url) -> Option<Invalid> {
+    if !asked.tls.is_default() && url.scheme() == "http" {
+        let problem = "the target is not https, so that no certificate is looked at";
+        return Some(Invalid::new(asked.tls.flag(), problem, "write https://, or leave it out"));
+    }
+    let named = |name: &str| asked.headers.iter().any(|header| is_named(header, name));
+    if named("authorization") && !url.username().is_empty() {
+        let problem = "an Authorization, and a user is given, too";
+        return Some(Invalid::new("--header", problem, "leave one of them out"));
+    }
+    if asked.auth != Auth::Cookie && url.username().is_empty() {
+        let cure = "give a user with -u USER, or leave it out";
+        let how = if asked.auth == Auth::Basic { "basic" } else { "proxy" };
+        return Some(Invalid::new(asked.auth_flag, format!("{how}, but there is no user"), cure));
+    }
+    let roles = asked.options.get("roles").and_then(|roles| roles.as_str());
+    let proxy = matches!(asked.auth, Auth::Proxy | Auth::ProxySha1);
+    if let Some(roles) = roles {
+        let plain = !roles.is_empty() && roles.bytes().all(|byte| byte.is_ascii_graphic());
+        let (problem, cure) = match (proxy, plain) {
+            (false, _) => ("only proxy authentication claims roles", "add --auth proxy"),
+            (true, false) => ("not a list of roles", "give ROLE,ROLE without spaces"),
+            (true, true) => return None,
+        };
+        return Some(Invalid::new("--roles", problem, cure));
+    }
+    if proxy && decoded(url.username()).bytes().any(|byte| !(b' '..=b'~').contains(&byte)) {
+        let cure = "give one in ASCII, or another --auth";
+        return Some(Invalid::new(asked.auth_flag, "the user does not fit into a header", cure));
+    }
+    None
+}

@@ -1,0 +1,500 @@
+//! One connection to a CouchDB database: how each operation is encoded and its answer judged.
+
+use super::credentials::{Credentials, Renewal};
+use super::head::{write_condition, write_scan, write_segment};
+use super::nodes::Place;
+use super::pen::CouchPen;
+use super::revision::Revision;
+use super::seen::Seen;
+use super::{CouchDb, answer, several};
+use crate::clock::Clock;
+use crate::http1::reason;
+use crate::http1::{Answer, Connection, Request, failure_of};
+use crate::measure::{BodyBytes, Probe, Wire};
+use crate::net::ShardContext;
+use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply, Token};
+use crate::{Outcome, Session};
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A session with a CouchDB database.
+#[derive(Debug)]
+pub struct CouchSession {
+    pub(super) connection: Connection,
+    pub(super) clock: Clock,
+    pub(super) credentials: Credentials,
+    pub(super) renewal: Arc<Renewal>,
+    /// Where it is, if there are several nodes.
+    pub(super) place: Option<Box<Place>>,
+    /// `/name/`, percent-encoded.
+    pub(super) path: Arc<[u8]>,
+    /// All of a head after the target, from [`Credentials::common_head`]. Shared with the other
+    /// sessions until the credentials change.
+    pub(super) common: Arc<[u8]>,
+    /// Header lines of every request.
+    pub(super) lines: Arc<str>,
+    /// The requests that make up an operation without a revision.
+    inner: CouchPen,
+    /// The documents that updates are based on, if they are kept.
+    seen: Option<Seen>,
+    /// The status of the current operation, if it is reported.
+    told: Option<u16>,
+    /// What the last lost answer would have said, if known.
+    pub(super) settled: Option<Reply>,
+    /// The result of each document of the last request for several.
+    pub(super) rows: Vec<Result<Token, Failure>>,
+    /// Where each is in the answer, if they were read.
+    places: Vec<Range<usize>>,
+}
+
+/// How often an update or delete without a revision is tried while other clients write the
+/// document. With 50 connections and a record that gets every 25th request, 32 tries were not
+/// always enough.
+const TRIES: u32 = 256;
+
+impl CouchSession {
+    /// A session on `target`, not yet connected. `place`: where, if there are several nodes.
+    pub(super) fn new(target: &CouchDb, context: &Rc<ShardContext>, place: Option<Place>) -> Self {
+        let node = place.as_ref().map_or(&target.nodes[0], Place::node).clone();
+        Self {
+            connection: Connection::new(node.endpoint, context),
+            clock: context.clock(),
+            credentials: node.credentials,
+            renewal: node.renewal,
+            place: place.map(Box::new),
+            path: target.path.clone(),
+            common: node.common,
+            lines: node.lines,
+            inner: CouchPen::default(),
+            seen: target.cached_updates.then(Seen::default),
+            told: None,
+            settled: None,
+            rows: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    fn make_common(&mut self) {
+        self.common = self.credentials.common_head(&self.lines);
+    }
+
+    /// Puts the head in front of the body.
+    pub(super) fn encode(&self, op: &Op, pen: &mut CouchPen) {
+        pen.payload.mark_body();
+        let body_bytes = pen.payload.body_len();
+        self.connection.buffers().with_head(|head| {
+            self.write_head(op, pen.names(), body_bytes, head);
+            pen.payload.prepend(head);
+        });
+    }
+
+    #[inline]
+    pub(super) fn write_head(&self, op: &Op, name: &[u8], body_bytes: usize, head: &mut Vec<u8>) {
+        let verb: &[u8] = match op.kind {
+            _ if op.documents > 1 => b"POST ",
+            OpKind::BulkInsert => b"POST ",
+            OpKind::Create | OpKind::Update => b"PUT ",
+            OpKind::Delete => b"DELETE ",
+            _ => b"GET ",
+        };
+        head.extend_from_slice(verb);
+        head.extend_from_slice(&self.path);
+        match op.kind {
+            OpKind::BulkInsert => head.extend_from_slice(b"_bulk_docs"),
+            OpKind::Read if op.documents > 1 => head.extend_from_slice(b"_bulk_get"),
+            _ if is_range(op) => write_scan(name, op.limit, head),
+            _ => write_segment(name, head),
+        }
+        if let (OpKind::Delete, Some(token)) = (op.kind, op.token) {
+            head.extend_from_slice(b"?rev=");
+            Revision::from(token).write(head);
+        }
+        head.extend_from_slice(&self.common);
+        if op.conditional {
+            write_condition(op, head);
+        }
+        if body_bytes > 0 {
+            head.extend_from_slice(b"Content-Type: application/json\r\nContent-Length: ");
+            head.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+    }
+
+    /// Uses the cookie that an answer sets. A request whose cookie had expired is resent with a new
+    /// one, on the same connection.
+    async fn renew(
+        &mut self,
+        op: &Op,
+        pen: &mut CouchPen,
+        mut answer: Answer,
+        probe: &mut Probe,
+    ) -> Result<Answer, Failure> {
+        if let Some(cookie) = self.connection.set_cookie()
+            && self.credentials.renew(cookie)
+        {
+            self.make_common();
+        }
+        // At most twice: the cookie that another session received may have expired as well.
+        for _ in 0..2 {
+            if answer.status != 401 || !self.log_in().await? {
+                break;
+            }
+            pen.payload.strip_head();
+            self.encode(op, pen);
+            answer = self.connection.exchange(request(op, pen), probe).await?;
+        }
+        Ok(answer)
+    }
+
+    /// Requests a new cookie. `false` without cookie credentials. Only one session requests it at a
+    /// time and the others wait for its result; after a refusal nobody tries again, because the
+    /// server counts refusals.
+    ///
+    /// # Errors
+    /// [`Failure::Authentication`] only when the name and password are refused: after any other
+    /// failure the next operation may succeed.
+    pub(super) async fn log_in(&mut self) -> Result<bool, Failure> {
+        let Some(request) = self.credentials.log_in_request(&self.lines) else { return Ok(false) };
+        let renewal = self.renewal.clone();
+        let ended = renewal.ended.load(Ordering::Relaxed);
+        let mut shared = renewal.state.lock().await;
+        if !shared.refused() && self.credentials.adopt(&shared.cookie) {
+            self.make_common();
+            return Ok(true);
+        }
+        let waited = ended != renewal.ended.load(Ordering::Relaxed);
+        if let Some(failure) = shared.failure.filter(|_| waited || shared.refused()) {
+            return Err(failure);
+        }
+        let now = self.clock.now();
+        let mut probe = Probe::new(self.clock, now, now);
+        let request = Request::reading(&request);
+        let answer = self.connection.exchange(request, &mut probe).await;
+        let renewed = answer.and_then(|answer| self.logged_in(answer.status));
+        shared.failure = renewed.err();
+        if renewed.is_ok() {
+            self.make_common();
+            self.credentials.cookie().clone_into(&mut shared.cookie);
+        }
+        renewal.ended.fetch_add(1, Ordering::Relaxed);
+        renewed.map(|()| true)
+    }
+
+    /// Uses the cookie in the answer to a log-in.
+    fn logged_in(&mut self, status: u16) -> Result<(), Failure> {
+        match status {
+            200 => {
+                let cookie = self.connection.set_cookie();
+                let renewed = cookie.is_some_and(|cookie| self.credentials.renew(cookie));
+                if renewed { Ok(()) } else { Err(Failure::Protocol) }
+            }
+            401 | 403 => Err(Failure::Authentication),
+            status => Err(failure_of(status)),
+        }
+    }
+
+    /// What the connection's answer means for `op`.
+    fn judge(&mut self, op: &Op, answer: Answer, names: &[u8]) -> Result<Reply, Failure> {
+        let body = self.connection.body();
+        let expected = match op.kind {
+            OpKind::Read | OpKind::Scan => answer.status == 200,
+            OpKind::Delete => matches!(answer.status, 200 | 202),
+            _ => matches!(answer.status, 201 | 202),
+        };
+        if !expected {
+            if op.conditional && answer.status == 304 && op.token.is_some() {
+                return Ok(Reply { token: op.token, ..Reply::default() });
+            }
+            return Err(answer::failure(answer.status, body));
+        }
+        let mut reply = Reply { accepted: answer.status == 202, ..Reply::default() };
+        match op.kind {
+            OpKind::BulkInsert => answer::rows(body, names, &mut self.rows)?,
+            _ if is_range(op) => reply.rows = answer::scanned(body, op.limit)?,
+            OpKind::Read if op.documents > 1 => {
+                several::read(body, names, (&mut self.rows, &mut self.places))?;
+            }
+            OpKind::Read => reply.token = Some(answer::document(body, names)?.into()),
+            _ => reply.token = Some(answer::written(body, names)?.into()),
+        }
+        Ok(reply)
+    }
+
+    /// One request and its answer. If the answer is lost, the caller finds out what happened: doing
+    /// it here would enlarge the future of every operation.
+    async fn request(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
+        let sent = pen.payload.body_len() as u64;
+        let mut answer = self.connection.exchange(request(op, pen), probe).await;
+        if let Ok(first) = answer
+            && (first.status == 401 || self.connection.set_cookie().is_some())
+        {
+            // Rare: kept out of the future of every other operation.
+            answer = Box::pin(self.renew(op, pen, first, probe)).await;
+        }
+        if op.conditional {
+            self.told = answer.ok().map(|answer| answer.status);
+        }
+        let (result, received, resent) = match answer {
+            Ok(answer) => (self.judge(op, answer, pen.names()), answer.body_bytes, answer.resent),
+            Err(failure) => {
+                self.heed(failure);
+                (Err(failure), 0, false)
+            }
+        };
+        if result == Err(Failure::Protocol) || self.bulk_failed(Failure::Protocol) {
+            // An answer that does not fit this request may belong to another.
+            self.connection.close();
+        }
+        let unsolicited = self.connection.take_unsolicited().into();
+        let wire = Wire { resent: resent.into(), unsolicited, ..Wire::default() };
+        Outcome { result, bytes: BodyBytes { sent, received }, wire }
+    }
+
+    /// A request at the node where it is has no answer.
+    #[cold]
+    pub(super) fn heed(&self, failure: Failure) {
+        if let Some(place) = &self.place {
+            place.heed(failure, self.connection.timed_out());
+        }
+    }
+
+    /// Whether a document of a bulk insert failed this way.
+    #[inline]
+    fn bulk_failed(&self, failure: Failure) -> bool {
+        self.rows.contains(&Err(failure))
+    }
+
+    /// Updates or deletes whatever revision is stored: reads it first, and reads it again as long
+    /// as another client is faster.
+    async fn on_stored(&mut self, op: &Op, pen: &CouchPen, probe: &mut Probe) -> Outcome {
+        let mut inner = std::mem::take(&mut self.inner);
+        let mut sum = self.try_on_seen_or_stored(op, pen, &mut inner, probe).await;
+        for _ in 1..TRIES {
+            if sum.result != Err(Failure::Conflict) {
+                break;
+            }
+            let again = self.try_on_stored(op, pen, &mut inner, probe).await;
+            sum = again.after(&sum);
+            sum.wire.retries += 1;
+        }
+        self.inner = inner;
+        sum
+    }
+
+    /// Overwrites a document that turned out to exist already.
+    async fn overwrite(
+        &mut self,
+        op: &Op,
+        pen: &mut CouchPen,
+        first: Outcome,
+        probe: &mut Probe,
+    ) -> Outcome {
+        pen.payload.strip_head();
+        let update = Op { kind: OpKind::Update, ..*op };
+        let mut outcome = self.on_stored(&update, pen, probe).await.after(&first);
+        outcome.wire.retries += 1;
+        outcome
+    }
+
+    /// Tries the document last seen, if it is kept; otherwise the stored one.
+    async fn try_on_seen_or_stored(
+        &mut self,
+        op: &Op,
+        pen: &CouchPen,
+        inner: &mut CouchPen,
+        probe: &mut Probe,
+    ) -> Outcome {
+        let seen = self.seen.as_ref().and_then(|seen| seen.get(pen.names()));
+        if let (OpKind::Update, Some(seen)) = (op.kind, seen) {
+            inner.begin(pen.names());
+            let body = inner.payload.body_mut();
+            let merged = answer::merge(seen, pen.names(), pen.payload.body(), body);
+            if let Ok(revision) = merged {
+                let write = Op { token: Some(revision.into()), ..*op };
+                return self.write(&write, inner, probe).await;
+            }
+        }
+        self.try_on_stored(op, pen, inner, probe).await
+    }
+
+    /// Sends a write that names its revision, and keeps the new document.
+    async fn write(&mut self, op: &Op, inner: &mut CouchPen, probe: &mut Probe) -> Outcome {
+        self.encode(op, inner);
+        let mut written = self.request(op, inner, probe).await;
+        if written.result == Err(Failure::Unanswered) {
+            written = Box::pin(self.look_after(op, inner, written)).await;
+        }
+        if let Some(seen) = &mut self.seen {
+            let token = written.result.ok().and_then(|reply| reply.token);
+            inner.payload.strip_head();
+            match (op.kind, op.token, token) {
+                (OpKind::Update, Some(old), Some(new)) => {
+                    seen.replace(inner.names(), inner.payload.body(), old.into(), new.into());
+                }
+                _ => seen.forget(inner.names()),
+            }
+        }
+        written
+    }
+
+    async fn try_on_stored(
+        &mut self,
+        op: &Op,
+        pen: &CouchPen,
+        inner: &mut CouchPen,
+        probe: &mut Probe,
+    ) -> Outcome {
+        inner.begin(pen.names());
+        let read = Op::single(OpKind::Read, op.key, None);
+        self.encode(&read, inner);
+        let found = self.request(&read, inner, probe).await;
+        let Ok(Reply { token, .. }) = found.result else { return found };
+        inner.begin(pen.names());
+        if op.kind == OpKind::Update {
+            let (stored, body) = (self.connection.body(), inner.payload.body_mut());
+            let changes = pen.payload.body();
+            if let Err(failure) = answer::merge(stored, pen.names(), changes, body) {
+                return Outcome { result: Err(failure), ..found };
+            }
+        }
+        self.write(&Op { token, ..*op }, inner, probe).await.after(&found)
+    }
+}
+
+/// The request for `op` as written with `pen`. A write is never sent twice.
+fn request<'a>(op: &Op, pen: &'a CouchPen) -> Request<'a> {
+    match op.kind {
+        OpKind::Read | OpKind::Scan => Request::reading(pen.payload.bytes()),
+        _ => Request::changing(pen.payload.bytes()),
+    }
+}
+
+/// Whether `op` requests a range of documents.
+const fn is_range(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Scan) || matches!(op.kind, OpKind::Read) && op.limit > 0
+}
+
+/// Whether the revision that `op` is based on must be looked up first.
+pub(super) const fn looks_up(op: &Op) -> bool {
+    matches!((op.kind, op.token), (OpKind::Update | OpKind::Delete, None))
+}
+
+impl Session for CouchSession {
+    type Pen = CouchPen;
+
+    fn pen(&self) -> CouchPen {
+        CouchPen::default()
+    }
+
+    #[inline]
+    fn node(&self) -> Option<usize> {
+        self.place.as_ref().map(|place| place.asked)
+    }
+
+    async fn ready(&mut self) -> Option<crate::clock::Nanos> {
+        let is_open = self.connection.is_open();
+        if self.place.as_ref().is_some_and(|place| place.is_restless(is_open)) {
+            return Box::pin(self.settle_down()).await;
+        }
+        self.connection.ready().await
+    }
+
+    fn is_open(&self) -> bool {
+        self.connection.is_open()
+    }
+
+    fn prepare(&mut self, op: &Op, pen: &mut CouchPen) {
+        if op.kind == OpKind::BulkInsert {
+            pen.payload.prepend(b"{\"docs\":[");
+            pen.payload.body_mut().extend_from_slice(b"]}");
+        }
+        if op.kind == OpKind::Read && op.documents > 1 {
+            pen.ask_for_several();
+        }
+        if !looks_up(op) {
+            self.encode(op, pen);
+        }
+    }
+
+    fn is_one_request(&self, op: &Op) -> bool {
+        !looks_up(op) && !op.overwrite && !op.settle
+    }
+
+    async fn execute(&mut self, op: &Op, pen: &mut CouchPen, probe: &mut Probe) -> Outcome {
+        let before = self.connection.sent();
+        self.told = None;
+        self.rows.clear();
+        self.places.clear();
+        if self.place.is_some() {
+            if self.connection.has_news() {
+                Box::pin(self.leave_closed(op, pen, probe)).await;
+            }
+            self.begin();
+        }
+        let mut outcome;
+        if looks_up(op) {
+            // Rare and large: boxed, like the other rare cases below.
+            outcome = Box::pin(self.on_stored(op, pen, probe)).await;
+        } else {
+            outcome = self.request(op, pen, probe).await;
+            if outcome.result == Err(Failure::Unanswered) {
+                outcome = Box::pin(self.look_after(op, pen, outcome)).await;
+            }
+        }
+        if op.overwrite && outcome.result == Err(Failure::Conflict) {
+            outcome = Box::pin(self.overwrite(op, pen, outcome, probe)).await;
+        }
+        if op.settle && self.bulk_failed(Failure::Conflict) {
+            outcome = Box::pin(self.settle_conflicts(outcome, pen, probe)).await;
+        }
+        if let (OpKind::Read, 0, Some(seen), Ok(_)) =
+            (op.kind, op.limit, &mut self.seen, outcome.result)
+            && op.documents == 1
+        {
+            seen.keep(pen.names(), self.connection.body());
+        }
+        outcome.wire.requests = Some(self.connection.sent() - before);
+        outcome
+    }
+
+    fn settled(&self) -> Option<Reply> {
+        self.settled
+    }
+
+    #[inline]
+    fn answered(&self) -> Answered<'_> {
+        // One that was not modified is not sent again.
+        let document = (self.told != Some(304)).then(|| self.connection.body());
+        Answered { rows: &self.rows, document, places: &self.places }
+    }
+
+    fn scanned(&self) -> Option<Vec<&[u8]>> {
+        answer::documents(self.connection.body())
+    }
+
+    fn statuses(&self) -> &[u16] {
+        self.told.as_slice()
+    }
+
+    fn reason(&self, failure: Failure) -> Option<Reason> {
+        let status = self.connection.status();
+        let row = match (status, failure) {
+            // The last answer may be that to a lookup of what is stored.
+            (_, Failure::Unanswered) | (Some(200), Failure::Conflict) => return None,
+            (Some(201 | 202), _) => answer::row_reason(self.connection.body(), failure),
+            _ => None,
+        };
+        let said = match row {
+            Some(text) => Reason::new(status, &text),
+            None => reason::of(&self.connection)?,
+        };
+        Some(self.credentials.hide(said))
+    }
+}
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

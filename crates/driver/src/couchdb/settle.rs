@@ -1,0 +1,375 @@
+//! Writes whose answers were lost: the driver looks up what is stored.
+//!
+//! A write that may have been carried out is not resent. If it can be determined whether it was,
+//! the workload gets the revision, and the record counts how many were.
+
+use super::answer::{self, each};
+use super::pen::CouchPen;
+use super::revision::Revision;
+use super::session::CouchSession;
+use crate::clock::Nanos;
+use crate::http1::Request;
+use crate::measure::Probe;
+use crate::op::{Failure, Op, OpKind, Reply, Token};
+use crate::{Outcome, Session as _};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The pause after a lookup without a result, if the server answers.
+const PAUSE: Duration = Duration::from_millis(50);
+/// If a write may still arrive, the pause doubles up to this limit ...
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// ... and lookups go on for at most this long.
+const STILL_COMING_NS: Nanos = 5_000_000_000;
+
+/// What is known about a write whose answer was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Became {
+    /// It was carried out; the revision that it left, if there is one.
+    Done(Option<Revision>),
+    /// It was not carried out.
+    Nothing,
+    /// What is stored is neither the old document nor the one written.
+    Unknown,
+}
+
+/// What an answer to a read says about a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stored<'a> {
+    Document(Revision, &'a [u8]),
+    Deleted,
+    Missing,
+    /// Neither: the database may have been removed.
+    Unclear,
+}
+
+impl CouchSession {
+    /// Finds out whether `op`, whose request has no answer, was carried out.
+    pub(super) async fn look_after(&mut self, op: &Op, pen: &CouchPen, lost: Outcome) -> Outcome {
+        self.settled = None;
+        // A batch that is resent until it is answered is settled then.
+        if op.settle {
+            return lost;
+        }
+        // A server that was slow or stopped may read the request after the client gave up, and
+        // answer a lookup before it does.
+        let may_come = self.connection.timed_out();
+        let asked = self.at();
+        let patience_ns = self.connection.timeout_ns().min(STILL_COMING_NS);
+        let mut last_look = None;
+        let mut pause = PAUSE;
+        loop {
+            let mut found = self.look_once(op, pen, lost).await;
+            if asked != self.at() {
+                // What another node does not have, the one that was asked may yet pass on.
+                found.wire.not_carried_out = 0;
+            }
+            if !may_come || found.wire.not_carried_out == 0 {
+                return found;
+            }
+            // Counted from the first answer: until then the server may have been stopped.
+            let now = self.clock.now();
+            if now >= *last_look.get_or_insert(now.saturating_add(patience_ns)) {
+                found.wire.not_carried_out = 0;
+                return found;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Looks up once whether `op` was carried out, as soon as the server answers.
+    async fn look_once(&mut self, op: &Op, pen: &CouchPen, mut lost: Outcome) -> Outcome {
+        let is_bulk = op.kind == OpKind::BulkInsert;
+        let keys = is_bulk.then(|| keys(each(pen.names())));
+        let Some((status, received)) = self.ask(pen.names(), keys.as_deref()).await else {
+            return lost;
+        };
+        lost.bytes.received += received;
+        if is_bulk {
+            return self.settle_bulk(pen, lost);
+        }
+        let (name, bytes) = (pen.names(), pen.payload.bytes());
+        let body = &bytes[bytes.len() - pen.payload.body_len()..];
+        match became(op, stored((status, self.connection.body()), name), body) {
+            Became::Done(revision) => {
+                let token = revision.map(Token::from);
+                self.settled = Some(Reply { token, ..Reply::default() });
+                lost.wire.carried_out = 1;
+            }
+            Became::Nothing => lost.wire.not_carried_out = 1,
+            Became::Unknown => {}
+        }
+        lost
+    }
+
+    /// Copies the results of a lookup to the rows of a bulk insert.
+    fn settle_bulk(&mut self, pen: &CouchPen, mut lost: Outcome) -> Outcome {
+        let (names, rows) = (pen.names(), &mut self.rows);
+        rows.clear();
+        let Some(absent) = found(self.connection.body(), names, rows) else {
+            rows.clear();
+            return lost;
+        };
+        lost.wire.carried_out = rows.iter().filter(|row| row.is_ok()).count() as u64;
+        lost.wire.not_carried_out = absent.into();
+        self.settled = Some(Reply::default());
+        lost
+    }
+
+    /// Looks up the documents of a bulk insert that are reported to exist: those in their first
+    /// revision were inserted by an earlier request whose answer was lost.
+    pub(super) async fn settle_conflicts(
+        &mut self,
+        mut outcome: Outcome,
+        pen: &CouchPen,
+        probe: &mut Probe,
+    ) -> Outcome {
+        let names = pen.names();
+        let conflicts =
+            |rows: &[_]| rows.iter().filter(|row| **row == Err(Failure::Conflict)).count();
+        let before = conflicts(&self.rows);
+        let body = answer::lookup(names, &self.rows);
+        let request = self.look_request(names, Some(&body));
+        outcome.bytes.sent += body.len() as u64;
+        match self.connection.exchange(Request::reading(&request), probe).await {
+            Ok(found) => {
+                if found.status == 200 {
+                    answer::settled(self.connection.body(), names, &mut self.rows);
+                }
+                outcome.wire.carried_out = (before - conflicts(&self.rows)) as u64;
+                outcome.bytes.received += found.body_bytes;
+            }
+            // Treated as if the insert had no answer: it is sent and settled once more.
+            Err(failure) => {
+                self.heed(failure);
+                self.rows.clear();
+                outcome.result = Err(failure);
+            }
+        }
+        outcome
+    }
+
+    /// Requests a document, or the revisions of those in the body `keys`, until an answer is
+    /// conclusive, for at most the timeout of one operation. Returns its status and length.
+    async fn ask(&mut self, name: &[u8], keys: Option<&[u8]>) -> Option<(u16, u64)> {
+        let until = self.clock.now().saturating_add(self.connection.timeout_ns());
+        loop {
+            self.ready().await;
+            let request = self.look_request(name, keys);
+            let now = self.clock.now();
+            let mut probe = Probe::new(self.clock, now, now);
+            let answer = self.connection.exchange(Request::reading(&request), &mut probe).await;
+            match answer {
+                Ok(answer) if matches!(answer.status, 200 | 404) => {
+                    return Some((answer.status, answer.body_bytes));
+                }
+                Ok(answer) if answer.status == 401 => {
+                    if self.log_in().await != Ok(true) {
+                        return None;
+                    }
+                }
+                Ok(_) => tokio::time::sleep(PAUSE).await,
+                // Of several nodes, another one is asked if this one is gone.
+                Err(failure) => self.heed(failure),
+            }
+            if self.clock.now() >= until {
+                return None;
+            }
+        }
+    }
+
+    fn look_request(&self, name: &[u8], keys: Option<&[u8]>) -> Vec<u8> {
+        let mut request = Vec::new();
+        let Some(keys) = keys else {
+            let op = Op::single(OpKind::Read, 0, None);
+            self.write_head(&op, name, 0, &mut request);
+            return request;
+        };
+        let length = format!("Content-Length: {}\r\n\r\n", keys.len());
+        for part in [
+            b"POST ",
+            &*self.path,
+            b"_all_docs",
+            &*self.common,
+            b"Content-Type: application/json\r\n",
+            length.as_bytes(),
+            keys,
+        ] {
+            request.extend_from_slice(part);
+        }
+        request
+    }
+}
+
+/// The body of the request to look up these documents.
+fn keys<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let keys: Vec<_> = names.map(String::from_utf8_lossy).collect();
+    serde_json::json!({ "keys": keys }).to_string().into_bytes()
+}
+
+/// Reads the answer to a read of `id`.
+fn stored<'a>((status, body): (u16, &'a [u8]), id: &[u8]) -> Stored<'a> {
+    if status == 200 {
+        let read = answer::document(body, id);
+        return read.map_or(Stored::Unclear, |revision| Stored::Document(revision, body));
+    }
+    let answer: Value = serde_json::from_slice(body).unwrap_or_default();
+    match (status, answer["reason"].as_str()) {
+        (404, Some("deleted")) => Stored::Deleted,
+        (404, Some("missing")) => Stored::Missing,
+        _ => Stored::Unclear,
+    }
+}
+
+/// Whether two documents have the same members, apart from identifier and revision.
+fn same(stored: &[u8], written: &[u8]) -> bool {
+    let members = |text| {
+        let mut members: Map<String, Value> = serde_json::from_slice(text).ok()?;
+        members.retain(|name, _| name != "_id" && name != "_rev");
+        Some(members)
+    };
+    members(stored).is_some_and(|stored| Some(stored) == members(written))
+}
+
+/// Puts the revisions that a lookup of all `names` has found into `rows`, if they are first
+/// revisions; returns how many documents are missing. `None` if it is not the answer to a lookup.
+fn found(body: &[u8], names: &[u8], rows: &mut Vec<Result<Token, Failure>>) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct Answer {
+        rows: Vec<Row>,
+    }
+    #[derive(Deserialize)]
+    struct Row {
+        key: String,
+        value: Option<Found>,
+        error: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct Found {
+        rev: String,
+        #[serde(default)]
+        deleted: bool,
+    }
+    let answer: Answer = serde_json::from_slice(body).ok()?;
+    let by_key: HashMap<&[u8], &Row> =
+        answer.rows.iter().map(|row| (row.key.as_bytes(), row)).collect();
+    let mut absent = 0;
+    for name in each(names) {
+        let row = by_key.get(name);
+        absent += u32::from(row.is_some_and(|row| row.error.as_deref() == Some("not_found")));
+        let revision = row
+            .and_then(|row| row.value.as_ref())
+            .filter(|value| !value.deleted)
+            .and_then(|value| Revision::parse(value.rev.as_bytes()))
+            .filter(|revision| revision.generation == 1);
+        rows.push(revision.map(Token::from).ok_or(Failure::Unanswered));
+    }
+    Some(absent)
+}
+
+/// Whether a write of `body` was carried out, judged by what is stored now.
+fn became(op: &Op, stored: Stored<'_>, body: &[u8]) -> Became {
+    let known = op.token.map(Revision::from);
+    let built_on = known.map_or(0, |revision| revision.generation);
+    match (op.kind, stored) {
+        (OpKind::Delete, Stored::Deleted) => Became::Done(None),
+        (OpKind::Create, Stored::Missing | Stored::Deleted) => Became::Nothing,
+        (_, Stored::Document(found, _)) if Some(found) == known => Became::Nothing,
+        // Compares the content as well: another client may have written on the same revision.
+        (OpKind::Create | OpKind::Update, Stored::Document(found, document))
+            if found.generation == built_on + 1 && same(document, body) =>
+        {
+            Became::Done(Some(found))
+        }
+        _ => Became::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revision(generation: u32, digit: u8) -> Revision {
+        Revision { generation, hash: [digit; 16] }
+    }
+
+    #[test]
+    fn what_is_stored_tells_what_became_of_a_write() {
+        let body = br#"{"_id":"7","a":1.50,"b":[true]}"#;
+        let update = br#"{"_id":"7","_rev":"2-x","a":1.50,"b":[true]}"#;
+        let same = br#"{"_id":"7","_rev":"3-y","b":[true],"a":1.5}"#;
+        let other = br#"{"_id":"7","_rev":"3-y","b":[true],"a":2.5}"#;
+        let (old, new) = (revision(2, 1), revision(3, 2));
+        let document = |revision, text| Stored::Document(revision, text);
+        let cases: [(OpKind, Option<Revision>, Stored<'_>, Became); 15] = [
+            (OpKind::Create, None, Stored::Missing, Became::Nothing),
+            (OpKind::Create, None, Stored::Deleted, Became::Nothing),
+            (OpKind::Create, None, Stored::Unclear, Became::Unknown),
+            (
+                OpKind::Create,
+                None,
+                document(revision(1, 3), same),
+                Became::Done(Some(revision(1, 3))),
+            ),
+            (OpKind::Create, None, document(revision(1, 3), other), Became::Unknown),
+            (OpKind::Create, None, document(revision(2, 3), same), Became::Unknown),
+            (OpKind::Update, Some(old), document(old, other), Became::Nothing),
+            (OpKind::Update, Some(old), document(new, same), Became::Done(Some(new))),
+            (OpKind::Update, Some(old), document(new, other), Became::Unknown),
+            (OpKind::Update, Some(old), document(revision(4, 2), same), Became::Unknown),
+            (OpKind::Update, Some(old), Stored::Deleted, Became::Unknown),
+            (OpKind::Delete, Some(old), Stored::Deleted, Became::Done(None)),
+            (OpKind::Delete, Some(old), Stored::Missing, Became::Unknown),
+            (OpKind::Delete, Some(old), document(old, same), Became::Nothing),
+            (OpKind::Delete, Some(old), document(new, same), Became::Unknown),
+        ];
+        for (kind, built_on, stored, wanted) in cases {
+            let op = Op::single(kind, 7, built_on.map(Token::from));
+            let body = if kind == OpKind::Update { &update[..] } else { &body[..] };
+            assert_eq!(became(&op, stored, body), wanted, "{kind} {stored:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_tells_whether_a_document_is_there() {
+        let rev = format!("1-{}", "ab".repeat(16));
+        let body = format!("{{\"_id\":\"7\",\"_rev\":\"{rev}\"}}");
+        let revision = Revision { generation: 1, hash: [0xab; 16] };
+        let document = Stored::Document(revision, body.as_bytes());
+        assert_eq!(stored((200, body.as_bytes()), b"7"), document);
+        assert_eq!(stored((200, body.as_bytes()), b"8"), Stored::Unclear);
+        let not_found =
+            |reason: &str| format!("{{\"error\":\"not_found\",\"reason\":\"{reason}\"}}");
+        for (reason, wanted) in [
+            ("deleted", Stored::Deleted),
+            ("missing", Stored::Missing),
+            ("Database does not exist.", Stored::Unclear),
+        ] {
+            assert_eq!(stored((404, not_found(reason).as_bytes()), b"7"), wanted);
+        }
+    }
+
+    #[test]
+    fn a_lookup_tells_which_documents_of_a_batch_are_there() {
+        let first = format!("1-{}", "ab".repeat(16));
+        let second = format!("2-{}", "ab".repeat(16));
+        let row = |key: &str, value: &str| {
+            format!("{{\"id\":\"{key}\",\"key\":\"{key}\",\"value\":{{\"rev\":\"{value}\"}}}}")
+        };
+        let body = format!(
+            "{{\"rows\":[{},{},{{\"key\":\"c\",\"error\":\"not_found\"}}]}}",
+            row("a", &first),
+            row("b", &second)
+        );
+        let mut rows = Vec::new();
+        assert_eq!(found(body.as_bytes(), b"a\0b\0c\0d", &mut rows), Some(1));
+        let unanswered = Err(Failure::Unanswered);
+        let there = Ok(Token::from(Revision { generation: 1, hash: [0xab; 16] }));
+        assert_eq!(rows, [there, unanswered, unanswered, unanswered]);
+        assert_eq!(found(b"{}", b"a", &mut rows), None);
+        assert_eq!(keys(each(b"a\0b c")), br#"{"keys":["a","b c"]}"#);
+    }
+}

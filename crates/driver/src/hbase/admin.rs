@@ -1,0 +1,214 @@
+//! Requests to the master: tables and their families, HBase's version.
+
+use super::connection::{Connection, Settings};
+use super::exception::simple;
+use super::messages::{
+    ActiveMaster, ClusterStatusRequest, ClusterStatusResponse, ColumnFamilySchema,
+    CreateTableRequest, Nothing, ProcedureResult, ProcedureResultRequest, ProcedureStarted,
+    TableDescriptors, TableName, TableRequest, TableSchema,
+};
+use super::plan::HBasePlan;
+use super::regions::{Trouble, address, ask};
+use super::seeds::first_of;
+use super::servers::{MASTER, REGISTRY};
+use crate::clock::Clock;
+use crate::op::Failure;
+use crate::{Opening, TargetError};
+use prost::Message;
+use prost::bytes::Bytes;
+use std::time::Duration;
+use tokio::task::LocalSet;
+
+/// The pause between two questions to the master.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long the master may take to create or remove a table.
+const MOST_TIME: Duration = Duration::from_secs(120);
+/// The states of a procedure.
+const RUNNING: i32 = 1;
+
+/// A client of the master.
+#[derive(Debug)]
+pub(super) struct Admin<'a> {
+    seeds: &'a [String],
+    pub(super) settings: &'a Settings,
+}
+
+/// The split points of the YCSB guide's table: `count` of them between user1000 and user9999.
+///
+/// From HBASE-4163: `(1..n).map {|i| "user#{1000+i*(9999-1000)/n}"}`.
+pub(super) fn split_points(count: u32) -> Vec<String> {
+    let count = u64::from(count);
+    (1..=count).map(|i| format!("user{}", 1000 + i * (9999 - 1000) / count)).collect()
+}
+
+/// What connections need to know.
+pub(super) fn settings(plan: &HBasePlan, opening: &Opening) -> Settings {
+    Settings {
+        user: plan.user.clone().unwrap_or_else(|| "springload".to_owned()),
+        timeout_ns: opening.timeout_ns,
+        max_answer: usize::try_from(opening.max_answer).unwrap_or(usize::MAX),
+        clock: Clock::system(),
+    }
+}
+
+impl<'a> Admin<'a> {
+    pub(super) const fn of(seeds: &'a [String], settings: &'a Settings) -> Self {
+        Self { seeds, settings }
+    }
+
+    /// Creates a table that must not exist.
+    pub(super) async fn create_table(
+        &self,
+        table: &Bytes,
+        family: &str,
+        splits: &[String],
+    ) -> Result<(), TargetError> {
+        let families = vec![ColumnFamilySchema { name: Bytes::copy_from_slice(family.as_bytes()) }];
+        let request = CreateTableRequest {
+            table_schema: TableSchema {
+                table_name: Some(table_name(table)),
+                column_families: families,
+            },
+            split_keys: splits.iter().map(|row| Bytes::copy_from_slice(row.as_bytes())).collect(),
+        };
+        self.carry_out("CreateTable", &request).await.map_err(|trouble| {
+            let name = String::from_utf8_lossy(table);
+            match &trouble {
+                Trouble::Lost(lost) if lost.reason.starts_with("TableExists") => {
+                    TargetError(format!(
+                        "table {name:?} exists already; add --use-existing to use it (it will not \
+                         be deleted), or name another"
+                    ))
+                }
+                _ => told(&format!("create table {name:?}"), &trouble),
+            }
+        })
+    }
+
+    /// Disables and deletes a table.
+    pub(super) async fn remove_table(&self, table: &Bytes) -> Result<(), TargetError> {
+        let request = TableRequest { table_name: Some(table_name(table)) };
+        let failed = |trouble: &Trouble| {
+            told(&format!("remove table {:?}", String::from_utf8_lossy(table)), trouble)
+        };
+        match self.carry_out("DisableTable", &request).await {
+            // An earlier attempt may have come that far.
+            Err(Trouble::Lost(lost)) if lost.reason.starts_with("TableNotEnabled") => {}
+            disabled => disabled.map_err(|trouble| failed(&trouble))?,
+        }
+        self.carry_out("DeleteTable", &request).await.map_err(|trouble| failed(&trouble))
+    }
+
+    /// The families of a table; `None` if there is no such table.
+    pub(super) async fn families(&self, table: &Bytes) -> Result<Option<Vec<String>>, Trouble> {
+        let request = TableRequest { table_name: Some(table_name(table)) };
+        let found: TableDescriptors = self.ask("GetTableDescriptors", &request).await?;
+        let text = |family: &ColumnFamilySchema| String::from_utf8_lossy(&family.name).into_owned();
+        let schema = found.table_schema.first();
+        Ok(schema.map(|schema| schema.column_families.iter().map(text).collect()))
+    }
+
+    /// HBase's version.
+    pub(super) async fn version(&self) -> Option<String> {
+        let request = ClusterStatusRequest { options: vec![0] };
+        let found: ClusterStatusResponse = self.ask("GetClusterStatus", &request).await.ok()?;
+        found.cluster_status.hbase_version.map(|version| version.version)
+    }
+
+    /// Starts what takes several steps, and waits for its end.
+    async fn carry_out(&self, method: &str, request: &impl Message) -> Result<(), Trouble> {
+        let started: ProcedureStarted = self.ask(method, request).await?;
+        let Some(proc_id) = started.proc_id else { return Ok(()) };
+        let waiting = async {
+            loop {
+                let asked = ProcedureResultRequest { proc_id };
+                let found: ProcedureResult = self.ask("getProcedureResult", &asked).await?;
+                if found.state != RUNNING {
+                    return Ok(found);
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let ended: Result<ProcedureResult, Trouble> =
+            tokio::time::timeout(MOST_TIME, waiting).await.unwrap_or_else(|_| {
+                Err(Trouble::NotYet(format!("the master is not done after {MOST_TIME:?}")))
+            });
+        let Some(exception) = ended?.exception else { return Ok(()) };
+        let exception = exception.generic_exception.unwrap_or_default();
+        let class = exception.class_name.unwrap_or_default();
+        let reason = format!("{}: {}", simple(&class), exception.message.unwrap_or_default());
+        Err(super::connection::Lost { failure: Failure::Rejected, reason }.into())
+    }
+
+    /// Asks the active master. A master that is starting is asked again, within the time of one
+    /// operation.
+    async fn ask<M: Message + Default>(
+        &self,
+        method: &str,
+        request: &impl Message,
+    ) -> Result<M, Trouble> {
+        let mut last = Trouble::NotYet("no answer in time".to_owned());
+        let asking = async {
+            loop {
+                match self.ask_once(method, request).await {
+                    Err(trouble @ Trouble::NotYet(_)) => last = trouble,
+                    ended => return ended,
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let timeout = Duration::from_nanos(self.settings.timeout_ns);
+        // The connections have tasks of their own.
+        let asked = LocalSet::new().run_until(tokio::time::timeout(timeout, asking)).await;
+        asked.unwrap_or(Err(last))
+    }
+
+    async fn ask_once<M: Message + Default>(
+        &self,
+        method: &str,
+        request: &impl Message,
+    ) -> Result<M, Trouble> {
+        let timeout_ns = self.settings.timeout_ns;
+        let master = first_of(self.seeds, timeout_ns, async |seed| self.master(seed).await).await?;
+        ask(&master, method, request).await
+    }
+
+    /// A connection to the active master, which `seed` knows.
+    async fn master(&self, seed: &str) -> Result<Connection, Trouble> {
+        let registry = Connection::open(seed, REGISTRY, self.settings).await?;
+        let found: ActiveMaster = ask(&registry, "GetActiveMaster", &Nothing {}).await?;
+        let missing = || Trouble::NotYet("there is no active master".to_owned());
+        let master = address(&found.server_name.ok_or_else(missing)?);
+        Ok(Connection::open(&master, MASTER, self.settings).await?)
+    }
+}
+
+fn table_name(table: &Bytes) -> TableName {
+    let at = table.iter().position(|&byte| byte == b':');
+    let (namespace, qualifier) = match at {
+        Some(at) => (table.slice(..at), table.slice(at + 1..)),
+        None => (Bytes::from_static(b"default"), table.clone()),
+    };
+    TableName { namespace, qualifier }
+}
+
+/// Why something could not be done, in one line.
+pub(super) fn told(what: &str, trouble: &Trouble) -> TargetError {
+    let (Trouble::NotYet(reason) | Trouble::Lost(super::connection::Lost { reason, .. })) = trouble;
+    TargetError(format!("cannot {what}: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_points;
+
+    #[test]
+    fn the_split_points_are_those_of_the_guide() {
+        // What Ruby prints for n_splits = 20.
+        let expected = "user1449 user1899 user2349 user2799 user3249 user3699 user4149 user4599 \
+                        user5049 user5499 user5949 user6399 user6849 user7299 user7749 user8199 \
+                        user8649 user9099 user9549 user9999";
+        assert_eq!(split_points(20).join(" "), expected);
+        assert_eq!(split_points(1), ["user9999"]);
+    }
+}

@@ -1,0 +1,178 @@
+//! Before the first stage: the cluster, the table and its regions.
+
+use super::admin::{Admin, settings, split_points, told};
+use super::connection::{Connection, Lost, Settings};
+use super::messages::{Column, Get, GetRequest, GetResponse};
+use super::plan::HBasePlan;
+use super::regions::{Region, Trouble, all, ask, locate_meta};
+use super::servers::{CLIENT, Servers};
+use super::worker::specifier;
+use super::{HBase, Opened};
+use crate::op::Failure;
+use crate::{Opening, ServerFacts, TargetError};
+use prost::bytes::Bytes;
+use std::net::ToSocketAddrs;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::LocalSet;
+
+/// The most regions that are looked up in advance.
+const MOST_REGIONS: usize = 20_000;
+
+/// Finds the cluster and its table, or creates the table.
+pub(super) async fn open(
+    plan: &HBasePlan,
+    opening: &Opening,
+) -> Result<(HBase, ServerFacts), TargetError> {
+    let settings = settings(plan, opening);
+    let seeds = plan.seeds();
+    let admin = Admin::of(&seeds, &settings);
+    // Whoever is not there, or is no HBase, is told before anything is asked for.
+    let timeout = Duration::from_nanos(opening.timeout_ns);
+    let servers = Servers::new(settings.clone());
+    let meta = LocalSet::new()
+        .run_until(tokio::time::timeout(timeout, locate_meta(&seeds, &servers)))
+        .await
+        .unwrap_or_else(|_| Err(Trouble::NotYet("no answer in time".to_owned())))
+        .map_err(|trouble| unreachable(plan, &trouble))?;
+    let table = Bytes::from(plan.database.name_or_new(opening));
+    let created = plan.database.must_be_new() && !opening.as_it_is;
+    let removed = created && plan.database.is_removed();
+    if created {
+        let splits = plan.options.splits.map(split_points).unwrap_or_default();
+        admin.create_table(&table, plan.family_or_default(), &splits).await?;
+    }
+    let (family, regions) = match find(plan, &admin, &table, &meta).await {
+        Ok(found) => found,
+        // A table that the run cannot use is not left behind.
+        Err(error) if removed => {
+            let left = admin.remove_table(&table).await.err();
+            return Err(left.map_or(error.clone(), |left| TargetError(format!("{error}; {left}"))));
+        }
+        Err(error) => return Err(error),
+    };
+    let version = admin.version().await.unwrap_or_default();
+    let facts = ServerFacts {
+        url: format!("hbase://{}", plan.servers.join(",")),
+        name: "HBase".to_owned(),
+        version,
+        same_machine: is_loopback(&regions),
+        database: String::from_utf8_lossy(&table).into_owned(),
+        created,
+    };
+    let opened = Opened {
+        seeds,
+        table,
+        family: family.as_bytes().into(),
+        durability: plan.options.durability,
+        connections: plan.options.connections.unwrap_or(1),
+        regions,
+        settings,
+        removed,
+    };
+    Ok((HBase { opened: Arc::new(opened) }, facts))
+}
+
+fn unreachable(plan: &HBasePlan, trouble: &Trouble) -> TargetError {
+    let servers = plan.seeds().join(", ");
+    match trouble {
+        Trouble::Lost(Lost { failure: Failure::Protocol | Failure::Reset, reason }) => {
+            TargetError(format!(
+                "what answers at {servers} does not speak HBase's RPC ({reason}); name a master \
+                 (port 16000) or a region server (port 16020) of HBase 2.5 or later"
+            ))
+        }
+        _ => told(&format!("reach HBase at {servers}"), trouble),
+    }
+}
+
+/// The family and the regions of the table.
+async fn find(
+    plan: &HBasePlan,
+    admin: &Admin<'_>,
+    table: &Bytes,
+    meta: &str,
+) -> Result<(String, Vec<Region>), TargetError> {
+    let family = family(plan, admin, table).await?;
+    let timeout = Duration::from_nanos(admin.settings.timeout_ns);
+    let looking = look(table, &family, meta, admin.settings);
+    let regions = LocalSet::new()
+        .run_until(tokio::time::timeout(timeout, looking))
+        .await
+        .unwrap_or_else(|_| Err(Trouble::NotYet("no region answers in time".to_owned())))
+        .map_err(|trouble| {
+            told(&format!("use table {:?}", String::from_utf8_lossy(table)), &trouble)
+        })?;
+    Ok((family, regions))
+}
+
+/// The family that was named, or the only one of the table.
+async fn family(plan: &HBasePlan, admin: &Admin<'_>, table: &Bytes) -> Result<String, TargetError> {
+    let name = String::from_utf8_lossy(table);
+    let found = admin.families(table).await;
+    let found = found.map_err(|trouble| told(&format!("find table {name:?}"), &trouble))?;
+    let Some(found) = found else {
+        return Err(TargetError(format!(
+            "there is no table {name:?}; create it first (springload hbase create-table \
+             {}/{name} --splits N)",
+            plan.servers.first().map(|server| format!("hbase://{server}")).unwrap_or_default()
+        )));
+    };
+    let has = found.join(", ");
+    match &plan.options.column_family {
+        Some(family) if found.contains(family) => Ok(family.clone()),
+        Some(family) => Err(TargetError(format!(
+            "table {name:?} has no column family {family:?}; it has {has}"
+        ))),
+        None if found.len() == 1 => Ok(found[0].clone()),
+        None => Err(TargetError(format!(
+            "table {name:?} has several column families; name one of {has} with ?cf="
+        ))),
+    }
+}
+
+/// All regions of the table, once one of them answers.
+async fn look(
+    table: &Bytes,
+    family: &str,
+    meta: &str,
+    settings: &Settings,
+) -> Result<Vec<Region>, Trouble> {
+    let servers = Servers::new(settings.clone());
+    let meta: Rc<str> = meta.into();
+    loop {
+        let regions = all(table, MOST_REGIONS, &meta, &servers).await?;
+        if let Some(region) = regions.first() {
+            match probe(region, family, settings).await {
+                Ok(()) => return Ok(regions),
+                Err(Trouble::NotYet(_)) => {}
+                Err(lost) => return Err(lost),
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Asks for a row, which need not be there.
+async fn probe(region: &Region, family: &str, settings: &Settings) -> Result<(), Trouble> {
+    let connection = Connection::open(&region.server, CLIENT, settings).await?;
+    let family = Bytes::copy_from_slice(family.as_bytes());
+    let row =
+        if region.start.is_empty() { Bytes::from_static(b"\0") } else { region.start.clone() };
+    let column = vec![Column { family, qualifier: Vec::new() }];
+    let request = GetRequest { region: specifier(&region.name), get: Get { row, column } };
+    let _: GetResponse = ask(&connection, "Get", &request).await?;
+    Ok(())
+}
+
+fn is_loopback(regions: &[Region]) -> bool {
+    let loopback = |server: &str| {
+        let found = server.to_socket_addrs();
+        found.is_ok_and(|mut all| all.all(|address| address.ip().is_loopback()))
+    };
+    let mut servers: Vec<_> = regions.iter().map(|region| region.server.as_str()).collect();
+    servers.sort_unstable();
+    servers.dedup();
+    servers.iter().all(|server| loopback(server))
+}

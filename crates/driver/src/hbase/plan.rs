@@ -1,0 +1,242 @@
+//! A table of HBase as planned.
+
+use super::HBase;
+use super::binding::BINDING;
+use crate::mistake::Invalid;
+use crate::op::OpKind;
+use crate::{
+    Auth, Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts,
+    TargetAsked, TargetError,
+};
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use url::form_urlencoded;
+
+/// The ports of a master and of a region server, where none is named.
+pub(super) const PORTS: [u16; 2] = [16_000, 16_020];
+/// The family of a table that springload creates, unless another is named.
+const FAMILY: &str = "cf";
+/// The most split points that are all different: user1000 to user9999 without the first.
+pub(super) const MOST_SPLITS: u32 = 8_999;
+/// The most connections to a server.
+const MOST_CONNECTIONS: u32 = 1_000;
+
+/// The cluster and the table of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HBasePlan {
+    /// Masters or region servers, each `host` or `host:port`: asked in this order where
+    /// `hbase:meta` is.
+    #[serde(default)]
+    pub servers: Vec<String>,
+    /// The user that HBase's access rules see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The table. One that may be missing is not created: its splits decide the result.
+    pub database: DatabasePlan,
+    /// Settings.
+    #[serde(flatten)]
+    pub options: HBaseOptions,
+}
+
+/// Settings apart from the address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HBaseOptions {
+    /// The column family; `None`: that of the table, if it has only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column_family: Option<String>,
+    /// When a write is acknowledged; `None`: the table's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Durability>,
+    /// Connections of each thread to each server; `None`: 1, as HBase's own client has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
+    /// Split points of a table that is created, between user1000 and user9999.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub splits: Option<u32>,
+}
+
+/// What happens to the write-ahead log before a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Durability {
+    /// As the table has it.
+    UseDefault,
+    /// It is not written.
+    SkipWal,
+    /// It is written later.
+    AsyncWal,
+    /// It has been passed to the file system.
+    SyncWal,
+    /// It has been forced to disk.
+    FsyncWal,
+}
+
+impl Durability {
+    /// Its number in the protocol.
+    pub(super) const fn number(self) -> i32 {
+        self as i32
+    }
+}
+
+impl Planned for HBasePlan {
+    fn address(&self) -> Option<String> {
+        Some(format!("hbase://{}", self.servers.join(",")))
+    }
+
+    fn named_database(&self) -> Option<&str> {
+        self.database.name()
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let HBaseOptions { column_family, durability, connections, splits } = &self.options;
+        let durability = durability.and_then(|it| serde_json::to_value(it).ok());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let of_thread = connections.unwrap_or(1).to_string();
+        [
+            ("column family", column_family.clone()),
+            ("durability", durability.as_ref().map(text)),
+            ("connections of a thread to a server", Some(of_thread)),
+            ("splits", splits.map(|count| count.to_string())),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+    }
+}
+
+impl DriverPlan for HBasePlan {
+    type Target = HBase;
+
+    const CARD: Card = Card {
+        name: "hbase",
+        schemes: &["hbase"],
+        summary: "HBase",
+        address: "hbase://[user@]host[:port][,host[:port]...][/table][?cf=FAMILY&splits=N\
+                  &durability=SYNC_WAL&connections=N]",
+        operations: &OpKind::ON_DOCUMENTS,
+        documents: true,
+        databases: true,
+        server: true,
+        phases: true,
+    };
+
+    const BINDING: Option<Binding> = Some(BINDING);
+
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
+        let text = asked.address.as_deref().unwrap_or_default();
+        let rest = text.strip_prefix("hbase://").ok_or_else(|| wrong("no server"))?;
+        if asked.auth != Auth::default() || !asked.tls.is_default() {
+            return Err(wrong("credentials or certificates, which HBase is not sent,"));
+        }
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (user, hosts) = match authority.rsplit_once('@') {
+            Some((user, hosts)) => (Some(decoded(user)), hosts),
+            None => (None, authority),
+        };
+        if user.as_deref().is_some_and(|user| user.is_empty() || user.contains(':')) {
+            return Err(wrong("an empty user or a password, which HBase is not sent,"));
+        }
+        let servers: Vec<_> = hosts.split(',').map(str::to_owned).collect();
+        if !servers.iter().all(|server| is_server(server)) {
+            return Err(wrong("no host, or no port from 1 to 65535,"));
+        }
+        let table = (!path.is_empty()).then(|| decoded(path.trim_end_matches('/')));
+        let database = DatabasePlan::of(asked, table).map_err(wrong)?;
+        if database.name().is_some_and(|name| !is_table(name)) {
+            return Err(wrong("a table name with other characters than HBase allows"));
+        }
+        let options = options(asked, query).map_err(|problem| wrong(&problem))?;
+        if options.splits.is_some() && asked.existing != Existing::No {
+            return Err(wrong("splits, but the table must exist,"));
+        }
+        Ok(Self { servers, user, database, options })
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<(HBase, ServerFacts), TargetError> {
+        super::open::open(self, opening).await
+    }
+}
+
+impl HBasePlan {
+    /// The family of a table that is created.
+    pub(super) fn family_or_default(&self) -> &str {
+        self.options.column_family.as_deref().unwrap_or(FAMILY)
+    }
+
+    /// The servers with their ports: without one, those of a master and a region server.
+    pub(super) fn seeds(&self) -> Vec<String> {
+        let with_ports = |server: &String| {
+            if has_port(server) {
+                return vec![server.clone()];
+            }
+            PORTS.map(|port| format!("{server}:{port}")).to_vec()
+        };
+        self.servers.iter().flat_map(with_ports).collect()
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Whether a port is named; the colons of an IPv6 address are in brackets.
+fn has_port(server: &str) -> bool {
+    server.rsplit_once(']').map_or(server, |(_, rest)| rest).contains(':')
+}
+
+fn is_server(server: &str) -> bool {
+    let (host, port) = match server.rsplit_once(':') {
+        Some((host, port)) if has_port(server) => (host, Some(port)),
+        _ => (server, None),
+    };
+    let valid = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    url::Host::parse(host).is_ok() && port.is_none_or(valid)
+}
+
+/// Whether HBase allows it as a table's name, with or without a namespace.
+fn is_table(name: &str) -> bool {
+    let allowed = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with(['-', '.'])
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+    };
+    let (namespace, table) = name.split_once(':').unwrap_or(("default", name));
+    allowed(namespace) && allowed(table) && namespace != "hbase"
+}
+
+/// Settings of the address, and those named as in the plan, which take precedence.
+fn options(asked: &TargetAsked, query: &str) -> Result<HBaseOptions, String> {
+    let mut all = Map::new();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let (name, value) = match &*name {
+            "cf" => ("column_family", Value::from(&*value)),
+            "durability" => ("durability", Value::from(value.to_ascii_uppercase())),
+            "connections" | "splits" => {
+                let number = value.parse::<u32>();
+                (&*name, number.map_err(|_| format!("{name} that is no number"))?.into())
+            }
+            other => return Err(format!("an unknown setting {other:?}")),
+        };
+        all.insert(name.to_owned(), value);
+    }
+    all.extend(asked.options.clone());
+    let options: HBaseOptions =
+        serde_json::from_value(Value::Object(all)).map_err(|error| error.to_string())?;
+    let within = |value: Option<u32>, most| value.is_none_or(|value| (1..=most).contains(&value));
+    if !within(options.connections, MOST_CONNECTIONS) || !within(options.splits, MOST_SPLITS) {
+        return Err(format!(
+            "connections that are not 1 to {MOST_CONNECTIONS}, or splits not 1 to {MOST_SPLITS},"
+        ));
+    }
+    let family = |name: &String| {
+        !name.is_empty() && name.len() < 128 && !name.contains(['/', ':']) && !name.starts_with('.')
+    };
+    if !options.column_family.as_ref().is_none_or(family) {
+        return Err("a column family whose name HBase does not allow".to_owned());
+    }
+    Ok(options)
+}

@@ -1,0 +1,60 @@
+//! The servers that were named: any one that answers will do.
+
+use super::regions::Trouble;
+use std::time::Duration;
+
+/// How long one of several seeds may take. What is asked of them is little.
+const MOST_TIME: Duration = Duration::from_secs(3);
+
+/// Asks the seeds, one after the other, within `timeout_ns` in total. One that is silent leaves
+/// time for the others: hosts of a quorum often run no server of HBase, and drop what is sent
+/// there.
+///
+/// # Errors
+/// What the first of them said.
+pub(super) async fn first_of<T>(
+    seeds: &[String],
+    timeout_ns: u64,
+    ask: impl AsyncFn(&str) -> Result<T, Trouble>,
+) -> Result<T, Trouble> {
+    let share = Duration::from_nanos(timeout_ns / (seeds.len() as u64 + 1));
+    let each = if seeds.len() > 1 { share.min(MOST_TIME) } else { share };
+    let mut first = None;
+    for seed in seeds {
+        let silent = |_| Err(Trouble::NotYet(format!("no answer from {seed} in {each:.1?}")));
+        match tokio::time::timeout(each, ask(seed)).await.unwrap_or_else(silent) {
+            Ok(found) => return Ok(found),
+            Err(trouble) => {
+                first.get_or_insert(trouble);
+            }
+        }
+    }
+    Err(first.unwrap_or_else(|| Trouble::NotYet("no server is named".to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hbase::connection::Lost;
+    use crate::op::Failure;
+
+    async fn asked(seeds: &[&str]) -> Result<String, Trouble> {
+        let seeds: Vec<_> = seeds.iter().map(|seed| (*seed).to_owned()).collect();
+        let found = first_of(&seeds, 8_000_000_000, async |seed| match seed {
+            "silent" => std::future::pending().await,
+            "refuses" => Err(Lost { failure: Failure::Connect, reason: "no".to_owned() }.into()),
+            other => Ok(other.to_owned()),
+        });
+        tokio::time::timeout(Duration::from_secs(8), found).await.expect("in time")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_seed_leaves_time_for_the_others() {
+        assert_eq!(asked(&["silent", "refuses", "silent", "a", "b"]).await, Ok("a".to_owned()));
+        assert!(matches!(asked(&["refuses", "silent"]).await, Err(Trouble::Lost(_))));
+        let told = Trouble::NotYet("no answer from silent in 2.7s".to_owned());
+        assert_eq!(asked(&["silent", "refuses"]).await, Err(told));
+        let told = Trouble::NotYet("no answer from silent in 4.0s".to_owned());
+        assert_eq!(asked(&["silent"]).await, Err(told));
+    }
+}

@@ -1,0 +1,298 @@
+//! The requests of a list as planned, and the target made from them.
+
+use super::binding::BINDING;
+use super::{Http, LogIn, Request, Retry, Server, Settings};
+use crate::mistake::Invalid;
+use crate::net::{Endpoint, EndpointError, Identity, TlsOptions};
+use crate::op::OpKind;
+use crate::schema::{Pattern, Values};
+use crate::secrets::{bodies_are_hidden, is_hidden, without_bodies};
+use crate::{Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::path::PathBuf;
+use std::sync::Arc;
+use url::Url;
+
+/// The values of the placeholders in login requests.
+const LOG_IN: Values = Values { seq: 1, random: [0; 16], int: 0 };
+
+/// Headers whose values are secrets.
+const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+
+/// The requests of a run, and how they are sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own, read by name")]
+pub struct HttpPlan {
+    /// The list.
+    pub requests: Vec<RequestPlan>,
+    /// What each user requests once, unmeasured, before it starts; users take them in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "without_text")]
+    pub log_in: Vec<RequestPlan>,
+    /// Headers of every request, `Name: value`; stored without the values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "masked")]
+    pub headers: Vec<String>,
+    /// Follow redirects.
+    pub follow: bool,
+    /// Keep connections for the next request.
+    pub keep_alive: bool,
+    /// Each user keeps the cookies it receives.
+    pub cookies: bool,
+    /// Which requests may be resent.
+    #[serde(default, skip_serializing_if = "Retry::is_default")]
+    pub retry: Retry,
+}
+
+/// One entry of the list. Stored without its password; with the text of its body only in
+/// [`with_bodies`](crate::with_bodies).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestPlan {
+    /// `GET`, `POST` and so on.
+    pub method: String,
+    /// The server's address without path, user or password.
+    pub server: String,
+    /// Path and query as written.
+    pub path: String,
+    /// The type of the body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// The body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyPlan>,
+    /// Placeholders are sent as they are written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub literal: bool,
+    /// Path and query as sent.
+    #[serde(skip)]
+    pub target: Pattern,
+    /// User and password.
+    #[serde(skip)]
+    pub user: Option<(String, String)>,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodyPlan {
+    /// `inline`, or the file it came from.
+    pub source: String,
+    /// The index of its schema in the plan, if it is made from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<usize>,
+    /// Its text, as far as it was stored.
+    #[serde(rename = "text", default, skip_serializing_if = "is_left_out")]
+    #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
+    pub pattern: Pattern,
+}
+
+fn is_left_out(pattern: &Pattern) -> bool {
+    bodies_are_hidden() || pattern.is_empty() || String::from_utf8(pattern.source()).is_err()
+}
+
+fn as_text<S: Serializer>(pattern: &Pattern, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&String::from_utf8_lossy(&pattern.source()))
+}
+
+/// The text as it is: where placeholders are is told by the request.
+fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Pattern, D::Error> {
+    String::deserialize(from).map(|text| Pattern::literal(text.as_bytes()))
+}
+
+/// Log-ins have passwords in their bodies.
+fn without_text<S: Serializer>(log_in: &[RequestPlan], to: S) -> Result<S::Ok, S::Error> {
+    without_bodies(|| log_in.serialize(to))
+}
+
+/// Writes the names of headers; with their values only for the agents of a run.
+///
+/// # Errors
+/// What the serialiser refuses.
+pub fn masked<S: Serializer>(headers: &[String], to: S) -> Result<S::Ok, S::Error> {
+    let hidden = is_hidden(headers);
+    to.collect_seq(headers.iter().map(|header| if hidden { mask(header) } else { header.clone() }))
+}
+
+/// `Name: value` without the value.
+pub fn mask(header: &str) -> String {
+    header
+        .split_once(':')
+        .map_or_else(|| "***".to_owned(), |(name, _)| format!("{}: ***", name.trim()))
+}
+
+/// `Name: value`, without the value if it is secret.
+pub fn strike_secret(header: &str) -> String {
+    let name = header.split(':').next().unwrap_or_default().trim();
+    let secret = SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+    if secret { format!("{name}: ***") } else { header.to_owned() }
+}
+
+/// The servers of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpTarget {
+    /// Their addresses without path, user or password, separated by commas.
+    pub server: String,
+    /// The authorities trusted to sign a server's certificate; `None` for the system's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_ca: Option<PathBuf>,
+    /// Any certificate is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+    /// What the client proves with who it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_identity: Option<Identity>,
+    /// The list. Stored separately.
+    #[serde(skip)]
+    pub list: Arc<HttpPlan>,
+    /// A redirected HEAD becomes a GET.
+    #[serde(skip)]
+    head_becomes_get: bool,
+}
+
+impl HttpTarget {
+    /// The servers of `list`.
+    pub fn new(list: &HttpPlan, tls: &TlsOptions) -> Self {
+        let mut servers: Vec<&str> = list.requests.iter().map(|it| it.server.as_str()).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        let list = Arc::new(list.clone());
+        let TlsOptions { authorities: tls_ca, insecure, identity: tls_identity } = tls.clone();
+        let server = servers.join(", ");
+        Self { server, tls_ca, insecure, tls_identity, list, head_becomes_get: false }
+    }
+
+    /// The same servers for `list`, as `siege --get` requests it: there, as in siege 4.0.7, a
+    /// redirected HEAD becomes a GET.
+    #[must_use]
+    pub fn once(&self, list: &HttpPlan) -> Self {
+        Self { head_becomes_get: true, ..Self::new(list, &self.tls()) }
+    }
+
+    /// How the servers' certificates are checked.
+    pub fn tls(&self) -> TlsOptions {
+        TlsOptions {
+            authorities: self.tls_ca.clone(),
+            insecure: self.insecure,
+            identity: self.tls_identity.clone(),
+        }
+    }
+
+    /// The target; the watcher receives each finished exchange.
+    ///
+    /// # Errors
+    /// When the name of a server has no address, or its certificates cannot be checked.
+    fn target(&self, opening: &Opening) -> Result<Http, EndpointError> {
+        let (list, max_answer) = (&self.list, opening.max_answer);
+        let tls = self.tls();
+        let mut servers = Vec::new();
+        let mut request = |entry: &RequestPlan| -> Result<Request, EndpointError> {
+            Ok(Request {
+                method: entry.method.clone(),
+                server: place_of(entry, &mut servers, (&tls, max_answer))?,
+                content_type: entry.content_type.clone(),
+            })
+        };
+        let requests = list.requests.iter().map(&mut request).collect::<Result<_, _>>()?;
+        let mut log_in = Vec::new();
+        for entry in &list.log_in {
+            let mut text = LogIn::default();
+            entry.target.write(&LOG_IN, &mut text.target);
+            if let Some(body) = &entry.body {
+                body.pattern.write(&LOG_IN, &mut text.body);
+            }
+            log_in.push((request(entry)?, text));
+        }
+        let pair = |header: &String| {
+            let (name, value) = header.split_once(':').unwrap_or((header, ""));
+            (name.trim().to_owned(), value.trim().to_owned())
+        };
+        let settings = Settings {
+            headers: list.headers.iter().map(pair).collect(),
+            follow: list.follow,
+            keep_alive: list.keep_alive,
+            cookies: list.cookies,
+            max_answer,
+            retry: list.retry,
+            head_becomes_get: self.head_becomes_get,
+            watcher: opening.exchanges.clone(),
+        };
+        Ok(Http::new(servers, requests, log_in, settings, tls))
+    }
+}
+
+/// The index of an entry's server in `servers`, to which it is added if it is new. A server with
+/// two users counts twice.
+fn place_of(
+    entry: &RequestPlan,
+    servers: &mut Vec<Server>,
+    (tls, max_answer): (&TlsOptions, u64),
+) -> Result<usize, EndpointError> {
+    let url = Url::parse(&entry.server).map_err(|_| EndpointError::Url(entry.server.clone()))?;
+    let same = |server: &Server| server.url == url && server.user == entry.user;
+    if let Some(place) = servers.iter().position(same) {
+        return Ok(place);
+    }
+    let endpoint = Arc::new(Endpoint::resolve(&url, tls)?.with_max_answer(max_answer));
+    servers.push(Server { url, endpoint, user: entry.user.clone() });
+    Ok(servers.len() - 1)
+}
+
+impl Planned for HttpTarget {
+    fn address(&self) -> Option<String> {
+        Some(self.server.clone())
+    }
+
+    fn accepts_any_certificate(&self) -> bool {
+        self.insecure
+    }
+
+    /// A connection to each server.
+    fn descriptors(&self) -> u64 {
+        let entries = self.list.requests.iter().chain(&self.list.log_in);
+        let mut servers: Vec<_> = entries.map(|it| &it.server).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        servers.len().max(1) as u64
+    }
+}
+
+impl DriverPlan for HttpTarget {
+    type Target = Http;
+
+    const CARD: Card = Card {
+        name: "http",
+        schemes: &[],
+        summary: "any server that speaks HTTP",
+        address: "URLs, with springload http",
+        operations: &[
+            OpKind::Create,
+            OpKind::Read,
+            OpKind::Update,
+            OpKind::Delete,
+            OpKind::Request,
+        ],
+        documents: false,
+        databases: false,
+        server: true,
+        phases: true,
+    };
+
+    const BINDING: Option<Binding> = Some(BINDING);
+
+    /// Its targets are lists of requests, which are read by the verbs that use them.
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        Err(asked.wrong(&Self::CARD, "no list of requests"))
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<(Http, ServerFacts), TargetError> {
+        let target = self.target(opening)?;
+        target.reach(opening.timeout_ns).await.map_err(|(server, trouble)| {
+            TargetError(format!("cannot reach {server}: {}; {}", trouble.problem, trouble.cure))
+        })?;
+        let facts = ServerFacts {
+            url: self.server.clone(),
+            name: "HTTP".to_owned(),
+            version: "1.1".to_owned(),
+            same_machine: target.is_loopback(),
+            ..ServerFacts::default()
+        };
+        Ok((target, facts))
+    }
+}

@@ -1,0 +1,419 @@
+//! One user: its connections, its cookies, and how it makes requests.
+
+use super::cookies::Cookies;
+use super::pen::HttpPen;
+use super::request::{Request, Spelled};
+use super::{Common, LogIn};
+use crate::clock::Nanos;
+use crate::http1::{Answer, Connection, Exchange, Payload, failure_of, header_values, reason};
+use crate::measure::{Probe, Wire};
+use crate::net::ShardContext;
+use crate::op::{Answered, Failure, Op, Reason, Reply};
+use crate::{Outcome, Session};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The limit of redirects in a row; the next one is a failure.
+const MOST_REDIRECTS: usize = 10;
+
+/// A user of an HTTP server, or of several: one connection to each.
+pub struct HttpSession {
+    shared: Arc<Common>,
+    context: Rc<ShardContext>,
+    /// By the server's number; opened when first needed.
+    connections: Vec<Option<Connection>>,
+    /// The connection of the last answer.
+    last: usize,
+    jar: Option<Cookies>,
+    head: Vec<u8>,
+    statuses: Vec<u16>,
+    /// Requests sent for the current operation.
+    sent: u64,
+    /// Unsolicited data found on connections during the operation.
+    unsolicited: u32,
+    /// The request used to follow redirects.
+    inner: Payload,
+    log_in: LogInStep,
+    number: usize,
+}
+
+/// The progress of logging in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LogInStep {
+    Wanted,
+    Done,
+    Refused(Failure),
+}
+
+impl fmt::Debug for HttpSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpSession").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// One request to make: the first, or one after a redirect.
+struct Hop<'a> {
+    prepared: &'a Spelled,
+    target: &'a [u8],
+}
+
+impl HttpSession {
+    pub(super) fn new(shared: Arc<Common>, context: Rc<ShardContext>, number: usize) -> Self {
+        let wanted = !shared.log_in.is_empty();
+        let settings = &shared.settings;
+        let keeps_cookies = settings.cookies && !settings.has("Cookie");
+        Self {
+            context,
+            connections: Vec::new(),
+            last: 0,
+            jar: keeps_cookies.then(Cookies::default),
+            head: Vec::new(),
+            statuses: Vec::new(),
+            sent: 0,
+            unsolicited: 0,
+            inner: Payload::default(),
+            log_in: if wanted { LogInStep::Wanted } else { LogInStep::Done },
+            number,
+            shared,
+        }
+    }
+
+    /// Status line and headers of the last answer, as they came.
+    fn answer_head(&self) -> &[u8] {
+        self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::head)
+    }
+
+    /// The body of the last answer.
+    fn answer_body(&self) -> &[u8] {
+        self.connections.get(self.last).and_then(Option::as_ref).map_or(&[], Connection::body)
+    }
+
+    fn connection(&mut self, server: usize) -> &mut Connection {
+        if self.connections.len() <= server {
+            self.connections.resize_with(server + 1, || None);
+        }
+        let (shared, context) = (&self.shared, &self.context);
+        self.connections[server]
+            .get_or_insert_with(|| Connection::new(shared.server(server).endpoint.clone(), context))
+    }
+
+    /// Sends one request, whose body is in `payload`, and reads its answer.
+    async fn exchange(
+        &mut self,
+        hop: &Hop<'_>,
+        payload: &mut Payload,
+        probe: &mut Probe,
+    ) -> Result<Answer, Failure> {
+        let server = hop.prepared.request.server;
+        let cookies = self.cookies(server, hop.target);
+        let body_bytes = payload.body().len();
+        let mut head = std::mem::take(&mut self.head);
+        head.clear();
+        hop.prepared.write_head((hop.target, &cookies), body_bytes, &mut head);
+        payload.mark_body();
+        payload.prepend(&head);
+        self.head = head;
+        self.last = server;
+        let watched = self.shared.settings.watcher.is_some();
+        let began = if watched { self.context.clock().now() } else { 0 };
+        let keep_alive = self.shared.settings.keep_alive;
+        let connection = self.connection(server);
+        let before = connection.sent();
+        let request = hop.prepared.http1(payload.bytes());
+        let answer = connection.exchange(request, probe).await;
+        let sent = connection.sent() - before;
+        let unsolicited = connection.take_unsolicited();
+        if watched {
+            self.tell(hop, payload.bytes(), (began, answer));
+        }
+        if !keep_alive {
+            self.connection(server).close();
+        }
+        self.sent += sent;
+        self.unsolicited += unsolicited;
+        let answer = answer?;
+        let sets_cookie = self.jar.is_some() && self.connection(server).set_cookie().is_some();
+        if sets_cookie {
+            self.keep_cookies(server, hop.target);
+        }
+        self.statuses.push(answer.status);
+        Ok(answer)
+    }
+
+    /// The value of `Cookie`; empty without any.
+    fn cookies(&self, server: usize, target: &[u8]) -> String {
+        let Some(jar) = self.jar.as_ref().filter(|jar| !jar.is_empty()) else {
+            return String::new();
+        };
+        let target = String::from_utf8_lossy(target);
+        let url = self.shared.server(server).url.join(&target);
+        url.map_or_else(|_| String::new(), |url| jar.of(&url, self.shared.is_listed(server)))
+    }
+
+    fn keep_cookies(&mut self, server: usize, target: &[u8]) {
+        let target = String::from_utf8_lossy(target);
+        let url = self.shared.server(server).url.join(&target);
+        let (Some(connection), Some(jar), Ok(url)) =
+            (self.connections[server].as_ref(), self.jar.as_mut(), url)
+        else {
+            return;
+        };
+        let listed = self.shared.is_listed(server);
+        for value in header_values(connection.head(), "set-cookie") {
+            jar.keep(&String::from_utf8_lossy(value), &url, listed);
+        }
+    }
+
+    /// What a redirect asks for, if the last answer is one: the request, its target, and whether
+    /// the body is sent again. By the rules of the Fetch standard, "HTTP-redirect fetch": a POST
+    /// that is answered with 301 or 302, and everything but HEAD after 303, becomes a GET. A 201 or
+    /// 202 with a `Location` is not a redirect.
+    async fn redirect(
+        &self,
+        hop: &Hop<'_>,
+        status: u16,
+    ) -> Result<Option<(Spelled, Vec<u8>, bool)>, Failure> {
+        if !self.shared.settings.follow || !matches!(status, 301 | 302 | 303 | 307 | 308) {
+            return Ok(None);
+        }
+        let head = self.answer_head();
+        let Some(location) = header_values(head, "location").first().copied() else {
+            return Ok(None);
+        };
+        let request = &hop.prepared.request;
+        let base =
+            self.shared.server(request.server).url.join(&String::from_utf8_lossy(hop.target));
+        let url = base.and_then(|base| base.join(&String::from_utf8_lossy(location)));
+        let url = url.map_err(|_| Failure::Protocol)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Failure::Protocol);
+        }
+        let server = self.shared.server_of(&url, request.server).await?;
+        let get = match status {
+            _ if request.method == "HEAD" => self.shared.settings.head_becomes_get,
+            301 | 302 => request.method == "POST",
+            303 => request.method != "GET",
+            _ => false,
+        };
+        let method = if get { "GET".to_owned() } else { request.method.clone() };
+        let content_type = request.content_type.clone().filter(|_| !get);
+        let mut head = Vec::new();
+        let at = self.shared.server(server);
+        let listed = self.shared.is_listed(server);
+        self.shared.settings.write_head(&at, (content_type.as_deref(), listed), &mut head);
+        let request = Request { method, server, content_type };
+        let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+        let target = format!("{}{query}", url.path()).into_bytes();
+        let prepared = Spelled::with_head(request, head, &self.shared.settings);
+        Ok(Some((prepared, target, !get)))
+    }
+
+    /// Makes the request of `hop`, and those after its redirects.
+    async fn carry_out(
+        &mut self,
+        hop: Hop<'_>,
+        payload: &mut Payload,
+        probe: &mut Probe,
+    ) -> Outcome {
+        let bytes_sent = payload.body().len() as u64;
+        let outcome = |answer: Result<Answer, Failure>| {
+            let mut outcome = Outcome::of(answer.and_then(|answer| judge(answer.status)));
+            outcome.bytes.sent = bytes_sent;
+            if let Ok(answer) = answer {
+                outcome.bytes.received = answer.body_bytes;
+                outcome.wire.resent = u64::from(answer.resent);
+            }
+            outcome
+        };
+        let answer = self.exchange(&hop, payload, probe).await;
+        match answer {
+            Ok(Answer { status: 300..=399, .. }) if self.shared.settings.follow => {
+                // Rare: kept out of the future of every other operation.
+                Box::pin(self.follow(hop, payload, (outcome(answer), probe))).await
+            }
+            answer => outcome(answer),
+        }
+    }
+
+    /// Follows the redirect in the last answer, and any further ones.
+    async fn follow(
+        &mut self,
+        first: Hop<'_>,
+        payload: &mut Payload,
+        (mut sum, probe): (Outcome, &mut Probe),
+    ) -> Outcome {
+        let body_at = payload.bytes().len() - sum.bytes.sent as usize;
+        let (mut prepared, mut target) = (first.prepared.clone(), first.target.to_vec());
+        let mut inner = std::mem::take(&mut self.inner);
+        let mut with_body = true;
+        for redirects in 0.. {
+            let hop = Hop { prepared: &prepared, target: &target };
+            let status = self.statuses.last().copied().unwrap_or_default();
+            let next = match self.redirect(&hop, status).await {
+                Ok(Some(_)) if redirects == MOST_REDIRECTS => Err(Failure::Protocol),
+                next => next,
+            };
+            match next {
+                Ok(None) => break,
+                Err(failure) => {
+                    sum.result = Err(failure);
+                    break;
+                }
+                // What logs in is for those whom the list names.
+                Ok(Some((request, _, true)))
+                    if self.log_in == LogInStep::Wanted
+                        && with_body
+                        && payload.bytes().len() > body_at
+                        && !self.shared.is_listed(request.request.server) =>
+                {
+                    sum.result = Err(Failure::Protocol);
+                    break;
+                }
+                Ok(Some((request, at, body))) => {
+                    with_body &= body;
+                    (prepared, target) = (request, at);
+                }
+            }
+            inner.clear();
+            if with_body {
+                let body = &payload.bytes()[body_at..];
+                inner.body_mut().extend_from_slice(body);
+                sum.bytes.sent += body.len() as u64;
+            }
+            let hop = Hop { prepared: &prepared, target: &target };
+            match self.exchange(&hop, &mut inner, probe).await {
+                Ok(answer) => {
+                    sum.result = judge(answer.status);
+                    sum.bytes.received += answer.body_bytes;
+                    sum.wire.resent |= u64::from(answer.resent);
+                }
+                Err(failure) => {
+                    sum.result = Err(failure);
+                    break;
+                }
+            }
+        }
+        self.inner = inner;
+        sum
+    }
+
+    /// Makes the login request of this user.
+    async fn log_in(&mut self) -> LogInStep {
+        let shared = self.shared.clone();
+        let (prepared, LogIn { target, body }) = &shared.log_in[self.number % shared.log_in.len()];
+        let mut payload = Payload::default();
+        payload.body_mut().extend_from_slice(body);
+        let clock = self.context.clock();
+        let now = clock.now();
+        let mut probe = Probe::new(clock, now, now);
+        let hop = Hop { prepared, target };
+        let outcome = self.carry_out(hop, &mut payload, &mut probe).await;
+        match outcome.result {
+            Ok(_) => LogInStep::Done,
+            // Not refused, only not reached: the next request tries again.
+            Err(Failure::Reset | Failure::Timeout | Failure::Unanswered) => LogInStep::Wanted,
+            Err(failure) if failure.unconnected() => LogInStep::Wanted,
+            Err(_) => LogInStep::Refused(Failure::Authentication),
+        }
+    }
+
+    #[cold]
+    fn tell(
+        &self,
+        hop: &Hop<'_>,
+        request: &[u8],
+        (began, answer): (Nanos, Result<Answer, Failure>),
+    ) {
+        let Some(watcher) = &self.shared.settings.watcher else { return };
+        let Request { method, server, .. } = &hop.prepared.request;
+        let answered = |bytes: &[u8]| if answer.is_ok() { bytes.to_vec() } else { Vec::new() };
+        let whole = |bytes: &dyn Fn() -> Vec<u8>| if watcher.whole { bytes() } else { Vec::new() };
+        let exchange = Exchange {
+            status: answer.map(|answer| answer.status),
+            response_ns: self.context.clock().now().saturating_sub(began),
+            bytes: answer.map_or(0, |answer| answer.body_bytes),
+            method: method.clone(),
+            origin: self.shared.server(*server).url.origin().ascii_serialization(),
+            target: String::from_utf8_lossy(hop.target).into_owned(),
+            request: whole(&|| request.to_vec()),
+            head: whole(&|| answered(self.answer_head())),
+            body: whole(&|| answered(self.answer_body())),
+        };
+        // The receiver may be gone already.
+        let _ = watcher.sender.send(exchange);
+    }
+}
+
+/// What a status means. A refusal is a failure, whatever siege calls it. Not even a refused user
+/// ends a run: other entries of the list may be allowed.
+const fn judge(status: u16) -> Result<Reply, Failure> {
+    match status {
+        200..=399 => Ok(Reply { token: None, accepted: false, rows: 0 }),
+        status => Err(failure_of(status)),
+    }
+}
+
+impl Session for HttpSession {
+    type Pen = HttpPen;
+
+    fn pen(&self) -> HttpPen {
+        HttpPen::default()
+    }
+
+    async fn ready(&mut self) -> Option<Nanos> {
+        if self.log_in == LogInStep::Wanted {
+            self.log_in = Box::pin(self.log_in()).await;
+        }
+        for connection in self.connections.iter().flatten() {
+            connection.rest().await;
+        }
+        // With several servers, or a new connection for each request, it is unknown or too early:
+        // the operation itself connects, and its response time includes that.
+        if self.shared.settings.keep_alive && self.shared.servers.len() == 1 {
+            return self.connection(0).ready().await;
+        }
+        None
+    }
+
+    fn is_open(&self) -> bool {
+        let one = self.shared.settings.keep_alive && self.shared.servers.len() == 1;
+        !one || self.connections.iter().flatten().any(Connection::is_open)
+    }
+
+    fn is_one_request(&self, _: &Op) -> bool {
+        !self.shared.settings.follow
+    }
+
+    async fn execute(&mut self, _: &Op, pen: &mut HttpPen, probe: &mut Probe) -> Outcome {
+        self.statuses.clear();
+        (self.sent, self.unsolicited) = (0, 0);
+        if let LogInStep::Refused(failure) = self.log_in {
+            let wire = Wire { requests: Some(0), ..Wire::default() };
+            return Outcome { wire, ..Outcome::of(Err(failure)) };
+        }
+        let shared = self.shared.clone();
+        let HttpPen { target, payload, entry } = pen;
+        let hop = Hop { prepared: &shared.requests[*entry], target };
+        let mut outcome = self.carry_out(hop, payload, probe).await;
+        if outcome.result == Err(Failure::Protocol) {
+            // An answer that does not fit this request may belong to another.
+            self.connection(self.last).close();
+        }
+        outcome.wire.unsolicited = self.unsolicited.into();
+        outcome.wire.requests = Some(self.sent);
+        outcome
+    }
+
+    fn answered(&self) -> Answered<'_> {
+        Answered { document: Some(self.answer_body()), ..Answered::default() }
+    }
+
+    fn reason(&self, _: Failure) -> Option<Reason> {
+        self.connections.get(self.last).and_then(Option::as_ref).and_then(reason::of)
+    }
+
+    fn statuses(&self) -> &[u16] {
+        &self.statuses
+    }
+}

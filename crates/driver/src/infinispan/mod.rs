@@ -1,0 +1,66 @@
+//! Infinispan, through its RESP endpoint: a record is a hash, as in Redis.
+//!
+//! There is no index of the keys and so no scan: the sorted set would be one entry of the cache,
+//! written anew with each record. YCSB's binding, which speaks Hot Rod, has no scan either.
+
+use super::redis::{Flavor, RespPlan};
+use super::{Binding, Bound, Card};
+use crate::op::OpKind;
+
+/// Infinispan's RESP endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Infinispan;
+
+/// The plan for Infinispan.
+pub type InfinispanPlan = RespPlan<Infinispan>;
+
+impl Flavor for Infinispan {
+    const CARD: Card = Card {
+        name: "infinispan",
+        schemes: &["infinispan", "infinispans"],
+        summary: "Infinispan's RESP endpoint",
+        address: "infinispan[s]://[user:password@]host[:port][/number]",
+        operations: &[
+            OpKind::BulkInsert,
+            OpKind::Create,
+            OpKind::Read,
+            OpKind::Update,
+            OpKind::Delete,
+        ],
+        documents: true,
+        databases: false,
+        server: true,
+        phases: false,
+    };
+    /// YCSB's bindings are configured by files for Hot Rod, which say nothing about this endpoint.
+    const BINDING: Binding = Binding {
+        names: &["infinispan", "infinispan-cs"],
+        classes: &["db.InfinispanClient", "db.InfinispanRemoteClient"],
+        properties: &["infinispan.url"],
+        flag: "-p infinispan.url",
+        site: None,
+        read: |read| Bound {
+            address: Some(read.text("infinispan.url", "infinispan://127.0.0.1")),
+            ..Bound::default()
+        },
+    };
+    const PORT: u16 = 11222;
+    const INDEXED: bool = false;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DriverPlan as _, Existing, Planned as _, TargetAsked};
+
+    #[test]
+    fn there_is_no_index_and_no_scan() {
+        let asked =
+            |address: &str| TargetAsked { existing: Existing::Yes, ..TargetAsked::at(address) };
+        let plan = InfinispanPlan::check(&asked("infinispan://h")).unwrap();
+        assert_eq!((plan.server.as_str(), plan.index), ("infinispan://h:11222", false));
+        assert!(!plan.operations().unwrap().contains(&OpKind::Scan));
+        let told = InfinispanPlan::check(&asked("infinispan://h?index=true")).unwrap_err();
+        assert!(told.to_string().contains("index, which is no parameter"), "{told}");
+    }
+}

@@ -1,0 +1,273 @@
+//! The databases that springload can load: the traits, and one file or folder per driver.
+//!
+//! A driver translates operations for its database. It knows nothing about pace or stages.
+
+mod binding;
+mod database;
+mod json;
+#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
+pub mod library;
+mod list;
+mod plan;
+mod prober;
+mod secrets;
+
+list::drivers! {
+    couchdb: CouchDb(CouchPlan) = "couch_db",
+    basic: Basic(BasicPlan) = "basic",
+    http: Http(HttpTarget) = "http",
+    line: Line(LinePlan) = "line",
+    hbase: HBase(HBasePlan) = "hbase",
+    redis: Redis(RedisPlan) = "redis" if "redis",
+    infinispan: Infinispan(InfinispanPlan) = "infinispan" if "redis",
+    mongodb: MongoDb(MongoPlan) = "mongodb" if "mongodb",
+    cassandra: Cassandra(CassandraPlan) = "cassandra" if "cassandra",
+    ycsb_java: YcsbJava(YcsbJavaPlan) = "ycsb_java" if "ycsb-java",
+}
+
+pub use binding::{Binding, Bound, Buffer, Shown, SiteFile};
+/// The pen of the default driver, for tests of what is written with it.
+pub use couchdb::CouchPen as DefaultPen;
+pub use couchdb::fetch_document;
+pub use database::{DatabasePlan, Scratch, scratch_name};
+pub use hbase::{NewTable, SplitsAsked};
+pub use http::{BodyPlan, HttpPlan, RequestPlan, Retry, mask, strike_secret};
+pub use list::WithTarget;
+pub use plan::{
+    Auth, Card, DriverPlan, Echo, Existing, GIVE_PASSWORD, LOG_IN, ONLY_TABLE, OWN_SERVERS,
+    Opening, Planned, ServerFacts, Size, TargetAsked, TargetError, with_scheme,
+};
+pub use prober::{Prober, Stored};
+pub use secrets::{is_secret, strike_secrets, with_bodies, with_secrets};
+use springload_core::{clock, generate, http1, measure, mistake, net, op, properties, schema};
+
+use crate::clock::Nanos;
+use crate::measure::{BodyBytes, NodeLog, Probe, Wire};
+use crate::mistake::Invalid;
+use crate::net::ShardContext;
+use crate::op::{Answered, Failure, Op, Pen, Reason, Reply};
+use std::io;
+use std::rc::Rc;
+
+/// A target without a server, which answers at once, to measure springload itself.
+pub fn at_once() -> impl Target {
+    basic::Basic::default()
+}
+
+/// How one operation ended, and what it cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// The answer, or why there was no valid one.
+    pub result: Result<Reply, Failure>,
+    /// Bytes of the bodies.
+    pub bytes: BodyBytes,
+    /// What happened on the wire.
+    pub wire: Wire,
+}
+
+impl Outcome {
+    /// An operation that ended like this and has cost nothing so far.
+    #[must_use]
+    pub fn of(result: Result<Reply, Failure>) -> Self {
+        Self { result, bytes: BodyBytes::default(), wire: Wire::default() }
+    }
+
+    /// The outcome of two steps, the first of which was `before`: the result is that of the second,
+    /// everything else is the sum of both.
+    #[must_use]
+    pub fn after(mut self, before: &Self) -> Self {
+        self.bytes += before.bytes;
+        self.wire += before.wire;
+        // It counts as one operation, however many of its requests were resent.
+        self.wire.resent = self.wire.resent.min(1);
+        self
+    }
+
+    /// Whether the server was silent throughout, even when asked whether a write was carried out.
+    pub const fn is_silence(&self) -> bool {
+        use Failure::{Connect, Reset, Timeout, Unanswered, Unreachable};
+        matches!(self.result, Err(Connect | Unreachable | Reset | Timeout | Unanswered))
+            && self.wire.carried_out + self.wire.not_carried_out == 0
+    }
+}
+
+/// A configured database: what is needed to open sessions on it. Shared by all shards.
+pub trait Target: Clone + Send + 'static {
+    /// It has operations on documents.
+    const DOCUMENTS: bool = true;
+    /// It has a list of requests.
+    const LISTED: bool = false;
+
+    /// The database as the sessions of one shard see it.
+    type Shard: Shard;
+
+    /// Opens it for the sessions of one shard, inside that shard's runtime: a client library with
+    /// tasks of its own can spawn them here.
+    ///
+    /// # Errors
+    /// When the shard cannot be served.
+    fn shard(&self, context: Rc<ShardContext>) -> impl Future<Output = io::Result<Self::Shard>>;
+
+    /// Asks for the size of the database, on a separate connection.
+    fn size(&self) -> impl Future<Output = Option<Size>> {
+        async { None }
+    }
+
+    /// Asks on new connections whether the server is there: any answer will do. `None`: the driver
+    /// cannot ask.
+    ///
+    /// # Errors
+    /// Why there was no answer within `timeout_ns`.
+    fn answers(&self, _timeout_ns: Nanos) -> impl Future<Output = Option<Result<(), Failure>>> {
+        async { self.size().await.map(|_| Ok(())) }
+    }
+
+    /// The exact number of documents in the database, asked for on a separate connection; `None`:
+    /// it is not known, or includes what is not in this database.
+    fn documents(&self) -> impl Future<Output = Option<u64>> {
+        async { None }
+    }
+
+    /// Connections for probes, one to each node; none if the driver has no probes. The names of all
+    /// that they store begin with `mark`.
+    fn probers(&self, _mark: &str) -> Vec<impl Prober> {
+        Vec::<std::convert::Infallible>::new()
+    }
+
+    /// Removes what was created on opening, unless the plan keeps it. Returns whether it did.
+    ///
+    /// # Errors
+    /// Why it could not.
+    fn tear_down(&self) -> impl Future<Output = Result<bool, TargetError>> {
+        async { Ok(false) }
+    }
+}
+
+/// A database that one shard works on.
+pub trait Shard {
+    /// One connection to it.
+    type Session: Session + 'static;
+
+    /// A session that is not yet connected.
+    fn session(&self) -> Self::Session;
+
+    /// The session of this connection of the run. Where there are several nodes, its number says
+    /// to which it belongs.
+    fn session_of(&self, _connection: usize) -> Self::Session {
+        self.session()
+    }
+
+    /// What became of each node while the shard was at work, if there are several.
+    fn nodes(&self) -> Vec<NodeLog> {
+        Vec::new()
+    }
+}
+
+/// What sessions are made from when a driver needs no shard type of its own.
+#[derive(Clone, Debug)]
+pub struct ShardOf<T> {
+    /// The database.
+    pub target: T,
+    /// What the sessions of the shard share.
+    pub context: Rc<ShardContext>,
+}
+
+/// One connection to a database, with at most one operation in flight.
+pub trait Session {
+    /// What operations are written with.
+    type Pen: Pen;
+
+    /// A pen for this connection.
+    fn pen(&self) -> Self::Pen;
+
+    /// The number of the node that the last operation was sent to, if there are several.
+    fn node(&self) -> Option<usize> {
+        None
+    }
+
+    /// Connects if there is no connection, after the pause that earlier failures call for, and
+    /// returns when it began to connect. A failure shows in the next operation.
+    fn ready(&mut self) -> impl Future<Output = Option<Nanos>>;
+
+    /// Whether it is connected, as far as that is known before an operation.
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    /// Before `op` is due, encodes as much as possible of what was written with `pen`.
+    fn prepare(&mut self, _op: &Op, _pen: &mut Self::Pen) {}
+
+    /// Whether `op` is always a single request, whatever the answer: if another request depends on
+    /// an answer, that answer must be read as soon as it comes.
+    fn is_one_request(&self, _op: &Op) -> bool {
+        true
+    }
+
+    /// Executes `op`, which was prepared with `pen`, and sets the marks of `probe`.
+    fn execute(
+        &mut self,
+        op: &Op,
+        pen: &mut Self::Pen,
+        probe: &mut Probe,
+    ) -> impl Future<Output = Outcome>;
+
+    /// After an operation that failed as [`Failure::Unanswered`]: what its answer would have said,
+    /// if the driver has found out that it was carried out.
+    fn settled(&self) -> Option<Reply> {
+        None
+    }
+
+    /// What the last answer contained in addition to the [`Reply`].
+    fn answered(&self) -> Answered<'_> {
+        Answered::default()
+    }
+
+    /// The documents of the last scan, in JSON; `None` if the driver does not keep them. Called
+    /// rarely, so it may be slow.
+    fn scanned(&self) -> Option<Vec<&[u8]>> {
+        None
+    }
+
+    /// What the server said about the last operation, or one of its documents, that failed this
+    /// way. Called rarely, so it may be slow.
+    fn reason(&self, _failure: Failure) -> Option<Reason> {
+        None
+    }
+
+    /// The HTTP status of each answer to the last operation, if the driver provides them.
+    fn statuses(&self) -> &[u16] {
+        &[]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_steps_of_an_operation_add_up_and_are_sent_again_once() {
+        let wire = Wire { resent: 1, carried_out: 2, requests: Some(3), ..Wire::default() };
+        let bytes = BodyBytes { sent: 4, received: 5 };
+        let first = Outcome { bytes, wire, ..Outcome::of(Err(Failure::Conflict)) };
+        let both = Outcome { result: Ok(Reply::default()), ..first }.after(&first);
+        assert_eq!(both.result, Ok(Reply::default()));
+        assert_eq!(both.bytes, BodyBytes { sent: 8, received: 10 });
+        assert_eq!(both.wire, Wire { carried_out: 4, requests: Some(6), ..wire });
+    }
+
+    #[test]
+    fn a_server_that_tells_what_became_of_a_write_is_there() {
+        let silence = |result, carried_out, not_carried_out| {
+            let wire = Wire { carried_out, not_carried_out, ..Wire::default() };
+            Outcome { wire, ..Outcome::of(result) }.is_silence()
+        };
+        for class in Failure::ALL {
+            use Failure::{Connect, Reset, Timeout, Unanswered, Unreachable};
+            let silent = matches!(class, Connect | Unreachable | Reset | Timeout | Unanswered);
+            assert_eq!(silence(Err(class), 0, 0), silent, "{class}");
+        }
+        assert!(!silence(Ok(Reply::default()), 0, 0));
+        assert!(!silence(Err(Failure::Unanswered), 1, 0));
+        assert!(!silence(Err(Failure::Unanswered), 0, 1));
+    }
+}

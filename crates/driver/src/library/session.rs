@@ -1,0 +1,148 @@
+//! One session of any client library: pauses, the timeout, and what failures mean.
+
+use super::{Call, Client, Form, Found, LibraryPen, Outcome, Trouble};
+use crate::Session;
+use crate::clock::{Clock, Nanos};
+use crate::measure::{BodyBytes, Probe, Wire};
+use crate::net::{Deadline, ShardContext, rest_after};
+use crate::op::{Answered, Failure, Op, OpKind, Reason, Reply};
+use std::rc::Rc;
+
+/// A session with a database, through a client library.
+pub struct LibrarySession {
+    client: Box<dyn Client>,
+    form: Form,
+    /// Consecutive failed attempts to connect.
+    failed: u32,
+    /// Why the last one failed.
+    refusal: Option<Trouble>,
+    found: Found,
+    deadline: Deadline,
+    clock: Clock,
+}
+
+impl LibrarySession {
+    pub(super) fn new(client: Box<dyn Client>, form: Form, context: &Rc<ShardContext>) -> Self {
+        Self {
+            client,
+            form,
+            failed: 0,
+            refusal: None,
+            found: Found::default(),
+            deadline: context.register(),
+            clock: context.clock(),
+        }
+    }
+
+    async fn connect(&mut self, since: Nanos) {
+        let connected = self.deadline.within(since, self.client.connect()).await;
+        match connected.unwrap_or(Err(Failure::Timeout.into())) {
+            Ok(()) => (self.failed, self.refusal) = (0, None),
+            Err(trouble) => {
+                self.client.disconnect();
+                self.failed += 1;
+                self.refusal = Some(trouble);
+            }
+        }
+    }
+
+    /// Without a connection nothing is sent. Refused credentials end a run, so they are told.
+    fn not_connected(&self) -> Trouble {
+        let refusal = self.refusal.clone().unwrap_or(Failure::Connect.into());
+        match refusal.failure {
+            Failure::Authentication => refusal,
+            failure if failure.unconnected() => refusal,
+            _ => Trouble { failure: Failure::Connect, ..refusal },
+        }
+    }
+
+    async fn call(
+        &mut self,
+        op: &Op,
+        pen: &LibraryPen,
+        probe: &mut Probe,
+    ) -> Result<Reply, Trouble> {
+        if !self.client.is_connected() {
+            return Err(self.not_connected());
+        }
+        self.found.requests = 1;
+        let began = probe.began();
+        let call = Call { op, pen, found: &mut self.found, probe };
+        let ended = self.deadline.within(began, self.client.execute(call)).await;
+        let changes = !matches!(op.kind, OpKind::Read | OpKind::Scan);
+        ended.unwrap_or(Err(Failure::Timeout.into())).map_err(|trouble| match trouble.failure {
+            // It is not known whether it was carried out.
+            Failure::Timeout | Failure::Reset if changes => {
+                Trouble { failure: Failure::Unanswered, ..trouble }
+            }
+            _ => trouble,
+        })
+    }
+}
+
+impl Session for LibrarySession {
+    type Pen = LibraryPen;
+
+    fn pen(&self) -> LibraryPen {
+        LibraryPen::new(self.form)
+    }
+
+    async fn ready(&mut self) -> Option<Nanos> {
+        if self.client.is_connected() {
+            return None;
+        }
+        if self.failed > 0 {
+            tokio::time::sleep(rest_after(self.failed)).await;
+        }
+        let since = self.clock.now();
+        // Rare: kept out of the future of every operation.
+        Box::pin(self.connect(since)).await;
+        Some(since)
+    }
+
+    fn is_open(&self) -> bool {
+        self.client.is_connected()
+    }
+
+    fn prepare(&mut self, op: &Op, pen: &mut LibraryPen) {
+        self.client.prepare(op, pen);
+    }
+
+    /// A client may need another request, depending on the answer.
+    fn is_one_request(&self, op: &Op) -> bool {
+        op.kind != OpKind::Scan
+    }
+
+    async fn execute(&mut self, op: &Op, pen: &mut LibraryPen, probe: &mut Probe) -> Outcome {
+        self.found.clear();
+        let result = self.call(op, pen, probe).await.map_err(|trouble| {
+            let failure = trouble.failure;
+            self.found.keep(trouble);
+            failure
+        });
+        if result.is_err_and(|failure| !failure.answered()) {
+            probe.mark_failed();
+            self.client.disconnect();
+        }
+        let requests = self.found.requests;
+        let wire = Wire { requests: Some(requests), ..Wire::default() };
+        let bytes = BodyBytes {
+            sent: if requests > 0 { pen.bytes() } else { 0 },
+            received: self.found.received,
+        };
+        Outcome { result, bytes, wire }
+    }
+
+    fn answered(&self) -> Answered<'_> {
+        let document = Some(self.found.document.as_slice()).filter(|text| !text.is_empty());
+        Answered { rows: &self.found.rows, document, ..Answered::default() }
+    }
+
+    fn scanned(&self) -> Option<Vec<&[u8]>> {
+        self.found.spelled()
+    }
+
+    fn reason(&self, failure: Failure) -> Option<Reason> {
+        self.found.reason(failure).map(|text| Reason::new(None, text))
+    }
+}

@@ -1,0 +1,431 @@
+//! What is generated from the list of drivers. The driver is selected once per thread: the loop
+//! knows its type.
+
+use super::{Card, Target, TargetAsked};
+use crate::mistake::Invalid;
+
+/// Work on a target of any driver.
+pub trait WithTarget {
+    /// The result.
+    type Output;
+
+    /// Does it.
+    fn with<T: Target>(self, target: &T) -> Self::Output;
+}
+
+/// A driver that this program was built without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Absent {
+    /// Its name in plans, with which the schemes of its addresses begin (with `-` for `_`).
+    pub(super) name: &'static str,
+    /// The cargo feature that brings it.
+    pub(super) feature: &'static str,
+}
+
+impl Absent {
+    fn problem(self) -> String {
+        format!("this springload was built without {}", self.name)
+    }
+
+    pub(super) fn cure(self) -> String {
+        format!("get it with: cargo install --path . --features {}", self.feature)
+    }
+}
+
+/// Finds the driver of an address by its scheme or its name. The first driver has the stand-in, and
+/// reports addresses that no driver recognises.
+///
+/// # Errors
+/// When this program was built without the driver.
+pub(super) fn of_address(
+    asked: &TargetAsked,
+    (cards, absent): (&[Card], &[Absent]),
+) -> Result<&'static str, Invalid> {
+    let address = asked.address.as_deref().unwrap_or_default();
+    // What follows the scheme need not begin with slashes.
+    let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let meant = |card: &&Card| match &scheme {
+        Some(scheme) => card.schemes.contains(&scheme.as_str()),
+        None => card.name == address,
+    };
+    if let Some(card) = cards.iter().find(meant) {
+        return Ok(card.name);
+    }
+    let missing = |it: &&Absent| match &scheme {
+        Some(scheme) => scheme.replace('-', "_").starts_with(it.name),
+        None => it.name == address,
+    };
+    match absent.iter().find(missing) {
+        Some(absent) => Err(Invalid::new(asked.flag, absent.problem(), absent.cure())),
+        None => Ok(cards.first().map_or("", |card| card.name)),
+    }
+}
+
+/// Refuses addresses of several nodes where that driver knows only one server, and what is about
+/// nodes where there is one.
+///
+/// # Errors
+/// What is wrong.
+pub(super) fn check_nodes(
+    asked: &TargetAsked,
+    driver: &str,
+    lists: (&[Card], &[Absent]),
+) -> Result<(), Invalid> {
+    let Some(second) = asked.nodes.first() else {
+        let cure = "name the other nodes of the cluster, too, or leave it out";
+        let refused = Invalid::new("--pin", "there is only one address", cure);
+        return if asked.pin { Err(refused) } else { Ok(()) };
+    };
+    let first_driver = lists.0.first().map_or("", |card| card.name);
+    if driver != first_driver || asked.address.is_none() {
+        let summary = lists.0.iter().find(|card| card.name == driver).map_or("", |it| it.summary);
+        let problem = format!("several addresses, but {summary} is given as one");
+        let cure = "name one target, or the nodes of a CouchDB cluster";
+        return Err(Invalid::new(asked.flag, problem, cure));
+    }
+    for address in &asked.nodes {
+        let other = TargetAsked { address: Some(address.clone()), ..TargetAsked::at(second) };
+        if of_address(&TargetAsked { flag: asked.flag, ..other }, lists)? != driver {
+            let problem = "the addresses are not all of the same kind of database";
+            let cure = "name the nodes of one CouchDB cluster, or one target";
+            return Err(Invalid::new(asked.flag, problem, cure));
+        }
+    }
+    Ok(())
+}
+
+/// How to get the driver of a stored plan, if this program was built without it.
+pub(super) fn absent(name: &str, absent: &[Absent]) -> Option<String> {
+    let found = absent.iter().find(|it| it.name == name);
+    found.map(|it| format!("{}; {}", it.problem(), it.cure()))
+}
+
+/// A plan together with its driver's name.
+#[derive(serde::Serialize)]
+pub(super) struct Tagged<'a, P> {
+    pub(super) driver: &'static str,
+    #[serde(flatten)]
+    pub(super) plan: &'a P,
+}
+
+/// The modules of the drivers, the enums over them, and what differs between drivers. A driver with
+/// a feature is only there if the program is built with it.
+macro_rules! drivers {
+    ($($module:ident: $name:ident($plan:ident) = $tag:literal $(if $feature:literal)?,)*) => {
+        $(
+            $(#[cfg(feature = $feature)])?
+            pub mod $module;
+        )*
+
+        /// The target of a plan, for any driver. Stored with the driver's name, except for the
+        /// first.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum TargetPlan {
+            $(
+                #[doc = concat!("Of the driver `", $tag, "`.")]
+                $(#[cfg(feature = $feature)])?
+                $name($module::$plan),
+            )*
+        }
+
+        /// A database of any driver, ready for load.
+        #[derive(Clone, Debug)]
+        pub enum Driver {
+            $(
+                #[doc = concat!("Of the driver `", $tag, "`.")]
+                $(#[cfg(feature = $feature)])?
+                $name(<$module::$plan as DriverPlan>::Target),
+            )*
+        }
+
+        /// The drivers that this program was built without.
+        const ABSENT: &[list::Absent] = &[$($(
+            #[cfg(not(feature = $feature))]
+            list::Absent { name: $tag, feature: $feature },
+        )?)*];
+
+        /// What is known about each driver.
+        pub const CARDS: &[Card] = &[
+            $(
+                $(#[cfg(feature = $feature)])?
+                <$module::$plan as DriverPlan>::CARD,
+            )*
+        ];
+
+        /// How YCSB's command line asks for each driver.
+        pub const BINDINGS: &[(Card, Binding)] = &[
+            $(
+                $(#[cfg(feature = $feature)])?
+                (
+                    <$module::$plan as DriverPlan>::CARD,
+                    match <$module::$plan as DriverPlan>::BINDING {
+                        Some(binding) => binding,
+                        None => Binding::by_address::<$module::$plan>(
+                            &[$tag],
+                            &[concat!($tag, ".url")],
+                            concat!("-p ", $tag, ".url"),
+                        ),
+                    },
+                ),
+            )*
+        ];
+
+        impl TargetPlan {
+            /// Makes a plan from a request, with the driver that the address names.
+            ///
+            /// # Errors
+            /// The mistake that was found.
+            pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+                let driver = list::of_address(asked, (CARDS, ABSENT))?;
+                list::check_nodes(asked, driver, (CARDS, ABSENT))?;
+                match driver {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        $tag => <$module::$plan as DriverPlan>::check(asked).map(Self::$name),
+                    )*
+                    other => unreachable!("{other} has a card"),
+                }
+            }
+
+            /// What to do about a stored plan of this driver, if this program was built without it.
+            pub fn absent(driver: &str) -> Option<String> {
+                list::absent(driver, ABSENT)
+            }
+
+            /// What is known about its driver, with the operations that this plan leaves it.
+            pub fn card(&self) -> Card {
+                let card = match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(_) => <$module::$plan as DriverPlan>::CARD,
+                    )*
+                };
+                Card { operations: self.operations().unwrap_or(card.operations), ..card }
+            }
+
+            /// Finds the server, authenticates, finds or creates the database.
+            ///
+            /// # Errors
+            /// Why the target cannot be used.
+            pub async fn open(
+                &self,
+                opening: &Opening,
+            ) -> Result<(Driver, ServerFacts), TargetError> {
+                match self {
+                    $($(#[cfg(feature = $feature)])? Self::$name(plan) => {
+                        let (target, facts) = plan.open(opening).await?;
+                        Ok((Driver::$name(target), facts))
+                    })*
+                }
+            }
+        }
+
+        impl TargetPlan {
+            /// The scratch databases on its server, in the order of their names, whichever run made
+            /// them; `None`: the driver does not look for them.
+            ///
+            /// # Errors
+            /// Why the target cannot be used.
+            pub async fn scratches(
+                &self,
+                opening: &Opening,
+            ) -> Result<Option<Vec<Scratch>>, TargetError> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(plan) => plan.scratches(opening).await,
+                    )*
+                }
+            }
+
+            /// Removes one of them.
+            ///
+            /// # Errors
+            /// Why it could not.
+            pub async fn remove_scratch(
+                &self,
+                opening: &Opening,
+                scratch: &Scratch,
+            ) -> Result<(), TargetError> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(plan) => plan.remove_scratch(opening, scratch).await,
+                    )*
+                }
+            }
+        }
+
+        impl std::ops::Deref for TargetPlan {
+            type Target = dyn Planned;
+
+            fn deref(&self) -> &(dyn Planned + 'static) {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(plan) => plan,
+                    )*
+                }
+            }
+        }
+
+        impl serde::Serialize for TargetPlan {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(plan) if $tag == CARDS[0].name => plan.serialize(to),
+                    )*
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(plan) => list::Tagged { driver: $tag, plan }.serialize(to),
+                    )*
+                }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for TargetPlan {
+            /// Records that name no driver belong to the first one.
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                use serde::de::Error as _;
+                let mut members = serde_json::Map::deserialize(from)?;
+                let name = members.remove("driver");
+                let name = name.as_ref().and_then(serde_json::Value::as_str);
+                let plan = serde_json::Value::Object(members);
+                match name.unwrap_or(CARDS[0].name) {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        $tag => serde_json::from_value(plan).map(Self::$name),
+                    )*
+                    other => return Err(D::Error::custom(
+                        Self::absent(other).unwrap_or_else(|| format!("no driver {other:?}")),
+                    )),
+                }
+                .map_err(D::Error::custom)
+            }
+        }
+
+        impl Driver {
+            /// Does `work` with the target.
+            pub fn apply<V: WithTarget>(&self, work: V) -> V::Output {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(target) => work.with(target),
+                    )*
+                }
+            }
+
+            /// Asks for the size of the database, if the driver can.
+            pub async fn size(&self) -> Option<Size> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(target) => target.size().await,
+                    )*
+                }
+            }
+
+            /// Asks on new connections whether the server is there; `None`: the driver cannot.
+            ///
+            /// # Errors
+            /// Why there was no answer within `timeout_ns`.
+            pub async fn answers(&self, timeout_ns: u64) -> Option<Result<(), Failure>> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(target) => target.answers(timeout_ns).await,
+                    )*
+                }
+            }
+
+            /// The exact number of documents in the database, if the driver can tell.
+            pub async fn documents(&self) -> Option<u64> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(target) => target.documents().await,
+                    )*
+                }
+            }
+
+            /// Removes what the run created and does not keep. Returns whether it did.
+            ///
+            /// # Errors
+            /// Why it could not.
+            pub async fn tear_down(&self) -> Result<bool, TargetError> {
+                match self {
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$name(target) => target.tear_down().await,
+                    )*
+                }
+            }
+        }
+    };
+}
+pub(super) use drivers;
+
+#[cfg(test)]
+mod tests {
+    use super::{Absent, absent, of_address};
+    use crate::{CARDS, TargetAsked};
+
+    const ABSENT: [Absent; 3] = [
+        Absent { name: "ycsb_java", feature: "ycsb-java" },
+        Absent { name: "mongodb", feature: "mongodb" },
+        Absent { name: "infinispan", feature: "redis" },
+    ];
+
+    #[test]
+    fn an_address_leads_to_its_driver_or_to_what_this_program_was_built_without() {
+        let asked = |address: &str| TargetAsked::at(address);
+        let always = |name: &str| matches!(name, "couch_db" | "basic" | "http" | "line");
+        let cards: Vec<_> = CARDS.iter().copied().filter(|card| always(card.name)).collect();
+        for (address, driver) in [
+            ("http://h", "couch_db"),
+            ("LINE://h:1", "line"),
+            ("line:h", "line"),
+            ("http", "http"),
+            ("basic", "basic"),
+            ("h:5984", "couch_db"),
+            ("ann:pw@h", "couch_db"),
+            ("http://mongodb", "couch_db"),
+            ("", "couch_db"),
+        ] {
+            assert_eq!(of_address(&asked(address), (&cards, &ABSENT)), Ok(driver), "{address}");
+        }
+        for (address, feature) in [
+            ("ycsb-java:a.B", "ycsb-java"),
+            ("MongoDB+srv://h/db", "mongodb"),
+            ("infinispan", "redis"),
+        ] {
+            let told = of_address(&asked(address), (&cards, &ABSENT)).unwrap_err().to_string();
+            assert!(told.starts_with("TARGET: this springload was built without "), "{told}");
+            assert!(told.ends_with(&format!(" --features {feature}")), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_stored_plan_of_a_driver_that_is_not_there_says_how_to_get_it() {
+        assert_eq!(
+            absent("infinispan", &ABSENT).as_deref(),
+            Some(
+                "this springload was built without infinispan; get it with: cargo install --path . \
+                 --features redis"
+            )
+        );
+        assert_eq!(absent("x", &ABSENT), None);
+    }
+
+    /// Otherwise a program without the driver would not know them.
+    #[test]
+    fn the_schemes_of_drivers_with_a_feature_begin_with_their_names() {
+        let list = include_str!("lib.rs");
+        for card in CARDS {
+            if list.contains(&format!(" = \"{}\" if ", card.name)) {
+                assert!(card.schemes.iter().all(|it| it.replace('-', "_").starts_with(card.name)));
+            }
+        }
+    }
+}

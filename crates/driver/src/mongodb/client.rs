@@ -1,0 +1,306 @@
+//! Executes the operations of one session. The sessions of a shard share a client of the library,
+//! whose pool has a connection for each of them.
+
+use super::documents::{members, write};
+use super::{Pool, trouble};
+use crate::library::{Call, Client, Found, LibraryPen, Local, Trouble};
+use crate::op::{Failure, Op, OpKind, Reply};
+use ::mongodb::Collection;
+use ::mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use ::mongodb::error::{Error, ErrorKind};
+use std::rc::Rc;
+
+/// What is sent for an operation.
+enum Request {
+    /// Nothing can be sent.
+    Wrong(Trouble),
+    /// Finds documents: the filter and the fields.
+    Find(Document, Option<Document>),
+    /// Inserts a document.
+    Insert(RawDocumentBuf),
+    /// Inserts several, in no order.
+    InsertAll(Vec<RawDocumentBuf>),
+    /// Replaces the document that the filter finds, or inserts it where that is asked for.
+    Replace(Document, RawDocumentBuf, bool),
+    /// Replaces or inserts several.
+    ReplaceAll(Vec<Document>),
+    /// Sets fields of the document that the filter finds, or inserts it where that is asked for.
+    Set(Document, Document, bool),
+    /// Deletes what the filter finds.
+    Delete(Document),
+}
+
+/// The operations of one session.
+pub(super) struct MongoClient {
+    pool: Rc<Pool>,
+    collection: Option<Collection<RawDocumentBuf>>,
+    request: Request,
+}
+
+impl MongoClient {
+    pub(super) fn new(pool: Rc<Pool>) -> Self {
+        let request = Request::Wrong(Failure::Rejected.into());
+        Self { pool, collection: None, request }
+    }
+
+    fn spell(&self, op: &Op, pen: &LibraryPen) -> Result<Request, Trouble> {
+        let (binary, upsert) = (self.pool.binary, self.pool.upsert);
+        let mut names = pen.names().map(text);
+        let name = names.next().unwrap_or(Ok(""))?;
+        let this = || doc! {"_id": name};
+        let whole = |place, name: &str| {
+            let mut document = doc! {"_id": name};
+            document.extend(members(pen, place, binary)?);
+            Ok::<_, Trouble>(document)
+        };
+        Ok(match op.kind {
+            OpKind::BulkInsert => {
+                let all = pen.names().enumerate();
+                let all = all.map(|(place, name)| whole(place, text(name)?));
+                if upsert {
+                    return Ok(Request::ReplaceAll(all.collect::<Result<_, _>>()?));
+                }
+                let raw = all.map(|document| raw(&document?));
+                Request::InsertAll(raw.collect::<Result<_, _>>()?)
+            }
+            OpKind::Create if op.overwrite => Request::Set(this(), members(pen, 0, binary)?, true),
+            OpKind::Create if upsert => Request::Replace(this(), raw(&whole(0, name)?)?, true),
+            OpKind::Create => Request::Insert(raw(&whole(0, name)?)?),
+            OpKind::Update if pen.is_partial() => {
+                Request::Set(this(), members(pen, 0, binary)?, false)
+            }
+            OpKind::Update => Request::Replace(this(), raw(&whole(0, name)?)?, false),
+            OpKind::Delete => Request::Delete(this()),
+            _ => {
+                let wanted = pen.wanted().iter().map(|field| (field.clone(), Bson::Int32(1)));
+                let projection = (!pen.wanted().is_empty()).then(|| wanted.collect());
+                let mut range = doc! {"$gte": name};
+                if let Some(last) = names.next() {
+                    range.insert("$lte", last?);
+                }
+                let filter = if op.limit > 0 {
+                    doc! {"_id": range}
+                } else {
+                    this()
+                };
+                Request::Find(filter, projection)
+            }
+        })
+    }
+
+    async fn carry_out(&mut self, call: Call<'_>) -> Result<Reply, Trouble> {
+        let Call { op, pen, found, probe } = call;
+        let collection = self.collection.as_ref().ok_or(Failure::Connect)?;
+        probe.mark_send();
+        let request =
+            std::mem::replace(&mut self.request, Request::Wrong(Failure::Rejected.into()));
+        let answer = match request {
+            Request::Wrong(trouble) => {
+                found.requests = 0;
+                return Err(trouble);
+            }
+            Request::Find(filter, projection) => {
+                let brought = fetch(collection, filter, projection, op.limit).await;
+                probe.mark_received();
+                return Ok(fetched(brought?, (op, pen.looks()), found)?);
+            }
+            Request::Insert(document) => collection.insert_one(document).await.map(|_| 1),
+            Request::InsertAll(documents) => {
+                let answer = collection.insert_many(documents).ordered(false).await;
+                probe.mark_received();
+                return inserted(answer.err(), pen.names().len(), found);
+            }
+            Request::Replace(filter, document, upsert) => {
+                let replaced = collection.replace_one(filter, document).upsert(upsert).await;
+                replaced.map(|it| it.matched_count + u64::from(it.upserted_id.is_some()))
+            }
+            Request::ReplaceAll(documents) => {
+                let answer = self.pool.replace_all(documents).await;
+                probe.mark_received();
+                let answer = answer.map_err(|error| trouble::of(&error))?;
+                return replaced(&answer, pen.names().len(), found);
+            }
+            Request::Set(filter, fields, upsert) => {
+                let set = collection.update_one(filter, doc! {"$set": fields}).upsert(upsert).await;
+                set.map(|it| it.matched_count + u64::from(it.upserted_id.is_some()))
+            }
+            Request::Delete(filter) => {
+                collection.delete_one(filter).await.map(|it| it.deleted_count)
+            }
+        };
+        probe.mark_received();
+        match answer {
+            Ok(0) => Err(Failure::NotFound.into()),
+            Ok(_) => Ok(Reply::default()),
+            Err(error) => Err(trouble::of(&error)),
+        }
+    }
+}
+
+impl Client for MongoClient {
+    fn is_connected(&self) -> bool {
+        self.collection.is_some()
+    }
+
+    fn connect(&mut self) -> Local<'_, Result<(), Trouble>> {
+        Box::pin(async {
+            self.collection = Some(self.pool.connect().await?);
+            Ok(())
+        })
+    }
+
+    /// The library drops the connection of a call that was given up; the next connection is tried
+    /// with a ping.
+    fn disconnect(&mut self) {
+        self.collection = None;
+    }
+
+    fn prepare(&mut self, op: &Op, pen: &LibraryPen) {
+        self.request = self.spell(op, pen).unwrap_or_else(Request::Wrong);
+    }
+
+    fn execute<'a>(&'a mut self, call: Call<'a>) -> Local<'a, Result<Reply, Trouble>> {
+        Box::pin(self.carry_out(call))
+    }
+}
+
+fn text(name: &[u8]) -> Result<&str, Trouble> {
+    let wrong = |_| Trouble::new(Failure::Rejected, "the name is not UTF-8");
+    std::str::from_utf8(name).map_err(wrong)
+}
+
+fn raw(document: &Document) -> Result<RawDocumentBuf, Trouble> {
+    let wrong =
+        |error: ::mongodb::bson::error::Error| Trouble::new(Failure::Rejected, error.to_string());
+    RawDocumentBuf::try_from(document).map_err(wrong)
+}
+
+/// The documents that the filter finds: one, or up to `limit` in the order of their identifiers, in
+/// one request.
+async fn fetch(
+    collection: &Collection<RawDocumentBuf>,
+    filter: Document,
+    projection: Option<Document>,
+    limit: u32,
+) -> Result<Vec<RawDocumentBuf>, Trouble> {
+    let failed = |error: Error| trouble::of(&error);
+    if limit == 0 {
+        let mut find = collection.find_one(filter);
+        if let Some(fields) = projection {
+            find = find.projection(fields);
+        }
+        return Ok(find.await.map_err(failed)?.into_iter().collect());
+    }
+    let find = collection.find(filter).sort(doc! {"_id": 1}).limit(i64::from(limit));
+    let mut find = find.batch_size(limit);
+    if let Some(fields) = projection {
+        find = find.projection(fields);
+    }
+    let mut cursor = find.await.map_err(failed)?;
+    let mut documents = Vec::new();
+    while cursor.advance().await.map_err(failed)? {
+        documents.push(cursor.current().to_owned());
+    }
+    Ok(documents)
+}
+
+/// Keeps what was found.
+fn fetched(
+    brought: Vec<RawDocumentBuf>,
+    (op, looks): (&Op, bool),
+    found: &mut Found,
+) -> Result<Reply, Failure> {
+    found.received = brought.iter().map(|it| it.as_bytes().len()).sum::<usize>() as u64;
+    let rows = brought.len() as u32;
+    if op.limit == 0 {
+        let document = brought.first().ok_or(Failure::NotFound)?;
+        if looks {
+            write(document, &mut found.document);
+        }
+        return Ok(Reply::default());
+    }
+    found.scanned = Some(Box::new(move || {
+        let spelled = |document: &RawDocumentBuf| {
+            let mut out = Vec::new();
+            write(document, &mut out);
+            out
+        };
+        brought.iter().map(spelled).collect()
+    }));
+    Ok(Reply { rows, ..Reply::default() })
+}
+
+/// The outcome of each of `count` documents that were inserted together.
+fn inserted(error: Option<Error>, count: usize, found: &mut Found) -> Result<Reply, Trouble> {
+    let Some(error) = error else {
+        (0..count).for_each(|_| found.stored());
+        return Ok(Reply::default());
+    };
+    let ErrorKind::InsertMany(many) = *error.kind else { return Err(trouble::of(&error)) };
+    if let Some(error) = many.write_concern_error {
+        return Err(trouble::of_concern(&error));
+    }
+    let refused = many.write_errors.unwrap_or_default();
+    let refused = refused.into_iter().map(|it| (it.index, it.code, it.message));
+    Ok(rows(refused.collect(), count, found))
+}
+
+/// The outcome of each of `count` documents, of which some were refused: their places, the code and
+/// the words.
+fn rows(refused: Vec<(usize, i32, String)>, count: usize, found: &mut Found) -> Reply {
+    let mut refusals: Vec<Option<Trouble>> = vec![None; count];
+    for (place, code, words) in refused {
+        if let Some(refusal) = refusals.get_mut(place) {
+            *refusal = Some(Trouble::new(trouble::of_code(code), words));
+        }
+    }
+    for refusal in refusals {
+        match refusal {
+            Some(trouble) => found.failed(trouble),
+            None => found.stored(),
+        }
+    }
+    Reply::default()
+}
+
+/// The same for an answer to the command that replaces several.
+fn replaced(answer: &Document, count: usize, found: &mut Found) -> Result<Reply, Trouble> {
+    if let Ok(concern) = answer.get_document("writeConcernError") {
+        let words = concern.get_str("errmsg").unwrap_or_default();
+        return Err(Trouble::new(Failure::ServerError, words));
+    }
+    let refused = answer.get_array("writeErrors").cloned().unwrap_or_default();
+    let refused = refused.iter().filter_map(Bson::as_document).filter_map(|it| {
+        let place = usize::try_from(it.get_i32("index").ok()?).ok()?;
+        Some((place, it.get_i32("code").ok()?, it.get_str("errmsg").ok()?.to_owned()))
+    });
+    Ok(rows(refused.collect(), count, found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::Token;
+
+    #[test]
+    fn refused_documents_are_told_by_their_places() {
+        let stored = Ok(Token::default());
+        let mut found = Found::default();
+        rows(
+            vec![(1, 11_000, "E11000 duplicate key".to_owned()), (9, 1, String::new())],
+            3,
+            &mut found,
+        );
+        assert_eq!(found.rows, [stored, Err(Failure::Conflict), stored]);
+        let mut found = Found::default();
+        let answer = doc! {
+            "ok": 1, "n": 1,
+            "writeErrors": [{"index": 0, "code": 10_334, "errmsg": "too large"}],
+        };
+        assert_eq!(replaced(&answer, 2, &mut found), Ok(Reply::default()));
+        assert_eq!(found.rows, [Err(Failure::TooLarge), stored]);
+        let concern = doc! {"writeConcernError": {"code": 64, "errmsg": "waiting timed out"}};
+        let told = replaced(&concern, 2, &mut Found::default()).unwrap_err();
+        assert_eq!(told, Trouble::new(Failure::ServerError, "waiting timed out"));
+    }
+}

@@ -1,0 +1,316 @@
+//! The target as planned: servers, a collection, and the options of the connection string.
+
+use super::binding::BINDING;
+use super::open;
+use crate::library::Library;
+use crate::mistake::Invalid;
+use crate::op::OpKind;
+use crate::secrets::is_hidden;
+use crate::{
+    Auth, Binding, Card, DatabasePlan, DriverPlan, Opening, Planned, ServerFacts, TargetAsked,
+    TargetError,
+};
+use ::mongodb::options::ConnectionString;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The database of scratch collections, and YCSB's.
+const SCRATCH: &str = "springload";
+const YCSB: &str = "ycsb";
+/// YCSB's default table.
+const TABLE: &str = "usertable";
+
+/// The servers and collection of a run. Serialises without its password.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MongoPlan {
+    /// The servers' address without path, options, user or password.
+    pub server: String,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The password. Never stored.
+    #[serde(default, skip_serializing_if = "is_hidden")]
+    pub password: Option<String>,
+    /// The authorities trusted to sign a server's certificate; `None` for those built in.
+    pub tls_ca: Option<PathBuf>,
+    /// Any certificate is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+    /// The options of the connection string, as they were given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub options: String,
+    /// The database that the collection is in.
+    pub parent: String,
+    /// The collection.
+    pub database: DatabasePlan,
+    /// Fields are binary, as YCSB has them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub binary: bool,
+    /// Creates replace what is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upsert: bool,
+}
+
+/// Settings apart from the address.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Options {
+    binary: bool,
+    upsert: bool,
+}
+
+impl Planned for MongoPlan {
+    fn accepts_any_certificate(&self) -> bool {
+        self.insecure
+    }
+
+    fn address(&self) -> Option<String> {
+        Some(self.server.clone())
+    }
+
+    fn named_database(&self) -> Option<&str> {
+        self.database.name()
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let values = if self.binary { "binary, as YCSB has them" } else { "as in JSON" };
+        let mut facts = vec![
+            (
+                "authentication",
+                if self.user.is_some() { "user and password" } else { "none" }.into(),
+            ),
+            ("values", values.to_owned()),
+        ];
+        if self.upsert {
+            facts.push(("creates", "replace what is there".to_owned()));
+        }
+        if !self.options.is_empty() {
+            facts.push(("options", self.options.clone()));
+        }
+        facts
+    }
+}
+
+impl DriverPlan for MongoPlan {
+    type Target = Library;
+
+    const CARD: Card = Card {
+        name: "mongodb",
+        schemes: &["mongodb", "mongodb+srv"],
+        summary: "MongoDB and what speaks its protocol",
+        address: "mongodb://[user:password@]host[:port][,host...][/database[/collection]][?options]",
+        operations: &OpKind::ON_DOCUMENTS,
+        documents: true,
+        databases: true,
+        server: true,
+        phases: false,
+    };
+
+    const BINDING: Option<Binding> = Some(BINDING);
+
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
+        let parts = Parts::of(asked.address.as_deref().unwrap_or_default());
+        let parts = parts.ok_or_else(|| wrong("no host"))?;
+        let mut own: Options = asked.options(&Self::CARD)?;
+        let options = parts.options(&mut own).map_err(|problem| wrong(&problem))?;
+        if asked.auth != Auth::default() {
+            let problem = "credentials are sent once, when connecting";
+            return Err(Invalid::new(asked.auth_flag, problem, "leave it out"));
+        }
+        let path = parts.path.trim_matches('/');
+        let (parent, collection) = path.split_once('/').unwrap_or((path, ""));
+        if collection.contains('/') {
+            return Err(wrong("more than a database and a collection"));
+        }
+        if asked.tls.identity.is_some() {
+            let problem = "MongoDB is not shown a certificate of the client";
+            return Err(Invalid::new("--tls-cert", problem, "leave it out, and log in with -u"));
+        }
+        let (parent, collection) = (decoded(parent), decoded(collection));
+        let named = match (parent.is_empty(), collection.is_empty()) {
+            (true, _) => None,
+            (false, true) => Some(TABLE.to_owned()),
+            (false, false) => Some(collection),
+        };
+        let database = DatabasePlan::of(asked, named).map_err(wrong)?;
+        let default = if database.name().is_some() { YCSB } else { SCRATCH };
+        let plan = Self {
+            server: format!("{}://{}", parts.scheme, parts.hosts),
+            user: parts.login.map(|it| decoded(it.split(':').next().unwrap_or_default())),
+            password: parts.login.and_then(|it| it.split_once(':')).map(|it| decoded(it.1)),
+            tls_ca: asked.tls.authorities.clone(),
+            insecure: asked.tls.insecure,
+            options,
+            parent: if parent.is_empty() { default.to_owned() } else { parent },
+            database,
+            binary: own.binary,
+            upsert: own.upsert,
+        };
+        let string = ConnectionString::parse(plan.connection_string());
+        let string = string.map_err(|error| wrong(&error.kind.to_string()))?;
+        if let Some(concern) = &string.write_concern
+            && matches!(concern.w, Some(::mongodb::options::Acknowledgment::Nodes(0)))
+        {
+            return Err(wrong("w=0, with which no write is answered and none can be measured,"));
+        }
+        let tls = string.tls.is_some_and(|tls| matches!(tls, ::mongodb::options::Tls::Enabled(_)));
+        if (plan.tls_ca.is_some() || plan.insecure) && !tls {
+            let problem = "the target is without TLS, so that no certificate is looked at";
+            return Err(Invalid::new(
+                asked.tls.flag(),
+                problem,
+                "add the option tls=true, or leave it out",
+            ));
+        }
+        Ok(plan)
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
+        open::open(self, opening).await
+    }
+}
+
+impl MongoPlan {
+    /// The connection string of the library, with credentials.
+    pub(super) fn connection_string(&self) -> String {
+        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let (scheme, hosts) = self.server.split_once("://").unwrap_or_default();
+        let login = match (&self.user, &self.password) {
+            (Some(user), Some(password)) => format!("{}:{}@", encoded(user), encoded(password)),
+            (Some(user), None) => format!("{}@", encoded(user)),
+            (None, _) => String::new(),
+        };
+        let options = if self.options.is_empty() { "" } else { "?" };
+        format!("{scheme}://{login}{hosts}/{options}{}", self.options)
+    }
+}
+
+/// An address, taken apart. It may have several hosts, and a collection, which URLs and connection
+/// strings do not have.
+struct Parts<'a> {
+    scheme: &'a str,
+    login: Option<&'a str>,
+    hosts: &'a str,
+    path: &'a str,
+    query: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(address: &'a str) -> Option<Self> {
+        let (scheme, rest) = address.split_once("://")?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, hosts) = match authority.rsplit_once('@') {
+            Some((login, hosts)) => (Some(login), hosts),
+            None => (None, authority),
+        };
+        (!hosts.is_empty()).then_some(Self { scheme, login, hosts, path, query })
+    }
+
+    /// The options for the library; those of the driver are taken out.
+    fn options(&self, own: &mut Options) -> Result<String, String> {
+        let mut kept = Vec::new();
+        for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let flag = || value.parse().map_err(|_| format!("{name} neither true nor false"));
+            match name.to_ascii_lowercase().as_str() {
+                "binary" => own.binary = flag()?,
+                "upsert" => own.upsert = flag()?,
+                // Each would be stored with the plan.
+                "authmechanismproperties" | "tlscertificatekeyfilepassword" => {
+                    return Err(format!("{name}, which is not supported,"));
+                }
+                "retryreads" | "retrywrites" if value != "false" => {
+                    return Err(format!("{name}, but nothing is ever retried,"));
+                }
+                _ => kept.push(pair),
+            }
+        }
+        Ok(kept.join("&"))
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Existing;
+
+    fn asked(address: &str, existing: Existing) -> TargetAsked {
+        TargetAsked { existing, ..TargetAsked::at(address) }
+    }
+
+    fn plan(address: &str) -> Result<MongoPlan, String> {
+        MongoPlan::check(&asked(address, Existing::No)).map_err(|mistake| mistake.to_string())
+    }
+
+    #[test]
+    fn addresses_name_servers_a_database_and_a_collection() {
+        let scratch = plan("mongodb://h").unwrap();
+        assert_eq!(
+            (scratch.server.as_str(), scratch.parent.as_str()),
+            ("mongodb://h", "springload")
+        );
+        assert_eq!(scratch.database, DatabasePlan::Scratch { keep: false });
+        let named = plan("mongodb://h1:1,h2:2/bench?w=majority&binary=true&upsert=true").unwrap();
+        assert_eq!(
+            (named.server.as_str(), named.parent.as_str()),
+            ("mongodb://h1:1,h2:2", "bench")
+        );
+        assert_eq!(
+            (named.named_database(), named.options.as_str()),
+            (Some("usertable"), "w=majority")
+        );
+        assert!(named.binary && named.upsert);
+        let full = plan("mongodb://ann:p%40w@[::1]:7/bench/things").unwrap();
+        assert_eq!((full.user.as_deref(), full.password.as_deref()), (Some("ann"), Some("p@w")));
+        assert_eq!(full.named_database(), Some("things"));
+        assert_eq!(full.connection_string(), "mongodb://ann:p%40w@[::1]:7/");
+        let table =
+            TargetAsked { database: Some("t".into()), ..asked("mongodb://h", Existing::Maybe) };
+        let ycsb = MongoPlan::check(&table).unwrap();
+        assert_eq!((ycsb.parent.as_str(), ycsb.named_database()), ("ycsb", Some("t")));
+    }
+
+    #[test]
+    fn wrong_addresses_are_refused_without_their_password() {
+        for (address, told) in [
+            ("mongodb://", "no host"),
+            ("mongodb://u:pw@h/a/b/c", "more than a database and a collection"),
+            ("mongodb://u:pw@h?w=0", "w=0, with which"),
+            ("mongodb://u:pw@h?retryWrites=true", "nothing is ever retried"),
+            ("mongodb://u:pw@h?tlsCertificateKeyFilePassword=x", "is not supported"),
+            ("mongodb://u:pw@h?upsert=1", "upsert neither true nor false"),
+            ("mongodb://u:pw@h?readPreference=x", ""),
+            ("mongodb://u:pw@h:x", ""),
+        ] {
+            let found = plan(address).unwrap_err();
+            assert!(found.starts_with("TARGET: ") && found.contains(told), "{found}");
+            assert!(!found.contains("pw"), "{found}");
+        }
+        let existing = MongoPlan::check(&asked("mongodb://h", Existing::Yes)).unwrap_err();
+        assert!(existing.to_string().contains("--use-existing but no database"), "{existing}");
+        let authority = TargetAsked {
+            tls: crate::net::TlsOptions {
+                authorities: Some("ca.pem".into()),
+                ..crate::net::TlsOptions::default()
+            },
+            ..asked("mongodb://h", Existing::No)
+        };
+        let told = MongoPlan::check(&authority).unwrap_err().to_string();
+        assert!(told.starts_with("--tls-ca: ") && told.contains("tls=true"), "{told}");
+    }
+
+    #[test]
+    fn a_plan_is_stored_without_its_password() {
+        let plan = plan("mongodb://ann:secret@h/bench?w=1").unwrap();
+        let stored = serde_json::to_string(&plan).unwrap();
+        assert!(stored.contains("ann") && !stored.contains("secret"), "{stored}");
+        let again: MongoPlan = serde_json::from_str(&stored).unwrap();
+        assert_eq!(again, MongoPlan { password: None, ..plan });
+    }
+}

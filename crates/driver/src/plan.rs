@@ -1,0 +1,498 @@
+//! Targets as requested and as planned; what is known about a driver.
+
+use super::{Binding, Target};
+use crate::Scratch;
+use crate::http1::Watcher;
+use crate::measure::SizePoint;
+use crate::mistake::Invalid;
+use crate::net::{EndpointError, TlsOptions};
+use crate::op::{OpKind, Way, plain};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// What is known about a driver before anything is planned.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, read by name")]
+pub struct Card {
+    /// The name in plans and records.
+    pub name: &'static str,
+    /// The schemes of its addresses. The driver's name alone is an address, too: of no server, or
+    /// of one that the driver starts itself.
+    pub schemes: &'static [&'static str],
+    /// What it speaks to, for help texts.
+    pub summary: &'static str,
+    /// What an address looks like, for messages.
+    pub address: &'static str,
+    /// The operations that it can do.
+    pub operations: &'static [OpKind],
+    /// It returns the documents that are read, so that their content can be compared.
+    pub documents: bool,
+    /// A server has named databases, and the target is one of them.
+    pub databases: bool,
+    /// There is a server. Without one, what is measured is springload itself.
+    pub server: bool,
+    /// It marks when a request is sent and when its answer begins. Without these marks only the
+    /// service time of an operation is known, not its phases.
+    pub phases: bool,
+}
+
+/// The name of the only table where a server has no databases: YCSB's default.
+pub const ONLY_TABLE: &str = "usertable";
+
+impl Card {
+    /// Whether a target is told which table to use. Where there is only one, it is told of any
+    /// other, which it refuses.
+    pub fn takes_table(&self, table: &str) -> bool {
+        self.databases || self.server && table != ONLY_TABLE
+    }
+
+    /// Refuses operations that the driver does not support; `done` selects those that are planned.
+    pub fn refusal(&self, flag: &str, done: impl Fn(OpKind) -> bool) -> Option<Invalid> {
+        let refused = |kind: &OpKind| kind.is_request() && !self.operations.contains(kind);
+        let kinds: Vec<_> =
+            OpKind::ALL.iter().filter(|kind| refused(kind) && done(**kind)).collect();
+        let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+        (!names.is_empty()).then(|| {
+            let problem = format!("{} has no {}", self.summary, names.join(" and no "));
+            Invalid::new(flag, problem, "leave these operations out, or name another target")
+        })
+    }
+}
+
+/// A target as requested by a dialect.
+#[derive(Clone, Debug)]
+pub struct TargetAsked {
+    /// The address; `None` for the stand-in of the default driver.
+    pub address: Option<String>,
+    /// The flag that the address was given with.
+    pub flag: &'static str,
+    /// The addresses of the other nodes of the cluster, with the same database.
+    pub nodes: Vec<String>,
+    /// Connections stay with their nodes.
+    pub pin: bool,
+    /// The database, if it is not part of the address.
+    pub database: Option<String>,
+    /// Whether the database exists already.
+    pub existing: Existing,
+    /// Keep a database that springload created.
+    pub keep: bool,
+    /// How credentials are sent.
+    pub auth: Auth,
+    /// The flag that `auth` was given with.
+    pub auth_flag: &'static str,
+    /// How the server's certificate is checked.
+    pub tls: TlsOptions,
+    /// Headers of every request, `Name: value`, with drivers that speak HTTP.
+    pub headers: Vec<String>,
+    /// The prefix of all identifiers.
+    pub id_prefix: String,
+    /// Settings specific to the driver, named as in its plan.
+    pub options: Map<String, Value>,
+}
+
+impl TargetAsked {
+    /// What is at this address, asked for by nothing but the address: a new database, to be removed
+    /// again.
+    pub fn at(address: &str) -> Self {
+        Self {
+            address: Some(address.to_owned()),
+            flag: "TARGET",
+            nodes: Vec::new(),
+            pin: false,
+            database: None,
+            existing: Existing::No,
+            keep: false,
+            auth: Auth::default(),
+            auth_flag: "TARGET",
+            tls: TlsOptions::default(),
+            headers: Vec::new(),
+            id_prefix: String::new(),
+            options: Map::new(),
+        }
+    }
+
+    /// A mistake in the address, shown without its password.
+    pub fn wrong(&self, card: &Card, problem: &str) -> Invalid {
+        let shown = super::strike_secrets(&redact(self.address.as_deref().unwrap_or_default()));
+        Invalid::new(self.flag, format!("{problem} in {shown:?}"), format!("give {}", card.address))
+    }
+
+    /// The settings specific to the driver.
+    ///
+    /// # Errors
+    /// When the driver does not have a setting, or its value is invalid.
+    pub fn options<T: DeserializeOwned>(&self, card: &Card) -> Result<T, Invalid> {
+        serde_json::from_value(Value::Object(self.options.clone())).map_err(|error| {
+            let cure = format!("leave it out, or give one of the driver {}", card.name);
+            Invalid::new("options", error.to_string(), cure)
+        })
+    }
+}
+
+/// Whether a named database exists already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It must not exist.
+    No,
+    /// It must exist.
+    Yes,
+    /// It may exist. It is created if it is missing, and kept.
+    Maybe,
+}
+
+/// What to do about a server that wants a log-in, where none was given.
+pub const LOG_IN: &str = "log in with -u USER or SPRINGLOAD_USER, and type the password, or give it \
+    in SPRINGLOAD_PASSWORD, with --password-file FILE or with --netrc";
+/// What to do where a user was given and no password.
+pub const GIVE_PASSWORD: &str = "no password was given: type it on a terminal, or give it in \
+    SPRINGLOAD_PASSWORD, with --password-file FILE or with --netrc";
+/// What to do where both were given.
+pub(super) const CHECK_LOG_IN: &str = "check user and password";
+
+/// The message of a server that lets nobody in with this user and password.
+#[cfg(any(feature = "cassandra", feature = "mongodb", feature = "redis"))]
+pub(super) fn locked_out(
+    server: &str,
+    reason: &str,
+    (user, password): (&Option<String>, &Option<String>),
+) -> String {
+    match (user, password) {
+        (None, None) => format!("{server} wants a log-in ({reason}); {LOG_IN}"),
+        (Some(_), None) => format!("{server} refuses the credentials ({reason}); {GIVE_PASSWORD}"),
+        _ => format!("{server} refuses the credentials ({reason}); {CHECK_LOG_IN}"),
+    }
+}
+
+/// How credentials are sent to the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Auth {
+    /// A session cookie, which is cheap for the server to check.
+    #[default]
+    Cookie,
+    /// Basic authentication in every request.
+    Basic,
+    /// CouchDB's proxy authentication: user, roles, and a token made of the user and a secret that
+    /// the server knows, the password, with HMAC-SHA256.
+    Proxy,
+    /// The same with HMAC-SHA1.
+    ProxySha1,
+}
+
+/// A target that has been checked. Serialises without any password.
+pub trait DriverPlan: Planned + Clone + PartialEq + Serialize + DeserializeOwned {
+    /// The database, ready for load.
+    type Target: Target;
+
+    /// What is known about the driver.
+    const CARD: Card;
+
+    /// How YCSB's command line asks for it; `None`: by its name, with the address in the property
+    /// `NAME.url`.
+    const BINDING: Option<Binding> = None;
+
+    /// Makes a plan from a request.
+    ///
+    /// # Errors
+    /// The mistake that was found.
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid>;
+
+    /// Finds the server, authenticates, finds or creates the database.
+    fn open(
+        &self,
+        opening: &Opening,
+    ) -> impl Future<Output = Result<(Self::Target, ServerFacts), TargetError>>;
+
+    /// The scratch databases on the server, in the order of their names, whichever run made them;
+    /// `None`: this driver does not look for them.
+    fn scratches(
+        &self,
+        _: &Opening,
+    ) -> impl Future<Output = Result<Option<Vec<Scratch>>, TargetError>> {
+        async { Ok(None) }
+    }
+
+    /// Removes one of them.
+    fn remove_scratch(
+        &self,
+        _: &Opening,
+        _: &Scratch,
+    ) -> impl Future<Output = Result<(), TargetError>> {
+        async { Ok(()) }
+    }
+}
+
+/// What other rooms need to know about a target's plan, whatever its driver.
+pub trait Planned: Debug {
+    /// The address of the server without credentials, or of several, separated by commas; `None`
+    /// for the stand-in, or if there is no server.
+    fn address(&self) -> Option<String> {
+        None
+    }
+
+    /// The addresses of all nodes, without credentials, if there are several.
+    fn nodes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The server is the stand-in, which the program starts for the run.
+    fn is_stand_in(&self) -> bool {
+        false
+    }
+
+    /// The database that was requested by name.
+    fn named_database(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whoever answers is taken for the server: its certificate is not checked.
+    fn accepts_any_certificate(&self) -> bool {
+        false
+    }
+
+    /// Its user cannot log in, because the password is not stored.
+    fn lacks_password(&self) -> bool {
+        false
+    }
+
+    /// What is wrong with it, if it was stored and may have been edited since; the check of an
+    /// address finds the same.
+    fn problem(&self) -> Option<String> {
+        None
+    }
+
+    /// Each request is authenticated separately, which costs the server time.
+    fn proves_each_request(&self) -> bool {
+        false
+    }
+
+    /// Operations are printed as lines of text.
+    fn shows(&self) -> bool {
+        false
+    }
+
+    /// The operations that it can do, if the plan leaves fewer than the driver has.
+    fn operations(&self) -> Option<&'static [OpKind]> {
+        None
+    }
+
+    /// A read may ask for several documents at once.
+    fn reads_several(&self) -> bool {
+        false
+    }
+
+    /// The ways in which it can look for a document that was just stored.
+    fn ways(&self) -> &'static [Way] {
+        &[]
+    }
+
+    /// Documents can be read in ranges, in the order of their names.
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    /// File descriptors that each connection needs.
+    fn descriptors(&self) -> u64 {
+        1
+    }
+
+    /// What is warned of writes that were accepted, but not yet stored as they should be, after
+    /// their number and kind.
+    fn accepted_words(&self) -> &'static str {
+        "were answered 202: not yet on a quorum of nodes"
+    }
+
+    /// YCSB's return code of such writes.
+    fn accepted_code(&self) -> &'static str {
+        "OK"
+    }
+
+    /// What reports say about it: names and texts.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+/// Receives the printed line of each operation, on all threads.
+pub type Echo = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// How the names of springload's own servers begin, such as `springload stand-in`.
+pub const OWN_SERVERS: &str = "springload ";
+
+/// What a driver needs to know of a run to open its target.
+#[derive(Clone, Default)]
+pub struct Opening {
+    /// The database is not touched or looked for: the operations will show whether it exists.
+    pub as_it_is: bool,
+    /// The name of a scratch database; `None`: a new one.
+    pub scratch: Option<String>,
+    /// The address of the stand-in that was started for the run.
+    pub stand_in: Option<String>,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The fields of the documents that are going to be written, where that is known.
+    pub fields: Vec<String>,
+    /// How long one operation may take, in nanoseconds.
+    pub timeout_ns: u64,
+    /// The largest answer that is read, in bytes.
+    pub max_answer: u64,
+    /// Receives each HTTP exchange, if they are to be shown.
+    pub exchanges: Option<Watcher>,
+    /// Receives the line of each operation, if they are to be shown.
+    pub echo: Option<Echo>,
+}
+
+/// What is known about a server once its target is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// The address, without credentials.
+    pub url: String,
+    /// What the server calls itself.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// It runs on this machine.
+    pub same_machine: bool,
+    /// The database.
+    pub database: String,
+    /// springload created the database.
+    pub created: bool,
+}
+
+/// Why a target cannot be used. Each message says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.chars().map(plain).collect::<String>())]
+pub struct TargetError(pub String);
+
+impl From<EndpointError> for TargetError {
+    fn from(error: EndpointError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// The size of a database at one time; the caller fills in the time.
+pub type Size = SizePoint;
+
+/// An address without a scheme that has a port, or is localhost, as one of HTTP.
+pub fn with_scheme(address: &str) -> Cow<'_, str> {
+    let end = address.find(['/', '?', '#']).unwrap_or(address.len());
+    let authority = &address[..end];
+    let place = authority.rsplit('@').next().unwrap_or_default();
+    let (host, port) = place.rsplit_once(':').unwrap_or((place, ""));
+    let has_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = !host.is_empty() && !host.contains(char::is_whitespace);
+    if is_host && (has_port || place == "localhost") && !address.contains("://") {
+        return format!("http://{address}").into();
+    }
+    address.into()
+}
+
+/// Whether a header, `Name: value`, has that name.
+pub(super) fn is_named(header: &str, name: &str) -> bool {
+    header.split(':').next().is_some_and(|own| own.trim().eq_ignore_ascii_case(name))
+}
+
+/// A URL without its password.
+pub(super) fn redact(text: &str) -> String {
+    match url::Url::parse(text) {
+        Ok(mut url) if url.password().is_some() => {
+            let _ = url.set_password(Some("***"));
+            url.to_string()
+        }
+        Err(_) if text.contains('@') => {
+            let after = text.rsplit('@').next().unwrap_or_default();
+            format!("***@{after}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::op::OpKind;
+    use crate::{CARDS, TargetPlan};
+
+    #[test]
+    fn an_operation_that_a_driver_lacks_is_refused_by_name() {
+        let http = CARDS.iter().find(|card| card.name == "http").unwrap();
+        let told = http.refusal("TARGET", |kind| kind == OpKind::Scan).unwrap().to_string();
+        assert!(told.starts_with("TARGET: ") && told.contains("scan"), "{told}");
+        assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Read), None);
+        // Operations that are derived from requests or their results are not the driver's to
+        // refuse.
+        assert_eq!(http.refusal("TARGET", |kind| kind == OpKind::Verify), None);
+    }
+
+    #[test]
+    fn cards_have_the_names_that_plans_are_stored_with() {
+        for card in CARDS {
+            let stored = serde_json::json!({
+                "driver": card.name, "server": null, "user": null, "auth": "cookie", "tls_ca": null,
+                "database": {"kind": "scratch", "keep": false}
+            });
+            let stored = match card.name {
+                "http" => serde_json::json!({"driver": "http", "server": "http://h"}),
+                "mongodb" => serde_json::json!({
+                    "driver": "mongodb", "server": "mongodb://h", "user": null, "tls_ca": null,
+                    "parent": "ycsb", "database": {"kind": "scratch", "keep": false}
+                }),
+                "cassandra" => serde_json::json!({
+                    "driver": "cassandra", "server": "cassandra://h", "user": null, "parent": "ycsb",
+                    "database": {"kind": "scratch", "keep": false}, "replication": 1, "pool": 1,
+                    "read_consistency": "ONE", "write_consistency": "LOCAL_QUORUM"
+                }),
+                name @ ("redis" | "infinispan") => serde_json::json!({
+                    "driver": name, "server": "redis://h:1", "user": null, "tls_ca": null,
+                    "database": {"kind": "existing", "name": "0"}, "index": true
+                }),
+                "ycsb_java" => serde_json::json!({
+                    "driver": "ycsb_java", "class": "a.B", "table": "t", "binding_properties": {"a": "b"}
+                }),
+                _ => stored,
+            };
+            let plan: TargetPlan = serde_json::from_value(stored).unwrap();
+            assert_eq!(plan.card().name, card.name);
+            let again = serde_json::to_value(&plan).unwrap();
+            let named = again.get("driver").and_then(|name| name.as_str());
+            assert_eq!(named.unwrap_or("couch_db"), card.name);
+            assert_eq!(serde_json::from_value::<TargetPlan>(again).unwrap(), plan);
+        }
+        let unknown = serde_json::from_value::<TargetPlan>(serde_json::json!({"driver": "x"}));
+        assert!(unknown.unwrap_err().to_string().contains("no driver \"x\""));
+    }
+
+    #[test]
+    fn the_readme_says_what_each_driver_can_do() {
+        let readme = include_str!("../../../README.md");
+        let head = readme.lines().find(|line| line.starts_with("| address | ")).unwrap();
+        let cells = |line: &'static str| line.trim_matches('|').split('|').map(str::trim).skip(1);
+        for card in CARDS.iter().filter(|card| !card.schemes.is_empty()) {
+            let starts = ["://", ":"].map(|end| format!("| `{}{end}` ", card.schemes[0]));
+            let is_its = |line: &&str| starts.iter().any(|start| line.starts_with(start));
+            let row = readme.lines().find(is_its);
+            let row = row.unwrap_or_else(|| panic!("README.md has no row {starts:?}"));
+            for (name, told) in cells(head).zip(cells(row)) {
+                let kind = OpKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap();
+                let can = if card.operations.contains(&kind) { "yes" } else { "no" };
+                assert_eq!(told, can, "{}: {kind}", card.name);
+            }
+        }
+    }
+
+    #[test]
+    fn records_of_before_there_were_other_drivers_are_read() {
+        let stored = serde_json::json!({
+            "server": "http://h:1", "user": "ann", "auth": "basic", "tls_ca": null,
+            "database": {"kind": "existing", "name": "db"}
+        });
+        let plan: TargetPlan = serde_json::from_value(stored).unwrap();
+        assert_eq!(plan.card().name, "couch_db");
+        assert_eq!(plan.address().as_deref(), Some("http://h:1"));
+        assert_eq!(plan.named_database(), Some("db"));
+        assert!(plan.proves_each_request());
+    }
+}

@@ -1,0 +1,308 @@
+//! The target as planned: a server, and which of its keys are used.
+
+use super::Keys;
+use super::binding::BINDING;
+use crate::library::{Library, Trouble};
+use crate::mistake::Invalid;
+use crate::net::{Endpoint, Identity, TlsOptions};
+use crate::op::{Failure, OpKind, Reason};
+use crate::plan::locked_out;
+use crate::secrets::is_hidden;
+use crate::{
+    Auth, Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts,
+    TargetAsked, TargetError,
+};
+use ::redis::RedisConnectionInfo;
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use url::Url;
+
+/// What differs between servers that speak RESP.
+pub trait Flavor: Clone + Debug + PartialEq + 'static {
+    /// What is known about the driver.
+    const CARD: Card;
+    /// How YCSB's command line asks for it.
+    const BINDING: Binding;
+    /// The port, if an address has none.
+    const PORT: u16;
+    /// Keys are members of a sorted set, too, unless the address says otherwise.
+    const INDEXED: bool;
+}
+
+/// Redis itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Redis;
+
+/// The plan for Redis.
+pub type RedisPlan = RespPlan<Redis>;
+
+impl Flavor for Redis {
+    const CARD: Card = Card {
+        name: "redis",
+        schemes: &["redis", "rediss"],
+        summary: "Redis and what speaks its protocol",
+        address: "redis[s]://[user:password@]host[:port][/number][?index=false]",
+        operations: &OpKind::ON_DOCUMENTS,
+        documents: true,
+        databases: false,
+        server: true,
+        phases: false,
+    };
+    const BINDING: Binding = BINDING;
+    const PORT: u16 = 6379;
+    const INDEXED: bool = true;
+}
+
+/// Without the index there is nothing to scan along.
+const WITHOUT_INDEX: &[OpKind] =
+    &[OpKind::BulkInsert, OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete];
+
+/// A server that speaks RESP. Serialises without its password.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct RespPlan<F> {
+    /// The server's address without number, user or password.
+    pub server: String,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The password. Never stored.
+    #[serde(default, skip_serializing_if = "is_hidden")]
+    pub password: Option<String>,
+    /// The authorities trusted to sign a server's certificate; `None` for the system's.
+    pub tls_ca: Option<PathBuf>,
+    /// Any certificate is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+    /// What the client proves with who it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_identity: Option<Identity>,
+    /// The number of the database.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub number: u32,
+    /// Which keys are used: those of an existing database as they are, or those that begin with the
+    /// name of a scratch database.
+    pub database: DatabasePlan,
+    /// Keys are members of a sorted set, too, which scans need.
+    pub index: bool,
+    #[serde(skip)]
+    flavor: PhantomData<F>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+const fn is_first(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Settings apart from the address.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Options {
+    index: Option<bool>,
+}
+
+impl<F: Flavor> Planned for RespPlan<F> {
+    fn accepts_any_certificate(&self) -> bool {
+        self.insecure
+    }
+
+    fn address(&self) -> Option<String> {
+        Some(self.server.clone())
+    }
+
+    fn operations(&self) -> Option<&'static [OpKind]> {
+        (!self.index).then_some(WITHOUT_INDEX)
+    }
+
+    /// The index is in the order of hashes.
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let auth = match (&self.user, &self.password) {
+            (None, None) => "none",
+            (None, Some(_)) => "password",
+            (Some(_), _) => "user and password",
+        };
+        let index = if self.index { "a sorted set, _indices" } else { "none" };
+        let mut facts = vec![("authentication", auth.to_owned())];
+        facts.extend(F::INDEXED.then(|| ("index of keys", index.to_owned())));
+        facts
+    }
+}
+
+impl<F: Flavor> DriverPlan for RespPlan<F> {
+    type Target = Library;
+
+    const CARD: Card = F::CARD;
+
+    const BINDING: Option<Binding> = Some(F::BINDING);
+
+    fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
+        let wrong = |problem: &str| asked.wrong(&F::CARD, problem);
+        let text = asked.address.as_deref().unwrap_or_default();
+        let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+        let host = url.host_str().filter(|host| !host.is_empty());
+        let host = host.ok_or_else(|| wrong("no host"))?;
+        if url.fragment().is_some() {
+            return Err(wrong("a fragment"));
+        }
+        without_effect(asked, &url, &F::CARD)?;
+        if asked.database.is_some() {
+            return Err(wrong("a table other than usertable, of which there are none,"));
+        }
+        let path = url.path().trim_matches('/');
+        let number = if path.is_empty() { Ok(0) } else { path.parse() };
+        let number = number.map_err(|_| wrong("a path that is no number of a database"))?;
+        let Options { mut index } = asked.options(&F::CARD)?;
+        let known = |name: &str| F::INDEXED && name == "index";
+        for (name, value) in url.query_pairs() {
+            match value.parse() {
+                _ if !known(&name) => {
+                    return Err(wrong(&format!("{name}, which is no parameter,")));
+                }
+                Ok(value) => index = Some(value),
+                Err(_) => return Err(wrong(&format!("{name} neither true nor false"))),
+            }
+        }
+        let name = number.to_string();
+        Ok(Self {
+            server: format!("{}://{host}:{}", url.scheme(), url.port().unwrap_or(F::PORT)),
+            user: Some(decoded(url.username())).filter(|user| !user.is_empty()),
+            password: url.password().map(decoded),
+            tls_ca: asked.tls.authorities.clone(),
+            insecure: asked.tls.insecure,
+            tls_identity: asked.tls.identity.clone(),
+            number,
+            database: match asked.existing {
+                Existing::No => DatabasePlan::Scratch { keep: asked.keep },
+                Existing::Yes => DatabasePlan::Existing { name },
+                Existing::Maybe => DatabasePlan::Kept { name },
+            },
+            index: index.unwrap_or(F::INDEXED),
+            flavor: PhantomData,
+        })
+    }
+
+    async fn open(&self, opening: &Opening) -> Result<(Library, ServerFacts), TargetError> {
+        let keys = self.keys(opening)?;
+        let greeted = keys.within(keys.greet(F::CARD.name)).await;
+        let Greeting { name, version } = greeted.map_err(|trouble| self.unusable(&trouble))?;
+        let facts = ServerFacts {
+            url: self.server.clone(),
+            name,
+            version,
+            same_machine: keys.endpoint.is_loopback(),
+            database: match &self.database {
+                DatabasePlan::Scratch { .. } => keys.prefix.trim_end_matches(':').to_owned(),
+                _ => self.number.to_string(),
+            },
+            created: matches!(self.database, DatabasePlan::Scratch { .. }) && !opening.as_it_is,
+        };
+        Ok((Library::new(keys), facts))
+    }
+}
+
+impl<F: Flavor> RespPlan<F> {
+    pub(super) fn keys(&self, opening: &Opening) -> Result<Keys, TargetError> {
+        let tls = TlsOptions {
+            authorities: self.tls_ca.clone(),
+            insecure: self.insecure,
+            identity: self.tls_identity.clone(),
+        };
+        let (scheme, place) = self.server.split_once("://").unwrap_or_default();
+        let web = if scheme == F::CARD.schemes[0] { "http" } else { "https" };
+        let url = Url::parse(&format!("{web}://{place}"));
+        let url = url.map_err(|error| TargetError(format!("{}: {error}", self.server)))?;
+        let mut info = RedisConnectionInfo::default().set_skip_set_lib_name();
+        info = info.set_db(i64::from(self.number));
+        if let Some(user) = &self.user {
+            info = info.set_username(user);
+        }
+        if let Some(password) = &self.password {
+            info = info.set_password(password);
+        }
+        let prefix = match &self.database {
+            DatabasePlan::Scratch { .. } => format!("{}:", self.database.name_or_new(opening)),
+            _ => String::new(),
+        };
+        Ok(Keys {
+            endpoint: Arc::new(Endpoint::resolve(&url, &tls)?),
+            info,
+            removed: self.database.is_removed() && !opening.as_it_is && !prefix.is_empty(),
+            prefix,
+            indexed: self.index,
+            timeout: Duration::from_nanos(opening.timeout_ns),
+        })
+    }
+
+    /// Why the server cannot be used, and what to do about it.
+    fn unusable(&self, trouble: &Trouble) -> TargetError {
+        let (server, reason) = (&self.server, Reason::new(None, &trouble.reason).reason);
+        let scheme = F::CARD.schemes[0];
+        let own = (&self.user, &self.password);
+        TargetError(match trouble.failure {
+            Failure::Connect | Failure::Timeout => format!("cannot reach {server}: {reason}"),
+            Failure::Authentication => locked_out(server, &reason, own),
+            Failure::Protocol | Failure::Reset => format!(
+                "what answers at {server} does not speak Redis's protocol ({reason}); name a \
+                 server that does, and {scheme}s:// if it uses TLS"
+            ),
+            _ => format!("{server} cannot be used: {reason}"),
+        })
+    }
+}
+
+/// What a server says of itself.
+struct Greeting {
+    name: String,
+    version: String,
+}
+
+impl Keys {
+    async fn greet(&self, own: &str) -> Result<Greeting, Trouble> {
+        let mut connection = self.connect(0).await?;
+        let pong = connection.ask(&["PING"]).await?;
+        let told: Result<String, _> = ::redis::from_redis_value(pong);
+        if told.as_deref().ok() != Some("PONG") {
+            return Err(Trouble::new(Failure::Protocol, "no PONG to PING"));
+        }
+        // Not every server of this protocol has it.
+        let info = connection.ask(&["INFO"]).await.unwrap_or_default();
+        let info: String = ::redis::from_redis_value(info).unwrap_or_default();
+        let line = |name: &str| {
+            let mut lines = info.lines().filter_map(|line| line.split_once(':'));
+            lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim().to_owned())
+        };
+        if line("redis_mode").as_deref() == Some("cluster") {
+            let reason = "it is a node of a cluster, and redirections are not followed";
+            return Err(Trouble::new(Failure::Rejected, reason));
+        }
+        let valkey = line("valkey_version").map(|version| ("valkey", version));
+        let (name, version) = valkey.unwrap_or((own, line("redis_version").unwrap_or_default()));
+        Ok(Greeting { name: name.to_owned(), version })
+    }
+}
+
+/// Refuses flags that have no effect with this address.
+fn without_effect(asked: &TargetAsked, url: &Url, card: &Card) -> Result<(), Invalid> {
+    if !asked.tls.is_default() && url.scheme() == card.schemes[0] {
+        let problem = "the target is without TLS, so that no certificate is looked at";
+        let cure = format!("write {}s://, or leave it out", url.scheme());
+        return Err(Invalid::new(asked.tls.flag(), problem, cure));
+    }
+    if asked.auth != Auth::default() {
+        let problem = "credentials are sent once, when connecting";
+        return Err(Invalid::new(asked.auth_flag, problem, "leave it out"));
+    }
+    Ok(())
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}

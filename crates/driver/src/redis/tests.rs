@@ -1,0 +1,398 @@
+//! The driver with a small server of its own, and with peers that behave wrongly.
+
+use super::RedisPlan;
+use super::hash::java_hash;
+use super::plan::{Flavor, Redis};
+use crate::clock::Clock;
+use crate::library::{Library, LibrarySession};
+use crate::measure::Probe;
+use crate::net::ShardContext;
+use crate::op::{Failure, Fields, Op, OpKind, Pen as _, Token};
+use crate::{
+    Auth, DatabasePlan, DriverPlan as _, Existing, Opening, Outcome, Planned as _, ServerFacts,
+    Session as _, Shard as _, Target as _, TargetAsked,
+};
+use std::collections::BTreeMap;
+use std::io::{BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+struct Text(&'static str);
+
+impl Fields for Text {
+    fn write(self, _: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.as_bytes());
+    }
+}
+
+fn asked(address: &str) -> TargetAsked {
+    TargetAsked { existing: Existing::Yes, ..TargetAsked::at(address) }
+}
+
+/// What the server keeps: hashes, and one sorted set.
+#[derive(Default)]
+struct Kept {
+    hashes: BTreeMap<String, BTreeMap<String, String>>,
+    index: BTreeMap<String, BTreeMap<String, i64>>,
+    mode: &'static str,
+}
+
+impl Kept {
+    /// The answer to one command; `None`: the connection is closed.
+    fn answer(&mut self, words: &[String]) -> Option<String> {
+        let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+        let list = |items: Vec<String>| format!("*{}\r\n{}", items.len(), items.concat());
+        let word = |place: usize| words.get(place).map_or("", String::as_str);
+        Some(match word(0) {
+            "PING" => "+PONG\r\n".to_owned(),
+            "INFO" => bulk(&format!("redis_version:9.9\r\nredis_mode:{}\r\n", self.mode)),
+            "HSET" if word(1).contains("full") => "-OOM used memory > 'maxmemory'\r\n".to_owned(),
+            "HSET" => {
+                let hash = self.hashes.entry(word(1).to_owned()).or_default();
+                let pairs = words[2..].chunks(2);
+                let new = pairs.filter(|it| hash.insert(it[0].clone(), it[1].clone()).is_none());
+                format!(":{}\r\n", new.count())
+            }
+            "HGETALL" => {
+                let hash = self.hashes.get(word(1)).cloned().unwrap_or_default();
+                list(hash.iter().flat_map(|(name, value)| [bulk(name), bulk(value)]).collect())
+            }
+            "HMGET" => {
+                let hash = self.hashes.get(word(1)).cloned().unwrap_or_default();
+                let value = |name| hash.get(name).map_or("$-1\r\n".to_owned(), |it| bulk(it));
+                list(words[2..].iter().map(value).collect())
+            }
+            "DEL" => {
+                let gone = words[1..].iter().filter(|key| {
+                    self.hashes.remove(*key).is_some() || self.index.remove(*key).is_some()
+                });
+                format!(":{}\r\n", gone.count())
+            }
+            "ZADD" => {
+                let index = self.index.entry(word(1).to_owned()).or_default();
+                for pair in words[2..].chunks(2) {
+                    index.insert(pair[1].clone(), pair[0].parse().ok()?);
+                }
+                format!(":{}\r\n", index.len())
+            }
+            "ZREM" => {
+                format!(":{}\r\n", u8::from(self.index.get_mut(word(1))?.remove(word(2)).is_some()))
+            }
+            "ZCARD" => format!(":{}\r\n", self.index.get(word(1)).map_or(0, BTreeMap::len)),
+            "ZRANGEBYSCORE" => {
+                let index = self.index.get(word(1)).cloned().unwrap_or_default();
+                let from: i64 = word(2).parse().ok()?;
+                let mut keys: Vec<_> = index.into_iter().filter(|it| it.1 >= from).collect();
+                keys.sort_by_key(|it| it.1);
+                let most = word(6).parse().ok()?;
+                list(keys.iter().take(most).map(|it| bulk(&it.0)).collect())
+            }
+            "SCAN" => {
+                let prefix = word(3).trim_end_matches('*');
+                let keys = self.hashes.keys().chain(self.index.keys());
+                let keys = keys.filter(|key| key.starts_with(prefix)).map(|it| bulk(it));
+                list(vec![bulk("0"), list(keys.collect())])
+            }
+            other => format!("-ERR unknown command '{other}'\r\n"),
+        })
+    }
+}
+
+/// The words of the next command.
+fn command(from: &mut impl std::io::BufRead) -> Option<Vec<String>> {
+    let mut line = String::new();
+    let mut number = |from: &mut dyn std::io::BufRead| -> Option<usize> {
+        line.clear();
+        from.read_line(&mut line).ok()?;
+        line.trim_end().get(1..)?.parse().ok()
+    };
+    (0..number(from)?)
+        .map(|_| {
+            let mut word = vec![0; number(from)? + 2];
+            from.read_exact(&mut word).ok()?;
+            word.truncate(word.len() - 2);
+            String::from_utf8(word).ok()
+        })
+        .collect()
+}
+
+/// A server that keeps what it is told.
+fn server() -> (SocketAddr, Arc<Mutex<Kept>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, kept) = (listener.local_addr().unwrap(), Arc::<Mutex<Kept>>::default());
+    let all = kept.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let kept = all.clone();
+            std::thread::spawn(move || {
+                let mut stream = BufReader::new(stream);
+                while let Some(words) = command(&mut stream) {
+                    let Some(answer) = kept.lock().unwrap().answer(&words) else { return };
+                    let _ = stream.get_mut().write_all(answer.as_bytes());
+                }
+            });
+        }
+    });
+    (address, kept)
+}
+
+/// A peer that gives this answer to whatever comes, and closes the connection if it ends with `!`.
+fn liar(answer: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            while matches!(stream.read(&mut [0; 4096]), Ok(1..)) {
+                let _ = stream.write_all(answer.trim_end_matches('!').as_bytes());
+                if answer.ends_with('!') {
+                    break;
+                }
+            }
+        }
+    });
+    address
+}
+
+fn opening() -> Opening {
+    Opening { timeout_ns: 1_000_000_000, ..Opening::default() }
+}
+
+async fn opened(address: SocketAddr, asked: TargetAsked) -> (Library, ServerFacts) {
+    let address = asked.address.as_ref().map(|text| text.replace("HOST", &address.to_string()));
+    RedisPlan::check(&TargetAsked { address, ..asked }).unwrap().open(&opening()).await.unwrap()
+}
+
+async fn session(target: &Library, timeout_ms: u64) -> (LibrarySession, Rc<ShardContext>) {
+    let context = ShardContext::new(Clock::system(), timeout_ms * 1_000_000);
+    (target.shard(context.clone()).await.unwrap().session(), context)
+}
+
+/// A session with a peer that is not looked at first.
+async fn unseen(address: SocketAddr, timeout_ms: u64) -> (LibrarySession, Rc<ShardContext>) {
+    let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
+    session(&Library::new(plan.keys(&opening()).unwrap()), timeout_ms).await
+}
+
+async fn carry_out(
+    session: &mut LibrarySession,
+    op: Op,
+    documents: &[(&str, &'static str)],
+    wanted: &[&str],
+) -> Outcome {
+    let mut pen = session.pen();
+    for (name, text) in documents {
+        pen.name().extend_from_slice(name.as_bytes());
+        match op.kind {
+            OpKind::Update => pen.changes(Text(text)),
+            OpKind::Create | OpKind::BulkInsert => pen.document(None, Text(text)),
+            _ => {}
+        }
+    }
+    for field in wanted {
+        pen.want(field);
+    }
+    pen.look();
+    session.ready().await;
+    session.prepare(&op, &mut pen);
+    let now = Clock::system().now();
+    let mut probe = Probe::new(Clock::system(), now, now);
+    session.execute(&op, &mut pen, &mut probe).await
+}
+
+fn op(kind: OpKind) -> Op {
+    Op::single(kind, 0, None)
+}
+
+fn document(session: &LibrarySession) -> String {
+    String::from_utf8(session.answered().document.unwrap_or_default().to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_record_lives_and_dies_in_the_layout_of_ycsb() {
+    let (address, kept) = server();
+    let (target, facts) = opened(address, asked("redis://HOST")).await;
+    assert_eq!(
+        (facts.version.as_str(), facts.database.as_str(), facts.created),
+        ("9.9", "0", false)
+    );
+    let (mut session, _context) = session(&target, 5_000).await;
+    let s = &mut session;
+    let made = carry_out(s, op(OpKind::Create), &[("k1", r#"{"a":"1","b":{"c":[2]}}"#)], &[]).await;
+    assert_eq!((made.result.err(), made.bytes.sent), (None, 12));
+    {
+        let kept = kept.lock().unwrap();
+        assert_eq!(kept.hashes["k1"]["b"], r#"{"c":[2]}"#);
+        assert_eq!(kept.index["_indices"]["k1"], i64::from(java_hash(b"k1")));
+    }
+    let changed = carry_out(s, op(OpKind::Update), &[("k1", r#"{"a":"\"x\""}"#)], &[]).await;
+    assert_eq!(changed.result.err(), None);
+    let read = carry_out(s, op(OpKind::Read), &[("k1", "")], &[]).await;
+    assert_eq!(document(s), r#"{"a":"\"x\"","b":"{\"c\":[2]}"}"#);
+    assert_eq!((read.bytes.received, read.wire.requests), (14, Some(1)));
+    carry_out(s, op(OpKind::Read), &[("k1", "")], &["b", "none"]).await;
+    assert_eq!(document(s), r#"{"b":"{\"c\":[2]}"}"#);
+    for (kind, key) in [(OpKind::Read, "k2"), (OpKind::Delete, "k2")] {
+        let missing = carry_out(s, op(kind), &[(key, "")], &[]).await;
+        assert_eq!(missing.result.err(), Some(Failure::NotFound), "{kind}");
+        assert_eq!(document(s), "");
+    }
+    // What nobody looks at is not made into a document.
+    let mut pen = s.pen();
+    pen.name().extend_from_slice(b"k1");
+    s.prepare(&op(OpKind::Read), &mut pen);
+    let now = Clock::system().now();
+    let mut probe = Probe::new(Clock::system(), now, now);
+    let unseen = s.execute(&op(OpKind::Read), &mut pen, &mut probe).await;
+    assert_eq!(
+        (unseen.result.err(), unseen.bytes.received, document(s)),
+        (None, 14, String::new())
+    );
+    assert_eq!(target.size().await.unwrap().documents, Some(1));
+    assert_eq!(carry_out(s, op(OpKind::Delete), &[("k1", "")], &[]).await.result.err(), None);
+    assert!(kept.lock().unwrap().hashes.is_empty());
+    assert!(kept.lock().unwrap().index["_indices"].is_empty());
+    assert_eq!(target.tear_down().await, Ok(false));
+}
+
+#[tokio::test]
+async fn a_batch_has_an_outcome_for_each_document_and_a_scan_brings_records() {
+    let (address, kept) = server();
+    let (target, _) = opened(address, asked("redis://HOST")).await;
+    let (mut session, _context) = session(&target, 5_000).await;
+    let s = &mut session;
+    let bulk = Op { documents: 3, ..op(OpKind::BulkInsert) };
+    let documents = [("a", r#"{"x":"1"}"#), ("full", r#"{"x":"2"}"#), ("c", r#"{"x":"3"}"#)];
+    assert_eq!(carry_out(s, bulk, &documents, &[]).await.result.err(), None);
+    let stored = Ok(Token::default());
+    assert_eq!(s.answered().rows, [stored, Err(Failure::ServerError), stored]);
+    assert_eq!(s.reason(Failure::ServerError).unwrap().reason, "OOM used memory > 'maxmemory'");
+    // "full" is in the index, but there is no such record.
+    assert_eq!(kept.lock().unwrap().index["_indices"].len(), 3);
+    let scan = |limit| Op { limit, ..op(OpKind::Scan) };
+    let all = carry_out(s, scan(9), &[("a", "")], &[]).await;
+    assert_eq!((all.result.unwrap().rows, all.wire.requests, all.bytes.received), (2, Some(2), 4));
+    let found = s.scanned().unwrap();
+    assert_eq!(found, [&br#"{"x":"1"}"#[..], &br#"{"x":"3"}"#[..]]);
+    let one = carry_out(s, scan(1), &[("b", "")], &["x"]).await;
+    assert_eq!((one.result.unwrap().rows, s.scanned().unwrap()), (1, vec![&br#"{"x":"3"}"#[..]]));
+    let none = carry_out(s, scan(5), &[("zzzz", "")], &[]).await;
+    assert_eq!((none.result.unwrap().rows, none.wire.requests), (0, Some(1)));
+    let range = Op { limit: 5, ..op(OpKind::Read) };
+    let ranged = carry_out(s, range, &[("a", ""), ("c", "")], &[]).await;
+    assert_eq!(ranged.result.err(), Some(Failure::Rejected), "there is no order to read along");
+}
+
+#[tokio::test]
+async fn only_the_keys_of_a_scratch_database_are_removed() {
+    let (address, kept) = server();
+    kept.lock().unwrap().hashes.entry("other".to_owned()).or_default();
+    let scratch = TargetAsked { existing: Existing::No, ..asked("redis://HOST") };
+    for keep in [false, true] {
+        let (target, facts) = opened(address, TargetAsked { keep, ..scratch.clone() }).await;
+        let (mut session, _context) = session(&target, 5_000).await;
+        carry_out(&mut session, op(OpKind::Create), &[("k", r#"{"a":"1"}"#)], &[]).await;
+        let key = format!("{}:k", facts.database);
+        assert!(facts.created && kept.lock().unwrap().hashes.contains_key(&key), "{key}");
+        assert_eq!(target.size().await.unwrap().documents, Some(1));
+        assert_eq!(target.tear_down().await, Ok(!keep));
+        let kept = kept.lock().unwrap();
+        assert_eq!((kept.hashes.len(), kept.index.len()), if keep { (2, 1) } else { (1, 0) });
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_does_wrong_is_told_by_its_class() {
+    use OpKind::{Create, Read};
+    for (answer, kind, wanted) in [
+        ("", Read, Failure::Timeout),
+        ("", Create, Failure::Unanswered),
+        ("!", Read, Failure::Reset),
+        ("!", Create, Failure::Unanswered),
+        ("*2\r\n$1\r\n!", Read, Failure::Reset),
+        ("HTTP/1.1 400 Bad Request\r\n", Read, Failure::Protocol),
+        ("-NOAUTH Authentication required.\r\n", Read, Failure::Authentication),
+        ("-READONLY You can't write against a replica.\r\n-ERR\r\n", Create, Failure::Rejected),
+    ] {
+        let (mut session, context) = unseen(liar(answer), 300).await;
+        let outcome = tokio::select! {
+            outcome = carry_out(&mut session, op(kind), &[("a", "{}")], &[]) => outcome,
+            () = context.sweep() => unreachable!("it never ends"),
+        };
+        assert_eq!(outcome.result.err(), Some(wanted), "{answer:?} to {kind}");
+        let pause = session.ready().await;
+        assert_eq!(pause.is_some(), !wanted.answered(), "{answer:?}: a fresh connection");
+    }
+}
+
+#[tokio::test]
+async fn peers_that_cannot_be_used_are_told_before_a_run() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (address, wanted) in [
+        (closed, "cannot reach redis://HOST: "),
+        (liar(""), "cannot reach redis://HOST: no answer in time"),
+        (liar("HTTP/1.1 400 Bad Request\r\n!"), "what answers at redis://HOST does not speak"),
+        (liar("!"), "what answers at redis://HOST does not speak Redis's protocol"),
+        (liar("-NOAUTH Authentication required.\r\n"), "redis://HOST wants a log-in ("),
+        (liar(":1\r\n"), "what answers at redis://HOST does not speak Redis's protocol"),
+    ] {
+        let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
+        let told = plan.open(&opening()).await.unwrap_err().to_string();
+        let start = wanted.replace("HOST", &address.to_string());
+        assert!(told.starts_with(&start), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_of_a_cluster_is_refused() {
+    let (address, kept) = server();
+    kept.lock().unwrap().mode = "cluster";
+    let plan = RedisPlan::check(&asked(&format!("redis://{address}"))).unwrap();
+    let told = plan.open(&opening()).await.unwrap_err().to_string();
+    assert!(told.contains("a node of a cluster"), "{told}");
+}
+
+#[test]
+fn addresses_name_a_server_a_number_and_an_index() {
+    let plan = |text: &str| RedisPlan::check(&asked(text));
+    let full = plan("rediss://ann:p%40w@[::1]:7/3?index=false").unwrap();
+    assert_eq!((full.server.as_str(), full.number, full.index), ("rediss://[::1]:7", 3, false));
+    assert_eq!((full.user.as_deref(), full.password.as_deref()), (Some("ann"), Some("p@w")));
+    assert_eq!(full.database, DatabasePlan::Existing { name: "3".to_owned() });
+    assert!(!full.operations().unwrap().contains(&OpKind::Scan));
+    let short = plan("redis://h").unwrap();
+    assert_eq!((short.server.as_str(), short.number, short.index), ("redis://h:6379", 0, true));
+    assert_eq!((short.operations(), Redis::CARD.operations.contains(&OpKind::Scan)), (None, true));
+    for wrong in [
+        "redis://",
+        "redis://u:pw@h:7/db",
+        "redis://u:pw@h:7?x=1",
+        "redis://u:pw@h?index=maybe",
+        "redis://u:pw@h#f",
+    ] {
+        let told = plan(wrong).unwrap_err().to_string();
+        assert!(told.starts_with("TARGET: ") && !told.contains("pw"), "{told}");
+    }
+    let table = TargetAsked { database: Some("t".to_owned()), ..asked("redis://h") };
+    assert!(RedisPlan::check(&table).unwrap_err().to_string().contains("a table other than"));
+    let basic = TargetAsked { auth: Auth::Basic, auth_flag: "--auth", ..asked("redis://h") };
+    assert!(RedisPlan::check(&basic).unwrap_err().to_string().starts_with("--auth: "));
+    let authority = TargetAsked {
+        tls: crate::net::TlsOptions {
+            authorities: Some("ca.pem".into()),
+            ..crate::net::TlsOptions::default()
+        },
+        ..asked("redis://h")
+    };
+    assert!(RedisPlan::check(&authority).unwrap_err().to_string().contains("rediss://"));
+}
+
+#[test]
+fn a_plan_is_stored_without_its_password() {
+    let mut plan = RedisPlan::check(&asked("redis://ann:secret@h/1")).unwrap();
+    let stored = serde_json::to_string(&plan).unwrap();
+    assert!(stored.contains("ann") && !stored.contains("secret"), "{stored}");
+    let again: RedisPlan = serde_json::from_str(&stored).unwrap();
+    plan.password = None;
+    assert_eq!(again, plan);
+}

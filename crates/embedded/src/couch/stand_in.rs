@@ -1,0 +1,288 @@
+//! The state of the whole server, and the answers that are not about a single document.
+
+use std::collections::BTreeMap;
+use std::hash::RandomState;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{HeaderMap, Method};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::auth::{Auth, Identity, random_hex};
+use super::json::{write_number, write_string};
+use super::query::Query;
+use super::reply::{Refusal, Reply};
+use super::store::Database;
+use crate::clock::Nanos;
+use crate::counters::{Tally, count};
+use crate::lies::Liar;
+use crate::nodes::Quorum;
+use crate::turnstile::Gate;
+
+/// The version of the API.
+const API_VERSION: &str = "3.5.0";
+
+/// The state shared by all serving threads.
+#[derive(Debug)]
+pub(crate) struct SharedState {
+    /// The counters.
+    pub(crate) tally: Tally,
+    /// Authentication.
+    pub(crate) auth: Auth,
+    databases: RwLock<BTreeMap<String, Arc<Database>>>,
+    gate: Arc<Gate>,
+    /// How many nodes are up, if there are several.
+    pub(crate) quorum: Option<Arc<Quorum>>,
+    secret: RandomState,
+    uuids: AtomicU64,
+}
+
+/// One complete request.
+pub(crate) struct Call<'a> {
+    /// The server.
+    pub(crate) shared: &'a SharedState,
+    /// The method.
+    pub(crate) method: &'a Method,
+    /// The path as sent.
+    pub(crate) path: &'a str,
+    /// The headers.
+    pub(crate) headers: &'a HeaderMap,
+    /// The query.
+    pub(crate) query: &'a Query,
+    /// The body.
+    pub(crate) body: &'a [u8],
+    /// Who sent it.
+    pub(crate) identity: &'a Identity,
+    /// The sender's address.
+    pub(crate) peer: IpAddr,
+}
+
+impl Call<'_> {
+    /// An absolute URL, as in CouchDB's `Location`.
+    pub(crate) fn url(&self, path: &str) -> String {
+        let host = self.headers.get(HOST).and_then(|host| host.to_str().ok());
+        format!("http://{}{path}", host.unwrap_or("localhost"))
+    }
+
+    /// Whether this is a `GET` or a `HEAD`.
+    pub(crate) fn reads(&self) -> bool {
+        self.method == Method::GET || self.method == Method::HEAD
+    }
+}
+
+impl SharedState {
+    /// A server without databases, protected by [`Auth::new`].
+    pub(crate) fn new(admin: Option<(String, String)>, session_ns: Nanos, gate: Arc<Gate>) -> Self {
+        Self {
+            gate,
+            quorum: None,
+            tally: Tally::default(),
+            auth: Auth::new(admin, session_ns),
+            databases: RwLock::default(),
+            secret: RandomState::new(),
+            uuids: AtomicU64::new(0),
+        }
+    }
+
+    /// The database with this name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn database(&self, name: &str) -> Result<Arc<Database>, Refusal> {
+        let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
+        databases.get(name).cloned().ok_or(Refusal::NO_DATABASE)
+    }
+
+    /// Who decides on the lies about a new database.
+    fn liar(&self) -> Option<Liar> {
+        self.gate.faults().lie().then(|| Liar::new(Arc::clone(&self.gate)))
+    }
+
+    /// A new id: 26 digits of this server and 6 that count up, as in CouchDB's sequential
+    /// algorithm.
+    pub(crate) fn uuid(&self) -> String {
+        let number = self.uuids.fetch_add(1, Ordering::Relaxed);
+        let prefix = random_hex(&self.secret, number >> 24);
+        format!("{}{:06x}", &prefix[..26], number & 0xff_ffff)
+    }
+}
+
+/// `GET /`
+pub(crate) fn welcome() -> Reply {
+    json_line(
+        200,
+        &json!({
+            "couchdb": "Welcome",
+            "version": API_VERSION,
+            "git_sha": "springload",
+            "uuid": "00000000000000000000000000000000",
+            "features": [],
+            "vendor": {"name": "springload stand-in", "version": env!("CARGO_PKG_VERSION")},
+        }),
+    )
+}
+
+/// `GET /_up`
+pub(crate) fn up() -> Reply {
+    json_line(200, &json!({"status": "ok", "seeds": {}}))
+}
+
+/// `GET /_springload/counters`
+pub(crate) fn counters(shared: &SharedState) -> Reply {
+    json_line(200, &shared.gate.counters(&shared.tally))
+}
+
+/// `GET /_uuids`
+pub(crate) fn uuids(call: &Call<'_>) -> Result<Reply, Refusal> {
+    let number = call.query.number("count").map_err(|_| Refusal::BAD_COUNT)?.unwrap_or(1);
+    if number > 1000 {
+        return Err(Refusal::COUNT_TOO_LARGE);
+    }
+    let uuids: Vec<String> = (0..number).map(|_| call.shared.uuid()).collect();
+    Ok(json_line(200, &json!({ "uuids": uuids })))
+}
+
+/// `GET /_all_dbs`
+pub(crate) fn all_dbs(shared: &SharedState) -> Reply {
+    let databases = shared.databases.read().unwrap_or_else(PoisonError::into_inner);
+    json_line(200, &json!(databases.keys().collect::<Vec<_>>()))
+}
+
+/// `PUT /db`
+pub(crate) fn create(call: &Call<'_>, name: &str) -> Result<Reply, Refusal> {
+    if !legal(name) {
+        return Err(Refusal::ILLEGAL_NAME);
+    }
+    let mut databases = call.shared.databases.write().unwrap_or_else(PoisonError::into_inner);
+    if databases.contains_key(name) {
+        return Err(Refusal::FILE_EXISTS);
+    }
+    databases.insert(name.to_owned(), Arc::new(Database::new(call.shared.liar())));
+    count(&call.shared.tally.databases_created);
+    Ok(Reply::json(201, "{\"ok\":true}\n").location(call.url(call.path)))
+}
+
+/// `DELETE /db`
+pub(crate) fn delete(call: &Call<'_>, name: &str) -> Result<Reply, Refusal> {
+    let mut databases = call.shared.databases.write().unwrap_or_else(PoisonError::into_inner);
+    let database = databases.remove(name).ok_or(Refusal::NO_DATABASE)?;
+    drop(databases);
+    database.retire();
+    count(&call.shared.tally.databases_deleted);
+    Ok(Reply::json(200, "{\"ok\":true}\n"))
+}
+
+/// `GET /db`
+pub(crate) fn info(name: &str, database: &Database) -> Reply {
+    let state = database.lock();
+    let mut body = b"{\"instance_start_time\":\"0\",\"db_name\":".to_vec();
+    write_string(name, &mut body);
+    body.extend_from_slice(b",\"purge_seq\":\"0-standin\",\"update_seq\":\"");
+    write_number(state.seq(), &mut body);
+    body.extend_from_slice(b"-standin\",\"sizes\":{\"file\":");
+    write_number(state.bytes(), &mut body);
+    body.extend_from_slice(b",\"external\":");
+    write_number(state.bytes(), &mut body);
+    body.extend_from_slice(b",\"active\":");
+    write_number(state.bytes(), &mut body);
+    body.extend_from_slice(b"},\"props\":{},\"doc_del_count\":");
+    write_number(state.dead(), &mut body);
+    body.extend_from_slice(b",\"doc_count\":");
+    write_number(state.live(), &mut body);
+    body.extend_from_slice(b",\"disk_format_version\":8,\"compact_running\":false,\"cluster\":");
+    body.extend_from_slice(b"{\"q\":1,\"n\":1,\"w\":1,\"r\":1}}\n");
+    Reply::json(200, body)
+}
+
+#[derive(Deserialize)]
+struct LogIn {
+    #[serde(alias = "username", default)]
+    name: String,
+    #[serde(default)]
+    password: String,
+}
+
+/// `/_session`
+pub(crate) fn session(call: &Call<'_>) -> Result<Reply, Refusal> {
+    if call.reads() {
+        return Ok(who(call.identity));
+    }
+    if call.method == Method::DELETE {
+        let cookie = "AuthSession=; Version=1; Path=/; HttpOnly".to_owned();
+        return Ok(Reply::json(200, "{\"ok\":true}\n").cookie(cookie));
+    }
+    let log_in = read_log_in(call)?;
+    let token = call.shared.auth.log_in(&log_in.name, &log_in.password, call.peer)?;
+    let reply = json_line(200, &json!({"ok": true, "name": log_in.name, "roles": ["_admin"]}));
+    Ok(reply.cookie(call.shared.auth.set_cookie(&token)))
+}
+
+fn who(identity: &Identity) -> Reply {
+    let roles: &[&str] = if identity.admin { &["_admin"] } else { &[] };
+    let mut info = json!({"authentication_handlers": ["cookie", "default"]});
+    if let Some(proof) = identity.proof {
+        info["authenticated"] = json!(proof);
+    }
+    let context = json!({"name": identity.name, "roles": roles});
+    json_line(200, &json!({"ok": true, "userCtx": context, "info": info}))
+}
+
+fn read_log_in(call: &Call<'_>) -> Result<LogIn, Refusal> {
+    if is_json(call.headers) {
+        return serde_json::from_slice(call.body).map_err(|_| Refusal::INVALID_JSON);
+    }
+    let form = Query::parse(std::str::from_utf8(call.body).ok());
+    let get = |name| form.get(name).map(str::to_owned);
+    let name = get("name").or_else(|| get("username")).unwrap_or_default();
+    Ok(LogIn { name, password: get("password").unwrap_or_default() })
+}
+
+/// Whether the request is declared to be JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = value.and_then(|value| value.split(';').next()).unwrap_or("").trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+fn legal(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_lowercase())
+        && bytes.all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_$()+/-".contains(&byte)
+        })
+}
+
+fn json_line(status: u16, value: &serde_json::Value) -> Reply {
+    Reply::json(status, format!("{value}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Faults;
+
+    #[test]
+    fn names_follow_couchdb() {
+        for good in ["a", "db-1", "a/b", "a_$()+-/9"] {
+            assert!(legal(good), "{good}");
+        }
+        for bad in ["", "A", "1a", "_a", "aB", "a b", "a.b", "ü"] {
+            assert!(!legal(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn uuids_count_up() {
+        let shared = SharedState::new(
+            None,
+            0,
+            Arc::new(Gate::new(Faults::default(), std::time::Duration::MAX, None)),
+        );
+        let (first, second) = (shared.uuid(), shared.uuid());
+        assert_eq!((first.len(), &first[..26]), (32, &second[..26]));
+        assert!(first < second);
+    }
+}

@@ -1,0 +1,336 @@
+//! Listens, and runs the serving threads. Knows nothing about CouchDB.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+
+use super::couch::{SharedState, connection};
+use super::counters::{Counters, Tally, count};
+use super::nodes::{Node, NodeState, Quorum, Switch};
+use super::null::{self, Script, histogram};
+use super::turnstile::Gate;
+use super::{Mode, Options};
+
+/// Connections which may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// Listens on an address such as `127.0.0.1:0`.
+///
+/// # Errors
+/// When the address does not resolve, or cannot be listened on.
+pub fn bind(address: &str) -> io::Result<TcpListener> {
+    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "no such address");
+    for address in address.to_socket_addrs()? {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// The URL for a client on this machine of what listens there.
+fn url_of(mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    format!("http://{address}")
+}
+
+/// What answers on a connection.
+#[derive(Clone, Debug)]
+enum Engine {
+    Couch(Arc<SharedState>, Arc<Gate>),
+    Null(Arc<Script>),
+}
+
+impl Engine {
+    fn tally(&self) -> &Tally {
+        match self {
+            Self::Couch(shared, _) => &shared.tally,
+            Self::Null(script) => &script.tally,
+        }
+    }
+}
+
+/// A running stand-in. Dropping it stops it.
+#[derive(Debug)]
+pub struct StandIn {
+    address: SocketAddr,
+    engine: Engine,
+    served: Vec<Arc<Mutex<Histogram<u64>>>>,
+    shutdown: watch::Sender<bool>,
+    threads: Vec<JoinHandle<()>>,
+    pinned: bool,
+    /// The nodes, if there are several.
+    nodes: Vec<(SocketAddr, Switch)>,
+}
+
+impl StandIn {
+    /// Starts serving on new threads.
+    ///
+    /// # Errors
+    /// When a thread, a runtime or the listener cannot be set up.
+    pub fn start(listener: TcpListener, options: Options) -> io::Result<Self> {
+        Self::start_nodes(vec![listener], options)
+    }
+
+    /// Starts serving on new threads, as one node on each of the listeners, of which there must be
+    /// one. If there are several, writes are answered 202 while fewer than a majority is up.
+    ///
+    /// # Errors
+    /// When a thread, a runtime or a listener cannot be set up.
+    pub fn start_nodes(listeners: Vec<TcpListener>, options: Options) -> io::Result<Self> {
+        let quorum = Quorum::of(listeners.len());
+        let several = listeners.len() > 1;
+        let mut listeners = listeners.into_iter();
+        let listener = listeners.next().ok_or(io::ErrorKind::InvalidInput)?;
+        listener.set_nonblocking(true)?;
+        let gate = Arc::new(Gate::new(options.faults, options.patience, options.log));
+        let engine = match options.mode {
+            Mode::Couch => {
+                let mut state =
+                    SharedState::new(options.admin, options.session_ns, Arc::clone(&gate));
+                state.quorum = several.then(|| quorum.clone());
+                Engine::Couch(Arc::new(state), gate)
+            }
+            Mode::Null => Engine::Null(Arc::new(Script::new(gate))),
+        };
+        let mut stand_in = Self {
+            address: listener.local_addr()?,
+            engine,
+            served: Vec::new(),
+            shutdown: watch::Sender::new(false),
+            threads: Vec::new(),
+            pinned: options.pinned,
+            nodes: Vec::new(),
+        };
+        let free = Arc::new(Semaphore::new(options.most_connections));
+        let first = several.then(|| stand_in.add_node(stand_in.address, &quorum));
+        for listener in listeners {
+            listener.set_nonblocking(true)?;
+            let node = stand_in.add_node(listener.local_addr()?, &quorum);
+            let worker = stand_in.worker();
+            let own = (worker, Vec::new(), free.clone());
+            stand_in.spawn(accept(listener, own, Some(node)))?;
+        }
+        let mut others = Vec::new();
+        for _ in 1..options.threads.max(1) {
+            let (sender, mut arrivals) = mpsc::unbounded_channel();
+            others.push(sender);
+            let worker = stand_in.worker();
+            stand_in.spawn(async move {
+                while let Some((stream, number, place)) = arrivals.recv().await {
+                    if let Ok(stream) = TcpStream::from_std(stream) {
+                        worker.serve(stream, number, place);
+                    }
+                }
+            })?;
+        }
+        let worker = stand_in.worker();
+        stand_in.spawn(accept(listener, (worker, others, free), first))?;
+        Ok(stand_in)
+    }
+
+    fn add_node(&mut self, address: SocketAddr, quorum: &Arc<Quorum>) -> Node {
+        let switch = Switch::new(quorum);
+        let node = switch.node(address);
+        self.nodes.push((address, switch));
+        node
+    }
+
+    /// The URLs of all nodes for a client on this machine.
+    pub fn urls(&self) -> Vec<String> {
+        if self.nodes.is_empty() {
+            return vec![self.url()];
+        }
+        self.nodes.iter().map(|(address, _)| url_of(*address)).collect()
+    }
+
+    /// Has one of several nodes, counted from 0, do something else.
+    pub fn set_node(&self, node: usize, state: NodeState) {
+        if let Some((_, switch)) = self.nodes.get(node) {
+            switch.set(state);
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its URL for a client on this machine, without a trailing slash.
+    pub fn url(&self) -> String {
+        url_of(self.address)
+    }
+
+    /// What it has counted so far.
+    pub fn counters(&self) -> Counters {
+        self.engine.tally().snapshot()
+    }
+
+    /// How long the null responder took from reading a request to writing its answer, in
+    /// nanoseconds, as measured by the responder. An answer may be counted slightly after the
+    /// client has it. Empty in [`Mode::Couch`].
+    pub fn served(&self) -> Histogram<u64> {
+        let mut merged = histogram();
+        for served in &self.served {
+            let served = served.lock().unwrap_or_else(PoisonError::into_inner);
+            merged.add(&*served).expect("both histograms have the same bounds");
+        }
+        merged
+    }
+
+    /// Stops serving, closes all connections and joins the threads.
+    pub fn stop(self) {
+        drop(self);
+    }
+
+    fn worker(&mut self) -> Worker {
+        let served = Arc::new(Mutex::new(histogram()));
+        self.served.push(Arc::clone(&served));
+        Worker { engine: self.engine.clone(), served }
+    }
+
+    fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let runtime: Runtime = Builder::new_current_thread().enable_all().build()?;
+        let mut shutdown = self.shutdown.subscribe();
+        let index = self.threads.len();
+        let pinned = self.pinned;
+        let name = format!("stand-in-{index}");
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            if pinned {
+                crate::cores::pin_from_last(index);
+            }
+            // Connections are tasks of this runtime: they end with it.
+            runtime.block_on(async {
+                tokio::select! {
+                    () = work => {}
+                    _ = shutdown.wait_for(|stop| *stop) => {}
+                }
+            });
+        })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        self.shutdown.send_replace(true);
+        for thread in self.threads.drain(..) {
+            // A panic in a thread was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A connection with its number, and its place among those that are open.
+type Arrival = (std::net::TcpStream, u64, Place);
+
+/// A thread's part in serving.
+struct Worker {
+    engine: Engine,
+    served: Arc<Mutex<Histogram<u64>>>,
+}
+
+/// The place of a connection among those that are served at once, and the node that it came to, if
+/// there are several.
+type Place = (OwnedSemaphorePermit, Option<Node>);
+
+/// Serves a connection as long as its node is up.
+fn spawn(
+    connection: impl Future<Output = ()> + Send + 'static,
+    permit: OwnedSemaphorePermit,
+    node: Option<Node>,
+) {
+    tokio::spawn(async move {
+        match node {
+            Some(node) => node.during(connection).await,
+            None => connection.await,
+        }
+        drop(permit);
+    });
+}
+
+impl Worker {
+    /// Serves a connection, which gives its place to another when it ends.
+    fn serve(&self, stream: TcpStream, number: u64, (permit, node): Place) {
+        count(&self.engine.tally().connections);
+        // Without it answers may wait 40 ms, but they arrive.
+        let _ = stream.set_nodelay(true);
+        match &self.engine {
+            Engine::Couch(shared, gate) => {
+                let (shared, gate) = (Arc::clone(shared), Arc::clone(gate));
+                let connection = connection::serve(shared, gate, stream, number);
+                spawn(connection, permit, node);
+            }
+            Engine::Null(script) => {
+                let connection =
+                    null::serve(Arc::clone(script), Arc::clone(&self.served), stream, number);
+                // A client which closes the connection is not an error here.
+                spawn(async move { _ = connection.await }, permit, node);
+            }
+        }
+    }
+}
+
+/// Accepts connections, whenever the node is up, and distributes them in turn to this thread and
+/// the `others`.
+async fn accept(
+    listener: TcpListener,
+    (worker, others, free): (Worker, Vec<mpsc::UnboundedSender<Arrival>>, Arc<Semaphore>),
+    node: Option<Node>,
+) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let number = AtomicU64::new(0);
+    let accept = |listener| accept_on(listener, (&worker, &others, &free), (&number, node.clone()));
+    match &node {
+        Some(node) => node.clone().listen(listener, accept).await,
+        None => accept(listener).await,
+    }
+}
+
+async fn accept_on(
+    listener: tokio::net::TcpListener,
+    (worker, others, free): (&Worker, &[mpsc::UnboundedSender<Arrival>], &Arc<Semaphore>),
+    (number, node): (&AtomicU64, Option<Node>),
+) {
+    loop {
+        let Ok(permit) = Arc::clone(free).acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            // Most likely out of file descriptors: wait until some are free.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        let place = (permit, node.clone());
+        let turn = number as usize % (others.len() + 1);
+        match turn.checked_sub(1).and_then(|turn| others.get(turn)) {
+            None => worker.serve(stream, number, place),
+            Some(other) => {
+                if let Ok(stream) = stream.into_std() {
+                    // The other thread ends only when this one does.
+                    let _ = other.send((stream, number, place));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! A load test, from its plan through the hot loop to its record.
+//!
+//! Its modules are for springload's own crates, and may change with any version.
+
+pub mod engine;
+pub mod fleet;
+pub mod plan;
+pub mod record;
+pub mod run;
+
+use springload_core::{
+    account, clock, cores, files, generate, http1, journal, measure, mistake, net, op, properties,
+    schema, statistics,
+};
+use springload_driver as driver;
+use springload_workload as workload;

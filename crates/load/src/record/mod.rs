@@ -1,0 +1,457 @@
+//! The record of one run: stored as `run.json`, rendered by every report.
+
+#[cfg(any(test, feature = "testing"))]
+#[path = "fixture_tests.rs"]
+pub mod fixture;
+
+mod agents;
+mod baseline;
+mod begun;
+mod blame;
+mod environment;
+mod estimates;
+mod facts;
+mod fill;
+mod fleet;
+mod pool;
+mod rate;
+mod result;
+mod sure;
+mod threshold;
+mod visible;
+mod warning;
+mod within;
+
+pub use agents::{AgentClient, AgentRecord, AgentSecond, AgentStage, Lost};
+pub use baseline::{Regression, Standing};
+pub use blame::bound_words;
+pub use environment::{Calibration, Environment};
+pub use estimates::{Estimate, Estimates, Intervals, Per, Trend, Trending};
+pub use fleet::{AgentStarts, numbers as agent_numbers};
+pub use pool::{HeldRecord, OpenedRecord, PoolRecord};
+pub use rate::too_short_for_a_rate;
+pub use result::{Cause, Ended, EndedBy, ResultKind, RunResult};
+pub use threshold::{Judgement, Unit};
+pub use warning::{Code, Warning, unanswered};
+
+pub use crate::account::{Account, Hindrance, Sureness, Trust, Verdict, silence_ns};
+
+use crate::driver::{OWN_SERVERS, ServerFacts};
+use crate::measure::{
+    Growth, Merged, NodeSummary, OperationSummary, Outage, PhaseTable, Series, Slot, Span,
+    Visibility, is_default,
+};
+use crate::op::{OpKind, plain};
+use crate::plan::{Plan, Purpose, StagePlan, stage_title};
+use environment::joined;
+use serde::{Deserialize, Serialize};
+use std::time::SystemTime;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// The version of the layout of `run.json`. Increased when readers of the last one would misread.
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The version of the layout of `run.json` that this was written in.
+    pub schema_version: u32,
+    /// When the run began, in UTC, as RFC 3339.
+    pub started_at: String,
+    /// The run was stopped, or is still running: not all of the plan was measured.
+    pub partial: bool,
+    /// The plan.
+    pub plan: Plan,
+    /// The server.
+    pub server: ServerRecord,
+    /// The machine.
+    pub environment: Environment,
+    /// The agents that generated the load; empty: this process did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentRecord>,
+    /// The stages.
+    pub stages: Vec<StageRecord>,
+    /// What a reader must know before trusting the numbers.
+    pub warnings: Vec<Warning>,
+    /// The judgements of the plan's thresholds; empty until the run has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<Judgement>,
+    /// The run beside its baseline; empty if there is none, or until the run has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regressions: Vec<Regression>,
+    /// Why not every write could be noted for the audit, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal_broken: Option<String>,
+    /// How many documents are in the database that the run has not written, if it was audited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra_documents: Option<u64>,
+    /// Why and when the run ended, if not all of the plan was carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+    /// The result; `None` until the run has ended, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<RunResult>,
+}
+
+/// The server and database of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, read by name")]
+pub struct ServerRecord {
+    /// The address, without credentials.
+    pub url: String,
+    /// The server's name for itself, such as `couchdb`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The server is the embedded stand-in, in this process.
+    pub stand_in: bool,
+    /// The server runs on this machine.
+    pub same_machine: bool,
+    /// The database that was used.
+    pub database: String,
+    /// springload created the database.
+    pub created: bool,
+    /// springload removed the database at the end.
+    pub deleted: bool,
+    /// Why springload could not remove the database that it created, or close another one as it
+    /// should, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
+}
+
+impl ServerRecord {
+    /// What is known of a server before the first stage.
+    pub fn of(facts: ServerFacts, stand_in: bool) -> Self {
+        let ServerFacts { url, name, version, same_machine, database, created } = facts;
+        // Servers may call themselves anything.
+        let one_line = |text: String| text.chars().map(plain).collect::<String>();
+        let [url, name, version, database] = [url, name, version, database].map(one_line);
+        Self { url, name, version, stand_in, same_machine, database, created, ..Self::default() }
+    }
+
+    /// What it is of springload's own servers, such as `stand-in`; `None`: none of them.
+    pub fn own(&self) -> Option<&str> {
+        let named = self.name.strip_prefix(OWN_SERVERS);
+        named.or(self.stand_in.then_some("stand-in"))
+    }
+
+    /// What could not be done at the end of the run, in words.
+    pub fn left_words(&self) -> Option<String> {
+        let (why, database) = (self.left.as_ref()?, &self.database);
+        Some(if self.created {
+            format!("database {database} could not be removed: {why}")
+        } else {
+            why.clone()
+        })
+    }
+}
+
+/// One stage of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageRecord {
+    /// As in its plan.
+    pub name: String,
+    /// Its plan; `None` in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<StagePlan>,
+    /// From the run's start to the stage's, in seconds.
+    #[serde(default)]
+    pub began_s: f64,
+    /// From the common start to the last answer, in seconds.
+    pub elapsed_s: f64,
+    /// The time that rates refer to, in seconds: without the wait for the last operations, if the
+    /// plan says how long operations are begun.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub measured_s: f64,
+    /// What happened to the operations that were due.
+    pub load: LoadRecord,
+    /// The cost of springload itself.
+    pub client: ClientRecord,
+    /// Whether the numbers can be trusted.
+    pub verdict: Verdict,
+    /// Whose fault it was: the client's, the server's, the network's or nobody's. Absent in older
+    /// records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
+    /// When nothing succeeded.
+    #[serde(default, skip_serializing_if = "Outage::is_none")]
+    pub outage: Outage,
+    /// When the server gave no answer for a tenth of a second or more though operations were due
+    /// or in flight: the hundred longest times, in order. Absent in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silences: Vec<Span>,
+    /// The measurements of each kind of operation.
+    pub operations: Vec<OperationSummary>,
+    /// How the connections spent their time.
+    pub connections: PhaseTable,
+    /// Second by second.
+    pub series: Series,
+    /// Intervals and trends, of stages that are measured; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimates: Option<Estimates>,
+    /// In steps of another length than a second, if the plan asks for that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<Slot>,
+    /// How the database grew, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
+    /// How long acknowledged writes took to be visible, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
+    /// How the workers of a burst started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartRecord>,
+    /// Each node by itself, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeSummary>,
+    /// What each agent did, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentStage>,
+}
+
+/// When the workers of a burst sent their first requests, in microseconds from the common start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StartRecord {
+    /// Workers that sent a request.
+    pub workers: u64,
+    /// Workers that were not connected in time, and began later.
+    pub late: u64,
+    /// The first request of all.
+    pub first_us: f64,
+    /// When half of the workers had sent theirs.
+    pub p50_us: f64,
+    /// When 99 % of them had.
+    pub p99_us: f64,
+    /// When all of them had.
+    pub last_us: f64,
+}
+
+impl StartRecord {
+    /// The time between the first and the last worker's first requests, in microseconds.
+    pub fn spread_us(&self) -> f64 {
+        self.last_us - self.first_us
+    }
+}
+
+/// The state of a running stage; never stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Running {
+    /// The stage's name.
+    pub name: String,
+    /// The time since its start, in seconds.
+    pub elapsed_s: f64,
+    /// Requests that were due so far, in an open loop.
+    pub offered: Option<u64>,
+    /// The measurements up to the last full second.
+    pub operations: Vec<OperationSummary>,
+}
+
+/// What happened to the operations that were due. offered = begun + dropped + unsent, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadRecord {
+    /// An open loop: operations were due at given times, whether or not the server kept up.
+    pub open: bool,
+    /// Requests that the plan asks for, if it gives a number.
+    pub planned: Option<u64>,
+    /// Requests that were due.
+    pub offered: u64,
+    /// Requests that were begun.
+    pub begun: u64,
+    /// Requests dropped because too many were waiting or in flight.
+    pub dropped: u64,
+    /// Requests still waiting when the stage ended.
+    pub unsent: u64,
+    /// Of these, requests that fell due while springload was paused until then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unsent_by_client: u64,
+    /// Requests due per second of the schedule.
+    pub offered_per_s: f64,
+    /// Requests completed per second of the schedule.
+    pub served_per_s: f64,
+    /// The growth per second of what was waiting or in flight, from the middle of the schedule to
+    /// its end; 0 if it could be chance.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub backlog_growth_per_s: f64,
+    /// How the connections of an open loop were used; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolRecord>,
+}
+
+/// The cost of springload itself in a stage, and the time that it lost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientRecord {
+    /// CPU time of all load threads, in seconds.
+    pub cpu_s: f64,
+    /// The same per request, in microseconds.
+    pub cpu_per_request_us: f64,
+    /// The share of the time that the busiest thread was computing, 0 to 1.
+    pub busiest_thread: f64,
+    /// The same plus the time that a thread was ready to run but had no processor.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub occupied_thread: f64,
+    /// The share of the time that a thread was ready to run but had no processor, 0 to 1, of the
+    /// thread that waited most.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub waited_thread: f64,
+    /// How long threads were ready to run but had no processor, in seconds over all threads;
+    /// `null`: the system does not provide it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub waited_s: Option<f64>,
+    /// How often threads were preempted.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub preempted: Option<u64>,
+    /// The share of the time that a thread was paused for 5 ms or more at a time, 0 to 1, of the
+    /// thread that was paused most.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub paused_thread: f64,
+    /// When threads were paused: the hundred longest times, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<Span>,
+    /// How late a thread that only sleeps woke up, in microseconds: the 99th percentile.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub hiccup_p99_us: Option<f64>,
+    /// The same, the maximum.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub hiccup_max_us: Option<f64>,
+    /// How late operations were begun, in microseconds: the 99th percentile.
+    pub lag_p99_us: Option<f64>,
+    /// The same, where the client itself is at fault: a connection was free, or the thread was
+    /// paused.
+    #[serde(default)]
+    pub late_p99_us: Option<f64>,
+    /// The same, the 99.9th percentile.
+    #[serde(default)]
+    pub late_p99_9_us: Option<f64>,
+    /// Answers timed by the kernel's note of their arrival; all others are timed when read.
+    #[serde(default)]
+    pub noted_answers: u64,
+}
+
+impl StageRecord {
+    /// The time that rates refer to, in seconds; in older records the whole stage.
+    pub fn rates_over_s(&self) -> f64 {
+        if self.measured_s > 0.0 { self.measured_s } else { self.elapsed_s }
+    }
+
+    /// The name that people read.
+    pub fn title(&self) -> String {
+        stage_title(&self.name)
+    }
+
+    /// Its purpose.
+    pub fn purpose(&self) -> Purpose {
+        self.plan.as_ref().map_or_else(|| Purpose::of_name(&self.name), StagePlan::purpose)
+    }
+
+    /// Whether it only prepares what is measured.
+    pub fn is_preparation(&self) -> bool {
+        !self.purpose().is_measured()
+    }
+
+    /// How far its numbers can be relied on. Older records have only their verdict.
+    pub fn trust(&self) -> Trust {
+        self.account.as_ref().map_or_else(Trust::default, |account| account.trust)
+    }
+
+    /// What was missing in a time in which the server was away.
+    pub fn away_words(&self, away: Span) -> &'static str {
+        let end = |span: Span| span.from_s + span.length_s;
+        let common = |it: &Span| end(*it).min(end(away)) - it.from_s.max(away.from_s);
+        let silent = self.silences.iter().any(|it| common(it) >= away.length_s / 2.0);
+        if silent || !self.outage.answered { "no answer" } else { "nothing succeeded" }
+    }
+
+    /// The measurements of requests, without composite operations.
+    pub fn requests(&self) -> impl Iterator<Item = &OperationSummary> {
+        self.operations.iter().filter(|operation| operation.kind.is_request())
+    }
+
+    /// All requests together, without composite operations.
+    pub fn merged(&self) -> Merged {
+        Merged::of(self.requests())
+    }
+}
+
+impl RunRecord {
+    /// The plan of a stage of this run. Older records keep it only in the plan of the run.
+    pub fn plan_of<'a>(&'a self, stage: &'a StageRecord) -> Option<&'a StagePlan> {
+        let same = |plan: &&StagePlan| plan.name == stage.name;
+        stage.plan.as_ref().or_else(|| self.plan.stages.iter().find(same))
+    }
+
+    /// Computes the warnings again from the record, after what the loss of agents makes of the
+    /// verdicts.
+    pub fn refresh_warnings(&mut self) {
+        if !self.allows_losses() {
+            let agents = self.agents.len();
+            let lost: Vec<usize> = self.stages.iter().map(|it| self.lost_by(it).len()).collect();
+            for (stage, lost) in self.stages.iter_mut().zip(lost) {
+                stage.verdict = stage.verdict.with_lost(lost, agents);
+            }
+        }
+        self.warnings = warning::all(self);
+    }
+
+    /// Adds a stage that has ended. Warnings are those of the stages so far.
+    pub fn add(&mut self, stage: StageRecord) {
+        self.stages.push(stage);
+        self.refresh_warnings();
+    }
+
+    /// Closes the record of a run: why it ended before its plan was carried out, if it did, and
+    /// whether the database was removed, or why it could not be.
+    pub fn close(&mut self, ended: Option<Ended>, removed: Result<bool, String>) {
+        self.partial = ended.is_some();
+        self.ended = ended;
+        self.server.deleted = removed == Ok(true);
+        self.server.left = removed.err();
+        self.conclude();
+    }
+
+    /// Judges a run that has ended: warnings, thresholds and result.
+    pub fn conclude(&mut self) {
+        self.refresh_warnings();
+        self.thresholds = threshold::judge(self);
+        self.regressions = baseline::judge(self);
+        self.result = Some(result::of(self));
+    }
+
+    /// The server's name and version.
+    pub fn server_words(&self) -> String {
+        joined(&[&self.server.name, &self.server.version])
+    }
+
+    /// When the run began; the epoch if that cannot be read.
+    pub fn began(&self) -> SystemTime {
+        let began = OffsetDateTime::parse(&self.started_at, &Rfc3339);
+        began.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
+    }
+
+    /// The result of the run: as stored, or computed from the record.
+    pub fn result(&self) -> RunResult {
+        self.result.clone().unwrap_or_else(|| result::of(self))
+    }
+
+    /// The stage that the run is about: the last one that was measured.
+    pub fn main_stage(&self) -> Option<&StageRecord> {
+        self.stages.iter().rev().find(|stage| !stage.is_preparation())
+    }
+
+    /// The kinds of requests that were measured, in the order of the run.
+    pub fn kinds(&self) -> Vec<OpKind> {
+        let mut kinds = Vec::new();
+        for operation in self.measured().flat_map(|stage| &stage.operations) {
+            let kind = operation.kind;
+            if kind.is_request() && operation.issued > 0 && !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        kinds
+    }
+
+    /// The measured stages: all but warm-ups and the preparation of bursts.
+    pub fn measured(&self) -> impl Iterator<Item = &StageRecord> {
+        self.stages.iter().filter(|stage| !stage.is_preparation())
+    }
+}

@@ -1,0 +1,260 @@
+//! Asks for documents, and compares them with what is owed.
+
+use super::ledger::Ledger;
+use super::owed::{Last, Owed};
+use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply, Token};
+use crate::verify::words;
+use crate::{Check, Original, Workload};
+use std::sync::Arc;
+
+/// How often a document is asked for until there is an answer.
+const TRIES: u32 = 5;
+/// How long to wait before it is asked for again, in nanoseconds.
+const PAUSE_NS: u64 = 200_000_000;
+
+/// The part of one connection.
+#[derive(Debug)]
+pub(super) struct Audit {
+    original: Box<dyn Original>,
+    /// Nobody else's documents are in the database.
+    alone: bool,
+    ledger: Arc<Ledger>,
+    /// Its pages, in reverse: the next one is the last.
+    pages: Vec<u64>,
+    /// The documents of the current one, in reverse.
+    keys: Vec<Key>,
+    tries: u32,
+    pause_ns: u64,
+    finding: Option<Finding>,
+    /// All documents of a page are asked for at once, if that is possible ...
+    several: bool,
+    /// ... except those that were not answered for.
+    left: usize,
+    /// What was found about several, in reverse.
+    compared: Vec<(Result<(), Failure>, Option<Finding>)>,
+}
+
+impl Audit {
+    pub(super) fn new(
+        original: Box<dyn Original>,
+        alone: bool,
+        (ledger, pages): (Arc<Ledger>, Vec<u64>),
+    ) -> Self {
+        Self {
+            original,
+            alone,
+            ledger,
+            pages,
+            keys: Vec::new(),
+            tries: 0,
+            pause_ns: 0,
+            finding: None,
+            several: false,
+            left: 0,
+            compared: Vec::new(),
+        }
+    }
+
+    /// Sets whether a read may ask for several documents.
+    pub(super) const fn several(mut self, several: bool) -> Self {
+        self.several = several;
+        self
+    }
+
+    /// The class of what is wrong with a document that was found, if anything is.
+    fn found(
+        &mut self,
+        (key, owed): (Key, &Owed),
+        token: Option<Token>,
+        document: &[u8],
+    ) -> Result<(), Failure> {
+        let of = |version| (key, version);
+        let mut holds = |version| self.original.holds(of(version), document);
+        let before = owed.last.token();
+        let token = token.filter(|_| before != Token::default());
+        let is_later = token.is_none_or(|token| token.number > before.number);
+        if is_later && owed.doubts.maybe.iter().any(|&version| holds(version)) {
+            return Ok(());
+        }
+        let (version, known) = match owed.last {
+            Last::Written { version, token } => (version, token),
+            Last::Deleted { .. } => return Err(Failure::Resurrected),
+            // Somebody else's, which may be why this run's was refused.
+            Last::Nothing if !self.alone => return Ok(()),
+            Last::Nothing if owed.doubts.maybe.is_empty() => return Err(Failure::Extra),
+            Last::Unknown | Last::Nothing => return Err(Failure::WrongBody),
+        };
+        let same_token = token.is_none_or(|token| token == known);
+        if same_token && holds(version) {
+            return Ok(());
+        }
+        Err(match token {
+            Some(token) if token.number < known.number => Failure::Stale,
+            Some(token) if token == known => Failure::WrongBody,
+            Some(_) => Failure::UnknownRevision,
+            None => match self.original.older(of(version), document) {
+                Some(_) => Failure::Stale,
+                None => Failure::WrongBody,
+            },
+        })
+    }
+
+    /// Compares an answer with what is owed. `None`: there was no answer.
+    fn judge(
+        &mut self,
+        (key, owed): (Key, &Owed),
+        result: Result<Reply, Failure>,
+        document: Option<&[u8]>,
+    ) -> Option<Result<(), Failure>> {
+        let judged = match (result, document) {
+            (Ok(reply), Some(document)) => self.found((key, owed), reply.token, document),
+            (Err(Failure::NotFound), _) => match owed.last {
+                Last::Written { .. } if owed.doubts.maybe_deleted == 0 => Err(Failure::Lost),
+                _ => Ok(()),
+            },
+            _ => return None,
+        };
+        // Whatever is there: an acknowledged write was lost in between.
+        Some(if owed.doubts.undone.is_some() { Err(Failure::Lost) } else { judged })
+    }
+
+    /// Compares what was answered about all documents of a page. The others are asked for one by
+    /// one.
+    fn observe_several(
+        &mut self,
+        result: Result<Reply, Failure>,
+        answered: &Answered<'_>,
+    ) -> Check {
+        use Failure::{Connect, Reset, Timeout};
+        // Not every server can do that.
+        self.several = matches!(result, Ok(_) | Err(Connect | Reset | Timeout));
+        let keys = std::mem::take(&mut self.keys);
+        let mut rows = answered.each().filter(|_| result.is_ok());
+        for key in keys.into_iter().rev() {
+            let row = rows.next().unwrap_or((Err(Failure::Protocol), None));
+            let of_one = row.0.map(|token| Reply { token: Some(token), ..Reply::default() });
+            let Some(owed) = self.ledger.at(key) else { continue };
+            let Some(judged) = self.judge((key, &owed), of_one, row.1) else {
+                self.keys.push(key);
+                continue;
+            };
+            if let Err(class) = judged {
+                self.wrong((key, &owed), class, (of_one, row.1));
+            }
+            self.compared.push((judged, self.finding.take()));
+        }
+        self.keys.reverse();
+        self.left = self.keys.len();
+        self.compared.reverse();
+        Check::Several
+    }
+
+    #[cold]
+    fn wrong(
+        &mut self,
+        (key, owed): (Key, &Owed),
+        class: Failure,
+        (result, document): (Result<Reply, Failure>, Option<&[u8]>),
+    ) {
+        let mut id = Vec::new();
+        self.original.write_id(key, &mut id);
+        let undone = owed.doubts.undone;
+        let expected = match (undone, owed.last) {
+            (Some((before, _)), _) if class == Failure::Lost => {
+                format!("acknowledged as {}", words(before))
+            }
+            (_, Last::Written { version, token: known }) => {
+                format!("version {version}, {}", words(known))
+            }
+            (_, Last::Deleted { .. }) => "deleted, as acknowledged".to_owned(),
+            (_, Last::Unknown | Last::Nothing) => "absent, or as it was sent".to_owned(),
+        };
+        let differs = document.filter(|_| class == Failure::WrongBody);
+        let version = match owed.last {
+            Last::Written { version, .. } => version,
+            _ => 0,
+        };
+        let found = match (undone, result) {
+            (Some((_, after)), _) if class == Failure::Lost => {
+                format!("followed by {}, which does not come after it", words(after))
+            }
+            (_, Ok(reply)) => {
+                let revision = reply.token.map(words);
+                let content = differs.map(|it| self.original.difference((key, version), it));
+                let parts: Vec<String> = revision.into_iter().chain(content).collect();
+                if parts.is_empty() { "a document".to_owned() } else { parts.join(", ") }
+            }
+            (_, Err(_)) => "no such document".to_owned(),
+        };
+        self.finding = Some(Finding::new(class, &id, &expected, &found));
+    }
+}
+
+impl Workload for Audit {
+    fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
+        while self.keys.is_empty() {
+            self.keys.extend(self.ledger.keys(self.pages.pop()?));
+            self.keys.reverse();
+            self.left = 0;
+        }
+        let key = *self.keys.last()?;
+        let read = Op::single(OpKind::Read, key, None);
+        pen.look();
+        if !self.several || self.left > 0 || self.keys.len() == 1 {
+            self.original.write_id(key, pen.name());
+            return Some(read);
+        }
+        for key in self.keys.iter().rev() {
+            self.original.write_id(*key, pen.name());
+        }
+        Some(Op { documents: self.keys.len() as u32, ..read })
+    }
+
+    fn observe(
+        &mut self,
+        op: &Op,
+        result: Result<Reply, Failure>,
+        answered: &Answered<'_>,
+    ) -> Check {
+        if op.documents > 1 {
+            return self.observe_several(result, answered);
+        }
+        let Some(owed) = self.ledger.at(op.key) else { return Check::Unchecked };
+        let of = (op.key, &owed);
+        let Some(judged) = self.judge(of, result, answered.document) else {
+            self.tries += 1;
+            if self.tries < TRIES {
+                self.pause_ns = PAUSE_NS;
+                return Check::Unchecked;
+            }
+            self.tries = 0;
+            self.keys.pop();
+            // Neither right nor wrong.
+            return Check::Checked(Err(result.err().unwrap_or(Failure::Protocol)));
+        };
+        self.tries = 0;
+        self.keys.pop();
+        if let Err(class) = judged {
+            self.wrong(of, class, (result, answered.document));
+        }
+        Check::Checked(judged)
+    }
+
+    fn finding(&mut self) -> Option<Finding> {
+        self.finding.take()
+    }
+
+    fn compared(&mut self) -> Option<Result<(), Failure>> {
+        let (judged, finding) = self.compared.pop()?;
+        self.finding = finding;
+        Some(judged)
+    }
+
+    fn pause_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.pause_ns)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

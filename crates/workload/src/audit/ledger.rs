@@ -1,0 +1,122 @@
+//! What should be found of all documents.
+
+use super::owed::{Doubts, Last, Owed};
+use crate::journal::{Entry, Journal};
+use crate::op::Key;
+use crate::{StageWork, WorkloadPlan};
+use std::collections::BTreeMap;
+use std::io;
+
+/// Documents with consecutive keys that are kept together.
+const PAGE: usize = 64;
+
+/// What should be found of all documents: 28 bytes for one whose writes were all answered. Keys are
+/// numbers without large gaps.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    pages: BTreeMap<u64, Box<[Last; PAGE]>>,
+    doubts: BTreeMap<Key, Doubts>,
+}
+
+/// What a journal says should be found by this audit.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub fn owed(journal: &Journal, audit: &WorkloadPlan) -> io::Result<Ledger> {
+    let shared = match audit {
+        WorkloadPlan::AuditPlan(plan) => plan.of.as_ref().is_some_and(StageWork::shares_documents),
+        _ => false,
+    };
+    let mut ledger = Ledger::default();
+    journal.read(|entry| ledger.add(&entry, shared))?;
+    Ok(ledger)
+}
+
+/// The page of a key, and its place there.
+const fn place(key: Key) -> (u64, usize) {
+    (key / PAGE as u64, (key % PAGE as u64) as usize)
+}
+
+impl Ledger {
+    /// Adds a note; `shared`: several connections write the same documents.
+    pub(super) fn add(&mut self, entry: &Entry, shared: bool) {
+        let (page, at) = place(entry.key);
+        let page = self.pages.entry(page).or_insert_with(|| Box::new([Last::Unknown; PAGE]));
+        let last = &mut page[at];
+        if *last == Last::Unknown {
+            *last = Last::Nothing;
+        }
+        let doubts = self.doubts.remove(&entry.key).unwrap_or_default();
+        let mut owed = Owed { last: *last, doubts };
+        if shared {
+            owed.add_shared(entry);
+        } else {
+            owed.add(entry);
+        }
+        *last = owed.last;
+        if owed.doubts != Doubts::default() {
+            self.doubts.insert(entry.key, owed.doubts);
+        }
+    }
+
+    /// What is owed of a document; `None`: nothing is known of it.
+    pub(super) fn at(&self, key: Key) -> Option<Owed> {
+        let (page, at) = place(key);
+        let last = self.pages.get(&page)?[at];
+        let doubts = || self.doubts.get(&key).cloned().unwrap_or_default();
+        (last != Last::Unknown).then(|| Owed { last, doubts: doubts() })
+    }
+
+    /// The part of connection `k` of `connections`: pages, in reverse.
+    pub(super) fn part(&self, k: usize, connections: usize) -> Vec<u64> {
+        let mut part: Vec<u64> = self.pages.keys().skip(k).step_by(connections).copied().collect();
+        part.reverse();
+        part
+    }
+
+    /// The known keys of a page.
+    pub(super) fn keys(&self, page: u64) -> impl Iterator<Item = Key> {
+        let last = self.pages.get(&page).into_iter().flat_map(|page| page.iter().enumerate());
+        let known = last.filter(|(_, last)| **last != Last::Unknown);
+        known.map(move |(at, _)| page * PAGE as u64 + at as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Act, Fate};
+    use crate::op::Token;
+
+    #[test]
+    fn what_is_kept_of_a_document_is_small() {
+        assert_eq!(size_of::<Last>(), 28);
+    }
+
+    #[test]
+    fn each_document_is_in_one_part_and_doubts_are_forgotten_with_their_reason() {
+        let mut ledger = Ledger::default();
+        let keys = [0, 1, 63, 64, 1_000, u64::MAX, u64::MAX - 64];
+        let note = |key, fate| {
+            let token = Token { number: 1, rest: [0; 16] };
+            Entry { key, act: Act::Write, fate, version: 0, token }
+        };
+        for key in keys {
+            ledger.add(&note(key, Fate::Sent), false);
+        }
+        assert_eq!(ledger.doubts.len(), keys.len());
+        for key in &keys[1..] {
+            ledger.add(&note(*key, Fate::Acknowledged), false);
+        }
+        assert_eq!(ledger.doubts.keys().copied().collect::<Vec<_>>(), [0]);
+        assert_eq!(ledger.at(0).map(|owed| owed.doubts.maybe), Some(vec![0]));
+        assert_eq!(ledger.at(2), None);
+        assert_eq!(ledger.at(5_000), None);
+        let parts = (0..3).flat_map(|k| ledger.part(k, 3));
+        let mut found: Vec<Key> = parts.flat_map(|page| ledger.keys(page)).collect();
+        found.sort_unstable();
+        let mut keys = keys;
+        keys.sort_unstable();
+        assert_eq!(found, keys);
+    }
+}

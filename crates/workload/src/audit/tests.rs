@@ -1,0 +1,249 @@
+//! What the audit makes of notes and of what it finds.
+
+use super::*;
+use crate::FromSchemas;
+use crate::journal::{Act, Entry, Fate};
+use crate::schema::{DEFAULT, Documents, Template};
+
+const KEY: Key = 17;
+
+fn documents() -> Documents {
+    Documents::new(1, vec![(Template::parse(DEFAULT).unwrap(), 1)])
+}
+
+fn token(number: u32) -> Token {
+    Token { number, rest: [number as u8; 16] }
+}
+
+fn stored(version: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    documents().write(KEY, version, br#""_id":"17","_rev":"1-a""#, &mut out);
+    out
+}
+
+fn entry(act: Act, fate: Fate, version: u32) -> Entry {
+    Entry { key: KEY, act, fate, version, token: token(version + 1) }
+}
+
+fn write(fate: Fate, version: u32) -> Entry {
+    entry(Act::Write, fate, version)
+}
+
+fn delete(fate: Fate, version: u32) -> Entry {
+    Entry { token: token(version + 2), ..entry(Act::Delete, fate, version) }
+}
+
+/// An audit of one document, after these notes.
+fn lane(entries: &[Entry], shared: bool) -> Audit {
+    let mut ledger = Ledger::default();
+    for entry in entries {
+        ledger.add(entry, shared);
+    }
+    let pages = ledger.part(0, 1);
+    let original = Box::new(FromSchemas::new(Arc::new(documents())));
+    Audit::new(original, true, (Arc::new(ledger), pages))
+}
+
+/// What comes of these entries: for what is found, given as its revision and version, or nothing.
+fn judged(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
+    judge(lane(entries, false), found)
+}
+
+fn judge(mut lane: Audit, found: Option<(u32, u32)>) -> Result<(), Failure> {
+    let op = lane.next(&mut crate::op::Draft::default()).expect("a document to look for");
+    let document = found.map(|(_, version)| stored(version));
+    let result = match found {
+        Some((revision, _)) => Ok(Reply { token: Some(token(revision)), ..Reply::default() }),
+        None => Err(Failure::NotFound),
+    };
+    let answered = Answered { document: document.as_deref(), ..Answered::default() };
+    let Check::Checked(judged) = lane.observe(&op, result, &answered) else { panic!("unchecked") };
+    assert_eq!(judged.err(), lane.finding().map(|it| it.class));
+    assert_eq!(lane.next(&mut crate::op::Draft::default()), None);
+    judged
+}
+
+use Fate::{Acknowledged, Refused, Sent};
+
+#[test]
+fn what_was_acknowledged_last_must_be_there() {
+    let writes = [write(Sent, 0), write(Acknowledged, 0), write(Sent, 1), write(Acknowledged, 1)];
+    assert_eq!(judged(&writes, Some((2, 1))), Ok(()));
+    assert_eq!(judged(&writes, None), Err(Failure::Lost));
+    assert_eq!(judged(&writes, Some((1, 0))), Err(Failure::Stale));
+    assert_eq!(judged(&writes, Some((2, 0))), Err(Failure::WrongBody));
+    assert_eq!(judged(&writes, Some((3, 2))), Err(Failure::UnknownRevision));
+}
+
+#[test]
+fn what_was_deleted_must_be_gone() {
+    let deleted = [write(Acknowledged, 0), delete(Sent, 0), delete(Acknowledged, 0)];
+    assert_eq!(judged(&deleted, None), Ok(()));
+    assert_eq!(judged(&deleted, Some((1, 0))), Err(Failure::Resurrected));
+}
+
+#[test]
+fn what_had_no_answer_may_be_there_or_not() {
+    let update = [write(Acknowledged, 0), write(Sent, 1)];
+    assert_eq!(judged(&update, Some((1, 0))), Ok(()));
+    assert_eq!(judged(&update, Some((2, 1))), Ok(()));
+    assert_eq!(judged(&update, None), Err(Failure::Lost));
+    let delete = [write(Acknowledged, 0), delete(Sent, 0)];
+    assert_eq!(judged(&delete, Some((1, 0))), Ok(()));
+    assert_eq!(judged(&delete, None), Ok(()));
+    let create = [write(Sent, 0)];
+    assert_eq!(judged(&create, Some((1, 0))), Ok(()));
+    assert_eq!(judged(&create, None), Ok(()));
+    assert_eq!(judged(&create, Some((1, 5))), Err(Failure::WrongBody));
+}
+
+#[test]
+fn what_was_refused_is_not_there() {
+    let refused = [write(Acknowledged, 0), write(Sent, 1), write(Refused, 1)];
+    assert_eq!(judged(&refused, Some((1, 0))), Ok(()));
+    assert_eq!(judged(&refused, Some((2, 1))), Err(Failure::UnknownRevision));
+    let deletion = [write(Acknowledged, 0), delete(Sent, 0), delete(Refused, 0)];
+    assert_eq!(judged(&deletion, None), Err(Failure::Lost));
+    let create = [write(Sent, 0), write(Refused, 0)];
+    assert_eq!(judged(&create, None), Ok(()));
+    assert_eq!(judged(&create, Some((1, 0))), Err(Failure::Extra));
+    // Unless it may have been there before.
+    let among_others = Audit { alone: false, ..lane(&create, false) };
+    assert_eq!(judge(among_others, Some((1, 5))), Ok(()));
+    // An earlier one had no answer: it may be the reason why this one was refused.
+    let twice = [write(Acknowledged, 0), write(Sent, 1), write(Sent, 1), write(Refused, 1)];
+    assert_eq!(judged(&twice, Some((2, 1))), Ok(()));
+    let twice = [write(Acknowledged, 0), delete(Sent, 0), delete(Sent, 0), delete(Refused, 0)];
+    assert_eq!(judged(&twice, None), Ok(()));
+}
+
+#[test]
+fn a_revision_that_does_not_follow_tells_of_a_loss_in_between() {
+    let again = Entry { token: token(2), ..write(Acknowledged, 2) };
+    let undone = [write(Acknowledged, 0), write(Acknowledged, 1), again];
+    assert_eq!(judged(&undone, Some((2, 2))), Err(Failure::Lost));
+    let follows = [write(Acknowledged, 0), write(Acknowledged, 1), write(Acknowledged, 2)];
+    assert_eq!(judged(&follows, Some((3, 2))), Ok(()));
+}
+
+/// The class of what is found, after these notes of several connections in any order.
+fn judged_shared(entries: &[Entry], found: Option<(u32, u32)>) -> Result<(), Failure> {
+    let forth = judge(lane(entries, true), found);
+    let reversed: Vec<Entry> = entries.iter().rev().copied().collect();
+    let back = judge(lane(&reversed, true), found);
+    // A write that has no answer comes before it in one of these.
+    if entries.iter().all(|it| it.fate == Acknowledged) {
+        assert_eq!(forth, back);
+    }
+    forth
+}
+
+#[test]
+fn the_highest_revision_counts_where_several_write() {
+    let acknowledged = |version| Entry { version: 0, ..write(Acknowledged, version) };
+    let both = [acknowledged(5), acknowledged(3)];
+    assert_eq!(judged_shared(&both, Some((6, 0))), Ok(()));
+    assert_eq!(judged_shared(&both, Some((5, 0))), Err(Failure::Stale));
+    assert_eq!(judged_shared(&both, Some((7, 0))), Err(Failure::UnknownRevision));
+    assert_eq!(judged_shared(&both, None), Err(Failure::Lost));
+    // One more has no answer.
+    let doubt = [Entry { version: 0, ..write(Sent, 6) }, acknowledged(3), acknowledged(5)];
+    let doubt = [doubt[0], doubt[0], doubt[1], doubt[2], doubt[0]];
+    assert_eq!(judged_shared(&doubt, Some((7, 0))), Ok(()));
+    assert_eq!(judged_shared(&doubt, Some((5, 0))), Err(Failure::Stale));
+    // A deletion is a revision, too.
+    let gone = [delete(Acknowledged, 6), acknowledged(5)];
+    assert_eq!(judged_shared(&gone, None), Ok(()));
+    assert_eq!(judged_shared(&gone, Some((6, 0))), Err(Failure::Resurrected));
+    assert_eq!(judged_shared(&[acknowledged(8), gone[0], gone[1]], Some((9, 0))), Ok(()));
+    // Two writes of one revision: one of them is lost.
+    let other = Entry { token: Token { number: 6, rest: [99; 16] }, ..acknowledged(5) };
+    assert_eq!(judged_shared(&[acknowledged(5), other], Some((6, 0))), Err(Failure::Lost));
+}
+
+#[test]
+fn without_revisions_only_what_must_be_there_is_owed() {
+    let plain = |entry: Entry| Entry { token: Token::default(), version: 0, ..entry };
+    let (write, delete) = (plain(write(Acknowledged, 0)), plain(delete(Acknowledged, 0)));
+    assert_eq!(judged_shared(&[write, write], Some((1, 0))), Ok(()));
+    assert_eq!(judged_shared(&[write, write], None), Err(Failure::Lost));
+    assert_eq!(judged_shared(&[write, delete], Some((1, 0))), Ok(()));
+}
+
+#[test]
+fn what_has_no_answer_is_asked_for_again() {
+    let mut lane = lane(&[write(Acknowledged, 0)], false);
+    for tried in 1..=TRIES {
+        let op = lane.next(&mut crate::op::Draft::default()).expect("it is asked for again");
+        let check = lane.observe(&op, Err(Failure::Timeout), &Answered::default());
+        let last = tried == TRIES;
+        let expected = if last { Check::Checked(Err(Failure::Timeout)) } else { Check::Unchecked };
+        assert_eq!((check, lane.pause_ns()), (expected, if last { 0 } else { PAUSE_NS }));
+    }
+    assert_eq!((lane.next(&mut crate::op::Draft::default()), lane.finding()), (None, None));
+}
+
+/// A document of any key, as `written` by the first version.
+fn stored_as(key: Key) -> Vec<u8> {
+    let mut out = Vec::new();
+    documents().write(key, 0, br#""_id":"x","_rev":"1-a""#, &mut out);
+    out
+}
+
+/// An audit of documents 3 to 6, which reads them at once.
+fn several() -> Audit {
+    let mut ledger = Ledger::default();
+    for key in 3..7 {
+        let note = |fate| Entry { key, act: Act::Write, fate, version: 0, token: token(1) };
+        ledger.add(&note(Sent), false);
+        ledger.add(&note(Acknowledged), false);
+    }
+    let pages = ledger.part(0, 1);
+    let original = Box::new(FromSchemas::new(Arc::new(documents())));
+    Audit::new(original, true, (Arc::new(ledger), pages)).several(true)
+}
+
+fn next(lane: &mut Audit) -> Option<(Key, u32)> {
+    let op = lane.next(&mut crate::op::Draft::default())?;
+    Some((op.key, op.documents))
+}
+
+#[test]
+fn a_page_is_asked_for_at_once_and_what_is_not_answered_by_itself() {
+    let mut lane = several();
+    let op = lane.next(&mut crate::op::Draft::default()).expect("a page");
+    assert_eq!((op.key, op.documents), (3, 4));
+    // As it was written; somebody else's; no answer; missing.
+    let (text, right) = ([stored_as(3), stored_as(9)].concat(), stored_as(3).len());
+    let places = [0..right, right..text.len(), 0..0, 0..0];
+    let rows = [Ok(token(1)), Ok(token(1)), Err(Failure::ServerError), Err(Failure::NotFound)];
+    let answered = Answered { rows: &rows, document: Some(&text), places: &places };
+    assert_eq!(lane.observe(&op, Ok(Reply::default()), &answered), Check::Several);
+    assert_eq!((lane.compared(), lane.finding()), (Some(Ok(())), None));
+    for (key, class) in [("4", Failure::WrongBody), ("6", Failure::Lost)] {
+        assert_eq!(lane.compared(), Some(Err(class)));
+        let finding = lane.finding().expect("a finding");
+        assert_eq!((finding.id.as_str(), finding.class), (key, class));
+    }
+    assert_eq!(lane.compared(), None);
+    assert_eq!(next(&mut lane), Some((5, 1)));
+}
+
+#[test]
+fn where_a_server_cannot_answer_for_several_each_is_asked_for() {
+    for (failure, later) in [(Failure::NotFound, false), (Failure::Timeout, true)] {
+        let mut lane = several();
+        let op = lane.next(&mut crate::op::Draft::default()).expect("a page");
+        assert_eq!(lane.observe(&op, Err(failure), &Answered::default()), Check::Several);
+        assert_eq!((lane.compared(), lane.several), (None, later));
+        for key in 3..7 {
+            let one = lane.next(&mut crate::op::Draft::default()).expect("a document");
+            assert_eq!((one.key, one.documents), (key, 1));
+            let text = stored_as(key);
+            let answered = Answered { document: Some(&text), ..Answered::default() };
+            let reply = Reply { token: Some(token(1)), ..Reply::default() };
+            assert_eq!(lane.observe(&one, Ok(reply), &answered), Check::Checked(Ok(())));
+        }
+        assert_eq!(next(&mut lane), None);
+    }
+}

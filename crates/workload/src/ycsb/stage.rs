@@ -1,0 +1,214 @@
+//! A phase of a YCSB workload, as planned. Does not know where properties come from.
+
+use super::again;
+use super::record::RecordOriginal;
+use super::rest::Rest;
+use super::series::{Series, SeriesLane};
+use super::{Class, Core, CoreConfig, CoreLane};
+use crate::budget::share;
+use crate::either::Either;
+use crate::mistake::Invalid;
+use crate::op::OpKind;
+use crate::{Fill, LaneContext, Original, Restored, Runner, StageWork, Stock};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A lane of either class that is about documents.
+type Lane = Either<CoreLane, SeriesLane>;
+
+/// A phase of a YCSB workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum YcsbPhase {
+    /// Inserts the records.
+    Load,
+    /// Operations on them, by their proportions.
+    Run,
+}
+
+/// One phase of one of YCSB's workloads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct YcsbStage {
+    /// The phase.
+    pub phase: YcsbPhase,
+    /// Records in one request of the load phase.
+    pub batch: u32,
+    /// Operations of the run phase; `None`: until time is up.
+    pub operations: Option<u64>,
+    /// The workload.
+    pub config: CoreConfig,
+    /// Which one it is.
+    #[serde(default, skip_serializing_if = "Class::is_core")]
+    pub class: Class,
+}
+
+impl YcsbStage {
+    /// How many records the load phase is to insert; `None` in the run phase.
+    fn records(&self) -> Option<u64> {
+        (self.phase == YcsbPhase::Load).then_some(self.config.insert_count)
+    }
+
+    /// How many records connection `k` of `connections` inserts in the load phase, if connections
+    /// do not take them in turn.
+    const fn records_of(&self, k: usize, connections: usize) -> u64 {
+        share(self.config.insert_count, k, connections)
+    }
+
+    /// The lanes of the core workload: those of the warm-up with a new number of operations, so
+    /// that they insert other records, or new ones.
+    fn core_lanes(&self, cx: &LaneContext, stock: &mut Stock) -> Vec<CoreLane> {
+        let warm = stock.kept::<CoreLane>();
+        if !warm.is_empty() {
+            let renew = |(k, lane): (_, CoreLane)| lane.with_operations(self.own_operations(k, cx));
+            return warm.into_iter().enumerate().map(renew).collect();
+        }
+        let core = Arc::new(Core::new(&self.config, cx.seed, cx.agent));
+        let make = |k| {
+            let place = (k as u64, cx.connections as u64);
+            match self.phase {
+                YcsbPhase::Load => core.load(place, self.batch),
+                YcsbPhase::Run => core.run(place, self.own_operations(k, cx)),
+            }
+        };
+        (0..cx.connections).map(make).collect()
+    }
+}
+
+impl StageWork for YcsbStage {
+    fn check_again(&self, restored: &Restored<'_>, mistakes: &mut Vec<Invalid>) {
+        again::check(self, restored.connections as u64, mistakes);
+    }
+
+    fn does(&self, kind: OpKind) -> bool {
+        let p = &self.config.proportions;
+        let load = self.phase == YcsbPhase::Load;
+        match kind {
+            OpKind::BulkInsert => load && self.batch > 1,
+            OpKind::Create if load => self.batch == 1,
+            _ if load => false,
+            OpKind::Create => p.insert > 0.0,
+            OpKind::Read => p.read + p.read_modify_write > 0.0,
+            OpKind::Update => p.update + p.read_modify_write > 0.0,
+            OpKind::Delete => p.delete > 0.0,
+            OpKind::Scan => p.scan > 0.0,
+            OpKind::ReadModifyWrite => p.read_modify_write > 0.0,
+            OpKind::Verify => self.config.fields.integrity,
+            OpKind::Request => false,
+        }
+    }
+
+    fn fields(&self) -> Vec<String> {
+        let fields = &self.config.fields;
+        (0..fields.count).map(|i| format!("{}{i}", fields.prefix)).collect()
+    }
+
+    fn needs_order(&self) -> bool {
+        matches!(self.class, Class::Series(_))
+    }
+
+    fn operations(&self, k: usize, connections: usize) -> Option<u64> {
+        if self.phase == YcsbPhase::Load && !self.class.is_core() {
+            return Some(self.records_of(k, connections).div_ceil(u64::from(self.batch)));
+        }
+        let all = match self.phase {
+            // Each retry adds an operation.
+            YcsbPhase::Load if self.config.retry.limit > 0 => return None,
+            YcsbPhase::Load => self.config.insert_count.div_ceil(u64::from(self.batch)),
+            YcsbPhase::Run => self.operations?,
+        };
+        Some(share(all, k, connections))
+    }
+
+    fn describe(&self, count: &dyn Fn(u64) -> String) -> Vec<String> {
+        if let Some(records) = self.records() {
+            let batch = count(self.batch.into());
+            return vec![format!("{} records in batches of {batch}", count(records))];
+        }
+        let p = &self.config.proportions;
+        let weights = [
+            ("read", p.read),
+            ("update", p.update),
+            ("insert", p.insert),
+            ("scan", p.scan),
+            ("read-modify-write", p.read_modify_write),
+            ("delete", p.delete),
+        ];
+        let there = weights.iter().filter(|(_, weight)| *weight > 0.0);
+        let mut parts: Vec<_> = there.map(|(name, weight)| format!("{name} {weight}")).collect();
+        parts.push(format!("{} records", count(self.config.records)));
+        parts.extend(self.operations.map(|all| format!("{} operations", count(all))));
+        parts
+    }
+
+    fn fill(&self) -> Option<Fill> {
+        self.records().map(|documents| Fill { documents, batch: self.batch })
+    }
+
+    fn forget_batch(&mut self) {
+        if self.phase == YcsbPhase::Load {
+            self.batch = 1;
+        }
+    }
+
+    fn must_store(&self) -> Option<u64> {
+        self.records()
+    }
+
+    fn provokes_conflicts(&self) -> bool {
+        self.phase == YcsbPhase::Run
+    }
+
+    fn is_auditable(&self) -> bool {
+        self.class.is_core()
+    }
+
+    fn shares_documents(&self) -> bool {
+        self.phase == YcsbPhase::Run
+    }
+
+    fn original(&self, _: &LaneContext) -> Box<dyn Original> {
+        Box::new(RecordOriginal::new(&self.config))
+    }
+
+    fn why_too_few(&self) -> &'static str {
+        match self.phase {
+            YcsbPhase::Load => "a failed insert ends its connection",
+            YcsbPhase::Run => "there was nothing left to do",
+        }
+    }
+
+    fn carry_out<R: Runner>(
+        &self,
+        cx: &LaneContext,
+        stock: &mut Stock,
+        runner: R,
+    ) -> Result<R::Output, R::Error> {
+        let connections = cx.connections;
+        let place = |k| (k as u64, connections as u64);
+        match &self.class {
+            Class::Series(config) => {
+                let series = Arc::new(Series::new((&self.config, config), cx.seed));
+                let make = |k| match self.phase {
+                    YcsbPhase::Load => {
+                        series.load(place(k), self.records_of(k, connections), self.batch)
+                    }
+                    YcsbPhase::Run => series.run(place(k), self.own_operations(k, cx)),
+                };
+                Ok(runner.run((0..connections).map(make).map(Lane::Other).collect())?.0)
+            }
+            Class::Rest(config) => {
+                let rest = Arc::new(Rest::new((&self.config, config), cx.seed));
+                let make = |k| rest.run(k as u64, self.own_operations(k, cx));
+                Ok(runner.run((0..connections).map(make).collect())?.0)
+            }
+            Class::Core => {
+                let lanes = self.core_lanes(cx, stock).into_iter().map(Lane::One);
+                let (output, lanes) = runner.run(lanes.collect())?;
+                if self.phase == YcsbPhase::Run {
+                    stock.keep(lanes.into_iter().filter_map(Lane::one).collect::<Vec<_>>());
+                }
+                Ok(output)
+            }
+        }
+    }
+}
