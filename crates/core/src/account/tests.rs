@@ -94,7 +94,7 @@ fn verdict(facts: &Facts) -> &'static str {
 #[test]
 fn a_closed_loop_is_judged_by_both_sides() {
     type Case = (&'static str, fn(Facts) -> Facts);
-    let cases: [Case; 25] = [
+    let cases: [Case; 26] = [
         ("closed", |it| it),
         ("empty", |it| Facts { documents: (0, 0), ..it }),
         ("empty", |it| Facts { elapsed_s: 0.0, ..it }),
@@ -106,6 +106,8 @@ fn a_closed_loop_is_judged_by_both_sides() {
         ("degraded", |it| it.away(1_001)),
         ("closed", |it| Facts { measured_s: 10.0, ..it }.away(100)),
         ("degraded", |it| Facts { measured_s: 10.0, ..it }.away(101)),
+        // Little of an hour, and too long all the same.
+        ("degraded", |it| Facts { measured_s: 3_600.0, ..it }.away(1_001)),
         // A pause of the client is no outage of the server.
         ("closed", |mut it| {
             it.holding.add(0, 20 * SECOND_NS);
@@ -312,6 +314,18 @@ fn figures_are_sound_disturbed_or_unknown() {
     let found = [240.0, 260.0, 990.0, 1_010.0].map(of);
     let expected = [Sureness::Sound, Sureness::Disturbed, Sureness::Disturbed, Sureness::Unknown];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_figure_is_less_sure_only_beyond_the_bound() {
+    // An open loop that left more undone than it may, in a stage of 100 s.
+    let of = |stood_still_ms: Nanos| {
+        let mut facts = open().load(|it| it.unsent = 51);
+        facts.holding.add(7 * SECOND_NS, 7 * SECOND_NS + stood_still_ms * MS);
+        Account::of(&facts).trust.throughput
+    };
+    assert_eq!([of(5_000), of(5_001)], [Sureness::Sound, Sureness::Disturbed]);
+    assert_eq!([of(20_000), of(20_001)], [Sureness::Disturbed, Sureness::Unknown]);
 }
 
 #[test]
