@@ -189,6 +189,64 @@ mod tests {
         assert!(seen(600.0) >= 198, "{} of 200 at 120 %", seen(600.0));
     }
 
+    /// Windows of a second each: so many are under way, and `more` with each window from the
+    /// seventh on, so that six times as many come on top between the two that are compared.
+    fn line(early: f64, more: f64, scatter: f64) -> Backlog {
+        // No part of a straight line, with a standard deviation of 1, and 0 on average both in the
+        // middle and at the end.
+        const AROUND: [f64; 10] = [1.0, -1.0, -1.0, 1.0, 0.0, 0.0, 1.0, -1.0, -1.0, 1.0];
+        let mut backlog = Backlog::new(0, 16 * SECOND_NS);
+        for (n, (sum, around)) in backlog.sums_ns[6..].iter_mut().zip(AROUND).enumerate() {
+            let mean = early + more * (n as f64 - 1.5) + scatter * around;
+            *sum = (mean * 1e9).round() as u128;
+        }
+        backlog
+    }
+
+    fn grows(backlog: &Backlog, random: bool) -> bool {
+        backlog.growth([500.0; 2], random).0 > 0.0
+    }
+
+    #[test]
+    fn the_middle_and_the_last_quarter_are_compared() {
+        for ((from, to), (begin, end)) in Backlog::WINDOWS.into_iter().zip([(3, 5), (6, 8)]) {
+            let near = |share: f64, eighths: i32| (share * 8.0 - f64::from(eighths)).abs() < 1e-9;
+            assert!(near(from, begin) && near(to, end), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn four_standard_deviations_around_a_line_are_chance() {
+        assert!(!grows(&line(900.0, 19.0, 30.0), false), "114 of 120");
+        assert!(grows(&line(900.0, 21.0, 30.0), false), "126 of 120");
+    }
+
+    #[test]
+    fn two_standard_deviations_of_a_count_are_chance_where_arrivals_are() {
+        // 60 more, which is twice the root of 420 + 480.
+        let (few, many) = (line(410.0, 10.0, 0.0), line(430.0, 10.0, 0.0));
+        assert!(grows(&few, true) && !grows(&many, true));
+        assert!(grows(&few, false) && grows(&many, false), "nothing is random in them");
+    }
+
+    #[test]
+    fn one_operation_more_is_no_growth() {
+        let more = |more: f64| {
+            let mut backlog = line(10.0, 0.0, 0.0);
+            for (n, sum) in backlog.sums_ns[10..].iter_mut().enumerate() {
+                *sum += ((n as f64 + 1.0) / 3.0 * more * 1e9).min(more * 1e9).round() as u128;
+            }
+            backlog.growth([500.0; 2], false).0
+        };
+        assert!(more(1.0) < 1e-9 && (more(2.0) - 2.0).abs() < 1e-9, "{} {}", more(1.0), more(2.0));
+    }
+
+    #[test]
+    fn where_nothing_was_due_no_rate_explains_growth() {
+        let grown = line(400.0, 10.0, 0.0).growth([0.0, 500.0], false).0;
+        assert!((grown - 60.0).abs() < 1e-6, "{grown}");
+    }
+
     #[test]
     fn what_touches_no_window_is_in_none() {
         let mut backlog = Backlog::new(16_000 * MS, 8_000 * MS);

@@ -102,6 +102,7 @@ mod tests {
         let pause = Pause { from: 100, to: 200 };
         assert_eq!(pause.delays(150, 205), 50);
         assert_eq!(pause.delays(40, 205), 100, "the rest of its delay is the server's");
+        assert_eq!(pause.delays(150, 200), 50, "begun as soon as it was over");
         assert_eq!(pause.delays(200, 205), 0);
         assert_eq!(pause.delays(40, 90), 0, "it was begun before");
         assert_eq!(Pause::default().delays(0, 5), 0);

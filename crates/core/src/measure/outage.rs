@@ -349,10 +349,15 @@ mod tests {
         let mut both = log(&unreachable);
         both.join(&log(&mixed));
         assert_eq!(cut_off_ms(&both), 0, "another agent had one");
+        let (mut three, mut spell, pulse) = (log(&unreachable), None, Pulse::new(1));
+        let at = 300 * MS;
+        three.failed(&pulse, &mut spell, ((at, at), Failure::Reset));
+        assert_eq!(cut_off_ms(&three), 0, "a failure that took no time had one, too");
         both = log(&unreachable);
         both.merge(&log(&unreachable));
         both.convert((0, 7 * SECOND_NS));
         assert_eq!(cut_off_ms(&both), 900);
+        assert!(both.spans(0).bounds().eq([(7_100 * MS, 8_000 * MS)]), "on the other clock");
     }
 
     #[test]
@@ -456,6 +461,28 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_a_success_is_served_however_much_fails_meanwhile() {
+        let mut bed = Bed::new();
+        bed.failed(0, 1_000);
+        bed.failed(0, 2_000);
+        bed.ok(1, 900, 9_000);
+        bed.ok(0, 9_000, 9_010);
+        let outage = bed.finish(10_000);
+        assert!(outage.total_s < 1e-9, "{outage:?}");
+    }
+
+    #[test]
+    fn nothing_is_kept_while_nothing_fails() {
+        let mut bed = Bed::new();
+        bed.ok(0, 0, 10);
+        bed.ok(1, 5, 20);
+        assert!(bed.logs.iter().all(|log| log.borrow().served == Spans::default()));
+        assert!(bed.pulse.beats(0, 30 * MS));
+        bed.failed(1, 40);
+        assert!(!bed.pulse.beats(0, 50 * MS));
+    }
+
+    #[test]
     fn a_server_that_refused_is_known_to_have_answered_by_all() {
         for answers in [[false, false], [true, false], [false, true], [true, true]] {
             let mut bed = Bed::new();
@@ -464,7 +491,15 @@ mod tests {
                 let failure = if answered { Failure::ServerError } else { Failure::Connect };
                 log.failed(&bed.pulse, &mut bed.spells[of], ((MS, MS), failure));
             }
+            let (mut here, there) = (bed.logs[0].borrow().clone(), bed.logs[1].borrow().clone());
+            here.join(&there);
+            assert_eq!(here.answered, answers != [false, false], "another agent's count, too");
             assert_eq!(bed.finish(100).answered, answers != [false, false]);
+        }
+        let (mut log, pulse, mut spell) = (OutageLog::default(), Pulse::new(1), None);
+        for ms in [1, 2] {
+            log.failed(&pulse, &mut spell, ((ms * MS, ms * MS), Failure::ServerError));
+            assert!(log.answered, "{ms}");
         }
     }
 

@@ -204,12 +204,25 @@ mod tests {
     }
 
     #[test]
+    fn what_only_touches_has_no_time_in_common() {
+        let all = spans(&[(10, 20), (30, 40), (50, 60)]);
+        assert_eq!(all.apart_from(&spans(&[(20, 30), (40, 45)])), all);
+        let others = spans(&[(19, 21), (49, 51)]);
+        assert_eq!(all.apart_from(&others).spans, [(30 * MS, 40 * MS)]);
+        let bounds: Vec<_> = others.bounds().collect();
+        assert_eq!(bounds, [(19 * MS, 21 * MS), (49 * MS, 51 * MS)]);
+    }
+
+    #[test]
     fn the_longest_are_told_in_order_from_the_start() {
         let spans = spans(&[(100, 110), (200, 250), (300, 320), (400, 490)]);
-        let longest = spans.longest(50 * MS, 3);
         let ms = |s: f64| (s * 1e3).round() as u64;
-        let told: Vec<_> = longest.iter().map(|it| (ms(it.from_s), ms(it.length_s))).collect();
-        assert_eq!(told, [(150, 50), (250, 20), (350, 90)]);
+        let told = |most: usize| -> Vec<_> {
+            let longest = spans.longest(50 * MS, most);
+            longest.iter().map(|it| (ms(it.from_s), ms(it.length_s))).collect()
+        };
+        assert_eq!(told(3), [(150, 50), (250, 20), (350, 90)]);
+        assert_eq!(told(2), [(150, 50), (350, 90)], "not the latest");
     }
 
     #[test]
@@ -218,6 +231,10 @@ mod tests {
         close.add(0, 10);
         close.add(10 + CLOSE_NS, 20 + CLOSE_NS);
         assert_eq!(close.spans, [(0, 20 + CLOSE_NS)]);
+        let mut earlier = Spans::default();
+        earlier.add(10 + CLOSE_NS, 20 + CLOSE_NS);
+        earlier.add(0, 10);
+        assert_eq!(earlier, close, "in any order");
         let mut apart = Spans::default();
         apart.add(0, 10);
         apart.add(11 + CLOSE_NS, 20 + CLOSE_NS);
@@ -242,6 +259,9 @@ mod tests {
         }
         assert!(spans.spans.len() <= MOST);
         assert!(spans.total_ns() >= 300_000 * MS, "nothing that was added is lost");
+        let mut few = Spans::default();
+        (0..MOST as u64).for_each(|i| few.add(i * 10 * MS, (i * 10 + 3) * MS));
+        assert_eq!(few.spans.len(), MOST, "as many as are kept are kept as they are");
     }
 
     proptest! {
