@@ -77,7 +77,8 @@ pub struct ThreadFacts {
     pub waited: f64,
     /// How late operations were begun by the client's fault, in microseconds: the 99th percentile.
     pub late_p99_us: f64,
-    /// Requests that were held up, and for about how long, in nanoseconds over all of them.
+    /// Requests that were held up; how late requests were begun by the client's fault, in
+    /// nanoseconds over all of them.
     pub held: (u64, Nanos),
     /// How long answers waited to be read because no processor was free.
     pub reading_us: Reading,
@@ -160,12 +161,11 @@ impl Facts {
         RequestShares { due, served: self.served, late, client, server, network, nobody }
     }
 
-    /// The client's share of all response times: what is known of single requests, or what threads
-    /// waited for a processor each time that they read answers.
+    /// The client's share of all response times: requests were begun late, and answers lay unread.
     pub(super) fn client_share(&self) -> f64 {
-        let (held, all) = (self.threads.held.1 as f64, sum_ns(&self.response));
+        let (late, all) = (self.threads.held.1 as f64, sum_ns(&self.response));
         let reading_ns = self.threads.reading_us.mean * 1e3;
-        let client = held.max(reading_ns * self.response.len() as f64);
+        let client = late + reading_ns * self.response.len() as f64;
         if all > 0.0 { (client / all).min(1.0) } else { 0.0 }
     }
 

@@ -260,11 +260,11 @@ fn a_figure_lies_between_what_was_measured_and_what_the_client_may_have_added() 
     let account = Account::of(&facts);
     let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.01;
     let (p50, p99) = (account.p50_us.unwrap(), account.p99_us.unwrap());
-    assert!(near(p50.low, 4_500.0) && near(p50.high, 5_000.0), "{p50:?}");
+    assert!(near(p50.low, 4_000.0) && near(p50.high, 5_000.0), "{p50:?}");
     assert!(near(p99.low, 3_000.0) && near(p99.high, 15_000.0), "{p99:?}");
-    assert!(!p50.is_disturbed() && p99.is_disturbed(), "half a millisecond is little");
-    // 200 of 10,000 took 10 ms longer, which is less than 0.5 ms for each.
-    assert!(near(account.client_share, 5_000.0 / 52_000.0), "{}", account.client_share);
+    assert!(!p50.is_disturbed() && p99.is_disturbed(), "a millisecond is little");
+    // 200 of 10,000 were begun 10 ms late, and each lay unread for 0.5 ms.
+    assert!(near(account.client_share, 7_000.0 / 52_000.0), "{}", account.client_share);
     assert_eq!(
         account.trust,
         Trust { throughput: Sureness::Disturbed, latency: Sureness::Unknown }
@@ -272,34 +272,9 @@ fn a_figure_lies_between_what_was_measured_and_what_the_client_may_have_added() 
 }
 
 #[test]
-fn a_wait_holds_up_all_answers_of_a_fast_server_and_few_of_a_slow_one() {
-    let near = |wait_ms: f64, service_ms: f64, expected: f64| {
-        let share = Reading::share(wait_ms * 1e6, service_ms * 1e6);
-        assert!((share - expected).abs() < 1e-3, "{wait_ms}, {service_ms}: {share}");
-    };
-    near(5.0, 0.05, 0.99);
-    near(5.0, 5.0, (-1.0_f64).exp());
-    near(5.0, 100.0, 0.0246);
-    near(0.0, 5.0, 0.0);
-    near(1e-9, 5.0, 0.0);
-    let unread = |pause_ms: f64, service_ms: f64| {
-        Reading::after_pause(pause_ms * 1e6, service_ms * 1e6) / (pause_ms * 1e6)
-    };
-    for (pause_ms, service_ms, share) in [
-        (100.0, 0.05, 0.9995),
-        // As long as the server takes: 1/(1 − 1/e) − 1.
-        (20.0, 20.0, 0.5820),
-        // Its answers are spread evenly over a pause that is short for it.
-        (5.0, 500.0, 0.5008),
-        (0.001, 500.0, 0.5),
-    ] {
-        let found = unread(pause_ms, service_ms);
-        assert!((found - share).abs() < 1e-3, "{pause_ms}, {service_ms}: {found}");
-    }
-    assert!(Reading::after_pause(0.0, 1e6).abs() < 1e-9);
-    assert!((Reading::after_pause(7.0, 0.0) - 6.0).abs() < 0.1, "no time at all is one");
+fn what_reading_adds_to_a_percentile_is_bounded() {
     let reading = Reading { mean: 2.0, p99: 7.0 };
-    for (percentile, expected) in [(50.0, 2.0), (90.0, 2.0), (90.1, 7.0), (99.0, 7.0)] {
+    for (percentile, expected) in [(50.0, 4.0), (90.0, 4.0), (90.1, 7.0), (99.0, 7.0)] {
         assert!((reading.at(percentile) - expected).abs() < 1e-9, "{percentile}");
     }
 }

@@ -57,17 +57,21 @@ impl Scheduler {
     /// The accounts so far.
     #[cfg(target_os = "linux")]
     pub fn read(&self) -> Scheduled {
-        let mut buffer = [0; 4096];
-        let mut text = |file: &Option<std::fs::File>| {
-            let length = file.as_ref()?.read_at(&mut buffer, 0).ok()?;
-            Some(String::from_utf8_lossy(&buffer[..length]).into_owned())
-        };
-        let (waited_ns, turns) = text(&self.schedstat).and_then(|text| waited(&text)).unzip();
-        Scheduled {
-            waited_ns,
-            turns,
-            preempted: text(&self.status).and_then(|text| preempted(&text)),
-        }
+        let (waited_ns, turns) = text(self.schedstat.as_ref()).and_then(|it| waited(&it)).unzip();
+        let preempted = text(self.status.as_ref()).and_then(|it| preempted(&it));
+        Scheduled { waited_ns, turns, preempted }
+    }
+
+    /// Of these, only the time on the run queue, which costs 1 µs.
+    #[cfg(target_os = "linux")]
+    pub fn waited_ns(&self) -> Option<Nanos> {
+        text(self.schedstat.as_ref()).and_then(|it| waited(&it)).map(|(ns, _)| ns)
+    }
+
+    /// Not supported on this operating system.
+    #[cfg(not(target_os = "linux"))]
+    pub fn waited_ns(&self) -> Option<Nanos> {
+        None
     }
 
     /// Not supported on this operating system.
@@ -75,6 +79,14 @@ impl Scheduler {
     pub fn read(&self) -> Scheduled {
         Scheduled::default()
     }
+}
+
+/// What a file of `/proc` says.
+#[cfg(target_os = "linux")]
+fn text(file: Option<&std::fs::File>) -> Option<String> {
+    let mut buffer = [0; 4096];
+    let length = file?.read_at(&mut buffer, 0).ok()?;
+    Some(String::from_utf8_lossy(&buffer[..length]).into_owned())
 }
 
 /// The second and third numbers of `schedstat`: nanoseconds on the run queue, and turns on a

@@ -64,32 +64,9 @@ impl Drop for HiccupMeter {
 }
 
 impl Hiccups {
-    /// Records the lateness of a wake-up and of those it prevented, as HdrHistogram's
-    /// `recordValueWithExpectedInterval` does.
+    /// Records the lateness of a wake-up and of those it prevented.
     fn note(&mut self, late_ns: Nanos) {
-        let period = PERIOD.as_nanos() as Nanos;
-        let mut late_ns = Some(late_ns);
-        while let Some(late) = late_ns {
-            self.late.record(late);
-            late_ns = late.checked_sub(period);
-        }
-    }
-
-    /// The mean of a property of stalls over the time that they took: `of` a length in
-    /// nanoseconds.
-    ///
-    /// A stall of r stands here as r, r − 5 ms, r − 10 ms and so on, so each entry has the share of
-    /// the sum r · `of`(r) by which that exceeds the one of the next. 0: there were no stalls.
-    pub fn mean_over_time(&self, of: impl Fn(f64) -> f64) -> f64 {
-        let period = PERIOD.as_nanos() as f64;
-        let (mut sum, mut time) = (0.0, 0.0);
-        for (late_ns, count) in self.late.counts() {
-            let (late, count) = (late_ns as f64, count as f64);
-            let before = (late - period).max(0.0);
-            sum += count * (late * of(late) - before * of(before));
-            time += count * (late - before);
-        }
-        if time > 0.0 { sum / time } else { 0.0 }
+        self.late.record_stall(late_ns, PERIOD.as_nanos() as Nanos);
     }
 
     /// The greatest lateness, in nanoseconds.
@@ -112,19 +89,6 @@ mod tests {
         assert_eq!(hiccups.late.len(), 101);
         assert_eq!(hiccups.longest_ns() / 1_000_000, 12);
         assert!(hiccups.late.percentile(98.0) > 1_900_000, "2, 7 and 12 ms stand at the end");
-    }
-
-    #[test]
-    fn long_stalls_weigh_as_much_as_they_take() {
-        let mut hiccups = Hiccups::default();
-        assert!(hiccups.mean_over_time(|_| 1.0).abs() < 1e-9);
-        for _ in 0..10 {
-            hiccups.note(1_000_000);
-        }
-        hiccups.note(22_000_000);
-        let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 0.01);
-        near(hiccups.mean_over_time(|_| 0.3), 0.3);
-        near(hiccups.mean_over_time(|ns| ns), (10.0 + 22.0 * 22.0) / (10.0 + 22.0) * 1e6);
     }
 
     #[test]

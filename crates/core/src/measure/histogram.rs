@@ -57,6 +57,17 @@ impl Histogram {
         let _ = self.0.record_n(value_ns, count);
     }
 
+    /// Records by how much something was late that happens every `period_ns`, and by how much the
+    /// ones that this prevented, as HdrHistogram's `recordValueWithExpectedInterval` does: the mean
+    /// is that of what comes at any time.
+    pub fn record_stall(&mut self, late_ns: Nanos, period_ns: Nanos) {
+        let mut late_ns = Some(late_ns);
+        while let Some(late) = late_ns {
+            self.record(late);
+            late_ns = late.checked_sub(period_ns);
+        }
+    }
+
     /// Adds every sample of `other`. Lossless.
     pub fn merge(&mut self, other: &Self) {
         let _ = self.0.add(&other.0);

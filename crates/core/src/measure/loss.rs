@@ -33,8 +33,8 @@ pub struct ThreadLoss {
     /// How long it held them up at most, over all of them.
     #[serde(default)]
     pub held_ns: Nanos,
-    /// Of these, the answers that were read right after a pause: how long each has lain unread at
-    /// most.
+    /// How long an answer that came at any time lay unread, because the thread had no processor or
+    /// was paused: as long as beats of the thread were late.
     #[serde(default)]
     pub unread: Histogram,
     /// The pauses in which it did.

@@ -2,21 +2,22 @@
 
 use super::drive::Shared;
 use super::heartbeat::BEAT_NS;
+use crate::clock::Sleeper;
 use std::rc::Rc;
-use std::time::Duration;
 
 /// Beats until dropped.
-pub(super) async fn beat(shared: Rc<Shared>) {
+pub(super) async fn beat(shared: Rc<Shared>, sleeper: Sleeper) {
     let (clock, end) = (shared.clock, shared.watch.end);
     let mut due = shared.start.max(clock.now());
     loop {
         due = (due + BEAT_NS).max(clock.now());
         let wake_at = if clock.now() < end { due.min(end) } else { due };
         shared.watch.next_beat.set(wake_at);
-        tokio::time::sleep(Duration::from_nanos(wake_at.saturating_sub(clock.now()))).await;
+        sleeper.sleep_until(wake_at).await;
         let now = clock.now();
         shared.watch.look(now);
         let mut heartbeat = shared.watch.heartbeat.borrow_mut();
+        heartbeat.late(now.saturating_sub(wake_at));
         if now >= end && heartbeat.at_end.is_none() {
             heartbeat.at_end = Some(heartbeat.used(now));
         }

@@ -2,7 +2,7 @@
 //! its processor, or was stopped. Also sends off full seconds.
 
 use crate::clock::{Clock, Nanos, SECOND_NS, Scheduled, Scheduler, thread_cpu_ns};
-use crate::measure::ThreadLoss;
+use crate::measure::{PAUSE_NS, ThreadLoss};
 
 /// The beat: longer pauses are always detected.
 pub(super) const BEAT_NS: Nanos = SECOND_NS / 50;
@@ -26,6 +26,8 @@ pub(super) struct Heartbeat {
     /// Time on the run queue up to the last full second.
     waited_before: Option<Nanos>,
     next_second: Nanos,
+    /// Time on the run queue up to the last beat.
+    waited_at_beat: Option<Nanos>,
 }
 
 impl Heartbeat {
@@ -35,6 +37,7 @@ impl Heartbeat {
         let before = Used { at: start, cpu_ns: thread_cpu_ns(), scheduled: scheduler.read() };
         Self {
             waited_before: before.scheduled.waited_ns,
+            waited_at_beat: before.scheduled.waited_ns,
             scheduler,
             before,
             at_end: None,
@@ -54,9 +57,18 @@ impl Heartbeat {
         }
         let second = (now - self.before.at) / SECOND_NS;
         self.next_second = self.before.at + (second + 1) * SECOND_NS;
-        let waited_ns = self.scheduler.read().waited_ns;
+        let waited_ns = self.scheduler.waited_ns();
         let waited_before = std::mem::replace(&mut self.waited_before, waited_ns);
         Some(((second - 1) as u32, waited_ns?.saturating_sub(waited_before?)))
+    }
+
+    /// Notes that the thread was so late for a beat: an answer that came when that was due would
+    /// have lain unread for as long.
+    pub(super) fn late(&mut self, late_ns: Nanos) {
+        let waited_ns = self.scheduler.waited_ns();
+        let waited_before = std::mem::replace(&mut self.waited_at_beat, waited_ns);
+        let since = waited_ns.zip(waited_before).map(|(now, before)| now.saturating_sub(before));
+        self.loss.unread.record_stall(lost_ns(late_ns, since), BEAT_NS);
     }
 
     /// Sums up what the thread used and lost until `end`, or until now if that has not come.
@@ -69,11 +81,37 @@ impl Heartbeat {
     }
 }
 
+/// What of its lateness a thread that has waited so long for a processor has lost. If it is late
+/// because it computed, that is what springload costs, and measured as such.
+fn lost_ns(late_ns: Nanos, waited_ns: Option<Nanos>) -> Nanos {
+    if late_ns >= PAUSE_NS { late_ns } else { late_ns.min(waited_ns.unwrap_or(0)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MS: Nanos = 1_000_000;
+
+    #[test]
+    fn a_beat_is_late_by_what_the_thread_waited_or_was_paused() {
+        assert_eq!(lost_ns(3 * MS, Some(4 * MS)), 3 * MS, "it had no processor");
+        assert_eq!(lost_ns(3 * MS, Some(MS)), MS, "for a part of it");
+        assert_eq!(lost_ns(3 * MS, Some(0)), 0, "it computed");
+        assert_eq!(lost_ns(3 * MS, None), 0, "nobody tells");
+        assert_eq!(lost_ns(PAUSE_NS, Some(0)), PAUSE_NS, "it was stopped");
+    }
+
+    #[test]
+    fn a_stall_counts_at_any_time_of_it() {
+        let mut heartbeat = Heartbeat::new(0);
+        heartbeat.late(45 * MS);
+        let noted = heartbeat.loss.unread.counts().into_iter();
+        assert_eq!(
+            noted.map(|(ns, count)| (ns / MS, count)).collect::<Vec<_>>(),
+            [(5, 1), (25, 1), (45, 1)]
+        );
+    }
 
     #[test]
     fn full_seconds_are_told_once_each() {

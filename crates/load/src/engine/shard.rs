@@ -11,7 +11,7 @@ use super::start::{Place, Start};
 use super::stop::{Patience, Stop};
 use super::tickets::{LoadCounts, Tickets};
 use super::watch::{Watch, Watched};
-use crate::clock::{Clock, Nanos, SECOND_NS, thread_cpu_ns};
+use crate::clock::{Clock, Nanos, SECOND_NS, Sleeper, thread_cpu_ns};
 use crate::driver::{Session, Shard, Target};
 use crate::journal::Journal;
 use crate::measure::{ConnectionTimes, FillLog, Interval, NodeLog, Pulse, Recorder};
@@ -256,7 +256,7 @@ async fn run_lanes<T: Target, W: Workload + 'static>(
         journal: plan.journal.as_ref().map(|(it, stage)| it.writer(*stage, plan.shard.0).into()),
     });
     let pacer = tokio::task::spawn_local(pace(shared.clone()));
-    let ticker = tokio::task::spawn_local(beat(shared.clone()));
+    let ticker = tokio::task::spawn_local(beat(shared.clone(), Sleeper::new(plan.clock)?));
     let asker = tokio::task::spawn_local(erased(doubt(shared.clone(), target.clone())));
     let mut growth = Growth::new((plan, &opened), shared.clone(), (lanes.len(), spare));
     let tasks: Vec<_> = lanes

@@ -24,7 +24,6 @@ pub(super) struct Watch {
     /// When the thread last began an operation: it was no pause before then.
     alive: Cell<Nanos>,
     held: Cell<(u64, Nanos)>,
-    unread: RefCell<Histogram>,
     holding: RefCell<Spans>,
     unsent: Cell<u64>,
     /// When operations stop being begun.
@@ -87,7 +86,6 @@ impl Watch {
             next_beat: Cell::new(Nanos::MAX),
             alive: Cell::new(start),
             held: Cell::default(),
-            unread: RefCell::default(),
             holding: RefCell::default(),
             unsent: Cell::default(),
             end,
@@ -157,9 +155,6 @@ impl Watch {
         let held_ns = (late_ns + unread_ns).min(timing.response_ns);
         let (count, sum) = self.held.get();
         self.held.set((count + 1, sum + held_ns));
-        if unread_ns > 0 {
-            self.unread.borrow_mut().record(unread_ns);
-        }
         let began = timing.done.saturating_sub(timing.response_ns - timing.lag_ns);
         let mut holding = self.holding.borrow_mut();
         holding.add(began.saturating_sub(late_ns), began);
@@ -265,7 +260,7 @@ impl Watch {
         let mut window = Spans::default();
         window.add(0, self.end);
         loss.paused_ns = loss.pauses.common(&window).total_ns();
-        ((loss.held, loss.held_ns), loss.unread) = (self.held.get(), self.unread.take());
+        (loss.held, loss.held_ns) = self.held.get();
         (loss.holding, loss.unsent) = (self.holding.into_inner(), self.unsent.get());
         let silences = self.answers.finish(&loss.pauses);
         let nodes = self.nodes.into_inner();

@@ -214,7 +214,7 @@ impl Collected {
             start: stage.work.gathering().map(|_| start_record(&self.lanes)),
         };
         let outage = self.outage();
-        let facts = self.facts(&record, (&outage, start), &frame.hiccups, !frame.card.server);
+        let facts = self.facts(&record, (&outage, start), !frame.card.server);
         record.outage = outage.finish(start, &facts.away);
         let account = Account::of(&facts);
         record.verdict = Verdict::of(&facts, &account);
@@ -231,7 +231,6 @@ impl Collected {
         &self,
         record: &StageRecord,
         (outage, start): (&OutageLog, Nanos),
-        hiccups: &Hiccups,
         without_server: bool,
     ) -> Facts {
         let mut holding = Spans::default();
@@ -245,7 +244,7 @@ impl Collected {
             away.merge(&silences.of_at_least(least_ns.max(SILENT_NS)));
         }
         let facts = record.facts();
-        let lost = || self.thread_facts(facts.threads, &record.client, &all, hiccups);
+        let lost = || self.thread_facts(facts.threads, &record.client, &all);
         // Without a server, what springload takes is what is measured.
         let threads = if without_server { facts.threads } else { lost() };
         let away = away.without(&holding);
@@ -253,48 +252,33 @@ impl Collected {
     }
 
     /// What threads lost besides what `known` has.
-    fn thread_facts(
-        &self,
-        known: ThreadFacts,
-        client: &ClientRecord,
-        all: &Merged,
-        hiccups: &Hiccups,
-    ) -> ThreadFacts {
-        let sum = |part: fn(&ThreadLoss) -> u64| self.threads.iter().map(part).sum::<u64>() as f64;
-        let waited_ns = sum(|it| it.scheduled.waited_ns.unwrap_or(0));
-        let waited = waited_ns / sum(|it| it.watched_ns).max(1.0);
-        let per_turn_ns = waited_ns / sum(|it| it.scheduled.turns.unwrap_or(0)).max(1.0);
-        let late_ns = hiccups.late.percentile(99.0) as f64;
-        let service_ns = all.service.histogram.percentile(50.0) as f64;
+    fn thread_facts(&self, known: ThreadFacts, client: &ClientRecord, all: &Merged) -> ThreadFacts {
+        let (mut late, mut unread) = (Histogram::default(), Histogram::default());
+        let (mut lost_ns, mut watched_ns) = (0, 0);
+        for thread in &self.threads {
+            late.merge(&thread.late);
+            unread.merge(&thread.unread);
+            lost_ns += thread.scheduled.waited_ns.unwrap_or(0).max(thread.paused_ns);
+            watched_ns += thread.watched_ns;
+        }
+        // Answers lie unread only while a thread cannot read, and all that are in flight at most: a
+        // server that is faster than the client has answered them soon, and then answers no more.
+        let most_us = all.service.mean_us * lost_ns as f64 / watched_ns.max(1) as f64;
         // What the kernel has timed did not wait to be read.
         let served = all.service.samples.max(1) as f64;
         let read = (1.0 - client.noted_answers as f64 / served).max(0.0);
-        // Threads that are woken often do not wait as long as one that sleeps, on average.
-        let unread = |wait_ns| Reading::share(wait_ns, service_ns);
-        let unread = hiccups.mean_over_time(unread).max(unread(per_turn_ns));
-        let share = read * waited * unread;
+        let p99_us = unread.percentile(99.0) as f64 / 1e3;
         ThreadFacts {
             held: (
-                sum(|it| it.held) as u64,
-                (sum(|it| it.held_ns) - self.spared_ns(service_ns)) as Nanos,
+                self.threads.iter().map(|thread| thread.held).sum(),
+                (late.mean() * late.len() as f64) as Nanos,
             ),
             reading_us: Reading {
-                mean: share * all.response.mean_us,
-                p99: if read > 0.01 { late_ns / 1e3 } else { 0.0 },
+                mean: read * (unread.mean() / 1e3).min(most_us),
+                p99: if read > 0.01 { p99_us } else { 0.0 },
             },
             ..known
         }
-    }
-
-    /// What answers that were read right after a pause have probably not lain unread, of what they
-    /// have at most.
-    fn spared_ns(&self, service_ns: f64) -> f64 {
-        let unread = self.threads.iter().flat_map(|thread| thread.unread.counts());
-        let spared = unread.map(|(ns, count)| {
-            let most_ns = ns as f64;
-            (most_ns - Reading::after_pause(most_ns, service_ns)) * count as f64
-        });
-        spared.sum()
     }
 
     /// Each node by itself.

@@ -243,22 +243,28 @@ fn hiccups_of_the_machine_stand_beside_the_client() {
 }
 
 #[test]
-fn of_a_pause_the_client_is_charged_what_an_answer_has_probably_lain_unread() {
+fn the_client_is_charged_for_what_it_begins_late_and_what_lies_unread() {
     let plan = stage(Pace::Closed { think_ns: 0 }, None, Some(SECOND_NS));
-    let share = |unread_ms: u64| {
-        let mut loss = ThreadLoss { watched_ns: SECOND_NS, ..ThreadLoss::default() };
-        (loss.held, loss.held_ns) = (10, 10 * (unread_ms + 2) * MS);
-        loss.unread.record_many(unread_ms * MS, 10);
+    let of = |unread_us: &[u64], late_us: u64, paused_ms: u64| {
+        let (watched_ns, paused_ns) = (SECOND_NS, paused_ms * MS);
+        let mut loss = ThreadLoss { watched_ns, paused_ns, ..ThreadLoss::default() };
+        unread_us.iter().for_each(|us| loss.unread.record(us * 1_000));
+        loss.late.record_many(late_us * 1_000, 1_000);
         let mut collected = Collected::new(reads(1_000, 0), Series::default());
         collected.add(shard(1_000, SECOND_NS, loss));
-        record(&collected, &plan).account.expect("an account").client_share
+        record(&collected, &plan).account.expect("an account")
     };
-    let close = |share: f64, ms: f64| assert!((share - ms / 1_000.0).abs() < 1e-3, "{share}");
-    // The server takes 1 ms, 1,000 times. Two of each operation's milliseconds were lost before it
-    // began; the rest of it lay unread for all of a long pause but 1 ms, and half of a short one.
-    close(share(20), 10.0 * (2.0 + 19.0));
-    close(share(1), 10.0 * (2.0 + 0.582));
-    close(share(0), 10.0 * 2.0);
+    let close = |share: f64, expected: f64| assert!((share - expected).abs() < 1e-3, "{share}");
+    // The server takes 1 ms. An answer at any time waits as long as a beat does, on average.
+    let unread_us = [0, 0, 100, 500];
+    close(of(&unread_us, 0, 900).client_share, 0.15);
+    close(of(&unread_us, 200, 900).client_share, 0.35);
+    // No more than all of it while the thread could not read.
+    close(of(&unread_us, 0, 100).client_share, 0.1);
+    close(of(&[], 0, 900).client_share, 0.0);
+    let Reading { mean, p99 } = of(&unread_us, 0, 900).reading_us;
+    close(mean / 150.0, 1.0);
+    close(p99 / 500.0, 1.0);
 }
 
 #[test]
