@@ -115,6 +115,12 @@ fn flags_that_would_have_no_effect_are_refused() {
     ] {
         measure(["run", url].iter().chain(flags).copied()).refused(2, &[name, "; "]);
     }
+    for flags in [&["-H=X: y"][..], &["--auth=basic"], &["-k"], &["--tls-ca=some.pem"]] {
+        for target in ["basic", "line"] {
+            let words = ["run", target].iter().chain(flags).copied();
+            measure(words).refused(2, &["with the driver ", target, "leave it out"]);
+        }
+    }
     measure(["run", "--keep"]).refused(2, &["--keep: ", "stand-in"]);
     let page = format!("{url}/");
     measure(["http", &page, "--stages=1s:5", "-d=2s"]).refused(2, &["--duration: "]);

@@ -11,6 +11,7 @@ mod list;
 mod plan;
 mod prober;
 mod secrets;
+mod setting;
 
 list::drivers! {
     couchdb: CouchDb(CouchPlan) = "couch_db",
@@ -39,6 +40,7 @@ pub use plan::{
 };
 pub use prober::{Prober, Stored};
 pub use secrets::{is_secret, strike_secrets, with_bodies, with_secrets};
+pub use setting::Setting;
 use springload_core::{clock, generate, http1, measure, mistake, net, op, properties, schema};
 
 use crate::clock::Nanos;

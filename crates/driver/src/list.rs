@@ -178,6 +178,7 @@ macro_rules! drivers {
             pub fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
                 let driver = list::of_address(asked, (CARDS, ABSENT))?;
                 list::check_nodes(asked, driver, (CARDS, ABSENT))?;
+                setting::check(asked, CARDS.iter().find(|card| card.name == driver))?;
                 match driver {
                     $(
                         $(#[cfg(feature = $feature)])?

@@ -1,12 +1,12 @@
 //! Targets as requested and as planned; what is known about a driver.
 
 use super::{Binding, Target};
-use crate::Scratch;
 use crate::http1::Watcher;
 use crate::measure::SizePoint;
 use crate::mistake::Invalid;
 use crate::net::{EndpointError, TlsOptions};
 use crate::op::{OpKind, Way, plain};
+use crate::{Scratch, Setting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -38,6 +38,8 @@ pub struct Card {
     /// It marks when a request is sent and when its answer begins. Without these marks only the
     /// service time of an operation is known, not its phases.
     pub phases: bool,
+    /// What it heeds of what can be asked of a target; the rest is refused.
+    pub heeds: &'static [Setting],
 }
 
 /// The name of the only table where a server has no databases: YCSB's default.

@@ -55,6 +55,7 @@ impl DriverPlan for BasicPlan {
         databases: false,
         server: false,
         phases: false,
+        heeds: &[],
     };
 
     const BINDING: Option<Binding> = Some(BINDING);

@@ -7,7 +7,7 @@ use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::secrets::is_hidden;
 use crate::{
-    Auth, Binding, Card, DatabasePlan, DriverPlan, Opening, Planned, ServerFacts, TargetAsked,
+    Binding, Card, DatabasePlan, DriverPlan, Opening, Planned, ServerFacts, TargetAsked,
     TargetError,
 };
 use percent_encoding::percent_decode_str;
@@ -166,6 +166,7 @@ impl DriverPlan for CassandraPlan {
         databases: true,
         server: true,
         phases: false,
+        heeds: &[],
     };
 
     const BINDING: Option<Binding> = Some(BINDING);
@@ -184,14 +185,6 @@ impl DriverPlan for CassandraPlan {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             options.read(name, value).map_err(|problem| wrong(&problem))?;
-        }
-        if !asked.tls.is_default() {
-            let problem = "this driver has no TLS, so that no certificate is looked at";
-            return Err(Invalid::new(asked.tls.flag(), problem, "leave it out"));
-        }
-        if asked.auth != Auth::default() {
-            let problem = "credentials are sent once, when connecting";
-            return Err(Invalid::new(asked.auth_flag, problem, "leave it out"));
         }
         if hosts.split(',').any(|host| !is_host(host)) {
             return Err(wrong("no host, or a port that is no number,"));

@@ -62,15 +62,6 @@ fn wrong_addresses_are_refused_without_their_password() {
     }
     let existing = CassandraPlan::check(&asked("cassandra://h", Existing::Yes)).unwrap_err();
     assert!(existing.to_string().contains("--use-existing but no database"), "{existing}");
-    let authority = TargetAsked {
-        tls: crate::net::TlsOptions {
-            authorities: Some("ca.pem".into()),
-            ..crate::net::TlsOptions::default()
-        },
-        ..asked("cassandra://h", Existing::No)
-    };
-    let told = CassandraPlan::check(&authority).unwrap_err().to_string();
-    assert!(told.starts_with("--tls-ca: "), "{told}");
 }
 
 #[test]

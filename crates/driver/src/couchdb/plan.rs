@@ -8,7 +8,7 @@ use crate::net::{Identity, TlsOptions};
 use crate::op::{OpKind, Way};
 use crate::plan::{is_named, with_scheme};
 use crate::secrets::is_hidden;
-use crate::{Auth, Card, DatabasePlan, Existing, Planned, TargetAsked};
+use crate::{Auth, Card, DatabasePlan, Existing, Planned, Setting, TargetAsked};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -142,6 +142,7 @@ pub(super) const CARD: Card = Card {
     databases: true,
     server: true,
     phases: true,
+    heeds: &Setting::ALL,
 };
 
 impl Planned for CouchPlan {

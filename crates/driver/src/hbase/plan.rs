@@ -5,8 +5,8 @@ use super::binding::BINDING;
 use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::{
-    Auth, Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts,
-    TargetAsked, TargetError,
+    Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts, TargetAsked,
+    TargetError,
 };
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -120,6 +120,7 @@ impl DriverPlan for HBasePlan {
         databases: true,
         server: true,
         phases: true,
+        heeds: &[],
     };
 
     const BINDING: Option<Binding> = Some(BINDING);
@@ -128,9 +129,6 @@ impl DriverPlan for HBasePlan {
         let wrong = |problem: &str| asked.wrong(&Self::CARD, problem);
         let text = asked.address.as_deref().unwrap_or_default();
         let rest = text.strip_prefix("hbase://").ok_or_else(|| wrong("no server"))?;
-        if asked.auth != Auth::default() || !asked.tls.is_default() {
-            return Err(wrong("credentials or certificates, which HBase is not sent,"));
-        }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (user, hosts) = match authority.rsplit_once('@') {

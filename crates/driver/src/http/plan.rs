@@ -7,7 +7,9 @@ use crate::net::{Endpoint, EndpointError, Identity, TlsOptions};
 use crate::op::OpKind;
 use crate::schema::{Pattern, Values};
 use crate::secrets::{bodies_are_hidden, is_hidden, without_bodies};
-use crate::{Binding, Card, DriverPlan, Opening, Planned, ServerFacts, TargetAsked, TargetError};
+use crate::{
+    Binding, Card, DriverPlan, Opening, Planned, ServerFacts, Setting, TargetAsked, TargetError,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -272,6 +274,7 @@ impl DriverPlan for HttpTarget {
         databases: false,
         server: true,
         phases: true,
+        heeds: &Setting::ALL,
     };
 
     const BINDING: Option<Binding> = Some(BINDING);

@@ -4,7 +4,7 @@
 //! written anew with each record. YCSB's binding, which speaks Hot Rod, has no scan either.
 
 use super::redis::{Flavor, RespPlan};
-use super::{Binding, Bound, Card};
+use super::{Binding, Bound, Card, Setting};
 use crate::op::OpKind;
 
 /// Infinispan's RESP endpoint.
@@ -31,6 +31,7 @@ impl Flavor for Infinispan {
         databases: false,
         server: true,
         phases: false,
+        heeds: &[Setting::Certificates, Setting::ClientCertificate],
     };
     /// YCSB's bindings are configured by files for Hot Rod, which say nothing about this endpoint.
     const BINDING: Binding = Binding {

@@ -3,9 +3,7 @@
 use super::{Line, StandIn};
 use crate::mistake::Invalid;
 use crate::op::OpKind;
-use crate::{
-    Auth, Card, DriverPlan, Existing, Opening, Planned, ServerFacts, TargetAsked, TargetError,
-};
+use crate::{Card, DriverPlan, Existing, Opening, Planned, ServerFacts, TargetAsked, TargetError};
 use serde::{Deserialize, Serialize};
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
@@ -48,6 +46,7 @@ impl DriverPlan for LinePlan {
         databases: false,
         server: true,
         phases: true,
+        heeds: &[],
     };
 
     fn check(asked: &TargetAsked) -> Result<Self, Invalid> {
@@ -55,9 +54,6 @@ impl DriverPlan for LinePlan {
         let text = asked.address.as_deref().unwrap_or_default();
         if asked.database.is_some() || asked.existing == Existing::Yes {
             return Err(wrong("a database, of which there are none,"));
-        }
-        if asked.auth != Auth::default() || !asked.tls.is_default() {
-            return Err(wrong("credentials or certificates, which are not asked for,"));
         }
         if text == Self::CARD.name {
             return Ok(Self { server: None });

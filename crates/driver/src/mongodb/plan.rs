@@ -7,7 +7,7 @@ use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::secrets::is_hidden;
 use crate::{
-    Auth, Binding, Card, DatabasePlan, DriverPlan, Opening, Planned, ServerFacts, TargetAsked,
+    Binding, Card, DatabasePlan, DriverPlan, Opening, Planned, ServerFacts, Setting, TargetAsked,
     TargetError,
 };
 use ::mongodb::options::ConnectionString;
@@ -104,6 +104,7 @@ impl DriverPlan for MongoPlan {
         databases: true,
         server: true,
         phases: false,
+        heeds: &[Setting::Certificates],
     };
 
     const BINDING: Option<Binding> = Some(BINDING);
@@ -114,18 +115,10 @@ impl DriverPlan for MongoPlan {
         let parts = parts.ok_or_else(|| wrong("no host"))?;
         let mut own: Options = asked.options(&Self::CARD)?;
         let options = parts.options(&mut own).map_err(|problem| wrong(&problem))?;
-        if asked.auth != Auth::default() {
-            let problem = "credentials are sent once, when connecting";
-            return Err(Invalid::new(asked.auth_flag, problem, "leave it out"));
-        }
         let path = parts.path.trim_matches('/');
         let (parent, collection) = path.split_once('/').unwrap_or((path, ""));
         if collection.contains('/') {
             return Err(wrong("more than a database and a collection"));
-        }
-        if asked.tls.identity.is_some() {
-            let problem = "MongoDB is not shown a certificate of the client";
-            return Err(Invalid::new("--tls-cert", problem, "leave it out, and log in with -u"));
         }
         let (parent, collection) = (decoded(parent), decoded(collection));
         let named = match (parent.is_empty(), collection.is_empty()) {

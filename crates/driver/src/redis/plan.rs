@@ -9,7 +9,7 @@ use crate::op::{Failure, OpKind, Reason};
 use crate::plan::locked_out;
 use crate::secrets::is_hidden;
 use crate::{
-    Auth, Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts,
+    Binding, Card, DatabasePlan, DriverPlan, Existing, Opening, Planned, ServerFacts, Setting,
     TargetAsked, TargetError,
 };
 use ::redis::RedisConnectionInfo;
@@ -52,6 +52,7 @@ impl Flavor for Redis {
         databases: false,
         server: true,
         phases: false,
+        heeds: &[Setting::Certificates, Setting::ClientCertificate],
     };
     const BINDING: Binding = BINDING;
     const PORT: u16 = 6379;
@@ -295,10 +296,6 @@ fn without_effect(asked: &TargetAsked, url: &Url, card: &Card) -> Result<(), Inv
         let problem = "the target is without TLS, so that no certificate is looked at";
         let cure = format!("write {}s://, or leave it out", url.scheme());
         return Err(Invalid::new(asked.tls.flag(), problem, cure));
-    }
-    if asked.auth != Auth::default() {
-        let problem = "credentials are sent once, when connecting";
-        return Err(Invalid::new(asked.auth_flag, problem, "leave it out"));
     }
     Ok(())
 }

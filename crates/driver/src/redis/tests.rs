@@ -9,7 +9,7 @@ use crate::measure::Probe;
 use crate::net::ShardContext;
 use crate::op::{Failure, Fields, Op, OpKind, Pen as _, Token};
 use crate::{
-    Auth, DatabasePlan, DriverPlan as _, Existing, Opening, Outcome, Planned as _, ServerFacts,
+    DatabasePlan, DriverPlan as _, Existing, Opening, Outcome, Planned as _, ServerFacts,
     Session as _, Shard as _, Target as _, TargetAsked,
 };
 use std::collections::BTreeMap;
@@ -375,8 +375,6 @@ fn addresses_name_a_server_a_number_and_an_index() {
     }
     let table = TargetAsked { database: Some("t".to_owned()), ..asked("redis://h") };
     assert!(RedisPlan::check(&table).unwrap_err().to_string().contains("a table other than"));
-    let basic = TargetAsked { auth: Auth::Basic, auth_flag: "--auth", ..asked("redis://h") };
-    assert!(RedisPlan::check(&basic).unwrap_err().to_string().starts_with("--auth: "));
     let authority = TargetAsked {
         tls: crate::net::TlsOptions {
             authorities: Some("ca.pem".into()),

@@ -7,8 +7,8 @@ use crate::mistake::Invalid;
 use crate::op::OpKind;
 use crate::secrets::is_hidden;
 use crate::{
-    Auth, Binding, Card, DriverPlan, ONLY_TABLE, Opening, Planned, ServerFacts, TargetAsked,
-    TargetError, is_secret, strike_secrets,
+    Binding, Card, DriverPlan, ONLY_TABLE, Opening, Planned, ServerFacts, TargetAsked, TargetError,
+    is_secret, strike_secrets,
 };
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize, Serializer};
@@ -101,6 +101,7 @@ impl DriverPlan for YcsbJavaPlan {
         databases: true,
         server: true,
         phases: false,
+        heeds: &[],
     };
 
     const BINDING: Option<Binding> = Some(BINDING);
@@ -111,10 +112,6 @@ impl DriverPlan for YcsbJavaPlan {
             Invalid::new(asked.flag, problem, cure)
         };
         let Options { class_path, jvm_args, log, properties } = asked.options(&Self::CARD)?;
-        if asked.auth != Auth::default() || !asked.tls.is_default() {
-            let problem = "credentials and certificates are the binding's, by its properties";
-            return Err(wrong(problem.to_owned()));
-        }
         let text = asked.address.as_deref().unwrap_or_default();
         let rest = text.split_once(':').map_or("", |(_, rest)| rest);
         let (class, query) = rest.split_once('?').unwrap_or((rest, ""));

@@ -1,0 +1,99 @@
+//! What can be asked of a target beside its address, and which drivers heed it.
+//!
+//! A setting that a driver does not heed is refused here, once for all drivers: none passes as if
+//! it had had an effect.
+
+use crate::mistake::Invalid;
+use crate::{Auth, Card, TargetAsked};
+
+/// Something that is asked of a target, and that not every driver can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// Headers of every request.
+    Headers,
+    /// How credentials are sent.
+    Auth,
+    /// How the server's certificate is checked.
+    Certificates,
+    /// A certificate of the client's own.
+    ClientCertificate,
+}
+
+impl Setting {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Headers, Self::Auth, Self::Certificates, Self::ClientCertificate];
+
+    /// The flag that asks for it; `None`: it is not asked for.
+    fn flag(self, asked: &TargetAsked) -> Option<&'static str> {
+        let tls = &asked.tls;
+        let (is_asked, flag) = match self {
+            Self::Headers => (!asked.headers.is_empty(), "--header"),
+            Self::Auth => (asked.auth != Auth::default(), asked.auth_flag),
+            Self::Certificates => (tls.insecure || tls.authorities.is_some(), tls.flag()),
+            Self::ClientCertificate => (tls.identity.is_some(), "--tls-cert"),
+        };
+        is_asked.then_some(flag)
+    }
+
+    /// What a driver that does not heed it does instead.
+    const fn problem(self) -> &'static str {
+        match self {
+            Self::Headers => "requests have no headers",
+            Self::Auth => "credentials are not sent with requests",
+            Self::Certificates => "no certificate is looked at",
+            Self::ClientCertificate => "no certificate of the client is shown",
+        }
+    }
+}
+
+/// Refuses what is asked for and not heeded.
+///
+/// # Errors
+/// The first such setting.
+pub(super) fn check(asked: &TargetAsked, card: Option<&Card>) -> Result<(), Invalid> {
+    let Some(card) = card else { return Ok(()) };
+    let refused = |setting: &Setting| {
+        let flag = setting.flag(asked).filter(|_| !card.heeds.contains(setting))?;
+        let problem = format!("{} with the driver {}", setting.problem(), card.name);
+        Some(Invalid::new(flag, problem, "leave it out"))
+    };
+    Setting::ALL.iter().find_map(refused).map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CARDS;
+    use crate::net::{Identity, TlsOptions};
+
+    /// A target of which just this is asked.
+    fn asking(setting: Setting) -> TargetAsked {
+        let mut asked = TargetAsked { auth_flag: "--auth", ..TargetAsked::at("x") };
+        match setting {
+            Setting::Headers => asked.headers.push("X: y".to_owned()),
+            Setting::Auth => asked.auth = Auth::Basic,
+            Setting::Certificates => asked.tls = TlsOptions { insecure: true, ..asked.tls },
+            Setting::ClientCertificate => {
+                let (certificate, key) = ("c.pem".into(), "k.pem".into());
+                asked.tls.identity = Some(Identity { certificate, key });
+            }
+        }
+        asked
+    }
+
+    #[test]
+    fn every_driver_heeds_a_setting_or_refuses_it_by_its_flag() {
+        for card in CARDS {
+            assert_eq!(check(&TargetAsked::at("x"), Some(card)), Ok(()), "{}", card.name);
+            for setting in Setting::ALL {
+                let told = check(&asking(setting), Some(card));
+                assert_eq!(told.is_ok(), card.heeds.contains(&setting), "{}", card.name);
+                let Err(refused) = told else { continue };
+                let (refused, flag) = (refused.to_string(), setting.flag(&asking(setting)));
+                let named = refused.starts_with(&format!("{}: ", flag.unwrap()));
+                assert!(named && refused.contains(card.name), "{refused}");
+            }
+        }
+    }
+}
