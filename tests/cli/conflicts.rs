@@ -161,8 +161,9 @@ fn reported_exactly(server: &Server) {
             "--fail-if",
             "err > 90%",
         ])
-    })
-    .passed();
+    });
+    // What is counted is certain, also where a busy machine has kept the server silent for long.
+    assert!(matches!(run.code, 0 | 5), "{}", run.stderr);
 
     let exchanges = proxy.exchanges();
     let mut all = 0;

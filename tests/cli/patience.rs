@@ -151,8 +151,10 @@ fn a_short_timeout_is_no_reason_to_give_up_soon() {
 
 #[test]
 fn a_run_that_gave_up_is_audited_when_the_server_is_back() {
-    let words = ["-d=60s", "--timeout=300ms", "--give-up=1s", "--audit", "--warmup=0s"];
-    let run = frozen(Duration::from_secs(3), &words);
+    // Silent for 4 s, asked for 4 s more, waited for another 4 s: it comes back in the middle of
+    // the last.
+    let words = ["-d=60s", "--timeout=300ms", "--give-up=4s", "--audit", "--warmup=0s"];
+    let run = frozen(Duration::from_secs(10), &words);
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert_eq!(run.record["ended"]["by"], "unreachable", "{}", run.stderr);
     let audited = run.operation("audit", "verify");

@@ -117,7 +117,7 @@ fn flags_that_would_have_no_effect_are_refused() {
     }
     for flags in [&["-H=X: y"][..], &["--auth=basic"], &["-k"], &["--tls-ca=some.pem"]] {
         for target in ["basic", "line"] {
-            let words = ["run", target].iter().chain(flags).copied();
+            let words = [&["run", target][..], flags].concat();
             measure(words).refused(2, &["with the driver ", target, "leave it out"]);
         }
     }

@@ -130,17 +130,18 @@ fn unbound(mut run: impl FnMut() -> Finished) -> Finished {
 
 #[test]
 fn a_database_that_is_deleted_fails_the_run() {
-    let run = unbound(deleted_in_mid_run);
+    let run = deleted_in_mid_run();
     came_to(&run, "failed", 4, &["operations of the mixed stage failed", "not_found"]);
     let told = run.told();
-    assert!(told.contains("operations failed result: failed: "), "{told}");
+    assert!(told.contains(" result: failed: "), "{told}");
     assert!(!run.report("html").stdout.contains("badge good\">mixed"), "nothing green");
 }
 
 fn deleted_in_mid_run() -> Finished {
     let server = Server::stand_in(Options::default());
     let (proxy, told) = watched(&server);
-    let flags = ["-c", "2", "--docs", "200", "-d", "2s", "--mix", "create=1,read=1"];
+    // What failed is for certain, on a busy machine, too.
+    let flags = ["-c=2", "--docs=200", "-d=2s", "--mix=create=1,read=1", "--noise=warn"];
     let run = Running::start([&["run", &*proxy.url][..], &flags].concat());
     let reads = std::iter::from_fn(|| told.recv_timeout(Duration::from_secs(60)).ok());
     let read = reads.filter(|it| it.starts_with("/springload_")).nth(50).expect("reads");

@@ -248,7 +248,9 @@ fn the_client_is_charged_for_what_it_begins_late_and_what_lies_unread() {
     let of = |unread_us: &[u64], late_us: u64, paused_ms: u64| {
         let (watched_ns, paused_ns) = (SECOND_NS, paused_ms * MS);
         let mut loss = ThreadLoss { watched_ns, paused_ns, ..ThreadLoss::default() };
-        unread_us.iter().for_each(|us| loss.unread.record(us * 1_000));
+        for us in unread_us {
+            loss.unread.record(us * 1_000);
+        }
         loss.late.record_many(late_us * 1_000, 1_000);
         let mut collected = Collected::new(reads(1_000, 0), Series::default());
         collected.add(shard(1_000, SECOND_NS, loss));
