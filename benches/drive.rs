@@ -36,10 +36,7 @@ fn drive(c: &mut Criterion) {
     let mut group = c.benchmark_group("loop");
     group.throughput(Throughput::Elements(OPERATIONS));
     group.sample_size(20);
-    for (name, mix) in [
-        ("creates", Mix { create: 1, read: 0, update: 0, delete: 0 }),
-        ("mixed", Mix { create: 2, read: 3, update: 2, delete: 1 }),
-    ] {
+    for (name, mix) in [("creates", Mix::crud([1, 0, 0, 0])), ("mixed", Mix::crud([2, 3, 2, 1]))] {
         group.bench_function(name, |b| b.iter(|| run(&documents, mix)));
     }
     group.finish();

@@ -96,7 +96,7 @@ impl Load {
                 operations: Flagged::new("--ops", None),
                 warmup_ns: 0,
             },
-            mix: Flagged::new("--mix", Mix { create: 0, read: 1, update: 0, delete: 0 }),
+            mix: Flagged::new("--mix", Mix::crud([0, 1, 0, 0])),
             more_documents: "--docs",
             order: CrudOrder::Uniform,
         };

@@ -59,7 +59,7 @@ pub(super) fn replay(length: Length) -> Result<Measured, Broken> {
 
 /// The digest of all operations: that of the connections' digests, in order.
 fn digest(documents: &Arc<Documents>, operations: u64, threads: usize) -> Result<String, Broken> {
-    let mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
+    let mix = Mix::crud([2, 3, 2, 1]);
     let mut shards: Vec<Vec<Lane<Digesting>>> = (0..threads).map(|_| Vec::new()).collect();
     for connection in 0..CONNECTIONS {
         let budget = Budget::Counted(mix.split(operations / CONNECTIONS as u64));

@@ -1,70 +1,180 @@
 //! How many operations of each kind are left, and which kind comes next.
 
 use crate::generate::{Stream, below, mix};
-use crate::op::OpKind;
+use crate::op::{Class, OpKind};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Index;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Separates the draws of shared budgets from other uses of the same seed.
 const SHARED: u64 = u64::from_be_bytes(*b"mixed up");
 
-/// The kinds in a mix, in the order of its weights.
-const KINDS: [OpKind; 4] = [OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete];
+/// The number of kinds that can be in a mix.
+const KINDS_MIXED: usize = {
+    let (mut count, mut place) = (0, 0);
+    while place < OpKind::COUNT {
+        count += OpKind::ALL[place].weight().is_some() as usize;
+        place += 1;
+    }
+    count
+};
 
-/// Relative weights of single-document operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mix {
-    /// Weight of creates.
-    pub create: u64,
-    /// Weight of reads.
-    pub read: u64,
-    /// Weight of updates.
-    pub update: u64,
-    /// Weight of deletes.
-    pub delete: u64,
+/// A number for each kind that can be in a mix of single-document operations: its relative weight,
+/// or how many operations there are of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "BTreeMap<OpKind, u64>", try_from = "BTreeMap<OpKind, u64>")]
+pub struct Mix([u64; KINDS_MIXED]);
+
+/// A mix with a kind that cannot be in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} cannot be in a mix")]
+pub struct Unmixable(OpKind);
+
+impl From<Mix> for BTreeMap<OpKind, u64> {
+    fn from(mix: Mix) -> Self {
+        mix.shown().collect()
+    }
+}
+
+impl TryFrom<BTreeMap<OpKind, u64>> for Mix {
+    type Error = Unmixable;
+
+    fn try_from(weights: BTreeMap<OpKind, u64>) -> Result<Self, Unmixable> {
+        match weights.keys().find(|kind| kind.weight().is_none()) {
+            Some(kind) => Err(Unmixable(*kind)),
+            None => Ok(weights.into_iter().collect()),
+        }
+    }
+}
+
+impl FromIterator<(OpKind, u64)> for Mix {
+    /// Kinds that cannot be in a mix are left out; those that are missing have 0.
+    fn from_iter<I: IntoIterator<Item = (OpKind, u64)>>(weights: I) -> Self {
+        let mut mix = Self::default();
+        for (kind, weight) in weights {
+            if let Some(place) = Self::place(kind) {
+                mix.0[place] = weight;
+            }
+        }
+        mix
+    }
+}
+
+impl Index<OpKind> for Mix {
+    type Output = u64;
+
+    #[inline]
+    fn index(&self, kind: OpKind) -> &u64 {
+        Self::place(kind).map_or(&0, |place| &self.0[place])
+    }
 }
 
 impl fmt::Display for Mix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { create, read, update, delete } = self;
-        write!(f, "create {create} · read {read} · update {update} · delete {delete}")
+        let words = self.shown().map(|(kind, weight)| format!("{kind} {weight}"));
+        f.write_str(&words.collect::<Vec<_>>().join(" · "))
     }
 }
 
 impl Mix {
-    /// The weights in the order create, read, update, delete.
-    pub const fn weights(&self) -> [u64; 4] {
-        [self.create, self.read, self.update, self.delete]
+    /// The kinds that can be in a mix, in the order of the table of kinds.
+    pub const KINDS: [OpKind; KINDS_MIXED] = {
+        let (mut kinds, mut count, mut place) = ([OpKind::Create; KINDS_MIXED], 0, 0);
+        while place < OpKind::COUNT {
+            if OpKind::ALL[place].weight().is_some() {
+                kinds[count] = OpKind::ALL[place];
+                count += 1;
+            }
+            place += 1;
+        }
+        kinds
+    };
+
+    /// The usual weights, as the table of kinds has them.
+    pub fn usual() -> Self {
+        Self::KINDS.into_iter().map(|kind| (kind, kind.weight().unwrap_or(0))).collect()
     }
 
-    /// The weight of operations of this kind.
-    pub fn weight(&self, kind: OpKind) -> u64 {
-        KINDS.iter().position(|&it| it == kind).map_or(0, |place| self.weights()[place])
+    /// Creates, reads, updates and deletes, in this order.
+    pub const fn crud([create, read, update, delete]: [u64; 4]) -> Self {
+        let mut weights = [0; KINDS_MIXED];
+        let mut place = 0;
+        while place < KINDS_MIXED {
+            weights[place] = match Self::KINDS[place] {
+                OpKind::Create => create,
+                OpKind::Read => read,
+                OpKind::Update => update,
+                OpKind::Delete => delete,
+                _ => 0,
+            };
+            place += 1;
+        }
+        Self(weights)
+    }
+
+    #[inline]
+    fn place(kind: OpKind) -> Option<usize> {
+        Self::KINDS.iter().position(|&it| it == kind)
+    }
+
+    /// The kinds with their numbers, without those that neither are in this mix nor usually are.
+    fn shown(self) -> impl Iterator<Item = (OpKind, u64)> {
+        let of = Self::KINDS.into_iter().zip(self.0);
+        of.filter(|(kind, number)| *number > 0 || kind.weight() > Some(0))
+    }
+
+    /// Each number by another one.
+    fn map(self, of: impl FnMut(u64) -> u64) -> Self {
+        Self(self.0.map(of))
+    }
+
+    /// All numbers together.
+    pub fn sum(&self) -> u64 {
+        self.sum_of(|_| true)
+    }
+
+    /// The numbers of all kinds for which `wanted` holds, together.
+    pub fn sum_of(&self, wanted: impl Fn(Class) -> bool) -> u64 {
+        let of = Self::KINDS.into_iter().zip(self.0);
+        of.filter(|(kind, _)| wanted(kind.class())).fold(0, |sum, (_, it)| it.saturating_add(sum))
+    }
+
+    /// The greatest number.
+    pub fn most(&self) -> u64 {
+        self.0.into_iter().max().unwrap_or(0)
+    }
+
+    /// One operation of this kind less.
+    #[inline]
+    pub fn take_one(&mut self, kind: OpKind) {
+        if let Some(place) = Self::place(kind) {
+            self.0[place] = self.0[place].saturating_sub(1);
+        }
     }
 
     /// The share of connection `k` of `connections` in `operations`: if a kind does not divide
     /// evenly, the first connections get one more.
-    pub fn parts(&self, operations: u64, (k, connections): (usize, usize)) -> [u64; 4] {
+    pub fn parts(&self, operations: u64, (k, connections): (usize, usize)) -> Self {
         self.split(operations).map(|count| share(count, k, connections))
     }
 
     /// Splits `operations` by weight: each kind gets its exact share rounded down, and the rest
     /// goes one each to the largest remainders (Hamilton's method), never to weight zero.
-    pub fn split(&self, operations: u64) -> [u64; 4] {
-        let weights = self.weights();
-        let sum: u128 = weights.iter().map(|&w| u128::from(w)).sum();
+    pub fn split(&self, operations: u64) -> Self {
+        let sum: u128 = self.0.iter().map(|&weight| u128::from(weight)).sum();
         if sum == 0 {
-            return [0; 4];
+            return Self::default();
         }
-        let exact = weights.map(|weight| u128::from(weight) * u128::from(operations));
+        let exact = self.0.map(|weight| u128::from(weight) * u128::from(operations));
         let mut counts = exact.map(|share| (share / sum) as u64);
-        let mut order = [0, 1, 2, 3];
+        let mut order: [usize; KINDS_MIXED] = std::array::from_fn(|place| place);
         order.sort_by_key(|&i| std::cmp::Reverse(exact[i] % sum));
         let left = operations - counts.iter().sum::<u64>();
         order.iter().take(left as usize).for_each(|&i| counts[i] += 1);
-        counts
+        Self(counts)
     }
 }
 
@@ -78,7 +188,7 @@ pub(super) const fn share(all: u64, k: usize, connections: usize) -> u64 {
 #[derive(Clone, Debug)]
 pub enum Budget {
     /// This many of each kind, in random order.
-    Counted([u64; 4]),
+    Counted(Mix),
     /// The same for several connections of one thread: the next free one takes the next operation.
     Shared(Arc<SharedBudget>),
     /// Each operation drawn by weight, without limit.
@@ -89,7 +199,7 @@ pub enum Budget {
 /// whichever connection takes them, as long as each has a document for its kind.
 #[derive(Debug)]
 pub struct SharedBudget {
-    left: [AtomicU64; 4],
+    left: [AtomicU64; KINDS_MIXED],
     seed: u64,
     drawn: AtomicU64,
 }
@@ -98,36 +208,41 @@ impl Budget {
     /// How many operations it has, if they are counted for this connection alone.
     pub fn counted(&self) -> Option<u64> {
         match self {
-            Self::Counted(left) => Some(left.iter().sum()),
+            Self::Counted(left) => Some(left.sum()),
             Self::Shared(_) | Self::Endless(_) => None,
         }
     }
 
     /// The joint budget of connections with the budgets `parts`.
     pub fn shared(parts: impl Iterator<Item = Self>, seed: u64) -> Self {
-        let mut left = [0; 4];
+        let mut left = [0; KINDS_MIXED];
         for part in parts {
             if let Self::Endless(_) = part {
                 return part;
             }
-            left.iter_mut().zip(part.parts()).for_each(|(sum, part)| *sum += part);
+            left.iter_mut().zip(part.left().0).for_each(|(sum, part)| *sum += part);
         }
         let left = left.map(AtomicU64::new);
         Self::Shared(Arc::new(SharedBudget { left, seed, drawn: AtomicU64::new(0) }))
     }
 
-    /// How many of `kind` are left, or its weight.
-    pub fn left(&self, kind: OpKind) -> u64 {
-        let parts = self.parts();
-        KINDS.iter().position(|&k| k == kind).map_or(0, |i| parts[i])
+    /// How many of each kind are left, or their weights.
+    pub fn left(&self) -> Mix {
+        match self {
+            Self::Counted(left) => *left,
+            Self::Shared(shared) => {
+                Mix(shared.left.each_ref().map(|left| left.load(Ordering::Relaxed)))
+            }
+            Self::Endless(mix) => *mix,
+        }
     }
 
     /// The smallest change that makes `left` correct after an operation of `kind`.
     pub fn spend(&mut self, kind: OpKind) {
-        let Some(i) = KINDS.iter().position(|&k| k == kind) else { return };
         match self {
-            Self::Counted(left) => left[i] = left[i].saturating_sub(1),
+            Self::Counted(left) => left.take_one(kind),
             Self::Shared(shared) => {
+                let Some(i) = Mix::place(kind) else { return };
                 // Only one thread draws from it.
                 let left = shared.left[i].load(Ordering::Relaxed);
                 shared.left[i].store(left.saturating_sub(1), Ordering::Relaxed);
@@ -138,8 +253,8 @@ impl Budget {
 
     /// Draws a kind that `possible` allows, with a probability proportional to how many are left.
     pub fn draw(&self, stream: &mut Stream, possible: impl Fn(OpKind) -> bool) -> Option<OpKind> {
-        let mut parts = self.parts();
-        for (part, kind) in parts.iter_mut().zip(KINDS) {
+        let mut parts = self.left().0;
+        for (part, kind) in parts.iter_mut().zip(Mix::KINDS) {
             if *part > 0 && !possible(kind) {
                 *part = 0;
             }
@@ -150,21 +265,13 @@ impl Budget {
             Self::Counted(_) | Self::Endless(_) => stream.draw(),
         };
         let mut place = below(draw, sum);
-        for (part, kind) in parts.into_iter().zip(KINDS) {
+        for (part, kind) in parts.into_iter().zip(Mix::KINDS) {
             if place < part {
                 return Some(kind);
             }
             place -= part;
         }
         None
-    }
-
-    fn parts(&self) -> [u64; 4] {
-        match self {
-            Self::Counted(left) => *left,
-            Self::Shared(shared) => shared.left.each_ref().map(|left| left.load(Ordering::Relaxed)),
-            Self::Endless(mix) => mix.weights(),
-        }
     }
 }
 
@@ -180,23 +287,39 @@ impl SharedBudget {
 mod tests {
     use super::*;
 
-    const fn weights(create: u64, read: u64, update: u64, delete: u64) -> Mix {
-        Mix { create, read, update, delete }
+    fn weights(create: u64, read: u64, update: u64, delete: u64) -> Mix {
+        Mix::crud([create, read, update, delete])
+    }
+
+    fn counted(left: [u64; 4]) -> Budget {
+        Budget::Counted(Mix::crud(left))
     }
 
     #[test]
     fn the_split_is_exact_and_never_touches_weight_zero() {
-        assert_eq!(weights(2, 3, 2, 1).split(10_000), [2500, 3750, 2500, 1250]);
-        assert_eq!(weights(2, 2, 3, 3).split(1000), [200, 200, 300, 300]);
-        assert_eq!(weights(1, 1, 0, 1).split(10).iter().sum::<u64>(), 10);
-        assert_eq!(weights(1, 1, 0, 1).split(10)[2], 0);
-        assert_eq!(weights(29, 71, 0, 0).split(100), [29, 71, 0, 0]);
-        assert_eq!(weights(u64::MAX / 4, 1, 0, 0).split(7), [7, 0, 0, 0]);
+        assert_eq!(weights(2, 3, 2, 1).split(10_000), weights(2500, 3750, 2500, 1250));
+        assert_eq!(weights(2, 2, 3, 3).split(1000), weights(200, 200, 300, 300));
+        assert_eq!(weights(1, 1, 0, 1).split(10).sum(), 10);
+        assert_eq!(weights(1, 1, 0, 1).split(10)[OpKind::Update], 0);
+        assert_eq!(weights(29, 71, 0, 0).split(100), weights(29, 71, 0, 0));
+        assert_eq!(weights(u64::MAX / 4, 1, 0, 0).split(7), weights(7, 0, 0, 0));
+    }
+
+    #[test]
+    fn a_mix_is_stored_by_the_names_of_kinds() {
+        let mix = weights(1, 3, 0, 2);
+        let text = r#"{"create":1,"read":3,"update":0,"delete":2}"#;
+        assert_eq!(serde_json::to_string(&mix).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Mix>(text).unwrap(), mix);
+        assert_eq!(serde_json::from_str::<Mix>(r#"{"read":3}"#).unwrap(), weights(0, 3, 0, 0));
+        let told = serde_json::from_str::<Mix>(r#"{"scan":3}"#).unwrap_err().to_string();
+        assert!(told.starts_with("scan cannot be in a mix"), "{told}");
+        assert!(serde_json::from_str::<Mix>(r#"{"reed":3}"#).is_err());
     }
 
     #[test]
     fn a_counted_budget_is_spent_to_the_last() {
-        let mut budget = Budget::Counted([3, 5, 0, 2]);
+        let mut budget = counted([3, 5, 0, 2]);
         let mut stream = Stream::new(mix(1, 2, 3), 0);
         let mut seen = [0; OpKind::COUNT];
         while let Some(kind) = budget.draw(&mut stream, |_| true) {
@@ -208,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_shared_budget_is_spent_to_the_last_in_an_order_of_its_own() {
-        let parts = || [Budget::Counted([3, 5, 0, 2]), Budget::Counted([2, 0, 9, 1])];
+        let parts = || [counted([3, 5, 0, 2]), counted([2, 0, 9, 1])];
         let spend = |turns: fn(usize) -> usize| {
             let mut lanes = vec![Budget::shared(parts().into_iter(), 8); 3];
             let mut streams = [0, 1, 2].map(|k| Stream::new(mix(1, 2, k), 0));
@@ -222,7 +345,10 @@ mod tests {
         };
         let kinds = spend(|_| 0);
         let of = |kind| kinds.iter().filter(|&&k| k == kind).count();
-        assert_eq!(KINDS.map(of), [5, 5, 9, 3]);
+        assert_eq!(
+            Mix::KINDS.map(|kind| (kind, of(kind) as u64)).into_iter().collect::<Mix>(),
+            weights(5, 5, 9, 3)
+        );
         assert_eq!(spend(|n| n * n % 3), kinds);
         let endless = Budget::shared([Budget::Endless(weights(1, 0, 0, 0))].into_iter(), 8);
         assert!(matches!(endless, Budget::Endless(_)));

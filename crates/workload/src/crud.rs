@@ -5,7 +5,7 @@ use super::live::{Entry, Live};
 use super::verify::{self, Verifier};
 use super::{Check, FromSchemas, Workload};
 use crate::generate::{Stream, below, mix};
-use crate::op::{Answered, Failure, Finding, Key, Op, OpKind, Pen, Reply};
+use crate::op::{Answered, Class, Failure, Finding, Key, Op, OpKind, Pen, Reply};
 use crate::schema::Documents;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -46,12 +46,12 @@ pub(super) fn on_stored<P: Pen>(
     looks: bool,
     pen: &mut P,
 ) -> Op {
-    let token = (kind != OpKind::Read).then_some(entry.token);
-    let version = entry.version.wrapping_add(u32::from(kind == OpKind::Update));
+    let token = (kind.class() != Class::Read).then_some(entry.token);
+    let version = entry.version.wrapping_add(u32::from(kind.class() == Class::Update));
     documents.write_id(entry.key, pen.name());
-    match kind {
-        OpKind::Update => pen.document(token, documents.document(entry.key, version)),
-        OpKind::Read if looks => pen.look(),
+    match kind.class() {
+        Class::Update => pen.document(token, documents.document(entry.key, version)),
+        Class::Read if looks => pen.look(),
         _ => {}
     }
     Op { version, ..Op::single(kind, entry.key, token) }
@@ -134,13 +134,14 @@ pub(super) fn draw_kind(
     readable: usize,
 ) -> Option<OpKind> {
     let needed = || {
-        budget.left(OpKind::Read) + budget.left(OpKind::Update) > 0
-            && budget.left(OpKind::Create) == 0
+        let left = budget.left();
+        left.sum_of(|class| matches!(class, Class::Read | Class::Update)) > 0
+            && left.sum_of(|class| class == Class::Create) == 0
     };
-    budget.draw(stream, |kind| match kind {
-        OpKind::Read => readable > 0,
-        OpKind::Update => known > 0,
-        OpKind::Delete => known > 1 || known == 1 && !needed(),
+    budget.draw(stream, |kind| match kind.class() {
+        Class::Read => readable > 0,
+        Class::Update => known > 0,
+        Class::Delete => known > 1 || known == 1 && !needed(),
         _ => true,
     })
 }
@@ -158,11 +159,11 @@ impl Workload for Crud {
         let (known, readable) = (live.known(), live.readable());
         let kind = draw_kind(&self.budget, &mut self.stream, known, readable)?;
         self.budget.spend(kind);
-        let choices = match kind {
-            OpKind::Create => {
+        let choices = match kind.class() {
+            Class::Create => {
                 return Some(create(&self.documents, keys.take(), pen));
             }
-            OpKind::Read => readable,
+            Class::Read => readable,
             _ => known,
         };
         self.place = below(self.stream.draw(), choices as u64) as usize;
@@ -181,7 +182,7 @@ impl Workload for Crud {
         result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Check {
-        if op.kind == OpKind::Create {
+        if op.kind.class() == Class::Create {
             if let Ok(Reply { token, .. }) = result {
                 self.live.add(Entry::new(op.key, 0, token));
             }

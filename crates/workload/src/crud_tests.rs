@@ -73,21 +73,21 @@ fn every_counted_operation_is_done() {
         ([1, 1, 1, 1], 0),
         ([0, 0, 0, 7], 7),
     ] {
-        let done = run(workload(Budget::Counted(left), documents), usize::MAX);
+        let done = run(workload(Budget::Counted(Mix::crud(left)), documents), usize::MAX);
         assert_eq!(counts(&done), left.map(|count| count as usize), "{left:?} on {documents}");
     }
 }
 
 #[test]
 fn the_same_seed_gives_the_same_operations() {
-    let mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
+    let mix = Mix::crud([2, 3, 2, 1]);
     let ops = || run(workload(Budget::Endless(mix), 20), 500);
     assert_eq!(ops(), ops());
 }
 
 #[test]
 fn a_conflict_sets_the_document_aside_until_it_is_read() {
-    let mut crud = workload(Budget::Counted([0, 1, 2, 0]), 1);
+    let mut crud = workload(Budget::Counted(Mix::crud([0, 1, 2, 0])), 1);
     let mut draft = Draft::default();
     let mut conflicts = 0;
     while let Some(op) = crud.next(&mut draft) {

@@ -1,6 +1,6 @@
 //! Iron Cushion's order: updates and deletes go to the document last created or read.
 
-use super::budget::Budget;
+use super::budget::{Budget, Mix};
 use super::crud::{KeySequence, create, on_stored};
 use super::live::{Entry, Live};
 use super::{Check, Workload};
@@ -17,7 +17,7 @@ const OPERATIONS: u64 = u64::from_be_bytes(*b"iron ops");
 pub struct CurrentDocument {
     documents: Arc<Documents>,
     stream: Stream,
-    left: [u64; 4],
+    left: Mix,
     /// Documents to read, oldest first; `None` for deleted ones.
     entries: Vec<Option<Entry>>,
     /// How many of `entries` were bulk inserted.
@@ -35,7 +35,7 @@ impl CurrentDocument {
     pub fn new(
         documents: Arc<Documents>,
         (seed, connection): (u64, u64),
-        left: [u64; 4],
+        left: Mix,
         live: &Live,
         keys: KeySequence,
     ) -> Self {
@@ -58,7 +58,9 @@ impl CurrentDocument {
     /// Draws the next kind so that all counts can still be met: every delete needs its own create
     /// or read before it, and updates need a document until the last of them.
     fn draw(&mut self) -> Option<OpKind> {
-        let [creates, reads, updates, deletes] = self.left;
+        let [creates, reads, updates, deletes] =
+            [OpKind::Create, OpKind::Read, OpKind::Update, OpKind::Delete]
+                .map(|kind| self.left[kind]);
         let readable = self.next_read().is_some();
         let openers = creates + reads;
         let has_current = self.current.is_some();
@@ -86,8 +88,7 @@ impl CurrentDocument {
 impl Workload for CurrentDocument {
     fn next<P: Pen>(&mut self, pen: &mut P) -> Option<Op> {
         let kind = self.draw()?;
-        let index = kind.index() - OpKind::Create.index();
-        self.left[index] -= 1;
+        self.left.take_one(kind);
         if kind == OpKind::Create {
             return Some(create(&self.documents, self.keys.take(), pen));
         }

@@ -2,7 +2,7 @@
 
 use super::crud::{create, draw_kind, on_stored};
 use super::live::{Entry, Live};
-use super::mixed::{MIX, asked_again, budgets, check_mix, too_few_documents};
+use super::mixed::{asked_again, budgets, check_mix, too_few_documents};
 use super::verify::{self, Verifier};
 use super::{
     Budget, Check, Demand, DocumentsAsked, FromSchemas, KeySequence, LaneContext, Mix, Offer,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::generate::{Stream, below, mix, unit};
 use crate::mistake::Invalid;
-use crate::op::{Answered, Failure, Finding, Op, OpKind, Pen, Reply};
+use crate::op::{Answered, Class, Failure, Finding, Op, OpKind, Pen, Reply};
 use crate::schema::{Documents, Ids};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl StageWork for HotPlan {
     }
 
     fn does(&self, kind: OpKind) -> bool {
-        self.mix.weight(kind) > 0
+        self.mix[kind] > 0
     }
 
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {
@@ -152,7 +152,10 @@ impl Offer for HotPlan {
         &[("hot", "The same, but 1 % of the documents get 90 % of the reads")];
 
     fn demand(_: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
-        Ok(Arc::new(HotDemand { asked: asked.documents, mix: asked.mix.unwrap_or(MIX) }))
+        Ok(Arc::new(HotDemand {
+            asked: asked.documents,
+            mix: asked.mix.unwrap_or_else(Mix::usual),
+        }))
     }
 }
 
@@ -202,7 +205,7 @@ impl HotLane {
 
     /// Draws the document for an operation.
     fn choose(&mut self, kind: OpKind) -> (bool, usize) {
-        if kind == OpKind::Read {
+        if kind.class() == Class::Read {
             let (hot, cold) = (self.hot.readable(), self.cold.readable());
             let drawn = unit(self.stream.draw()) < READS;
             let is_hot = if hot == 0 || cold == 0 { hot > 0 } else { drawn };
@@ -221,7 +224,7 @@ impl Workload for HotLane {
         let readable = self.hot.readable() + self.cold.readable();
         let kind = draw_kind(&self.budget, &mut self.stream, known, readable)?;
         self.budget.spend(kind);
-        if kind == OpKind::Create {
+        if kind.class() == Class::Create {
             return Some(create(&self.documents, self.keys.take(), pen));
         }
         self.place = self.choose(kind);
@@ -236,7 +239,7 @@ impl Workload for HotLane {
         result: Result<Reply, Failure>,
         answered: &Answered<'_>,
     ) -> Check {
-        if op.kind == OpKind::Create {
+        if op.kind.class() == Class::Create {
             if let Ok(Reply { token, .. }) = result {
                 self.cold.add(Entry::new(op.key, 0, token));
                 self.warm_up();
@@ -283,7 +286,7 @@ mod tests {
 
     #[test]
     fn one_in_a_hundred_documents_gets_nine_in_ten_reads() {
-        let mut lane = lane(1_000, Mix { create: 0, read: 1, update: 0, delete: 0 });
+        let mut lane = lane(1_000, Mix::crud([0, 1, 0, 0]));
         let mut reads = BTreeMap::<u64, u64>::new();
         let draws = 100_000;
         for _ in 0..draws {
@@ -301,13 +304,13 @@ mod tests {
 
     #[test]
     fn one_in_a_hundred_stays_hot_while_documents_come_and_go() {
-        let mut lane = lane(300, Mix { create: 3, read: 1, update: 2, delete: 2 });
+        let mut lane = lane(300, Mix::crud([3, 1, 2, 2]));
         for _ in 0..20_000 {
             step(&mut lane);
         }
         let (hot, cold) = (lane.hot.readable(), lane.cold.readable());
         assert!(hot * ONE_IN >= hot + cold && cold > 1_000, "{hot} of {}", hot + cold);
-        let mut lane = self::lane(200, Mix { create: 0, read: 0, update: 0, delete: 1 });
+        let mut lane = self::lane(200, Mix::crud([0, 0, 0, 1]));
         for _ in 0..200 {
             step(&mut lane);
         }
@@ -324,7 +327,7 @@ mod tests {
                 warmup_ns: 0,
             };
             let mut mistakes = Vec::new();
-            HotDemand { asked, mix: MIX }.check_shares(4, &mut mistakes);
+            HotDemand { asked, mix: Mix::usual() }.check_shares(4, &mut mistakes);
             mistakes.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(mistakes(400, None), Vec::<String>::new());

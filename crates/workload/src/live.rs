@@ -1,6 +1,6 @@
 //! The documents that one connection has in the database, with the data needed to use them.
 
-use crate::op::{Failure, Key, OpKind, Reply, Token};
+use crate::op::{Class, Failure, Key, OpKind, Reply, Token};
 use std::collections::BTreeMap;
 
 /// A document: its key, version and token. 32 bytes.
@@ -57,9 +57,9 @@ impl Doubt {
 
     /// What a failed operation may have done.
     pub(super) const fn after(kind: OpKind, failure: Failure) -> Self {
-        match kind {
+        match kind.class() {
             _ if failure.refuses() => Self::None,
-            OpKind::Delete => Self::Delete,
+            Class::Delete => Self::Delete,
             _ => Self::Update,
         }
     }
@@ -176,8 +176,8 @@ impl Live {
         (kind, result): (OpKind, Result<Reply, Failure>),
         version: Option<u32>,
     ) -> bool {
-        match (kind, result) {
-            (OpKind::Read, Ok(Reply { token, .. })) => {
+        match (kind.class(), result) {
+            (Class::Read, Ok(Reply { token, .. })) => {
                 let entry = self.at(place);
                 if place >= self.known() || token.is_some_and(|it| it != entry.token) {
                     let (entry, doubt) = (*entry, self.doubt(place));
@@ -189,12 +189,12 @@ impl Live {
                     self.set(place, version.unwrap_or(entry.version), token);
                 }
             }
-            (OpKind::Update, Ok(Reply { token, .. })) => {
+            (Class::Update, Ok(Reply { token, .. })) => {
                 let Entry { key, version, .. } = *self.at(place);
                 self.late.remove(&key);
                 self.set(place, version.wrapping_add(1), token);
             }
-            (OpKind::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => {
+            (Class::Delete, Ok(_)) | (_, Err(Failure::NotFound)) => {
                 let key = self.at(place).key;
                 self.late.remove(&key);
                 self.remove(place);
@@ -202,7 +202,7 @@ impl Live {
             }
             // A read will show whether the write was carried out or another client changed the
             // document.
-            (OpKind::Update | OpKind::Delete, Err(failure)) => {
+            (Class::Update | Class::Delete, Err(failure)) => {
                 self.lose(place, Doubt::after(kind, failure));
             }
             _ => {}

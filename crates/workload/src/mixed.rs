@@ -9,7 +9,7 @@ use super::{
 };
 use crate::generate::mix;
 use crate::mistake::{Flagged, Invalid};
-use crate::op::OpKind;
+use crate::op::{Class, OpKind};
 use crate::schema::Ids;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -55,7 +55,8 @@ impl MixedPlan {
         let left = self.mix.split(each);
         let inserted = stock.inserted();
         let make = |(k, live): (usize, Live)| {
-            let keys = KeySequence { next: inserted + k as u64 * left[0], step: 1 };
+            let next = inserted + k as u64 * left[OpKind::Create];
+            let keys = KeySequence { next, step: 1 };
             let of = (cx.seed, k as u64);
             CurrentDocument::new(cx.documents.clone(), of, left, &live, keys)
         };
@@ -80,7 +81,7 @@ impl MixedPlan {
         };
         let shelves: Vec<Arc<Shelf>> = shelves.into_iter().enumerate().map(shelf).collect();
         // Those that are open hold a document each, and the others shall find one.
-        let creates_only = self.mix.weights()[1..] == [0; 3];
+        let creates_only = self.mix.sum_of(|class| class != Class::Create) == 0;
         let most = if creates_only { u64::MAX } else { inserted / DOCUMENTS_EACH };
         let all = usize::try_from(most).unwrap_or(usize::MAX).max(cx.connections);
         let make = |(k, budget): (usize, Budget)| {
@@ -123,9 +124,6 @@ const DOCUMENTS_EACH: u64 = 10;
 
 /// The largest weight.
 const MOST_WEIGHT: u64 = 1_000_000_000;
-
-/// The default weights.
-pub(super) const MIX: Mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
 
 /// A request for mixed operations.
 #[derive(Clone, Copy, Debug)]
@@ -170,7 +168,7 @@ impl Offer for MixedPlan {
     fn demand(_: &str, asked: &RunAsked) -> Result<Arc<dyn Demand>, Invalid> {
         Ok(Arc::new(MixedDemand {
             asked: asked.documents,
-            mix: Flagged::new("--mix", asked.mix.unwrap_or(MIX)),
+            mix: Flagged::new("--mix", asked.mix.unwrap_or_else(Mix::usual)),
             more_documents: asked.documents.documents.flag,
             order: CrudOrder::Uniform,
         }))
@@ -200,8 +198,10 @@ pub(super) fn too_few_documents(
         let keys = fill.keys(k, connections);
         let inserted = keys.end - keys.start;
         match budget(k) {
-            Budget::Counted([creates, reads, updates, deletes]) => {
-                let there = inserted + creates;
+            Budget::Counted(left) => {
+                let there = inserted + left.sum_of(|class| class == Class::Create);
+                let deletes = left.sum_of(|class| class == Class::Delete);
+                let others = |class| matches!(class, Class::Read | Class::Update);
                 if deletes > there {
                     let problem =
                         format!("{deletes} docs deleted > {there} docs inserted per connection");
@@ -210,9 +210,12 @@ pub(super) fn too_few_documents(
                     );
                     return Some(Invalid::new(mix, problem, cure));
                 }
-                (there == 0 && reads + updates > 0).then(nothing)
+                (there == 0 && left.sum_of(others) > 0).then(nothing)
             }
-            Budget::Endless(weights) => (inserted == 0 && weights.create == 0).then(nothing),
+            Budget::Endless(weights) => {
+                let creates = weights.sum_of(|class| class == Class::Create);
+                (inserted == 0 && creates == 0).then(nothing)
+            }
             Budget::Shared(_) => None,
         }
     })
@@ -233,10 +236,9 @@ pub(super) fn budgets(cx: &LaneContext, own: impl Fn(usize) -> Budget) -> Vec<Bu
 
 /// What is wrong with a stored mix of `operations`.
 pub(super) fn check_mix(mix: Mix, operations: Option<u64>, mistakes: &mut Vec<Invalid>) {
-    let weights = mix.weights();
-    if weights == [0; 4] || weights.iter().any(|&weight| weight > MOST_WEIGHT) {
+    if mix.sum() == 0 || mix.most() > MOST_WEIGHT {
         let cure = "give weights up to 1G, one of them above 0";
-        mistakes.push(Invalid::new("mix", format!("weights of {weights:?}"), cure));
+        mistakes.push(Invalid::new("mix", format!("the weights {mix}"), cure));
     }
     let operations = Flagged::new("operations", operations.unwrap_or(1));
     mistakes.extend(operations.out_of_range(1, MOST_DOCUMENTS));
@@ -269,7 +271,7 @@ impl StageWork for MixedPlan {
     }
 
     fn does(&self, kind: OpKind) -> bool {
-        self.mix.weight(kind) > 0
+        self.mix[kind] > 0
     }
 
     fn operations(&self, k: usize, connections: usize) -> Option<u64> {
@@ -338,16 +340,16 @@ mod tests {
             weights in proptest::array::uniform4(0u64..5),
         ) {
             prop_assume!(weights != [0; 4]);
-            let [create, read, update, delete] = weights;
-            let mix = Mix { create, read, update, delete };
+            let mix = Mix::crud(weights);
             let (operations, order) = (Some(operations), CrudOrder::Uniform);
             let mixed = MixedPlan { mix, operations, order };
-            let mut sums = [0; 4];
+            let mut sums = [0; Mix::KINDS.len()];
             for k in 0..connections {
                 let Budget::Counted(part) = mixed.budget(k, connections) else { unreachable!() };
-                sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+                sums.iter_mut().zip(Mix::KINDS).for_each(|(sum, kind)| *sum += part[kind]);
             }
-            prop_assert_eq!(sums, mix.split(operations.unwrap_or(0)));
+            let split = mix.split(operations.unwrap_or(0));
+            prop_assert_eq!(sums, Mix::KINDS.map(|kind| split[kind]));
         }
     }
 }

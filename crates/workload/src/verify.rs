@@ -5,7 +5,7 @@
 
 use super::live::{Doubt, Entry, Live};
 use super::{Check, FromSchemas, Original};
-use crate::op::{Answered, Failure, Finding, OpKind, Reply, Token};
+use crate::op::{Answered, Class, Failure, Finding, OpKind, Reply, Token};
 use crate::schema::Documents;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -73,12 +73,12 @@ impl<O: Original> Verifier<O> {
         (kind, result): (OpKind, Result<Reply, Failure>),
         answered: &Answered<'_>,
     ) -> Verified {
-        match (kind, result) {
-            (OpKind::Read, Ok(reply)) => match answered.document {
+        match (kind.class(), result) {
+            (Class::Read, Ok(reply)) => match answered.document {
                 Some(document) => self.read((entry, doubt), reply.token, document),
                 None => Verified::UNCHECKED,
             },
-            (OpKind::Read | OpKind::Update | OpKind::Delete, Err(Failure::NotFound)) => {
+            (Class::Read | Class::Update | Class::Delete, Err(Failure::NotFound)) => {
                 let check = if doubt.may_delete() {
                     Check::Checked(Ok(()))
                 } else {

@@ -146,12 +146,12 @@ fn spec(args: &Cushion, command: &str) -> (PlanSpec, Vec<Invalid>) {
         },
         mix: Flagged::new(
             "--delete_weight",
-            Mix {
-                create: args.create_weight,
-                read: args.read_weight,
-                update: args.update_weight,
-                delete: args.delete_weight,
-            },
+            Mix::crud([
+                args.create_weight,
+                args.read_weight,
+                args.update_weight,
+                args.delete_weight,
+            ]),
         ),
         more_documents: "--num_bulk_insert_operations",
         order: CrudOrder::Current,

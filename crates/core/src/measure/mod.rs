@@ -5,6 +5,7 @@
 mod backlog;
 mod connection;
 mod counts;
+mod figure;
 mod growth;
 mod hiccup;
 mod histogram;
@@ -27,6 +28,7 @@ mod visibility;
 pub use backlog::Backlog;
 pub use connection::{ConnectionTimes, PhaseTable};
 pub use counts::{BodyBytes, Wire};
+pub use figure::{Count, Counted, Percentile, Shown};
 pub use growth::{FillLog, Growth, GrowthPoint, SizePoint};
 pub use hiccup::{HiccupMeter, Hiccups};
 pub use histogram::{Histogram, HistogramError, Kept, earned};

@@ -1,56 +1,71 @@
 //! The immutable result of one stage, per kind of operation.
 
 use super::counts::{BodyBytes, Wire};
+use super::figure::{Percentile, Shown};
 use super::histogram::Histogram;
 use super::interval::{FailedTimes, Interval, KindInterval};
 use crate::op::{Failure, Finding, OpKind, Reason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A distribution of times in microseconds, with the histogram it was read from.
-///
-/// A percentile with fewer than ten samples beyond it is `null`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
-    /// The number of samples: requests.
-    pub samples: u64,
-    /// The least time.
-    pub min_us: f64,
-    /// The mean.
-    pub mean_us: f64,
-    /// The median.
-    pub p50_us: Option<f64>,
-    /// The 90th percentile.
-    pub p90_us: Option<f64>,
-    /// The 95th percentile.
-    pub p95_us: Option<f64>,
-    /// The 99th percentile.
-    pub p99_us: Option<f64>,
-    /// The 99.9th percentile.
-    pub p99_9_us: Option<f64>,
-    /// The greatest time.
-    pub max_us: f64,
-    /// `HdrHistogram`, V2, deflated, base64; values in nanoseconds.
-    pub histogram: Histogram,
+macro_rules! percentiles {
+    ($($(#[$doc:meta])* $field:ident: $name:literal, $percent:literal, $shown:ident;)*) => {
+        /// A distribution of times in microseconds, with the histogram it was read from.
+        ///
+        /// A percentile with fewer than ten samples beyond it is `null`.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        pub struct Latency {
+            /// The number of samples: requests.
+            pub samples: u64,
+            /// The least time.
+            pub min_us: f64,
+            /// The mean.
+            pub mean_us: f64,
+            $($(#[$doc])* pub $field: Option<f64>,)*
+            /// The greatest time.
+            pub max_us: f64,
+            /// `HdrHistogram`, V2, deflated, base64; values in nanoseconds.
+            pub histogram: Histogram,
+        }
+
+        impl Latency {
+            /// Every percentile, from the lowest to the highest.
+            pub const PERCENTILES: [Percentile; [$($percent),*].len()] = [$(Percentile {
+                name: $name,
+                percent: $percent,
+                shown: Shown::$shown,
+                of: |times| times.$field,
+            }),*];
+
+            /// Computes the percentiles of a histogram.
+            pub fn new(histogram: Histogram) -> Self {
+                let earned =
+                    |p: f64| histogram.earns(p).then(|| micros(histogram.percentile(p)));
+                Self {
+                    samples: histogram.len(),
+                    min_us: micros(histogram.min()),
+                    mean_us: (histogram.mean() / 10.0).round() / 100.0,
+                    $($field: earned($percent),)*
+                    max_us: micros(histogram.max()),
+                    histogram,
+                }
+            }
+        }
+    };
 }
 
-impl Latency {
-    /// Computes the percentiles of a histogram.
-    pub fn new(histogram: Histogram) -> Self {
-        let earned = |p: f64| histogram.earns(p).then(|| micros(histogram.percentile(p)));
-        Self {
-            samples: histogram.len(),
-            min_us: micros(histogram.min()),
-            mean_us: (histogram.mean() / 10.0).round() / 100.0,
-            p50_us: earned(50.0),
-            p90_us: earned(90.0),
-            p95_us: earned(95.0),
-            p99_us: earned(99.0),
-            p99_9_us: earned(99.9),
-            max_us: micros(histogram.max()),
-            histogram,
-        }
-    }
+// A percentile is its line here: its key in records, its name, and which tables have it.
+percentiles! {
+    /// The median.
+    p50_us: "p50", 50.0, Always;
+    /// The 90th percentile.
+    p90_us: "p90", 90.0, Text;
+    /// The 95th percentile.
+    p95_us: "p95", 95.0, Detail;
+    /// The 99th percentile.
+    p99_us: "p99", 99.0, Always;
+    /// The 99.9th percentile.
+    p99_9_us: "p99.9", 99.9, Wide;
 }
 
 /// Nanoseconds as microseconds with two decimals.

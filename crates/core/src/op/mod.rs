@@ -6,6 +6,7 @@
 mod draft;
 mod failure;
 mod finding;
+mod kind;
 mod pen;
 mod plain;
 mod token;
@@ -15,91 +16,13 @@ mod way;
 pub use draft::Draft;
 pub use failure::{Failure, Reason};
 pub use finding::Finding;
+pub use kind::{Class, OpKind};
 pub use pen::{Fields, Pen, each_member};
 pub use plain::{plain, steers};
 pub use token::Token;
 pub use way::Way;
 
-use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::ops::Range;
-
-/// The kind of an operation. Its number indexes every per-kind table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[repr(u8)]
-pub enum OpKind {
-    /// Many documents in one request.
-    BulkInsert,
-    /// One new document.
-    Create,
-    /// One document by its key.
-    Read,
-    /// A new version of one document.
-    Update,
-    /// The removal of one document.
-    Delete,
-    /// Documents in the order of their identifiers, from one on.
-    Scan,
-    /// A read and an update of the same document, timed as one. Its parts count as themselves.
-    ReadModifyWrite,
-    /// The comparison of what was read with what was written. Nothing is sent for it.
-    Verify,
-    /// Any HTTP request.
-    Request,
-}
-
-impl OpKind {
-    /// Every kind, in report order.
-    pub const ALL: [Self; 9] = [
-        Self::BulkInsert,
-        Self::Create,
-        Self::Read,
-        Self::Update,
-        Self::Delete,
-        Self::Scan,
-        Self::ReadModifyWrite,
-        Self::Verify,
-        Self::Request,
-    ];
-    /// Those that every database should have: all that is done to stored documents.
-    pub const ON_DOCUMENTS: [Self; 6] =
-        [Self::BulkInsert, Self::Create, Self::Read, Self::Update, Self::Delete, Self::Scan];
-    /// The number of kinds: the length of every per-kind table.
-    pub const COUNT: usize = Self::ALL.len();
-
-    /// The name used in flags, JSON and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::BulkInsert => "bulk_insert",
-            Self::Create => "create",
-            Self::Read => "read",
-            Self::Update => "update",
-            Self::Delete => "delete",
-            Self::Scan => "scan",
-            Self::ReadModifyWrite => "read_modify_write",
-            Self::Verify => "verify",
-            Self::Request => "request",
-        }
-    }
-
-    /// Whether an operation of this kind is one request to the server. The others are made of
-    /// such requests or of what they brought, and must not be counted with them.
-    pub const fn is_request(self) -> bool {
-        !matches!(self, Self::ReadModifyWrite | Self::Verify)
-    }
-
-    /// The index into per-kind tables.
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-}
-
-impl fmt::Display for OpKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// A document's number; drivers spell it as an identifier.
 pub type Key = u64;
@@ -201,14 +124,4 @@ pub struct Reply {
     pub accepted: bool,
     /// The documents that a scan has brought.
     pub rows: u32,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_follows_the_enum_order() {
-        assert!(OpKind::ALL.iter().enumerate().all(|(i, kind)| kind.index() == i));
-    }
 }

@@ -8,7 +8,7 @@ use crate::clock::{Clock, Nanos};
 use crate::driver::{Outcome, Session};
 use crate::journal::{Act, Entry, Fate, Writer};
 use crate::measure::{ConnectionTimes, FillLog, Probe, Recorder, Sample, Spell, Timing};
-use crate::op::{Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
+use crate::op::{Class, Failure, Finding, Op, OpKind, Part, Pen, Reply, Token};
 use crate::workload::{Check, Workload};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -254,9 +254,9 @@ fn note(
     result: Option<Result<Reply, Failure>>,
     rows: &[Result<Token, Failure>],
 ) {
-    let act = match op.kind {
-        OpKind::BulkInsert | OpKind::Create | OpKind::Update => Act::Write,
-        OpKind::Delete => Act::Delete,
+    let act = match op.kind.class() {
+        Class::Batch | Class::Create | Class::Update => Act::Write,
+        Class::Delete => Act::Delete,
         _ => return,
     };
     for (place, key) in (op.key..op.key + u64::from(op.documents)).enumerate() {
@@ -320,7 +320,7 @@ fn record(
         ok -= 1;
     }
     times.add(op.kind, timing, ok);
-    if let (OpKind::BulkInsert, Some(fill)) = (op.kind, &shared.fill) {
+    if let (Class::Batch, Some(fill)) = (op.kind.class(), &shared.fill) {
         fill.borrow_mut().add(timing.done.saturating_sub(shared.start), ok);
     }
     let sample = Sample {

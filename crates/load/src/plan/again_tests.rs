@@ -116,7 +116,7 @@ fn what_makes_no_sense_is_refused_by_its_member() {
         ("/stages", json!([]), "stages: there are 0"),
         ("/stages/0/batch", json!(0), "stages.0.batch: 0 is out of range"),
         ("/stages/0/documents", json!(u64::MAX), "stages.0.documents"),
-        ("/stages/1/mix/read", json!(u64::MAX), "stages.1.mix: weights"),
+        ("/stages/1/mix/read", json!(u64::MAX), "stages.1.mix: the weights"),
         ("/stages/1/length_ns", json!(0), "stages.1.pace: length_ns is 0"),
         ("/stages/2/operations", json!(0), "stages.2.operations: 0 is out of range"),
         (

@@ -61,7 +61,7 @@ impl Baseline {
         const fn time(percentile: u16) -> Quantity {
             all(Metric::Time(Span::Response, Statistic::Percentile(percentile)))
         }
-        [all(Metric::Throughput), time(500), time(990), all(Metric::Errors)]
+        [all(Metric::Throughput), time(500), time(990), all(Metric::ERRORS)]
     };
 
     /// The values of a figure that are known.

@@ -6,7 +6,7 @@ use crate::workload::mixed::{CrudOrder, MixedDemand};
 use crate::workload::{DocumentsAsked, FillDemand, Mix};
 use std::sync::Arc;
 
-const MIX: Mix = Mix { create: 2, read: 3, update: 2, delete: 1 };
+const MIX: Mix = Mix::crud([2, 3, 2, 1]);
 /// A default that tests replace.
 const NOTHING: DocumentsAsked = DocumentsAsked {
     documents: Flagged::new("--docs", 0),
@@ -69,8 +69,8 @@ fn mistakes(change: impl FnOnce(&mut Asked)) -> Vec<String> {
 
 #[test]
 fn what_cannot_be_carried_out_is_refused_by_flag() {
-    let read_only = Mix { create: 0, read: 1, update: 0, delete: 0 };
-    let delete_only = Mix { create: 0, read: 0, update: 0, delete: 1 };
+    let read_only = Mix::crud([0, 1, 0, 0]);
+    let delete_only = Mix::crud([0, 0, 0, 1]);
     assert_eq!(mistakes(|s| s.spec.connections.value = 0), ["--connections"]);
     assert_eq!(mistakes(|s| s.batch = 0), ["--batch"]);
     assert_eq!(mistakes(|s| s.spec.timeout_ns = 0), ["--timeout"]);
@@ -99,12 +99,15 @@ fn thresholds_are_read_and_need_something_to_judge() {
     };
     assert_eq!(judged(|_| ()), Vec::<String>::new());
     assert_eq!(judged(|s| s.operations = Some(0)), ["--fail-if"]);
-    assert_eq!(judged(|s| (s.documents, s.mix.delete) = (0, 0)), ["--fail-if", "--fail-if"]);
+    assert_eq!(
+        judged(|s| (s.documents, s.mix) = (0, Mix::crud([2, 3, 2, 0]))),
+        ["--fail-if", "--fail-if"]
+    );
 }
 
 #[test]
 fn every_legal_shape_is_a_plan() {
-    let read_only = Mix { create: 0, read: 1, update: 0, delete: 0 };
+    let read_only = Mix::crud([0, 1, 0, 0]);
     let stages = |change: fn(&mut Asked)| {
         let mut asked = asked();
         change(&mut asked);

@@ -1,14 +1,21 @@
 //! What of a run can be judged: `[SUBJECT.]METRIC`, such as `read.p99`.
 
 use super::threshold::{ThresholdError, wrong};
+use crate::measure::{Count, Latency};
 use crate::op::{Failure, OpKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// The metrics of the grammar, for error messages.
-const METRICS: &str = "p50, p90, p95, p99, p99.9, mean, max (after service. or lag. too), err, \
-                       a failure class such as conflict, unfinished, dropped, throughput";
+fn metrics() -> String {
+    let times = Statistic::all().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+    let counts = Count::ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
+    format!(
+        "{times} (after service. or lag. too), {counts}, a failure class such as conflict, \
+         dropped, throughput"
+    )
+}
 
 /// A metric of the operations of one kind, or of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,12 +32,10 @@ pub struct Quantity {
 pub enum Metric {
     /// A time per request.
     Time(Span, Statistic),
-    /// Documents that failed, for any reason.
-    Errors,
+    /// A count of operations, such as of those that failed.
+    Count(Count),
     /// Documents that failed with this class.
     Class(Failure),
-    /// Documents begun but not answered when the run ended.
-    Unfinished,
     /// Requests that were due and dropped.
     Dropped,
     /// Documents that succeeded, per second.
@@ -60,28 +65,28 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    pub(super) const ALL: [(&'static str, Self); 7] = [
-        ("p50", Self::Percentile(500)),
-        ("p90", Self::Percentile(900)),
-        ("p95", Self::Percentile(950)),
-        ("p99", Self::Percentile(990)),
-        ("p99.9", Self::Percentile(999)),
-        ("mean", Self::Mean),
-        ("max", Self::Max),
-    ];
+    /// Every statistic with its name.
+    pub(super) fn all() -> impl Iterator<Item = (&'static str, Self)> {
+        let percentiles = Latency::PERCENTILES.into_iter();
+        let percentiles = percentiles.map(|it| (it.name, Self::Percentile(it.tenths())));
+        percentiles.chain([("mean", Self::Mean), ("max", Self::Max)])
+    }
 
     fn name(self) -> &'static str {
-        Self::ALL.into_iter().find(|&(_, one)| one == self).map_or("p?", |(name, _)| name)
+        Self::all().find(|&(_, one)| one == self).map_or("p?", |(name, _)| name)
     }
 }
 
 impl Metric {
+    /// Documents that failed, for any reason.
+    pub const ERRORS: Self = Self::Count(Count::Failed);
+
     /// What is compared and drawn of each kind of operation, unless something else is asked for.
     pub const USUAL: [Self; 4] = [
         Self::Throughput,
         Self::Time(Span::Response, Statistic::Percentile(500)),
         Self::Time(Span::Response, Statistic::Percentile(990)),
-        Self::Errors,
+        Self::ERRORS,
     ];
 
     fn parse(text: &str) -> Option<Self> {
@@ -92,21 +97,26 @@ impl Metric {
         } else {
             (None, text.strip_prefix("response.").unwrap_or(text))
         };
-        if let Some((_, one)) = Statistic::ALL.into_iter().find(|&(name, _)| name == rest) {
+        if let Some((_, one)) = Statistic::all().find(|&(name, _)| name == rest) {
             return Some(Self::Time(span.unwrap_or(Span::Response), one));
         }
         match text {
-            "err" | "errors" => Some(Self::Errors),
-            "unfinished" => Some(Self::Unfinished),
+            "errors" => Some(Self::ERRORS),
             "dropped" => Some(Self::Dropped),
             "throughput" => Some(Self::Throughput),
-            name => Failure::ALL.into_iter().find(|class| class.name() == name).map(Self::Class),
+            name => Count::named(name).map(Self::Count).or_else(|| {
+                Failure::ALL.into_iter().find(|class| class.name() == name).map(Self::Class)
+            }),
         }
     }
 
     /// Whether more of it is better; of all others, less.
     pub const fn is_better_high(self) -> bool {
-        matches!(self, Self::Throughput)
+        match self {
+            Self::Throughput => true,
+            Self::Count(count) => count.is_better_high(),
+            Self::Time(..) | Self::Class(_) | Self::Dropped => false,
+        }
     }
 }
 
@@ -116,9 +126,8 @@ impl fmt::Display for Metric {
             Self::Time(Span::Response, one) => f.write_str(one.name()),
             Self::Time(Span::Service, one) => write!(f, "service.{}", one.name()),
             Self::Time(Span::Lag, one) => write!(f, "lag.{}", one.name()),
-            Self::Errors => f.write_str("err"),
+            Self::Count(count) => f.write_str(count.name()),
             Self::Class(class) => class.fmt(f),
-            Self::Unfinished => f.write_str("unfinished"),
             Self::Dropped => f.write_str("dropped"),
             Self::Throughput => f.write_str("throughput"),
         }
@@ -166,7 +175,7 @@ fn subject(left: &str) -> (Option<OpKind>, &str) {
         if first == "all" {
             return (None, rest);
         }
-        if let Some(kind) = OpKind::ALL.into_iter().find(|kind| kind.name() == first) {
+        if let Some(kind) = OpKind::named(first) {
             return (Some(kind), rest);
         }
     }
@@ -181,8 +190,8 @@ fn unknown(left: &str, name: &str) -> ThresholdError {
         let kinds = OpKind::ALL.map(OpKind::name).join(", ");
         return wrong(format!("no operation {first:?} in {left:?}"), format!("give all, {kinds}"));
     }
-    if name.is_empty() || OpKind::ALL.iter().any(|kind| kind.name() == name) || name == "all" {
-        return wrong(format!("no metric in {left:?}"), format!("give one of {METRICS}"));
+    if name.is_empty() || OpKind::named(name).is_some() || name == "all" {
+        return wrong(format!("no metric in {left:?}"), format!("give one of {}", metrics()));
     }
-    wrong(format!("no metric {name:?}"), format!("give one of {METRICS}"))
+    wrong(format!("no metric {name:?}"), format!("give one of {}", metrics()))
 }

@@ -5,6 +5,7 @@
 
 use super::quantity::{Metric, Quantity};
 use crate::clock::{Nanos, SECOND_NS};
+use crate::measure::Counted;
 use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -108,6 +109,11 @@ impl Limit {
             | (Metric::Throughput, Self::Number(_)) => Ok(()),
             (Metric::Time(..), _) => Err("give a time with its unit, such as 500us, 20ms or 1.5s"),
             (Metric::Throughput, _) => Err("give documents per second, such as 1000 or 10k"),
+            (Metric::Count(count), Self::Percent(_) | Self::Time(_))
+                if count.counted() == Counted::Bytes =>
+            {
+                Err("give a number of bytes, such as 0 or 10M")
+            }
             (_, Self::Percent(_) | Self::Number(_)) => Ok(()),
             (_, Self::Time(_)) => Err("give a share or a count, such as 0.1%, 0 or 10k"),
         }
@@ -229,6 +235,7 @@ impl TryFrom<String> for Threshold {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Count;
     use crate::op::Failure;
     use crate::plan::{Span, Statistic};
     use proptest::prelude::*;
@@ -300,17 +307,12 @@ mod tests {
 
     fn metrics() -> impl Strategy<Value = Metric> {
         let spans = [Span::Response, Span::Service, Span::Lag];
-        let time = (0..spans.len(), 0..Statistic::ALL.len())
-            .prop_map(move |(i, s)| Metric::Time(spans[i], Statistic::ALL[s].1));
+        let statistics: Vec<_> = Statistic::all().collect();
+        let time = (0..spans.len(), 0..statistics.len())
+            .prop_map(move |(i, s)| Metric::Time(spans[i], statistics[s].1));
+        let count = (0..Count::ALL.len()).prop_map(|count| Metric::Count(Count::ALL[count]));
         let class = (0..Failure::COUNT).prop_map(|class| Metric::Class(Failure::ALL[class]));
-        prop_oneof![
-            time,
-            class,
-            Just(Metric::Errors),
-            Just(Metric::Unfinished),
-            Just(Metric::Dropped),
-            Just(Metric::Throughput),
-        ]
+        prop_oneof![time, class, count, Just(Metric::Dropped), Just(Metric::Throughput),]
     }
 
     fn thresholds() -> impl Strategy<Value = Threshold> {
@@ -323,7 +325,8 @@ mod tests {
                 let limit = match (metric, percent) {
                     _ if number > 9e11 => Limit::Baseline(number / 1e12),
                     (Metric::Time(..), _) => Limit::Time(ns),
-                    (Metric::Throughput, _) | (_, false) => Limit::Number(number),
+                    (Metric::Throughput | Metric::Count(Count::Sent | Count::Received), _)
+                    | (_, false) => Limit::Number(number),
                     (_, true) => Limit::Percent(number),
                 };
                 Threshold {

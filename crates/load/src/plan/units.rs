@@ -1,6 +1,7 @@
 //! Numbers as people write them: `20k`, `1M`, `30s`, `5m`, `create=2,read=3`.
 
 use crate::clock::{Nanos, SECOND_NS};
+use crate::op::OpKind;
 use crate::workload::Mix;
 
 /// Reads a count: digits, optionally with `_` between them and `k`, `M` or `G` for powers of 1000.
@@ -104,28 +105,24 @@ pub fn rate(text: &str) -> Result<f64, String> {
 /// # Errors
 /// A message that says what a mix looks like.
 pub fn mix(text: &str) -> Result<Mix, String> {
-    let mut mix = Mix { create: 0, read: 0, update: 0, delete: 0 };
+    let mut weights = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (name, weight) = part.split_once('=').ok_or_else(|| {
             format!("{part:?} is not name=weight; give for example create=2,read=3")
         })?;
-        let place = match name.trim() {
-            "create" => &mut mix.create,
-            "read" => &mut mix.read,
-            "update" => &mut mix.update,
-            "delete" => &mut mix.delete,
-            other => {
-                return Err(format!(
-                    "{other:?} is not an operation; the mix is made of create, read, update, delete"
-                ));
-            }
-        };
-        *place = count(weight.trim())
+        let kind = Mix::KINDS.into_iter().find(|kind| kind.name() == name.trim());
+        let kind = kind.ok_or_else(|| {
+            let kinds = Mix::KINDS.map(OpKind::name).join(", ");
+            format!("{:?} is not an operation; the mix is made of {kinds}", name.trim())
+        })?;
+        let weight = count(weight.trim())
             .ok()
             .filter(|&weight| weight <= 1_000_000_000)
             .ok_or_else(|| format!("{weight:?} is not a weight; give a whole number up to 1G"))?;
+        weights.push((kind, weight));
     }
-    if mix.weights() == [0; 4] {
+    let mix: Mix = weights.into_iter().collect();
+    if mix.sum() == 0 {
         return Err(
             "all weights are zero; give at least one positive weight, such as read=1".into()
         );
@@ -222,8 +219,8 @@ mod tests {
     fn rates_and_mixes() {
         assert_eq!((rate("500"), rate("2.5k/s")), (Ok(500.0), Ok(2500.0)));
         assert!(rate("-5").is_err() && rate("inf").is_err() && rate("").is_err());
-        assert_eq!(mix("read=1").unwrap().weights(), [0, 1, 0, 0]);
-        assert_eq!(mix("create=2, read=3,update=2,delete=1").unwrap().weights(), [2, 3, 2, 1]);
+        assert_eq!(mix("read=1").unwrap(), Mix::crud([0, 1, 0, 0]));
+        assert_eq!(mix("create=2, read=3,update=2,delete=1").unwrap(), Mix::crud([2, 3, 2, 1]));
         for text in ["", "read=0", "red=1", "read", "read=-1", "read=1.5"] {
             assert!(mix(text).is_err(), "{text}");
         }

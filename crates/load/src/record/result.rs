@@ -323,13 +323,13 @@ fn regression(record: &RunRecord) -> Option<Found<'_>> {
 /// More operations failed than allowed, if the plan has no threshold for errors.
 fn failures(record: &RunRecord) -> Option<Found<'_>> {
     let says_else = |stage: &StageRecord| {
-        let limits = record.plan.thresholds.iter().filter(|it| it.metric == Metric::Errors);
+        let limits = record.plan.thresholds.iter().filter(|it| it.metric == Metric::ERRORS);
         let mut limited = limits.flat_map(|it| record.stages_of(it.quantity()));
         limited.any(|it| std::ptr::eq(it, stage))
     };
     let stage = record.measured().find(|stage| record.failing(stage) && !says_else(stage))?;
     let (failed, issued) = (record.unprovoked(stage, |_| true), stage.issued());
-    let all = Quantity { kind: None, metric: Metric::Errors };
+    let all = Quantity { kind: None, metric: Metric::ERRORS };
     let kind = stage.requests().find(|it| it.failed() > 0).map(|it| it.kind);
     let main = record.stages_of(all).iter().any(|it| std::ptr::eq(*it, stage));
     let limit = kind.filter(|_| !main).map_or("err".to_owned(), |kind| format!("{kind}.err"));

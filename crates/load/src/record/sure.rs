@@ -46,7 +46,7 @@ pub(super) fn other_bound<'a>(
             let bound = stages.iter().any(|it| bound(it));
             Some(if bound { f64::INFINITY } else { value / (1.0 - share).max(f64::EPSILON) })
         }
-        Metric::Errors | Metric::Class(_) | Metric::Unfinished | Metric::Dropped => None,
+        Metric::Count(_) | Metric::Class(_) | Metric::Dropped => None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::sure::other_bound;
 use super::{RunRecord, StageRecord, too_short_for_a_rate};
-use crate::measure::{Histogram, OperationSummary, is_default};
+use crate::measure::{Counted, Histogram, OperationSummary, is_default};
 use crate::op::OpKind;
 use crate::plan::{Limit, Metric, Purpose, Quantity, Span, Statistic, Threshold};
 use serde::{Deserialize, Serialize};
@@ -126,9 +126,8 @@ impl Unit {
         match metric {
             Metric::Time(..) => Self::Us,
             Metric::Throughput => Self::PerSecond,
-            Metric::Errors | Metric::Class(_) | Metric::Unfinished | Metric::Dropped => {
-                Self::Percent
-            }
+            Metric::Count(count) if matches!(count.counted(), Counted::Bytes) => Self::Count,
+            Metric::Count(_) | Metric::Class(_) | Metric::Dropped => Self::Percent,
         }
     }
 }
@@ -192,12 +191,18 @@ fn value(record: &RunRecord, quantity: Quantity, as_share: bool) -> Result<f64, 
     let issued = sum(&|operation| operation.issued);
     match quantity.metric {
         Metric::Time(span, statistic) => time_us(&stages, quantity, (span, statistic)),
-        Metric::Errors => share(sum(&OperationSummary::failed), issued, as_share),
+        Metric::Count(count) => {
+            let number = sum(&|operation| count.of(operation));
+            match count.counted() {
+                Counted::Documents => share(number, issued, as_share),
+                Counted::Requests => share(number, sum(&|it| it.requests), as_share),
+                Counted::Bytes => share(number, issued, false),
+            }
+        }
         Metric::Class(class) => {
             let failed = sum(&|operation| operation.failures.get(&class).copied().unwrap_or(0));
             share(failed, issued, as_share)
         }
-        Metric::Unfinished => share(sum(&|operation| operation.unfinished), issued, as_share),
         Metric::Dropped => {
             let dropped = stages.iter().map(|stage| stage.load.dropped).sum();
             let offered = stages.iter().map(|stage| stage.load.offered).sum();

@@ -9,7 +9,7 @@ use crate::measure::{
     Outage, OutageLog, PhaseTable, PoolLog, Series, SeriesRow, Silences, SizePoint, Slot, Spans,
     ThreadLoss, Totals, Visibility,
 };
-use crate::op::OpKind;
+use crate::op::{Class, OpKind};
 use crate::plan::{Plan, StagePlan};
 use crate::record::{
     ClientRecord, Estimates, LoadRecord, PoolRecord, StageRecord, StartRecord, Verdict,
@@ -300,7 +300,7 @@ impl Collected {
             .map(|(kind, part)| {
                 let ended = (part.requests - part.drained).cast_signed();
                 match kind {
-                    OpKind::ReadModifyWrite => -ended,
+                    kind if kind.class() == Class::Composite => -ended,
                     kind if kind.is_request() => ended,
                     _ => 0,
                 }

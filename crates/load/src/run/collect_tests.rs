@@ -16,7 +16,7 @@ fn at_rate(per_s: f64, seconds: u64) -> Pace {
 }
 
 fn stage(pace: Pace, operations: Option<u64>, length_ns: Option<Nanos>) -> StagePlan {
-    let mix = Mix { create: 0, read: 1, update: 0, delete: 0 };
+    let mix = Mix::crud([0, 1, 0, 0]);
     let work = MixedPlan { mix, operations, order: CrudOrder::Uniform }.into();
     StagePlan { name: "crud".to_owned(), purpose: Some(Purpose::Main), work, pace, length_ns }
 }

@@ -89,7 +89,7 @@ fn plan(connections: u64, agents: usize, operations: Option<u64>, seconds: u64) 
         operations: Flagged::new("--ops", operations),
         warmup_ns: 0,
     };
-    let mix = Mix { create: 1, read: 5, update: 2, delete: 0 };
+    let mix = Mix::crud([1, 5, 2, 0]);
     let order = crate::workload::CrudOrder::Uniform;
     let work = MixedDemand { asked, mix: Flagged::new("--mix", mix), more_documents: "", order };
     let spec = PlanSpec::new("test", Flagged::new("-c", connections), Arc::new(work));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const THROUGHPUT: Quantity = Quantity { kind: None, metric: Metric::Throughput };
 const P99: Quantity =
     Quantity { kind: None, metric: Metric::Time(Span::Response, Statistic::Percentile(990)) };
-const ERRORS: Quantity = Quantity { kind: None, metric: Metric::Errors };
+const ERRORS: Quantity = Quantity { kind: None, metric: Metric::ERRORS };
 
 fn run(at: usize, values: &[(Quantity, Result<f64, &str>)]) -> Run {
     let result = RunResult { kind: ResultKind::Passed, exit_status: 0, reason: None };

@@ -1,7 +1,7 @@
 //! The per-second series as comma-separated values (RFC 4180).
 
 use super::{Format, Render};
-use crate::measure::Histogram;
+use crate::measure::{Histogram, Percentile, Shown};
 use crate::record::RunRecord;
 use std::fmt::Write as _;
 
@@ -11,16 +11,22 @@ pub(super) const FORMAT: Format = Format {
     render: Render::One(render),
 };
 
-const HEADER: &str = "stage,second,kind,requests,ok,failed,\
-    response_p50_us,response_p99_us,response_p99_9_us,response_max_us,\
-    service_p50_us,service_p99_us,service_p99_9_us,service_max_us,\
-    lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us,verdict,\
-    failed_response_p50_us,failed_response_p99_us,failed_response_p99_9_us,\
-    failed_response_max_us,failed_service_p50_us,failed_service_p99_us,\
-    failed_service_p99_9_us,failed_service_max_us,seconds,result";
+/// The columns of these times.
+fn names(times: &[&str]) -> String {
+    let statistics = Percentile::shown(Shown::Wide).map(|it| it.name.replace('.', "_"));
+    let statistics: Vec<String> = statistics.chain(["max".to_owned()]).collect();
+    let of = |time| statistics.iter().map(move |it| format!("{time}_{it}_us,"));
+    times.iter().flat_map(of).collect()
+}
+
+fn header() -> String {
+    let (times, failed) =
+        (names(&["response", "service", "lag"]), names(&["failed_response", "failed_service"]));
+    format!("stage,second,kind,requests,ok,failed,{times}verdict,{failed}seconds,result")
+}
 
 fn render(record: &RunRecord) -> String {
-    let mut out = format!("{HEADER}\n");
+    let mut out = format!("{}\n", header());
     let result = record.result().kind;
     for stage in &record.stages {
         let name = quoted(&stage.name);
@@ -55,10 +61,10 @@ pub(super) fn quoted(cell: &str) -> String {
 /// Percentiles in microseconds, empty if too few samples lie beyond; then the maximum, empty if
 /// there are no samples.
 fn write_times(out: &mut String, histogram: &Histogram) {
-    for percentile in [50.0, 99.0, 99.9] {
+    for Percentile { percent, .. } in Percentile::shown(Shown::Wide) {
         out.push(',');
-        if histogram.earns(percentile) {
-            let _ = write!(out, "{:.2}", histogram.percentile(percentile) as f64 / 1e3);
+        if histogram.earns(percent) {
+            let _ = write!(out, "{:.2}", histogram.percentile(percent) as f64 / 1e3);
         }
     }
     out.push(',');
@@ -76,7 +82,16 @@ mod tests {
     fn the_header_stands_and_rows_follow_it() {
         let csv = render(&fixture::record(&[]));
         let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
-        assert_eq!(rows[0].join(","), HEADER);
+        assert_eq!(
+            rows[0].join(","),
+            "stage,second,kind,requests,ok,failed,\
+             response_p50_us,response_p99_us,response_p99_9_us,response_max_us,\
+             service_p50_us,service_p99_us,service_p99_9_us,service_max_us,\
+             lag_p50_us,lag_p99_us,lag_p99_9_us,lag_max_us,verdict,\
+             failed_response_p50_us,failed_response_p99_us,failed_response_p99_9_us,\
+             failed_response_max_us,failed_service_p50_us,failed_service_p99_us,\
+             failed_service_p99_9_us,failed_service_max_us,seconds,result"
+        );
         assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
         let cell = |row: usize, name: &str| {
             let column = rows[0].iter().position(|head| *head == name);

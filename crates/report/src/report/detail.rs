@@ -4,7 +4,7 @@ use super::number::{bytes, decimal, grouped, millis};
 use super::table::align;
 use super::threshold::threshold_lines;
 use super::words::{loop_words, result_line, trust_lines, warning_lines};
-use crate::measure::{Latency, OperationSummary, Wire};
+use crate::measure::{Count, Counted, Latency, OperationSummary, Percentile, Shown, Wire};
 use crate::record::{RunRecord, StageRecord};
 use std::fmt::Write as _;
 
@@ -87,48 +87,37 @@ fn on_the_wire(operation: &OperationSummary) -> Option<String> {
     (parts.len() > 1).then(|| parts.join(" · "))
 }
 
-fn cells<const N: usize>(cells: [&str; N]) -> Vec<String> {
+fn cells<'a>(cells: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     cells.into_iter().map(str::to_owned).collect()
 }
 
+/// A count as people read it.
+pub(super) fn count(count: Count, number: u64) -> String {
+    match count.counted() {
+        Counted::Bytes => bytes(number),
+        Counted::Documents | Counted::Requests => grouped(number),
+    }
+}
+
 fn counts(stage: &StageRecord) -> Vec<Vec<String>> {
-    let mut rows = vec![cells([
-        "documents",
-        "issued",
-        "ok",
-        "failed",
-        "unfinished",
-        "ok/s",
-        "requests",
-        "body sent",
-        "body received",
-    ])];
-    rows.extend(stage.operations.iter().map(|operation| {
-        vec![
-            operation.kind.to_string(),
-            grouped(operation.issued),
-            grouped(operation.ok),
-            grouped(operation.failed()),
-            grouped(operation.unfinished),
-            decimal(operation.throughput_per_s, 0),
-            grouped(operation.requests),
-            bytes(operation.bytes.sent),
-            bytes(operation.bytes.received),
-        ]
-    }));
-    rows
+    let counts = Count::shown(Shown::Detail, &stage.operations.iter().collect::<Vec<_>>());
+    let head = ["documents", "ok/s"].into_iter().chain(counts.iter().map(|it| it.title()));
+    let row = |operation: &OperationSummary| {
+        let mut row = vec![operation.kind.to_string(), decimal(operation.throughput_per_s, 0)];
+        row.extend(counts.iter().map(|it| count(*it, it.of(operation))));
+        row
+    };
+    [cells(head)].into_iter().chain(stage.operations.iter().map(row)).collect()
 }
 
 pub(super) fn times(stage: &StageRecord) -> Vec<Vec<String>> {
-    let mut rows =
-        vec![cells(["time per request, ms", "p50", "p90", "p95", "p99", "p99.9", "max"])];
+    let percentiles = Percentile::shown(Shown::Detail);
+    let names = percentiles.clone().map(|it| it.name);
+    let mut rows = vec![cells(["time per request, ms"].into_iter().chain(names).chain(["max"]))];
     let row = |name: String, latency: &Latency| {
         let mut row = vec![name];
-        for percentile in
-            [latency.p50_us, latency.p90_us, latency.p95_us, latency.p99_us, latency.p99_9_us]
-        {
-            row.push(percentile.map_or_else(|| "too few".to_owned(), millis));
-        }
+        let times = percentiles.clone().map(|it| (it.of)(latency));
+        row.extend(times.map(|us| us.map_or_else(|| "too few".to_owned(), millis)));
         row.push(if latency.samples == 0 { "-".to_owned() } else { millis(latency.max_us) });
         row
     };

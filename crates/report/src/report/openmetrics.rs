@@ -4,7 +4,7 @@
 use super::exposition::{Exposition, Family, Kind, Writer};
 use super::nodes::gone_s;
 use super::{Format, Render};
-use crate::measure::{Latency, NodeSummary, OperationSummary};
+use crate::measure::{Count, Counted, Latency, NodeSummary, OperationSummary};
 use crate::record::{AgentStage, ClientRecord, LoadRecord, RunRecord, Running, StageRecord};
 use std::borrow::Cow;
 
@@ -13,10 +13,6 @@ pub(super) const FORMAT: Format = Format {
     summary: "the run's totals as OpenMetrics text",
     render: Render::One(|record| expose(record, None, Exposition::OpenMetrics)),
 };
-
-/// The quantiles of summaries, as percentiles.
-const PERCENTILES: [(f64, &str); 5] =
-    [(50.0, "0.5"), (90.0, "0.9"), (95.0, "0.95"), (99.0, "0.99"), (99.9, "0.999")];
 
 /// Picks one of the times of an operation; `None` if it has none.
 type Time = fn(&OperationSummary) -> Option<Cow<'_, Latency>>;
@@ -84,22 +80,6 @@ fn run(record: &RunRecord, out: &mut Writer) {
     out.sample(&labels, 1);
 }
 
-/// A family with one sample per stage and kind.
-fn each(
-    stages: &[Stage<'_>],
-    family: Family,
-    count: fn(&OperationSummary) -> u64,
-    out: &mut Writer,
-) {
-    out.family(family);
-    for stage in stages {
-        for operation in stage.operations {
-            let labels = [("stage", stage.name), ("kind", operation.kind.name())];
-            out.sample(&labels, count(operation));
-        }
-    }
-}
-
 fn counts(stages: &[Stage<'_>], out: &mut Writer) {
     let help = "Documents operated on, by result: ok, a failure class, or unfinished.";
     out.family(counter("springload_operations", "", help));
@@ -119,12 +99,17 @@ fn counts(stages: &[Stage<'_>], out: &mut Writer) {
             }
         }
     }
-    let help = "Completed requests, successful or not.";
-    each(stages, counter("springload_requests", "", help), |o| o.requests, out);
-    let help = "Bytes of bodies sent.";
-    each(stages, counter("springload_sent_bytes", "bytes", help), |o| o.bytes.sent, out);
-    let help = "Bytes of bodies received.";
-    each(stages, counter("springload_received_bytes", "bytes", help), |o| o.bytes.received, out);
+    for count in Count::ALL {
+        let Some(name) = count.metric() else { continue };
+        let unit = if count.counted() == Counted::Bytes { "bytes" } else { "" };
+        out.family(counter(name, unit, count.meaning()));
+        for stage in stages {
+            for operation in stage.operations {
+                let labels = [("stage", stage.name), ("kind", operation.kind.name())];
+                out.sample(&labels, count.of(operation));
+            }
+        }
+    }
 }
 
 fn times(stages: &[Stage<'_>], out: &mut Writer) {
@@ -185,10 +170,10 @@ fn times(stages: &[Stage<'_>], out: &mut Writer) {
 
 fn summary([stage, part]: [(&str, &str); 2], latency: &Latency, out: &mut Writer) {
     let histogram = &latency.histogram;
-    for (percentile, quantile) in PERCENTILES {
-        if histogram.earns(percentile) {
-            let value = seconds(histogram.percentile(percentile) as f64);
-            out.sample(&[stage, part, ("quantile", quantile)], value);
+    for percentile in Latency::PERCENTILES {
+        if histogram.earns(percentile.percent) {
+            let value = seconds(histogram.percentile(percentile.percent) as f64);
+            out.sample(&[stage, part, ("quantile", &percentile.quantile())], value);
         }
     }
     let count = histogram.len();

@@ -138,9 +138,10 @@ pub(super) fn subject(quantity: Quantity) -> String {
         Metric::Time(Span::Response | Span::Service | Span::Lag, _) => {
             quantity.metric.to_string().replace('.', " ").replace("p99 9", "p99.9")
         }
-        Metric::Errors => "errors".to_owned(),
+        Metric::ERRORS => "errors".to_owned(),
+        Metric::Count(count) => count.title().to_owned(),
         Metric::Class(class) => format!("{} failures", class.words()),
-        Metric::Unfinished | Metric::Dropped | Metric::Throughput => quantity.metric.to_string(),
+        Metric::Dropped | Metric::Throughput => quantity.metric.to_string(),
     };
     quantity.kind.map_or_else(|| metric.clone(), |kind| format!("{kind} {metric}"))
 }

@@ -134,7 +134,7 @@ fn one(judgement: &Judgement, stage: &StageRecord) -> Judged {
         }
         _ if !comparison.holds(value, limit) => Outcome::Held,
         // A few failures in a short step are no share yet.
-        Metric::Errors | Metric::Class(_) if *unit == Unit::Percent && bad == Ordering::Greater => {
+        Metric::ERRORS | Metric::Class(_) if *unit == Unit::Percent && bad == Ordering::Greater => {
             let issued = figure.issued();
             let failed = (value / 100.0 * issued as f64).round() as u64;
             let sure = share_interval(failed, issued, ALARMS).0 * 100.0 > limit;

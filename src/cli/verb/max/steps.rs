@@ -71,7 +71,7 @@ impl Steps {
 /// many of all operations may fail.
 fn thresholds(slo: &[Threshold]) -> Vec<Threshold> {
     let mut thresholds: Vec<Threshold> = slo.iter().copied().map(requirement).collect();
-    let errors = |it: &Threshold| it.kind.is_none() && matches!(it.metric, Metric::Errors);
+    let errors = |it: &Threshold| it.kind.is_none() && matches!(it.metric, Metric::ERRORS);
     if !thresholds.iter().any(errors) {
         thresholds.extend(ERRORS.parse::<Threshold>());
     }

@@ -119,7 +119,7 @@ fn limit(kind: ChartKind, slo: &Threshold) -> Option<f64> {
     let at_most = matches!(slo.comparison, Comparison::Below | Comparison::AtMost);
     let limit = match (kind, slo.metric, slo.limit) {
         (ChartKind::Latency, Metric::Time(Span::Response, _), Limit::Time(ns)) => ns as f64 / 1e6,
-        (ChartKind::Errors, Metric::Errors, Limit::Percent(percent)) => percent,
+        (ChartKind::Errors, Metric::ERRORS, Limit::Percent(percent)) => percent,
         _ => return None,
     };
     // At 0 there is nothing to see on a logarithmic scale.

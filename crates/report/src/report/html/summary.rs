@@ -1,51 +1,133 @@
 //! The table of one run: a row for all operations of a stage, and one for each kind.
 
 use super::escape::Html;
-use crate::measure::{Latency, OperationSummary};
+use crate::measure::{Count, Latency, OperationSummary, Percentile, Shown};
 use crate::record::{RunRecord, StageRecord};
+use crate::report::detail;
 use crate::report::number::{decimal, grouped, millis};
 use crate::report::words::loop_words;
 
-/// Names of columns, what they mean, and the class of those that a phone has no room for.
-const COLUMNS: [(&str, &str, &str); 11] = [
-    ("operation", "", ""),
-    ("ok/s", "documents that succeeded, per second", ""),
-    ("p50", "response time of requests that succeeded, ms", ""),
-    ("p99", "response time of requests that succeeded, ms", ""),
-    ("p99.9", "response time of requests that succeeded, ms", "wide"),
-    ("max", "response time of requests that succeeded, ms", ""),
-    ("failed", "documents whose operations failed", ""),
-    ("unfinished", "documents without an answer at the end", "wide"),
-    ("requests", "completed requests", "wide"),
-    ("service p50", "service time of requests that succeeded, ms", "wide"),
-    ("service p99", "service time of requests that succeeded, ms", "wide"),
-];
-const UNFINISHED: usize = 7;
-const SERVICE: usize = 9;
+/// A column: its name, what it means, whether a phone has no room for it, and what it has.
+struct Column {
+    name: String,
+    meaning: &'static str,
+    is_wide: bool,
+    cell: Box<dyn Fn(&Row<'_>) -> String>,
+}
+
+/// A row: a stage, the operations that it is about, unless it is about times alone, and the times.
+struct Row<'a> {
+    stage: &'a StageRecord,
+    operations: &'a [&'a OperationSummary],
+    per_s: f64,
+    response: &'a Latency,
+    service: Option<&'a Latency>,
+}
+
+const RESPONSE: &str = "Response time of requests that succeeded, in ms.";
+const SERVICE: &str = "Service time of requests that succeeded, in ms.";
+
+/// The columns that the operations of a run need.
+fn columns(record: &RunRecord) -> Vec<Column> {
+    let operations: Vec<_> = record.measured().flat_map(|stage| &stage.operations).collect();
+    let column = |name: &str, meaning, is_wide, cell| Column {
+        name: name.to_owned(),
+        meaning,
+        is_wide,
+        cell,
+    };
+    let rate = |row: &Row<'_>| match row.operations {
+        [] => String::new(),
+        _ => rate(row.stage, row.per_s),
+    };
+    let mut columns =
+        vec![column("ok/s", "Documents that succeeded, per second.", false, Box::new(rate))];
+    columns.extend(Percentile::shown(Shown::Wide).map(|it| {
+        let cell = move |row: &Row<'_>| percentile((it.of)(row.response));
+        column(it.name, RESPONSE, it.shown < Shown::Always, Box::new(cell))
+    }));
+    let max = |row: &Row<'_>| match row.response.samples {
+        0 => "-".to_owned(),
+        _ => millis(row.response.max_us),
+    };
+    columns.push(column("max", RESPONSE, false, Box::new(max)));
+    columns.extend(Count::shown(Shown::Wide, &operations).into_iter().map(|count| {
+        let cell = move |row: &Row<'_>| match row.operations {
+            [] => String::new(),
+            operations => detail::count(count, count.sum(operations.iter().copied())),
+        };
+        column(count.title(), count.meaning(), count.is_wide(), Box::new(cell))
+    }));
+    if operations.iter().any(|operation| differs(&operation.response, &operation.service)) {
+        columns.extend(Percentile::shown(Shown::Always).map(|it| {
+            let cell = move |row: &Row<'_>| {
+                row.service.map_or_else(String::new, |times| percentile((it.of)(times)))
+            };
+            column(&format!("service {}", it.name), SERVICE, true, Box::new(cell))
+        }));
+    }
+    columns
+}
 
 /// The measurements of one run.
 pub(super) fn table(record: &RunRecord) -> Html {
-    let operations = || record.measured().flat_map(|stage| &stage.operations);
-    let unfinished = operations().any(|operation| operation.unfinished > 0);
-    let service = operations().any(|operation| differs(&operation.response, &operation.service));
-    let shown = |at: usize| (unfinished || at != UNFINISHED) && (service || at < SERVICE);
-    let rows = Rows { shown: &shown };
-    let heads = COLUMNS.into_iter().enumerate().filter(|(at, _)| shown(*at));
-    let heads: Html = heads
-        .map(|(_, (name, meaning, class))| {
-            Html::tag(&format!("th scope=\"col\" class=\"{class}\" title=\"{meaning}\""), name)
-        })
-        .collect();
-    let count = (0..COLUMNS.len()).filter(|at| shown(*at)).count();
+    let columns = columns(record);
+    let class = |it: &Column| if it.is_wide { "wide" } else { "" };
+    let mut heads = Html::tag("th scope=\"col\" class=\"\" title=\"\"", "operation");
+    for column in &columns {
+        let (class, meaning) = (class(column), column.meaning);
+        let cell = format!("th scope=\"col\" class=\"{class}\" title=\"{meaning}\"");
+        heads.push(&Html::tag(&cell, &column.name));
+    }
+    let row = |(name, element): (&str, &str), row: &Row<'_>| {
+        let mut cells = Html::tag("th scope=\"row\"", name);
+        for column in &columns {
+            let text = (column.cell)(row);
+            let few = if text == TOO_FEW { " few" } else { "" };
+            let class = format!("{}{few}", class(column));
+            cells.push(&Html::tag(&format!("td class=\"{}\"", class.trim()), text));
+        }
+        Html::element(element, &cells)
+    };
     let mut body = Html::default();
     for stage in record.measured() {
-        body.push(&head(stage, count));
-        if stage.requests().count() > 1 {
-            body.push(&rows.all(stage));
+        body.push(&head(stage, columns.len() + 1));
+        let requests: Vec<_> = stage.requests().collect();
+        if requests.len() > 1 {
+            let all = stage.merged();
+            let figures = Row {
+                stage,
+                operations: &requests,
+                per_s: all.throughput_per_s,
+                response: &all.response,
+                service: Some(&all.service),
+            };
+            body.push(&row(("all", "tr class=\"all\""), &figures));
         }
-        let kind = |operation| rows.kind(stage, operation);
-        body.push(&stage.operations.iter().map(kind).collect());
-        body.push(&rows.waits(stage));
+        for operation in &stage.operations {
+            let OperationSummary { response, service, throughput_per_s, .. } = operation;
+            let own = [operation];
+            let name = operation.kind.name();
+            let service = Some(service);
+            let per_s = *throughput_per_s;
+            body.push(&row(
+                (name, "tr"),
+                &Row { stage, operations: &own, per_s, response, service },
+            ));
+            if let Some(failed) = operation.failed_latency() {
+                let name = format!("{name}, failed");
+                let (response, service) = (&failed.response, Some(&failed.service));
+                let times = Row { stage, operations: &[], per_s, response, service };
+                body.push(&row((&name, "tr"), &times));
+            }
+        }
+        // How long connections waited for the server during outages, when few operations are
+        // started.
+        if let Some(waits) = &stage.outage.waits {
+            let name = format!("{} waits for the server", grouped(waits.samples));
+            let times = Row { stage, operations: &[], per_s: 0.0, response: waits, service: None };
+            body.push(&row((&name, "tr"), &times));
+        }
     }
     let mut table = Html::element("thead", &Html::element("tr", &heads));
     table.push(&Html::element("tbody", &body));
@@ -68,81 +150,6 @@ fn head(stage: &StageRecord, columns: usize) -> Html {
     head.push(&Html::text(format!(" · {} s · {mode}", decimal(stage.elapsed_s, 3))));
     let cell = format!("th scope=\"rowgroup\" colspan=\"{columns}\"");
     Html::element("tr class=\"stage\"", &Html::element(&cell, &Html::element("div", &head)))
-}
-
-struct Rows<'a> {
-    /// Whether a column is shown.
-    shown: &'a dyn Fn(usize) -> bool,
-}
-
-impl Rows<'_> {
-    fn all(&self, stage: &StageRecord) -> Html {
-        let all = stage.merged();
-        let counts = [
-            rate(stage, all.throughput_per_s),
-            grouped(all.failed()),
-            grouped(all.unfinished),
-            grouped(all.requests),
-        ];
-        self.row(("all", "tr class=\"all\""), Some(counts), (&all.response, Some(&all.service)))
-    }
-
-    /// The row of a kind, and one for the times of failed requests if there are any.
-    fn kind(&self, stage: &StageRecord, operation: &OperationSummary) -> Html {
-        let counts = [
-            rate(stage, operation.throughput_per_s),
-            grouped(operation.failed()),
-            grouped(operation.unfinished),
-            grouped(operation.requests),
-        ];
-        let name = operation.kind.name();
-        let times = (&operation.response, Some(&operation.service));
-        let mut rows = self.row((name, "tr"), Some(counts), times);
-        if let Some(failed) = operation.failed_latency() {
-            let name = format!("{name}, failed");
-            rows.push(&self.row((&name, "tr"), None, (&failed.response, Some(&failed.service))));
-        }
-        rows
-    }
-
-    /// How long connections waited for the server during outages, when few operations are started.
-    fn waits(&self, stage: &StageRecord) -> Html {
-        let Some(waits) = &stage.outage.waits else { return Html::default() };
-        let name = format!("{} waits for the server", grouped(waits.samples));
-        self.row((&name, "tr"), None, (waits, None))
-    }
-
-    fn row(
-        &self,
-        (name, element): (&str, &str),
-        counts: Option<[String; 4]>,
-        (response, service): (&Latency, Option<&Latency>),
-    ) -> Html {
-        let [rate, failed, unfinished, requests] = counts.unwrap_or_default();
-        let max = if response.samples == 0 { "-".to_owned() } else { millis(response.max_us) };
-        let service = |of: fn(&Latency) -> Option<f64>| {
-            service.map_or_else(String::new, |service| percentile(of(service)))
-        };
-        let cells = [
-            rate,
-            percentile(response.p50_us),
-            percentile(response.p99_us),
-            percentile(response.p99_9_us),
-            max,
-            failed,
-            unfinished,
-            requests,
-            service(|it| it.p50_us),
-            service(|it| it.p99_us),
-        ];
-        let mut row = Html::tag("th scope=\"row\"", name);
-        for (at, text) in (1..).zip(cells).filter(|(at, _)| (self.shown)(*at)) {
-            let few = if text == TOO_FEW { " few" } else { "" };
-            let class = format!("{}{few}", COLUMNS[at].2);
-            row.push(&Html::tag(&format!("td class=\"{}\"", class.trim()), text));
-        }
-        Html::element(element, &row)
-    }
 }
 
 const TOO_FEW: &str = "too few";

@@ -1,7 +1,7 @@
 //! A stage in the text report: its figures in a line or two, and a table of its operations.
 
 use super::sheet::{Cell, Sheet, Tone};
-use crate::measure::{Latency, Merged, OperationSummary};
+use crate::measure::{Count, Latency, Merged, OperationSummary, Percentile, Shown};
 use crate::op::OpKind;
 use crate::plan::{Purpose, StagePlan};
 use crate::record::{LoadRecord, OpenedRecord, RunRecord, StageRecord};
@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 const DIFFERS: f64 = 0.10;
 /// The most columns of a stage's name.
 const MOST_TITLE: usize = 16;
-/// The columns that can be spared, in this order: p90, p99.9, failed documents, the maximum.
-const SPARE: [usize; 4] = [4, 6, 2, 7];
+/// The columns before the percentiles: the name, the rate and failed documents.
+const BEFORE: usize = 3;
+const FAILED: usize = 2;
 
 /// A stage that is not what the run is about, in a line.
 pub(super) fn in_short(stage: &StageRecord, sheet: &mut Sheet) {
@@ -177,8 +178,12 @@ fn statuses(stage: &StageRecord) -> Vec<String> {
 
 /// One row per kind of operation, after one of all together.
 pub(super) fn table(stage: &StageRecord, sheet: &mut Sheet) {
-    let names = ["response, ms", "ok/s", "failed", "p50", "p90", "p99", "p99.9", "max"];
-    let mut rows: Vec<Vec<Cell>> = vec![names.map(|name| (name.to_owned(), Tone::Faint)).to_vec()];
+    let percentiles = Percentile::shown(Shown::Text);
+    let mut names = vec!["response, ms", "ok/s", Count::Failed.title()];
+    names.extend(percentiles.clone().map(|it| it.name));
+    names.push("max");
+    let faint = |name: &&str| ((*name).to_owned(), Tone::Faint);
+    let mut rows: Vec<Vec<Cell>> = vec![names.iter().map(faint).collect()];
     let all = stage.merged();
     let is_short = stage.rate_problem().is_some();
     let rate = |per_s: f64| {
@@ -193,12 +198,14 @@ pub(super) fn table(stage: &StageRecord, sheet: &mut Sheet) {
         let counts = (rate(*throughput_per_s), operation.failed());
         rows.push(row(kind.name(), counts, response, Tone::Plain));
     }
+    let some = percentiles.enumerate().filter(|(_, it)| it.shown < Shown::Always);
+    let mut spare: Vec<usize> = some.map(|(place, _)| BEFORE + place).collect();
+    spare.push(FAILED);
     // Without columns that are the same for all.
-    let mut spare = SPARE.to_vec();
     if all.failed() == 0 && all.unfinished == 0 {
-        spare.retain(|column| *column != 2);
-        spare.insert(0, 2);
+        spare.rotate_right(1);
     }
+    spare.push(names.len() - 1);
     sheet.table(&rows, &spare);
 }
 
@@ -206,7 +213,7 @@ fn row(name: &str, (rate, failed): (String, u64), times: &Latency, tone: Tone) -
     let mut row = vec![(name.to_owned(), tone)];
     row.push((rate, tone));
     row.push((grouped(failed), if failed > 0 { Tone::Bad } else { tone }));
-    for us in [times.p50_us, times.p90_us, times.p99_us, times.p99_9_us] {
+    for us in Percentile::shown(Shown::Text).map(|it| (it.of)(times)) {
         let none = if times.samples == 0 { "-" } else { "too few" };
         row.push(us.map_or_else(|| (none.to_owned(), Tone::Faint), |us| (millis(us), tone)));
     }

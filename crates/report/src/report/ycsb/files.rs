@@ -1,6 +1,6 @@
 //! What YCSB writes to separate files: rows of `raw`, logs of `HdrHistogram`.
 
-use super::sections::{name, return_code, sections, tells_failures};
+use super::sections::{return_code, sections, tells_failures};
 use crate::measure::{Histogram, RawRow};
 use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType};
 use crate::record::RunRecord;
@@ -18,7 +18,7 @@ pub fn raw_rows(plan: &MeasurementPlan, rows: &[RawRow], epoch_ns: u64) -> Strin
     let prefix = if both { "Raw" } else { "" };
     let mut out = String::new();
     for row in rows {
-        let mut name = name(row.kind).to_owned();
+        let mut name = row.kind.ycsb().to_owned();
         if let Some(class) = row.failure.filter(|_| tells_failures(row.kind)) {
             let code = return_code(class);
             name = format!("{name}-{}", if plan.errors.tracks(code) { code } else { "FAILED" });

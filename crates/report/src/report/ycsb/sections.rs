@@ -1,7 +1,7 @@
 //! The sections of YCSB's report: which operations appear under which name.
 
 use crate::measure::{Histogram, OperationSummary};
-use crate::op::{Failure, OpKind};
+use crate::op::{Class, Failure, OpKind};
 use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType, Plan};
 use crate::record::StageRecord;
 use std::collections::BTreeMap;
@@ -29,22 +29,12 @@ pub(super) struct Section {
     pub(super) slots: BTreeMap<u64, (u64, f64)>,
 }
 
-/// The names of kinds, in the order in which YCSB prints them.
-const NAMES: [(OpKind, &str); 9] = [
-    (OpKind::Read, "READ"),
-    (OpKind::ReadModifyWrite, "READ-MODIFY-WRITE"),
-    (OpKind::BulkInsert, "INSERT"),
-    (OpKind::Create, "INSERT"),
-    (OpKind::Update, "UPDATE"),
-    (OpKind::Scan, "SCAN"),
-    (OpKind::Delete, "DELETE"),
-    (OpKind::Verify, "VERIFY"),
-    (OpKind::Request, "REQUEST"),
-];
+/// The sections in the order in which YCSB prints them; others follow.
+const ORDER: [&str; 6] = ["READ", "READ-MODIFY-WRITE", "INSERT", "UPDATE", "SCAN", "DELETE"];
 
-/// A kind's section.
-pub(super) fn name(kind: OpKind) -> &'static str {
-    NAMES.iter().find(|(named, _)| *named == kind).map_or("REQUEST", |(_, name)| name)
+/// A section's place in the report.
+fn place(name: &str) -> usize {
+    ORDER.iter().position(|it| *it == name).unwrap_or(ORDER.len())
 }
 
 /// YCSB's return code of success.
@@ -77,7 +67,7 @@ pub const fn return_code(class: Failure) -> &'static str {
 /// Whether failures of this kind have their own section. In YCSB they do not for operations that
 /// are more, or less, than one call of the binding.
 pub(super) const fn tells_failures(kind: OpKind) -> bool {
-    !matches!(kind, OpKind::ReadModifyWrite | OpKind::Verify)
+    kind.is_request()
 }
 
 /// Completed operations of a workload: a read-modify-write is one, each document of a bulk request
@@ -86,7 +76,7 @@ pub(super) fn operations(operations: &[OperationSummary]) -> u64 {
     let of = |wanted: fn(OpKind) -> bool| -> u64 {
         operations.iter().filter(|it| wanted(it.kind)).map(|it| it.ok + it.failed()).sum()
     };
-    of(OpKind::is_request).saturating_sub(of(|kind| kind == OpKind::ReadModifyWrite))
+    of(OpKind::is_request).saturating_sub(of(|kind| kind.class() == Class::Composite))
 }
 
 /// Those that succeeded. A read-modify-write of which both parts failed is subtracted twice, so
@@ -141,8 +131,10 @@ fn of_interval(
     (intended, accepted): (bool, &'static str),
 ) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
-    for (kind, name) in NAMES {
-        let Some(operation) = stage.operations.iter().find(|it| it.kind == kind) else { continue };
+    let mut operations: Vec<&OperationSummary> = stage.operations.iter().collect();
+    operations.sort_by_key(|it| place(it.kind.ycsb()));
+    for operation in operations {
+        let (kind, name) = (operation.kind, operation.kind.ycsb());
         let split = Split { plan, apart: tells_failures(kind) };
         let succeeded = if intended { &operation.response } else { &operation.service };
         let failed = operation.failed_times.iter().map(|(&class, times)| {
@@ -173,7 +165,7 @@ fn of_interval(
                 name,
                 operations,
                 times: Some(times.remove(own).unwrap_or_default()),
-                codes: if kind == OpKind::ReadModifyWrite { Vec::new() } else { codes },
+                codes: if kind.class() == Class::Composite { Vec::new() } else { codes },
                 rows: if plain { operation.rows } else { 0 },
                 wire: if plain { wire } else { [0; 2] },
                 seconds: seconds.remove(own).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! YCSB's status lines, at the interval of the plan.
 
 use super::lines::{mean_us, min_us, percentile_us};
-use super::sections::{name, operations, tells_failures};
+use super::sections::{operations, tells_failures};
 use super::value::brief;
 use crate::measure::{Histogram, OperationSummary};
 use crate::plan::{MeasuredInterval, MeasurementPlan, MeasurementType};
@@ -87,7 +87,7 @@ impl Status {
             let times = all(operation, intended);
             let times =
                 before.map_or_else(|| times.clone(), |it| times.without(&all(it, intended)));
-            let name = format!("{prefix}{}", name(operation.kind));
+            let name = format!("{prefix}{}", operation.kind.ycsb());
             if !times.is_empty() {
                 line.push_str(&summary(self.plan.measurement, &name, &times));
                 line.push(' ');

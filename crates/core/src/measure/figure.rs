@@ -1,0 +1,247 @@
+//! The figures of operations, as tables: the counts, and the percentiles of times. Reports, metrics
+//! and thresholds read them here.
+
+use super::summary::{Latency, OperationSummary};
+
+/// Which tables have a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shown {
+    /// The one of all figures (`--verbose`).
+    Detail,
+    /// That one, and the report in text where it has room.
+    Text,
+    /// Every table; narrow ones only where they have room.
+    Wide,
+    /// Every table.
+    Always,
+}
+
+/// What a count counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Documents. A threshold may ask for their share in those for which an operation was begun.
+    Documents,
+    /// Requests. A threshold may ask for their share in those that were completed.
+    Requests,
+    /// Bytes.
+    Bytes,
+}
+
+/// What is known of a count.
+struct Row {
+    name: &'static str,
+    title: &'static str,
+    meaning: &'static str,
+    counted: Counted,
+    is_better_high: bool,
+    shown: Shown,
+    is_rare: bool,
+    metric: Option<&'static str>,
+    of: fn(&OperationSummary) -> u64,
+}
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $Count:ident { $($row:tt)* })*) => {
+        /// A count of operations, such as of those that failed. Counts add up over kinds of
+        /// operations and over stages.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Count {
+            $($(#[$doc])* $Count,)*
+        }
+
+        impl Count {
+            /// Every count, in the order of reports.
+            pub const ALL: &[Self] = &[$(Self::$Count),*];
+            const ROWS: &[Row] = &[$(Row { $($row)* }),*];
+        }
+    };
+}
+
+// A count is its row here. `name` is for thresholds, `title` stands above columns, `meaning` in
+// hints and metrics; `is_rare`: tables have it only where there is something to count; `metric`:
+// the family in OpenMetrics, unless `springload_operations` has it by its result.
+counts! {
+    /// Documents for which an operation was begun.
+    Issued {
+        name: "issued", title: "issued", meaning: "Documents for which an operation was begun.",
+        counted: Counted::Documents, is_better_high: true, shown: Shown::Detail, is_rare: false,
+        metric: None, of: |it| it.issued
+    }
+    /// Documents that succeeded.
+    Ok {
+        name: "ok", title: "ok", meaning: "Documents whose operations succeeded.",
+        counted: Counted::Documents, is_better_high: true, shown: Shown::Detail, is_rare: false,
+        metric: None, of: |it| it.ok
+    }
+    /// Documents that failed, for any reason.
+    Failed {
+        name: "err", title: "failed", meaning: "Documents whose operations failed.",
+        counted: Counted::Documents, is_better_high: false, shown: Shown::Always, is_rare: false,
+        metric: None, of: OperationSummary::failed
+    }
+    /// Documents begun but not answered when the run ended.
+    Unfinished {
+        name: "unfinished", title: "unfinished", meaning: "Documents without an answer at the end.",
+        counted: Counted::Documents, is_better_high: false, shown: Shown::Wide, is_rare: true,
+        metric: None, of: |it| it.unfinished
+    }
+    /// Documents that were accepted but are not yet stored as they should be.
+    Accepted {
+        name: "accepted", title: "accepted", meaning: "Documents accepted, but not by a quorum.",
+        counted: Counted::Documents, is_better_high: false, shown: Shown::Detail, is_rare: true,
+        metric: Some("springload_accepted"), of: |it| it.accepted
+    }
+    /// Completed requests.
+    Requests {
+        name: "requests", title: "requests", meaning: "Completed requests, successful or not.",
+        counted: Counted::Requests, is_better_high: true, shown: Shown::Wide, is_rare: false,
+        metric: Some("springload_requests"), of: |it| it.requests
+    }
+    /// Operations whose request was sent again on another connection.
+    Resent {
+        name: "resent", title: "resent", meaning: "Requests sent again on a new connection.",
+        counted: Counted::Requests, is_better_high: false, shown: Shown::Detail, is_rare: true,
+        metric: Some("springload_resent_requests"), of: |it| it.wire.resent
+    }
+    /// Documents that scans returned.
+    Rows {
+        name: "rows", title: "rows", meaning: "Documents returned by scans.",
+        counted: Counted::Documents, is_better_high: true, shown: Shown::Detail, is_rare: true,
+        metric: Some("springload_rows"), of: |it| it.rows
+    }
+    /// Bytes of bodies that were sent.
+    Sent {
+        name: "sent_bytes", title: "body sent", meaning: "Bytes of bodies sent.",
+        counted: Counted::Bytes, is_better_high: false, shown: Shown::Detail, is_rare: false,
+        metric: Some("springload_sent_bytes"), of: |it| it.bytes.sent
+    }
+    /// Bytes of bodies that were received.
+    Received {
+        name: "received_bytes", title: "body received", meaning: "Bytes of bodies received.",
+        counted: Counted::Bytes, is_better_high: false, shown: Shown::Detail, is_rare: false,
+        metric: Some("springload_received_bytes"), of: |it| it.bytes.received
+    }
+}
+
+impl Count {
+    const fn row(self) -> &'static Row {
+        &Self::ROWS[self as usize]
+    }
+
+    /// The count that thresholds call so.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|it| it.name() == name)
+    }
+
+    /// What thresholds call it.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// What stands above its column.
+    pub const fn title(self) -> &'static str {
+        self.row().title
+    }
+
+    /// What is counted, in a sentence.
+    pub const fn meaning(self) -> &'static str {
+        self.row().meaning
+    }
+
+    /// What it counts.
+    pub const fn counted(self) -> Counted {
+        self.row().counted
+    }
+
+    /// Whether more of it is better.
+    pub const fn is_better_high(self) -> bool {
+        self.row().is_better_high
+    }
+
+    /// Its family of metrics, if it has one of its own.
+    pub const fn metric(self) -> Option<&'static str> {
+        self.row().metric
+    }
+
+    /// The count of one kind of operations.
+    pub fn of(self, operation: &OperationSummary) -> u64 {
+        (self.row().of)(operation)
+    }
+
+    /// The count of all these operations; none of them is part of another.
+    pub fn sum<'a>(self, operations: impl IntoIterator<Item = &'a OperationSummary>) -> u64 {
+        operations.into_iter().map(|it| self.of(it)).sum()
+    }
+
+    /// The counts that a table has which is to have those of this rank, for these operations.
+    pub fn shown(rank: Shown, operations: &[&OperationSummary]) -> Vec<Self> {
+        let occurs = |it: &Self| !it.row().is_rare || it.sum(operations.iter().copied()) > 0;
+        let ranked = Self::ALL.iter().filter(|it| it.row().shown >= rank);
+        ranked.copied().filter(occurs).collect()
+    }
+
+    /// Whether a narrow table can do without it.
+    pub fn is_wide(self) -> bool {
+        self.row().shown < Shown::Always
+    }
+}
+
+/// A percentile of times.
+#[derive(Clone, Copy, Debug)]
+pub struct Percentile {
+    /// Its name, such as `p99.9`.
+    pub name: &'static str,
+    /// The percentage of times that are no longer.
+    pub percent: f64,
+    /// Which tables have it.
+    pub shown: Shown,
+    /// Its value in microseconds; `None`: too few samples.
+    pub of: fn(&Latency) -> Option<f64>,
+}
+
+impl Percentile {
+    /// Those of tables of this rank.
+    pub fn shown(rank: Shown) -> impl Iterator<Item = Self> + Clone {
+        Latency::PERCENTILES.into_iter().filter(move |it| it.shown >= rank)
+    }
+
+    /// In tenths of a percent.
+    pub const fn tenths(self) -> u16 {
+        (self.percent * 10.0) as u16
+    }
+
+    /// As a quantile of a metric, such as `0.999`.
+    pub fn quantile(self) -> String {
+        (f64::from(self.tenths()) / 1_000.0).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::{Failure, OpKind};
+
+    #[test]
+    fn names_are_of_one_thing_each() {
+        let counts = Count::ALL.iter().map(|it| it.name());
+        let others = Latency::PERCENTILES.map(|it| it.name).into_iter();
+        let others = others.chain(Failure::ALL.map(Failure::name));
+        let others = others.chain(OpKind::ALL.map(OpKind::name));
+        let mut names: Vec<&str> = counts.chain(others).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        assert!(Count::ALL.iter().all(|it| Count::named(it.name()) == Some(*it)));
+        for (place, count) in Count::ALL.iter().enumerate() {
+            assert_eq!(*count as usize, place);
+        }
+    }
+
+    #[test]
+    fn a_percentile_is_what_its_name_says() {
+        for percentile in Latency::PERCENTILES {
+            assert_eq!(percentile.name, format!("p{}", percentile.percent));
+            assert_eq!(f64::from(percentile.tenths()) / 10.0, percentile.percent);
+        }
+        assert_eq!(Latency::PERCENTILES.map(Percentile::quantile)[4], "0.999");
+    }
+}
