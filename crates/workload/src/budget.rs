@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Separates the draws of shared budgets from other uses of the same seed.
+/// Keeps the draws of shared budgets apart from other uses of the same seed.
 const SHARED: u64 = u64::from_be_bytes(*b"mixed up");
 
 /// The kinds in a mix, in the order of its weights.
@@ -68,25 +68,25 @@ impl Mix {
     }
 }
 
-/// The share of connection `k` of `connections` in `all`: the first ones get the remainder.
+/// The share of connection `k` of `connections` in `all`; the first ones get the remainder.
 pub(super) const fn share(all: u64, k: usize, connections: usize) -> u64 {
     let (k, connections) = (k as u64, connections as u64);
     all / connections + (k < all % connections) as u64
 }
 
-/// What one connection still has to do.
+/// The operations that one connection still has to do.
 #[derive(Clone, Debug)]
 pub enum Budget {
     /// This many of each kind, in random order.
     Counted([u64; 4]),
-    /// The same for several connections of one thread: the next free one takes the next operation.
+    /// The same for several connections of one thread: whichever is free takes the next operation.
     Shared(Arc<SharedBudget>),
     /// Each operation drawn by weight, without limit.
     Endless(Mix),
 }
 
-/// What several connections of one thread still have to do. The seed decides the order of kinds,
-/// whichever connection takes them, as long as each has a document for its kind.
+/// The operations that several connections of one thread still have to do. The seed decides the
+/// order of kinds, whichever connection takes them, as long as each has a document for its kind.
 #[derive(Debug)]
 pub struct SharedBudget {
     left: [AtomicU64; 4],
@@ -95,7 +95,7 @@ pub struct SharedBudget {
 }
 
 impl Budget {
-    /// How many operations it has, if they are counted for this connection alone.
+    /// How many operations there are, if they are counted for this connection alone.
     pub fn counted(&self) -> Option<u64> {
         match self {
             Self::Counted(left) => Some(left.iter().sum()),
@@ -116,13 +116,13 @@ impl Budget {
         Self::Shared(Arc::new(SharedBudget { left, seed, drawn: AtomicU64::new(0) }))
     }
 
-    /// How many of `kind` are left, or its weight.
+    /// How many of `kind` are left, or the weight of `kind`.
     pub fn left(&self, kind: OpKind) -> u64 {
         let parts = self.parts();
         KINDS.iter().position(|&k| k == kind).map_or(0, |i| parts[i])
     }
 
-    /// The smallest change that makes `left` correct after an operation of `kind`.
+    /// Accounts for an operation of `kind`, with the smallest change that keeps `left` correct.
     pub fn spend(&mut self, kind: OpKind) {
         let Some(i) = KINDS.iter().position(|&k| k == kind) else { return };
         match self {
